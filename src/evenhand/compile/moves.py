@@ -1,0 +1,97 @@
+"""Which moves exist: for each observed source (d, x, y), the cells (x̂, ŷ) it may become.
+
+A move exists if its distortion is finite, if its target is permitted, and if no budget of zero forbids it.
+They are listed column by column, so nothing as large as |X| × |X| is ever made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.counts import Counts, Numbers, positions
+from evenhand.domain import Cells
+from evenhand.spec import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Every allowed move, contiguous by source and ascending by target."""
+
+    source: Cells
+    target: Cells
+    distortion: Numbers
+
+    def keep(self, kept: NDArray[np.bool_]) -> Moves:
+        """Return the moves that are kept."""
+        return Moves(self.source[kept], self.target[kept], self.distortion[kept])
+
+    def starts(self, n_sources: int) -> Cells:
+        """Return where each source's moves begin."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.source, minlength=n_sources))])
+
+
+def allowed_moves(problem: Problem, counts: Counts) -> Moves:
+    """List the moves of every source."""
+    records = counts.records
+    record, target = _moves_of_records(problem, counts)
+    x, y = counts.domain.split_xy(records.cells[record])
+    to_x, to_y = counts.domain.split_xy(target)
+    distortion = problem.distortion.between(counts.domain, x, y, to_x, to_y)
+    source, entry = _repeat(records.of_source, record, len(records.cells))
+    return _affordable(problem, Moves(source, target[entry], distortion[entry]))
+
+
+def _moves_of_records(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
+    """For each distinct (x, y), every (x̂, ŷ) that its columns' rules allow."""
+    domain = counts.domain
+    origin, to_x = _moves_of_features(problem, counts)
+    x, y = domain.split_xy(counts.records.cells)
+    _, which_x = positions(counts.features.cells, x)
+    record, entry = _repeat(which_x, origin, len(counts.features.cells))
+    allowed_y = np.isfinite(problem.distortion.costs(domain.outcome))
+    from_y, to_y = np.nonzero(allowed_y)
+    pair, choice = _repeat(y[record], from_y, domain.y.size)
+    return record[pair], domain.xy(to_x[entry][pair], to_y[choice])
+
+
+def _moves_of_features(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
+    """For each distinct x, every x̂; prefixes that no permitted x̂ begins with are dropped on the way."""
+    axis = counts.domain.x
+    observed = axis.unravel(counts.features.cells)
+    origin = np.arange(len(counts.features.cells))
+    prefix = np.zeros(len(origin), dtype=np.int64)
+    known = np.zeros(len(origin), dtype=np.int64)
+    for variable, codes in zip(axis.variables, observed, strict=True):
+        from_level, to_level = np.nonzero(np.isfinite(problem.distortion.costs(variable)))
+        entry, choice = _repeat(codes[origin], from_level, len(variable))
+        origin, prefix = origin[entry], prefix[entry] * len(variable) + to_level[choice]
+        if problem.targets == "observed":
+            known = known * len(variable) + codes
+            found, _ = positions(np.unique(known), prefix)
+            origin, prefix = origin[found], prefix[found]
+    return origin, prefix
+
+
+def _repeat(wanted: Cells, groups: Cells, n_groups: int) -> tuple[Cells, Cells]:
+    """Join each wanted group to its entries, given the sorted group of each entry.
+
+    Returns, for every pair, the position in ``wanted`` and the position of the entry.
+    """
+    sizes = np.bincount(groups, minlength=n_groups)
+    first = np.cumsum(sizes) - sizes
+    count = sizes[wanted]
+    position = np.repeat(np.arange(len(wanted)), count)
+    within = np.arange(len(position)) - np.repeat(np.cumsum(count) - count, count)
+    return position, first[wanted][position] + within
+
+
+def _affordable(problem: Problem, moves: Moves) -> Moves:
+    """Drop the moves that a budget of zero forbids; such a budget then needs no row."""
+    for budget in problem.budgets:
+        for charge in budget.charges:
+            if charge.limit == 0:
+                moves = moves.keep(charge.of(moves.distortion) == 0)
+    return moves

@@ -1,0 +1,110 @@
+"""A sparse stochastic array: for each source row, the cells it may become and how likely each is.
+
+Train mode has one row a source (d, x, y) and targets in X × Y; apply mode, eq. of section 3.4, has one row a
+(d, x) and targets in X. Both are the same value here. Knows counts, not tables or constraints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from evenhand.counts import Counts, Numbers
+from evenhand.domain import Cells
+
+DRAW_BITS = 52
+"""A draw is an integer of this many bits; thresholds end at exactly two to this power."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Rows of probabilities over target cells.
+
+    Attributes
+    ----------
+    starts : array of int
+        Row i holds the entries ``starts[i]`` up to ``starts[i + 1]``.
+    targets : array of int
+        The target cell of each entry, ascending within a row.
+    probability : array of float
+        The probability of each entry; positive, and each row sums to one.
+    """
+
+    starts: Cells
+    targets: Cells
+    probability: Numbers
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def rows(self) -> Cells:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @cached_property
+    def thresholds(self) -> Cells:
+        """Cumulated probabilities of each row as integers, the last exactly 2**52.
+
+        Unsigned sums wrap around, and differences of wrapped sums are exact, so no row is affected by those
+        before it.
+        """
+        top = 2**DRAW_BITS
+        shares = np.rint(self.probability * top).astype(np.uint64)
+        running = np.cumsum(shares, dtype=np.uint64)
+        before = np.concatenate([np.zeros(1, np.uint64), running])[self.starts[:-1]]
+        within = (running - before[self.rows]).astype(np.int64)
+        within = np.minimum(within, top)
+        within[self.starts[1:] - 1] = top
+        return within
+
+    def pick(self, rows: Cells, draws: Cells) -> Cells:
+        """Return the target of each draw: the first whose threshold lies above it (a binary search)."""
+        low, high = self.starts[rows], self.starts[rows + 1] - 1
+        while np.any(low < high):
+            middle = (low + high) // 2
+            below = draws < self.thresholds[middle]
+            high = np.where(below, middle, high)
+            low = np.where(below, low, middle + 1)
+        return self.targets[low]
+
+    def entries(self, rows: Cells) -> tuple[Cells, Cells]:
+        """List every entry of the given rows: which of ``rows`` it belongs to, and its position."""
+        sizes = np.diff(self.starts)[rows]
+        asked = np.repeat(np.arange(len(rows)), sizes)
+        first = np.cumsum(sizes) - sizes
+        return asked, np.arange(len(asked)) - first[asked] + self.starts[rows][asked]
+
+
+def identity(targets: Cells) -> Kernel:
+    """Return the kernel that keeps each row at the given cell."""
+    return Kernel(np.arange(len(targets) + 1), targets, np.ones(len(targets)))
+
+
+def gather(rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kernel:
+    """Build a kernel from loose entries: equal targets of a row are added, and rows normalised once."""
+    order = np.lexsort((targets, rows))
+    rows, targets, probability = rows[order], targets[order], probability[order]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (np.diff(rows) != 0) | (np.diff(targets) != 0)
+    probability = np.add.reduceat(probability, np.flatnonzero(new))
+    rows, targets = rows[new], targets[new]
+    total = np.bincount(rows, weights=probability, minlength=size)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))])
+    return Kernel(starts, targets, probability / total[rows])
+
+
+def for_apply(kernel: Kernel, counts: Counts) -> Kernel:
+    """Return p(x̂ | d, x) = Σ over y and ŷ of P(x̂, ŷ | d, x, y) p(y | x, d), for each observed (d, x)."""
+    before = counts.people_before_outcome
+    to_x, _ = counts.domain.split_xy(kernel.targets)
+    weighted = kernel.probability * counts.outcome_given_rest[kernel.rows]
+    return gather(before.of_source[kernel.rows], to_x, weighted, len(before.cells))
+
+
+def seeded_draws(seed: int, size: int) -> Cells:
+    """Return draws by position from PCG64's raw stream, which is the same in every version of NumPy."""
+    raw = np.random.PCG64(seed).random_raw(size)
+    return (raw >> np.uint64(64 - DRAW_BITS)).astype(np.int64)

@@ -1,0 +1,232 @@
+"""The structured programme that every problem compiles to.
+
+    minimise    loss(r)
+    over        x ≥ 0, r, g, 0 ≤ m ≤ 1
+    subject to  Σ over the moves of a source of x = 1       every source is a distribution
+                r = R x                                     the released distribution
+                g = G x                                     the rates that parity compares
+                H (g, m) ≤ h                                parity; m are auxiliary, in the unit box
+                B x ≤ b                                     budgets
+
+Moves are stored contiguously by source. Rows of H know how their slack grows when their bound is relaxed by
+one unit (``relief``), which gives edges and prices. Knows nothing of groups, outcomes or people: those words
+belong to ``compile``, which also knows how to go back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.counts import Numbers
+from evenhand.domain import Cells
+from evenhand.spec.utility import Epigraph
+
+Matrix: TypeAlias = Any
+"""A SciPy sparse array in CSR form."""
+
+Progress: TypeAlias = Callable[[str, float], None]
+"""Called with the name of the stage and the share of the whole that is done."""
+
+
+class Loss(Protocol):
+    """A convex function of r."""
+
+    def value(self, r: Numbers) -> float:
+        """Return the loss."""
+
+    def infimum(self, multipliers: Numbers) -> float:
+        """Return inf over r ≥ 0 of loss(r) − λ·r."""
+
+
+@runtime_checkable
+class SmoothLoss(Loss, Protocol):
+    """A loss with a gradient and a curvature in each r."""
+
+    @property
+    def start(self) -> Numbers:
+        """The r at which the loss is least."""
+
+    @property
+    def decisive(self) -> NDArray[np.bool_]:
+        """The cells whose r determines the loss."""
+
+    def gradient(self, r: Numbers) -> Numbers:
+        """Return the first derivatives."""
+
+    def curvature(self, r: Numbers) -> Numbers:
+        """Return the second derivatives."""
+
+
+@runtime_checkable
+class PolyhedralLoss(Loss, Protocol):
+    """A loss that is a linear programme in r."""
+
+    @property
+    def epigraph(self) -> Epigraph:
+        """The loss as a linear programme in r."""
+
+    def clip(self, multipliers: Numbers) -> Numbers:
+        """Return the nearest multipliers with a finite infimum."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inequalities:
+    """Rows ``matrix · z ≤ limit``."""
+
+    matrix: Matrix
+    limit: Numbers
+
+    def __len__(self) -> int:
+        return len(self.limit)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The arrays of the programme above; see the module's docstring.
+
+    Attributes
+    ----------
+    starts : array
+        The moves of source s are ``starts[s]`` up to ``starts[s + 1]``.
+    weight : array
+        The probability of each source.
+    target, n_targets : array, int
+        The entry of r that each move adds to, and the length of r.
+    rates : matrix
+        G: a row a rate, a column a move.
+    n_auxiliary : int
+        The length of m.
+    parity, relief : Inequalities
+        H and h over (g, m); and what one unit more of the bound adds to each row's slack.
+    budgets : Inequalities
+        B and b over x.
+    loss : Loss
+        The objective as a function of r.
+    distortion : array
+        The distortion of each move, for the tie-break.
+    stays : array of bool
+        The moves that change nothing.
+    """
+
+    starts: Cells
+    weight: Numbers
+    target: Cells
+    n_targets: int
+    rates: Matrix
+    n_auxiliary: int
+    parity: Inequalities
+    relief: Inequalities
+    budgets: Inequalities
+    loss: Loss
+    distortion: Numbers
+    stays: NDArray[np.bool_]
+
+    @property
+    def n_moves(self) -> int:
+        """The length of x."""
+        return len(self.target)
+
+    @property
+    def n_sources(self) -> int:
+        """The number of sources."""
+        return len(self.weight)
+
+    @property
+    def n_rates(self) -> int:
+        """The length of g."""
+        return int(self.rates.shape[0])
+
+    @cached_property
+    def source(self) -> Cells:
+        """The source of each move."""
+        return np.repeat(np.arange(self.n_sources), np.diff(self.starts))
+
+    @cached_property
+    def move_weight(self) -> Numbers:
+        """The probability of each move's source."""
+        return self.weight[self.source]
+
+    @cached_property
+    def simplex(self) -> Matrix:
+        """One row a source: the sum of its moves."""
+        ones = np.ones(self.n_moves)
+        return sparse.csr_array((ones, np.arange(self.n_moves), self.starts), shape=(self.n_sources, self.n_moves))
+
+    @cached_property
+    def release(self) -> Matrix:
+        """R: a row a target, a column a move."""
+        entries = (self.move_weight, (self.target, np.arange(self.n_moves)))
+        return sparse.csr_array(entries, shape=(self.n_targets, self.n_moves))
+
+    def released(self, x: Numbers) -> Numbers:
+        """Return r = R x."""
+        return np.bincount(self.target, weights=self.move_weight * x, minlength=self.n_targets)
+
+    def parity_slack(self, x: Numbers) -> Numbers:
+        """Return h − H (g, m) at the m that suits x best."""
+        z = np.concatenate([self.rates @ x, self.auxiliary(self.rates @ x)])
+        return np.asarray(self.parity.limit - self.parity.matrix @ z)
+
+    def auxiliary(self, g: Numbers) -> Numbers:
+        """Return the largest m that the rows ``m ≤ g`` allow; other rows only gain from it."""
+        if not self.n_auxiliary:
+            return np.zeros(0)
+        on_m = self.parity.matrix[:, self.n_rates :].tocoo()
+        rises = on_m.data > 0
+        rows, columns = on_m.coords[0][rises], on_m.coords[1][rises]
+        rest = self.parity.limit - self.parity.matrix[:, : self.n_rates] @ g
+        m = np.ones(self.n_auxiliary)
+        np.minimum.at(m, columns, rest[rows] / on_m.data[rises])
+        return np.clip(m, 0.0, 1.0)
+
+    def budget_slack(self, x: Numbers) -> Numbers:
+        """Return b − B x."""
+        return np.asarray(self.budgets.limit - self.budgets.matrix @ x)
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """One number a row: on r = R x, on parity and on budgets. The last two are not negative."""
+
+    released: Numbers
+    parity: Numbers
+    budgets: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver found: the moves' probabilities, and multipliers where it has them."""
+
+    x: Numbers
+    multipliers: Multipliers
+    steps: int = 0
+
+
+def lower_bound(program: Program, multipliers: Multipliers) -> float:
+    """Return a bound that no feasible x can go below, for any multipliers (weak duality).
+
+    With g substituted out::
+
+        inf over r ≥ 0 of [loss(r) − λ·r]  +  Σ over sources of min over its moves of (Rᵀλ + Gᵀν + Bᵀη)
+        + Σ over m of min(0, coefficient)  −  μ·h  −  η·b,     ν = the part of Hᵀμ on g
+    """
+    mu = np.maximum(multipliers.parity, 0.0)
+    eta = np.maximum(multipliers.budgets, 0.0)
+    on_parity = program.parity.matrix.T @ mu
+    price = program.move_weight * multipliers.released[program.target]
+    price = price + program.rates.T @ on_parity[: program.n_rates] + program.budgets.matrix.T @ eta
+    cheapest = np.minimum.reduceat(price, program.starts[:-1])
+    return float(
+        program.loss.infimum(multipliers.released)
+        + cheapest.sum()
+        + np.minimum(0.0, on_parity[program.n_rates :]).sum()
+        - mu @ program.parity.limit
+        - eta @ program.budgets.limit
+    )

@@ -1,0 +1,88 @@
+"""Solve a structured programme: the loss first, then the tie-break, then the repair.
+
+Imports :mod:`evenhand.program` only; knows nothing of groups, outcomes or people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from evenhand.counts import Numbers
+from evenhand.program import (
+    Multipliers,
+    PolyhedralLoss,
+    Program,
+    Progress,
+    SmoothLoss,
+    Solution,
+    lower_bound,
+)
+from evenhand.solve.clock import Clock
+from evenhand.solve.linear import LinearSolver, best_multipliers, solve_polyhedral
+from evenhand.solve.quadratic import solve_smooth
+from evenhand.solve.repair import repair
+from evenhand.solve.tiebreak import even, least_change
+
+__all__ = ["Clock", "Result", "solve"]
+
+GAP_WORTH_POLISHING = 1e-8
+"""Above this gap the multipliers are computed anew, exactly for the final r."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What was found: the moves' probabilities, multipliers for its lower bound, and what to say about it."""
+
+    x: Numbers
+    multipliers: Multipliers
+    steps: int
+    notes: tuple[str, ...] = ()
+
+
+def solve(
+    program: Program, tie_break: str | None, clock: Clock, progress: Progress = lambda stage, share: None
+) -> Result | None:
+    """Minimise the programme's loss and choose among the optima; None where it is infeasible."""
+    progress("minimising the utility loss", 0.1)
+    found = _minimise(program, clock)
+    if found is None:
+        return None
+    solution, warm = found
+    progress("choosing among the optima", 0.6)
+    x, notes = _choose(program, solution.x, tie_break, clock, warm)
+    progress("removing numerical slack", 0.8)
+    x, more = repair(program, x, clock)
+    multipliers = _final_multipliers(program, solution.multipliers, x, clock)
+    return Result(x, multipliers, solution.steps, notes + more)
+
+
+def _minimise(program: Program, clock: Clock) -> tuple[Solution, LinearSolver | None] | None:
+    """Send a polyhedral loss to the linear solver, a smooth one to the quadratic."""
+    loss = program.loss
+    if isinstance(loss, PolyhedralLoss):
+        return solve_polyhedral(program, loss, clock)
+    if isinstance(loss, SmoothLoss):
+        solution = solve_smooth(program, loss, clock)
+        return None if solution is None else (solution, None)
+    raise TypeError(f"no solver takes a loss of type {type(loss).__name__}: it is neither smooth nor polyhedral")
+
+
+def _choose(
+    program: Program, x: Numbers, tie_break: str | None, clock: Clock, warm: LinearSolver | None
+) -> tuple[Numbers, tuple[str, ...]]:
+    if tie_break == "least_change":
+        return least_change(program, x, clock, warm)
+    if tie_break == "even":
+        return even(program, x, clock)
+    return x, ()
+
+
+def _final_multipliers(program: Program, found: Multipliers, x: Numbers, clock: Clock) -> Multipliers:
+    """Return multipliers for the final r: a smooth loss takes its gradient there."""
+    loss = program.loss
+    r = program.released(x)
+    if isinstance(loss, SmoothLoss):
+        found = replace(found, released=loss.gradient(r))
+    if loss.value(r) - lower_bound(program, found) <= GAP_WORTH_POLISHING:
+        return found
+    better = best_multipliers(program, found.released, clock)
+    return max(found, better, key=lambda multipliers: lower_bound(program, multipliers))

@@ -1,0 +1,133 @@
+"""The edges of what is feasible, and points well inside it; all by linear programmes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.counts import Numbers
+from evenhand.errors import SolverError
+from evenhand.program import Matrix, Program
+from evenhand.solve.clock import Clock
+from evenhand.solve.linear import LinearSolver
+from evenhand.solve.model import INFINITY, Columns, Model, Rows, equalities, lay_out
+
+SETTLED = 1e-11
+"""An edge is found when another iteration moves it by less."""
+
+MOST_ITERATIONS = 100
+LEAST_RELIEF = 1e-9
+
+
+def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock: Clock) -> Numbers:
+    """Return the feasible x whose emptiest held cell keeps the largest share of its original mass."""
+    share = np.where(held, original, 0.0)[held]
+    rows = Rows(
+        "full",
+        {"r": sparse.eye_array(program.n_targets, format="csr")[held], "t": _column(-share)},
+        np.zeros(len(share)),
+        np.full(len(share), INFINITY),
+    )
+    model = lay_out(program).with_blocks([_single("t", 0.0, 1.0)], [rows])
+    answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
+    if answer.z is None or answer.z[model.column("t")][0] <= 0:
+        raise SolverError(
+            "every mapping that meets the bounds empties some cell of the table, where this utility is infinite; "
+            "relax a bound, allow more moves, or choose a utility that allows empty cells, such as L1()"
+        )
+    return answer.z[model.column("x")]
+
+
+def roomiest(program: Program, clock: Clock, released: Numbers | None = None) -> tuple[float, Numbers] | None:
+    """Return the x with the most room under every parity bound, and that room in units of the bound.
+
+    Budgets are held; ``released`` holds r as well. Negative room means that parity cannot be met, None that the
+    budgets cannot.
+    """
+    scale = _relief(program, program.stays.astype(float))
+    return _most_room(program, clock, scale, np.zeros(len(program.budgets)), released)
+
+
+def slackest(program: Program, x: Numbers, clock: Clock) -> Numbers | None:
+    """Return a point with slack in every parity and budget row at once; None where there is none."""
+    found = _most_room(program, clock, _relief(program, x), program.budgets.limit, None)
+    return found[1] if found is not None and found[0] > 0 else None
+
+
+def smallest_bound(
+    program_at: Callable[[float], Program],
+    bound_of: Callable[[Program, Numbers], float],
+    start: float,
+    clock: Clock,
+    released: Numbers | None = None,
+) -> float | None:
+    """Return the smallest bound that is feasible (Dinkelbach's iteration); None where ``start`` is not.
+
+    ``program_at`` writes the programme for a bound, ``bound_of`` says which bound a solution needs.
+    """
+    bound = start
+    for _ in range(MOST_ITERATIONS):
+        program = program_at(bound)
+        found = roomiest(program, clock, released)
+        if found is None or found[0] < -SETTLED:
+            return None if bound == start else bound
+        needed = bound_of(program, found[1])
+        if not needed < bound - SETTLED:
+            return min(needed, bound)
+        bound = needed
+    return bound
+
+
+def smallest_budget_factor(program: Program, clock: Clock) -> float | None:
+    """Return the smallest factor on all budgets at which parity can be met; None where none would do."""
+    base = lay_out(program)
+    kept = tuple(block for block in base.rows if block.name != "budgets")
+    limit = program.budgets.limit
+    scaled = Rows(
+        "scaled",
+        {"x": program.budgets.matrix, "f": _column(-limit)},
+        np.full(len(limit), -INFINITY),
+        np.zeros(len(limit)),
+    )
+    model = Model((*base.columns, _single("f", 0.0, INFINITY)), (*kept, scaled))
+    answer = LinearSolver(model.with_cost(f=np.ones(1)), clock).run()
+    return None if answer.z is None else float(answer.z[model.column("f")][0])
+
+
+def _most_room(
+    program: Program, clock: Clock, on_parity: Numbers, on_budgets: Numbers, released: Numbers | None
+) -> tuple[float, Numbers] | None:
+    """Maximise t with every row's slack at least t times the given scale."""
+    base = lay_out(program)
+    room = {"parity": on_parity, "budgets": on_budgets}
+    rows = [
+        Rows(b.name, b.parts | {"t": _column(room[b.name])}, b.low, b.high) if b.name in room else b
+        for b in base.rows
+    ]
+    if released is not None:
+        rows.append(equalities("held", {"r": sparse.eye_array(program.n_targets, format="csr")}, released))
+    model = Model((*base.columns, _single("t", -INFINITY, 1.0)), tuple(rows))
+    answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
+    if answer.z is None:
+        return None
+    return float(answer.z[model.column("t")][0]), answer.z[model.column("x")]
+
+
+def _relief(program: Program, x: Numbers) -> Numbers:
+    """Return what one unit of the bound would add to each parity row's slack near x; zero for hard rows."""
+    g = program.rates @ x
+    z = np.concatenate([g, program.auxiliary(g)])
+    relief = program.relief.limit - program.relief.matrix @ z
+    soft = (np.diff(program.relief.matrix.indptr) > 0) | (program.relief.limit != 0)
+    return np.where(soft, np.maximum(relief, LEAST_RELIEF), 0.0)
+
+
+def _single(name: str, low: float, high: float) -> Columns:
+    return Columns(name, np.array([low]), np.array([high]), np.zeros(1))
+
+
+def _column(values: Numbers) -> Matrix:
+    return sparse.csr_array(values.reshape(-1, 1))

@@ -1,0 +1,161 @@
+"""Smooth losses: successive quadratic programmes through Clarabel, with a line search on the true loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from evenhand.counts import Numbers
+from evenhand.errors import SolverError, TimeLimitError
+from evenhand.program import Multipliers, Program, SmoothLoss, Solution, lower_bound
+from evenhand.solve.clock import Clock
+from evenhand.solve.edges import fullest
+from evenhand.solve.model import Model, lay_out, multipliers_of
+
+TOLERANCE = 1e-10
+"""Clarabel's tolerances for feasibility and gap."""
+
+GAP_GOAL = 1e-9
+"""The duality gap at which no further quadratic programme is solved."""
+
+STALLED = 0.5
+"""A step that leaves more than this share of the gap is the last."""
+
+EMPTIED = 1e-3
+"""A decisive cell with less than this share of its original mass counts as emptied."""
+
+MOST_STEPS = 60
+BISECTIONS = 40
+
+
+class QuadraticSolver:
+    """min cost·z + ½ Σ curvature z² over a model, to be solved again with other costs and curvatures."""
+
+    def __init__(self, model: Model, curved: Numbers, clock: Clock) -> None:
+        self._clock = clock
+        self._model = model
+        self._curved = curved
+        self._solver: Any = None
+
+    def minimise(self, cost: Numbers, curvature: Numbers) -> tuple[Numbers, Numbers] | None:
+        """Return z and the rows' multipliers, or None where the model is infeasible."""
+        self._clock.check()
+        quadratic = sparse.csc_array(
+            (curvature[self._curved], (self._curved, self._curved)), shape=(len(cost), len(cost))
+        )
+        if self._solver is None:
+            self._solver = self._build(quadratic, cost)
+        else:
+            self._solver.update(P=sparse.csc_matrix(quadratic), q=cost)
+        with self._clock.listening():
+            answer = self._solver.solve()
+        return self._read(answer)
+
+    def _build(self, quadratic: Any, cost: Numbers) -> Any:
+        matrix, right, cones, self._row_of = _conic(self._model)
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.presolve_enable = False
+        for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
+            setattr(settings, name, TOLERANCE)
+        if np.isfinite(self._clock.remaining):
+            settings.time_limit = self._clock.remaining
+        solver = clarabel.DefaultSolver(sparse.csc_matrix(quadratic), cost, matrix, right, cones, settings)
+        solver.set_termination_callback(lambda info: self._clock.stop)
+        return solver
+
+    def _read(self, answer: Any) -> tuple[Numbers, Numbers] | None:
+        status = answer.status
+        if status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved):
+            duals = np.zeros(sum(len(r.low) for r in self._model.rows))
+            duals[self._row_of] = np.asarray(answer.z)[: len(self._row_of)]
+            return np.asarray(answer.x), duals
+        if status == clarabel.SolverStatus.PrimalInfeasible:
+            return None
+        if status in (clarabel.SolverStatus.MaxTime, clarabel.SolverStatus.CallbackTerminated):
+            raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
+        raise SolverError(f"Clarabel stopped with the status {status}")
+
+
+def solve_smooth(program: Program, loss: SmoothLoss, clock: Clock) -> Solution | None:
+    """Minimise a smooth loss; None where the programme is infeasible."""
+    model = lay_out(program)
+    on_r, on_x = model.column("r"), model.column("x")
+    solver = QuadraticSolver(model, np.arange(on_r.start, on_r.stop), clock)
+    r, solution, gap = loss.start, None, np.inf
+    for step in range(1, MOST_STEPS + 1):
+        answer = solver.minimise(*_expansion(model, on_r, loss, r))
+        if answer is None:
+            return None
+        proposed = answer[0][on_x]
+        before = _inside(program, loss, proposed, clock) if solution is None else solution.x
+        x = _search(program, loss, before, proposed)
+        r = program.released(x)
+        found = multipliers_of(model, answer[1])
+        latest = Solution(x, Multipliers(loss.gradient(r), found.parity, found.budgets), step)
+        latest_gap = loss.value(r) - lower_bound(program, latest.multipliers)
+        stalled = latest_gap >= STALLED * gap
+        if latest_gap <= gap:
+            solution, gap = latest, latest_gap
+        if gap <= GAP_GOAL or stalled:
+            break
+    return solution
+
+
+def _expansion(model: Model, on_r: slice, loss: SmoothLoss, r: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the cost and curvature of the loss's second-order expansion about r."""
+    cost, curvature = np.zeros(len(model.cost)), np.zeros(len(model.cost))
+    curvature[on_r] = loss.curvature(r)
+    cost[on_r] = loss.gradient(r) - curvature[on_r] * r
+    return cost, curvature
+
+
+def _inside(program: Program, loss: SmoothLoss, proposed: Numbers, clock: Clock) -> Numbers:
+    """Return a feasible point to search from: the first proposal, unless it empties a decisive cell.
+
+    Near an empty cell the loss of some measures is infinitely steep, so a search would not get away from it.
+    """
+    held = loss.decisive
+    if np.all(program.released(proposed)[held] >= EMPTIED * loss.start[held]):
+        return proposed
+    return (proposed + fullest(program, loss.start, held, clock)) / 2
+
+
+def _search(program: Program, loss: SmoothLoss, x: Numbers, proposed: Numbers) -> Numbers:
+    """Return the point of least loss between x and the proposal, by bisection on the slope."""
+    r, step = program.released(x), program.released(proposed - x)
+
+    def slope(share: float) -> float:
+        at = r + share * step
+        if np.any(at[loss.decisive] <= 0):
+            return np.inf
+        return float(loss.gradient(at) @ step)
+
+    low, high = 0.0, 1.0
+    if slope(1.0) <= 0:
+        return proposed
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) <= 0 else (low, middle)
+    return x + low * (proposed - x)
+
+
+def _conic(model: Model) -> tuple[Any, Numbers, list[Any], Any]:
+    """Write a model's rows and bounds as ``A z + s = b`` with s zero or not negative.
+
+    The first entries of s belong to rows of the model; ``row_of`` says which.
+    """
+    matrix = model.matrix
+    row_low, row_high = model.row_bounds
+    low, high = model.bounds
+    equal = np.flatnonzero(row_low == row_high)
+    above = np.flatnonzero((row_low < row_high) & np.isfinite(row_high))
+    floor, ceiling = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
+    eye = sparse.eye_array(len(low), format="csr")
+    stacked = sparse.vstack([matrix[equal], matrix[above], -eye[floor], eye[ceiling]], format="csc")
+    right = np.concatenate([row_high[equal], row_high[above], -low[floor], high[ceiling]])
+    cones = [clarabel.ZeroConeT(len(equal)), clarabel.NonnegativeConeT(len(right) - len(equal))]
+    return sparse.csc_matrix(stacked), right, cones, np.concatenate([equal, above])

@@ -1,0 +1,101 @@
+"""The optimum is not unique: choose among the equally useful mappings.
+
+Every stage holds the loss where it is (for a strictly convex one by holding r) and keeps every bound. If a stage
+fails, the answer before it stands, and the caller is told.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from evenhand.counts import Numbers
+from evenhand.errors import SolverError
+from evenhand.program import Matrix, PolyhedralLoss, Program, SmoothLoss
+from evenhand.solve.clock import Clock
+from evenhand.solve.linear import HELD_LOSS, LinearSolver, with_epigraph
+from evenhand.solve.model import INFINITY, Columns, Model, Rows, at_most, equalities, lay_out
+from evenhand.solve.quadratic import QuadraticSolver
+
+HELD_RELEASE = 1e-9
+"""How far each held cell of r may move, relative to itself."""
+
+HELD_DISTORTION = 1e-10
+"""How much expected distortion the second stage may give back."""
+
+
+def least_change(
+    program: Program, x: Numbers, clock: Clock, solver: LinearSolver | None
+) -> tuple[Numbers, tuple[str, ...]]:
+    """Minimise the expected distortion, then the probability of any change.
+
+    ``solver`` is one that already holds the loss; without it one is made that holds r.
+    """
+    if solver is None:
+        solver = LinearSolver(held(program, x), clock)
+    size = solver.n_columns
+    burden, change = np.zeros(size), np.zeros(size)
+    burden[: program.n_moves] = program.move_weight * program.distortion
+    change[: program.n_moves] = program.move_weight * ~program.stays
+    try:
+        z = solver.minimise_again(burden)
+    except SolverError as error:
+        return x, (f"tie-break skipped: {error}",)
+    x = z[: program.n_moves]
+    solver.hold(burden, float(burden @ z) + HELD_DISTORTION)
+    try:
+        z = solver.minimise_again(change)
+    except SolverError as error:
+        return x, (f"tie-break stopped after the least expected distortion: {error}",)
+    return z[: program.n_moves], ()
+
+
+def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str, ...]]:
+    """Minimise Σ weight × (expected distortion)² over sources, which spreads the burden."""
+    size = program.n_sources
+    by_source = sparse.csr_array(
+        (program.distortion, np.arange(program.n_moves), program.starts), shape=(size, program.n_moves)
+    )
+    burden = Columns("burden", np.full(size, -INFINITY), np.full(size, INFINITY), np.zeros(size))
+    sums = equalities("burden", {"x": by_source, "burden": -_eye(size)}, np.zeros(size))
+    model = held(program, x).with_blocks([burden], [sums])
+    on_burden = model.column("burden")
+    curvature = np.zeros(len(model.cost))
+    curvature[on_burden] = 2 * program.weight
+    try:
+        solver = QuadraticSolver(model, np.arange(on_burden.start, on_burden.stop), clock)
+        answer = solver.minimise(np.zeros(len(curvature)), curvature)
+    except SolverError as error:
+        return x, (f"tie-break skipped: {error}",)
+    if answer is None:
+        return x, ("tie-break skipped: the held optimum was numerically infeasible",)
+    return answer[0][model.column("x")], ()
+
+
+def held(program: Program, x: Numbers) -> Model:
+    """Return the programme's constraints with the loss held at its value at x."""
+    loss = program.loss
+    r = program.released(x)
+    base = lay_out(program)
+    if isinstance(loss, SmoothLoss):
+        return _with_release_held(program, base, loss, r)
+    assert isinstance(loss, PolyhedralLoss)
+    model = with_epigraph(base, loss)
+    cost = model.columns[-1].cost
+    row = at_most("held", {"loss": sparse.csr_array(cost.reshape(1, -1))}, np.array([loss.value(r) + HELD_LOSS]))
+    return model.with_cost().with_blocks(rows=[row])
+
+
+def _with_release_held(program: Program, base: Model, loss: SmoothLoss, r: Numbers) -> Model:
+    """Hold each decisive cell of r, in rows scaled to one so that tolerances are relative."""
+    decisive = np.flatnonzero(loss.decisive)
+    scaled = sparse.diags_array(1 / r[decisive], format="csr") @ program.release[decisive]
+    one = np.ones(len(decisive))
+    rows = Rows("held", {"x": scaled}, one - HELD_RELEASE, one + HELD_RELEASE)
+    columns = tuple(c for c in base.columns if c.name != "r")
+    kept = tuple(block for block in base.rows if block.name != "released")
+    return Model(columns, (*kept, rows))
+
+
+def _eye(size: int) -> Matrix:
+    return sparse.eye_array(size, format="csr")

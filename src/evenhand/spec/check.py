@@ -1,0 +1,35 @@
+"""The checks that every statement makes of the numbers and words it is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from evenhand.errors import SpecError, did_you_mean
+
+
+def number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> float:
+    """Return a number within [low, high], or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise SpecError(f"{what} must be a number, not {value!r}")
+    if value < low:
+        raise SpecError(f"{what} must be at least {low:g}, not {value:g}")
+    if value > high:
+        raise SpecError(f"{what} must be at most {high:g}, not {value:g}")
+    return float(value)
+
+
+def finite(what: str, value: Any, *, low: float = -math.inf) -> float:
+    """Return a finite number of at least ``low``."""
+    checked = number(what, value, low=low)
+    if math.isinf(checked):
+        raise SpecError(f"{what} must be finite, not {value}")
+    return checked
+
+
+def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:
+    """Refuse a word that is not among the choices, and suggest the nearest."""
+    listed = list(choices)
+    if value not in listed:
+        raise SpecError(f"{what} must be one of {listed}, not {value!r}.{did_you_mean(value, listed)}")

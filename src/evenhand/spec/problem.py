@@ -1,0 +1,160 @@
+"""The whole statement of a problem: frozen, validated when built, and the same in TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from evenhand.errors import SpecError, did_you_mean
+from evenhand.spec import check, toml
+from evenhand.spec.budget import Budget, ExcessDistortion, ExpectedDistortion
+from evenhand.spec.distortion import Distortion
+from evenhand.spec.parity import Parity
+from evenhand.spec.utility import KL, Utility
+
+Targets = Literal["observed", "all"]
+TieBreak = Literal["least_change", "even"] | None
+TARGETS = ("observed", "all")
+TIE_BREAKS = ("least_change", "even", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What to bound, for whom, and what to keep.
+
+    Parameters
+    ----------
+    protected : sequence of str
+        The columns D. They are read, never changed.
+    features : sequence of str
+        The columns X.
+    outcome : str
+        The column Y, of two or more values.
+    distortion : Distortion
+        What each change costs; the outcome needs a rule, a feature without one is fixed.
+    parity : sequence of PairwiseParity or TargetParity
+        The bounds on the outcome's dependence on D. All of them hold at once.
+    budget : ExpectedDistortion, ExcessDistortion or a sequence of them, optional
+        The bounds on each individual's distortion. None leaves only the forbidden moves.
+    utility : Utility
+        The measure Δ that is minimised.
+    targets : {"observed", "all"}
+        Which feature combinations x̂ may be released: those that somebody in the table has, or every
+        combination of levels.
+    tie_break : {"least_change", "even", None}
+        Which of the equally useful mappings to choose: the one of least expected distortion and then least
+        change, the one that spreads the expected distortion most evenly, or whatever the solver finds.
+
+    Examples
+    --------
+    >>> from evenhand.spec import ExpectedDistortion, Ordinal, PairwiseParity
+    >>> problem = Problem(
+    ...     protected=["sex"], features=["age"], outcome="hired",
+    ...     parity=[PairwiseParity(0.1)],
+    ...     distortion=Distortion({"age": Ordinal(step=1, max_steps=1), "hired": Ordinal(step=1)}),
+    ...     budget=ExpectedDistortion(0.5),
+    ... )
+    >>> Problem.from_toml(problem.to_toml()) == problem
+    True
+    """
+
+    protected: Sequence[str]
+    features: Sequence[str]
+    outcome: str
+    distortion: Distortion
+    parity: Sequence[Parity] = ()
+    budget: Budget | Sequence[Budget] | None = None
+    utility: Utility = field(default_factory=KL)
+    targets: Targets = "observed"
+    tie_break: TieBreak = "least_change"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "protected", _names("protected", self.protected))
+        object.__setattr__(self, "features", _names("features", self.features))
+        if not isinstance(self.outcome, str):
+            raise SpecError(f"outcome must be one column name, not {self.outcome!r}")
+        parity = (self.parity,) if isinstance(self.parity, Parity) else tuple(self.parity)
+        object.__setattr__(self, "parity", parity)
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            object.__setattr__(self, "budget", tuple(self.budget))
+        self._check_kinds()
+        self._check_roles()
+        self._check_rules()
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """The budgets as a tuple, whether none, one or several were given."""
+        if self.budget is None:
+            return ()
+        return (self.budget,) if isinstance(self.budget, Budget) else tuple(self.budget)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column the problem reads, in the order D, X, Y."""
+        return (*self.protected, *self.features, self.outcome)
+
+    def to_toml(self) -> str:
+        """Return the whole statement as TOML."""
+        return toml.write(self)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Problem:
+        """Read a statement from TOML; a misspelt key is an error that suggests the right one."""
+        return cls(**toml.read(text, cls))
+
+    def _check_kinds(self) -> None:
+        for parity in self.parity:
+            if not isinstance(parity, Parity):
+                raise SpecError(f"parity must list PairwiseParity or TargetParity, not {parity!r}")
+        for budget in self.budgets:
+            if not isinstance(budget, Budget):
+                raise SpecError(
+                    f"budget must be {ExpectedDistortion.__name__} or {ExcessDistortion.__name__}, "
+                    f"not {budget!r}"
+                )
+        if not isinstance(self.distortion, Distortion):
+            raise SpecError(f"distortion must be a Distortion, not {self.distortion!r}")
+        if not isinstance(self.utility, Utility):
+            raise SpecError(f"utility must be a measure such as KL() or L1(), not {self.utility!r}")
+        check.one_of("targets", self.targets, TARGETS)
+        check.one_of("tie_break", self.tie_break, TIE_BREAKS)
+
+    def _check_roles(self) -> None:
+        for role in ("protected", "features"):
+            if not getattr(self, role):
+                raise SpecError(f"{role} must name at least one column")
+        seen: dict[str, str] = {}
+        roles = [(c, "protected") for c in self.protected] + [(c, "features") for c in self.features]
+        for column, role in [*roles, (self.outcome, "outcome")]:
+            if column in seen:
+                where = f"twice in {role}" if seen[column] == role else f"in both {seen[column]} and {role}"
+                raise SpecError(f"column {column!r} is listed {where}; each column has one role")
+            seen[column] = role
+
+    def _check_rules(self) -> None:
+        for column in self.distortion.rules:
+            if column in self.protected:
+                raise SpecError(
+                    f"the distortion has a rule for {column!r}, but protected columns are never changed; "
+                    f"remove the rule, or list the column in features"
+                )
+            if column not in self.columns:
+                hint = did_you_mean(column, self.columns)
+                raise SpecError(f"the distortion has a rule for {column!r}, which is not a column here.{hint}")
+        if self.outcome not in self.distortion.rules:
+            raise SpecError(
+                f"the outcome {self.outcome!r} has no rule, so it is not known what changing it costs; add "
+                f"for example {{{self.outcome!r}: Ordinal(step=1)}} to the distortion, or Fixed() if it may "
+                f"never change"
+            )
+
+
+def _names(role: str, names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise SpecError(f"{role} must be a list of column names; write [{names!r}]")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise SpecError(f"{role} must list column names, not {name!r}")
+    return listed

@@ -1,0 +1,251 @@
+"""Dataframes to codes and back. The only module that knows frames.
+
+Frames are read and written through narwhals, so that what comes out is of the type that went in. Tables that
+evenhand itself makes (mappings, audits) are pandas frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.counts import Counts, Numbers
+from evenhand.domain import Axis, Cells, Domain, Role, Value, Variable
+from evenhand.errors import DataError, did_you_mean
+from evenhand.spec import Ordinal, Problem
+
+UNSEEN = -1
+"""The code of a value that is not a level."""
+
+Frame = Any
+"""Any dataframe that narwhals knows."""
+
+
+def read(frame: Frame) -> nw.DataFrame[Any]:
+    """Wrap a native frame."""
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise DataError(
+            f"expected an eager dataframe (pandas, polars, pyarrow, ...) or eh.Counts, not "
+            f"{type(frame).__name__}; collect a lazy frame first"
+        ) from None
+
+
+def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None = None) -> Counts:
+    """Count a frame's rows over the cells of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Says which columns to count, and the order of levels where a rule gives it.
+    frame : dataframe
+        One row a person, or one row a cell with ``weights``.
+    weights : str or sequence of float, optional
+        A column of the frame, or one number a row.
+
+    Examples
+    --------
+    >>> from evenhand.datasets import load
+    >>> data = load("compas")
+    >>> len(count(data.problem, data.frame))
+    142
+    """
+    table = read(frame)
+    domain = domain_of(problem, table)
+    weight = _weights(problem, table, weights)
+    return Counts.of(domain, *(known_cells(axis, table) for axis in (domain.d, domain.x, domain.y)), weight)
+
+
+def domain_of(problem: Problem, table: nw.DataFrame[Any]) -> Domain:
+    """Find the levels of every column of a problem in a frame."""
+    roles = {c: Role.PROTECTED for c in problem.protected} | {c: Role.FEATURE for c in problem.features}
+    roles[problem.outcome] = Role.OUTCOME
+    return Domain.of(_variable(problem, column(table, name), role) for name, role in roles.items())
+
+
+def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
+    """Return a column that must be there and complete."""
+    if name not in table.columns:
+        hint = did_you_mean(name, table.columns)
+        raise DataError(f"the table has no column {name!r}; it has {table.columns}.{hint}")
+    series = table[name]
+    missing = series.is_null()
+    if series.dtype.is_float():
+        missing = missing | series.is_nan()
+    if missing.any():
+        row = int(np.flatnonzero(missing.to_numpy())[0])
+        raise DataError(
+            f"column {name!r} has {int(missing.sum())} missing values, the first in row {row}; fill them, drop "
+            f"those rows, or make missing a level of its own"
+        )
+    return series
+
+
+def cells(axis: Axis, table: nw.DataFrame[Any]) -> tuple[Cells, NDArray[np.bool_]]:
+    """Return the cell of each row on an axis, and which rows have a value that is not a level."""
+    codes = [codes_of(variable, column(table, variable.name)) for variable in axis.variables]
+    unseen = np.any([code == UNSEEN for code in codes], axis=0)
+    return axis.ravel([np.maximum(code, 0) for code in codes]), np.asarray(unseen)
+
+
+def known_cells(axis: Axis, table: nw.DataFrame[Any]) -> Cells:
+    """Return the cell of each row on an axis; a value that is not a level is an error."""
+    for variable in axis.variables:
+        series = column(table, variable.name)
+        codes = codes_of(variable, series)
+        if np.any(codes == UNSEEN):
+            row = int(np.flatnonzero(codes == UNSEEN)[0])
+            value = series[row]
+            hint = did_you_mean(value, variable.levels)
+            raise DataError(
+                f"column {variable.name!r} has the value {value!r} in row {row}, which is not among the levels "
+                f"that its rule gives: {list(variable.levels)}.{hint}"
+            )
+    return cells(axis, table)[0]
+
+
+def codes_of(variable: Variable, series: nw.Series[Any]) -> Cells:
+    """Return the code of each value, UNSEEN where it is not a level."""
+    levels = pd.Index(list(variable.levels), dtype=object)
+    native = series.to_native()
+    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
+        of_category = levels.get_indexer(native.cat.categories.astype(object))
+        return np.asarray(of_category[native.cat.codes.to_numpy()], dtype=np.int64)
+    values = series.to_numpy()
+    if values.dtype != object:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return np.asarray(levels.get_indexer(distinct.astype(object))[inverse], dtype=np.int64)
+    return np.asarray(levels.get_indexer(values), dtype=np.int64)
+
+
+def replace(
+    table: nw.DataFrame[Any], axis: Axis, new: Cells, changed: NDArray[np.bool_]
+) -> nw.DataFrame[Any]:
+    """Write cells of an axis into a frame; rows that did not change keep their own values."""
+    for variable, codes in zip(axis.variables, axis.unravel(new), strict=True):
+        series = table[variable.name]
+        table = table.with_columns(_overwrite(series, variable, codes, changed).alias(variable.name))
+    return table
+
+
+def _overwrite(
+    series: nw.Series[Any], variable: Variable, codes: Cells, changed: NDArray[np.bool_]
+) -> nw.Series[Any]:
+    native = series.to_native()
+    values = np.array(variable.levels, dtype=object)[codes]
+    if isinstance(native, pd.Series):
+        written = pd.Series(values, index=native.index, dtype=native.dtype)
+        return nw.from_native(native.where(~changed, written), series_only=True)
+    backend = nw.get_native_namespace(series)
+    written = nw.new_series(variable.name, values.tolist(), series.dtype, backend=backend)
+    keep = nw.new_series("keep", (~changed).tolist(), nw.Boolean(), backend=backend)
+    return series.zip_with(keep, written)
+
+
+def merged(table: nw.DataFrame[Any], weight: Numbers, name: str) -> nw.DataFrame[Any]:
+    """Add up the weights of equal rows, in the order in which they first occur."""
+    backend = nw.get_native_namespace(table)
+    native = table.to_native()
+    index = native.index if isinstance(native, pd.DataFrame) else None
+    columns = list(table.columns)
+    place = "evenhand_first_row"
+    extra = {name: weight, place: np.arange(len(weight))}
+    if index is not None:
+        table = nw.from_native(native.reset_index(drop=True), eager_only=True)
+    for key, values in extra.items():
+        table = table.with_columns(nw.new_series(key, values, backend=backend).alias(key))
+    grouped = table.group_by(columns).agg(nw.col(name).sum(), nw.col(place).min())
+    return grouped.sort(place).select([*columns, name])
+
+
+def take(table: nw.DataFrame[Any], rows: Cells) -> nw.DataFrame[Any]:
+    """Return rows by position, with repeats."""
+    return table[rows.tolist(), :]
+
+
+def labels(axis: Axis, cells_: Cells, prefix: str = "") -> dict[str, Any]:
+    """Return the columns of an axis for given cells, with the levels' own values and dtypes."""
+    codes = axis.unravel(cells_)
+    return {
+        prefix + variable.name: _typed(variable, code)
+        for variable, code in zip(axis.variables, codes, strict=True)
+    }
+
+
+def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a pandas frame of the given columns."""
+    return pd.DataFrame(dict(columns))
+
+
+def _typed(variable: Variable, codes: Cells) -> Any:
+    if variable.dtype == "category":
+        return pd.Categorical.from_codes(codes, categories=list(variable.levels), ordered=variable.ordered)
+    values = np.array(variable.levels, dtype=object)[codes]
+    return pd.Series(values, dtype=variable.dtype).array
+
+
+def _variable(problem: Problem, series: nw.Series[Any], role: Role) -> Variable:
+    rule = problem.distortion.rules.get(series.name)
+    levels, ordered = _levels(series)
+    if isinstance(rule, Ordinal) and rule.levels is not None:
+        levels, ordered = tuple(rule.levels), True
+    return Variable(series.name, role, levels, ordered, _pandas_dtype(series))
+
+
+def _levels(series: nw.Series[Any]) -> tuple[tuple[Value, ...], bool]:
+    dtype = series.dtype
+    if isinstance(dtype, nw.Enum):
+        return tuple(dtype.categories), True
+    if isinstance(dtype, nw.Categorical):
+        native = series.to_native()
+        if isinstance(native, pd.Series):
+            return tuple(native.cat.categories.tolist()), bool(native.cat.ordered)
+        return tuple(sorted(series.cat.get_categories().to_list())), False
+    if dtype.is_float():
+        raise DataError(
+            f"column {series.name!r} holds real numbers, which have no finite levels; cut it into bins first, "
+            f"for example pandas.cut(frame[{series.name!r}], [0, 25, 45, 120]).astype(str) with an order, or "
+            f"into whole numbers"
+        )
+    if dtype.is_integer() or isinstance(dtype, nw.Boolean):
+        return tuple(sorted(series.unique().to_list())), True
+    if isinstance(dtype, nw.String):
+        return tuple(sorted(series.unique().to_list())), False
+    raise DataError(
+        f"column {series.name!r} is of type {dtype}; a column must hold strings, integers, booleans or categories"
+    )
+
+
+def _pandas_dtype(series: nw.Series[Any]) -> str:
+    native = series.to_native()
+    if isinstance(native, pd.Series):
+        return str(native.dtype)
+    if isinstance(series.dtype, nw.Enum | nw.Categorical):
+        return "category"
+    if isinstance(series.dtype, nw.String):
+        return "str"
+    return "bool" if isinstance(series.dtype, nw.Boolean) else str(series.dtype).lower()
+
+
+def _weights(
+    problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None
+) -> Numbers | None:
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if weights in problem.columns:
+            raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
+        weights = column(table, weights).to_numpy()
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("weights must be numbers, one a row") from None
+    if array.shape != (len(table),):
+        raise DataError(f"there are {array.size} weights for {len(table)} rows")
+    return array
