@@ -1,1 +1,94 @@
-"""evenhand."""
+"""Optimized data pre-processing (Calmon et al. 2017): bound an outcome's dependence on protected attributes.
+
+One table of public names, each loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from evenhand._version import __version__
+
+_HOMES = {
+    "errors": [
+        "DataError",
+        "EvenhandError",
+        "EvenhandWarning",
+        "InfeasibleError",
+        "MissingExtraError",
+        "SolverError",
+        "SpecError",
+        "StorageError",
+        "TimeLimitError",
+    ],
+    "counts": ["Counts"],
+    "spec": [
+        "KL",
+        "L1",
+        "Distortion",
+        "ExcessDistortion",
+        "ExpectedDistortion",
+        "Fixed",
+        "Free",
+        "Nominal",
+        "Ordinal",
+        "PairwiseParity",
+        "Problem",
+        "Ratio",
+        "TargetParity",
+    ],
+    "tables": ["count"],
+    "certificate": ["Certificate"],
+    "audit": ["Audit"],
+    "mapping": ["Mapping"],
+    "edges": ["identity_from", "smallest_budget", "smallest_parity_bound"],
+    "fitting": ["fit"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", "datasets", *sorted(_HOME_OF)]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from evenhand import datasets as datasets
+    from evenhand.audit import Audit as Audit
+    from evenhand.certificate import Certificate as Certificate
+    from evenhand.counts import Counts as Counts
+    from evenhand.edges import identity_from as identity_from
+    from evenhand.edges import smallest_budget as smallest_budget
+    from evenhand.edges import smallest_parity_bound as smallest_parity_bound
+    from evenhand.errors import DataError as DataError
+    from evenhand.errors import EvenhandError as EvenhandError
+    from evenhand.errors import EvenhandWarning as EvenhandWarning
+    from evenhand.errors import InfeasibleError as InfeasibleError
+    from evenhand.errors import MissingExtraError as MissingExtraError
+    from evenhand.errors import SolverError as SolverError
+    from evenhand.errors import SpecError as SpecError
+    from evenhand.errors import StorageError as StorageError
+    from evenhand.errors import TimeLimitError as TimeLimitError
+    from evenhand.fitting import fit as fit
+    from evenhand.mapping import Mapping as Mapping
+    from evenhand.spec import KL as KL
+    from evenhand.spec import L1 as L1
+    from evenhand.spec import Distortion as Distortion
+    from evenhand.spec import ExcessDistortion as ExcessDistortion
+    from evenhand.spec import ExpectedDistortion as ExpectedDistortion
+    from evenhand.spec import Fixed as Fixed
+    from evenhand.spec import Free as Free
+    from evenhand.spec import Nominal as Nominal
+    from evenhand.spec import Ordinal as Ordinal
+    from evenhand.spec import PairwiseParity as PairwiseParity
+    from evenhand.spec import Problem as Problem
+    from evenhand.spec import Ratio as Ratio
+    from evenhand.spec import TargetParity as TargetParity
+    from evenhand.tables import count as count
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("evenhand.datasets")
+    if name in _HOME_OF:
+        return getattr(import_module(f"evenhand.{_HOME_OF[name]}"), name)
+    raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evenhand.counts import Counts, Numbers
+from evenhand.counts import Counts, Numbers, positions
 from evenhand.domain import Cells
 from evenhand.kernel import Kernel
 from evenhand.spec import Charge, PairwiseParity, Parity, Problem, TargetParity
@@ -65,7 +66,7 @@ class Achieved:
     distortion, changed : arrays
         For each source, its expected distortion and its probability of any change.
     forbidden : float
-        The largest probability of a move of infinite distortion.
+        The largest probability of a move of infinite distortion or to a target that is not permitted.
     row_error : float
         The largest distance of a row's sum from one.
     """
@@ -100,7 +101,7 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
     cost = problem.distortion.between(counts.domain, x, y, to_x, to_y)
     after = _rates_after(counts, rows, to_y, kernel.probability)
     moved = (to_x != x) | (to_y != y)
-    possible = np.isfinite(cost)
+    possible = np.isfinite(cost) & _permitted(problem, counts, to_x)
     cost = np.where(possible, cost, 0.0)
     return Achieved(
         objective=problem.utility.value(original, released),
@@ -120,6 +121,12 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
         forbidden=float(np.max(kernel.probability[~possible], initial=0.0)),
         row_error=float(np.max(np.abs(_by_row(kernel, kernel.probability) - 1))),
     )
+
+
+def _permitted(problem: Problem, counts: Counts, to_x: Cells) -> NDArray[np.bool_]:
+    if problem.targets == "all":
+        return np.ones(len(to_x), dtype=bool)
+    return positions(counts.features.cells, to_x)[0]
 
 
 def _distributions(counts: Counts, kernel: Kernel, joint: Numbers) -> tuple[Cells, Numbers, Numbers]:

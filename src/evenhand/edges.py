@@ -7,7 +7,8 @@ and the bounds from which nothing is lost. All are found, not sampled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,19 +19,22 @@ from evenhand.errors import InfeasibleError
 from evenhand.program import Program
 from evenhand.solve import Clock
 from evenhand.solve.edges import smallest_bound, smallest_budget_factor
-from evenhand.spec import Problem
+from evenhand.spec import Parity, Problem
 
 LARGEST_BOUND = 1e6
 """A parity bound that restrains nothing but ratios to zero."""
 
 
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """The smallest parity bound that can be met, and the rates of each group and outcome there."""
+
+    bound: float
+    rates: Numbers
+
+
 def smallest_parity_bound(
-    problem: Problem,
-    counts: Counts,
-    *,
-    lossless: bool = False,
-    floors: Sequence[float] | None = None,
-    clock: Clock | None = None,
+    problem: Problem, counts: Counts, *, lossless: bool = False, clock: Clock | None = None
 ) -> float | None:
     """Return the smallest bound that all parity constraints can share; None where no bound would do.
 
@@ -42,8 +46,8 @@ def smallest_parity_bound(
         The table.
     lossless : bool
         Ask for the smallest bound at which nothing is lost: r = p.
-    floors : sequence of float, optional
-        Do not ask less of each constraint than this.
+    clock : Clock, optional
+        A time limit.
 
     Examples
     --------
@@ -54,30 +58,41 @@ def smallest_parity_bound(
     >>> round(smallest_parity_bound(replace(data.problem, budget=ExpectedDistortion(0.25)), data.counts), 7)
     0.2109576
     """
-    lowest = list(floors) if floors is not None else [0.0] * len(problem.parity)
+    edge = parity_edge(problem, counts, [0.0] * len(problem.parity), clock or Clock(), lossless=lossless)
+    return None if edge is None else edge.bound
+
+
+def parity_edge(
+    problem: Problem, counts: Counts, floors: Sequence[float], clock: Clock, *, lossless: bool = False
+) -> Edge | None:
+    """Return where parity can just be met, asking of no constraint less than its floor."""
+    n_outcomes = counts.domain.y.size
 
     def program_at(bound: float) -> Program:
-        return compile_problem(_with_bound(problem, bound, lowest), counts).program
+        return compile_problem(_with_bound(problem, bound, floors), counts).program
 
-    def bound_of(program: Program, x: Numbers) -> float:
-        rates = (program.rates @ x).reshape(-1, counts.domain.y.size)
-        needed = [float(parity_achieved(p, counts, rates).value.max()) for p in problem.parity]
-        return max((n for n, floor in zip(needed, lowest, strict=True) if n > floor), default=0.0)
+    def bound_of(rates: Numbers) -> float:
+        needed = [_needed(p, counts, rates.reshape(-1, n_outcomes)) for p in problem.parity]
+        return max((n for n, floor in zip(needed, floors, strict=True) if n > floor), default=0.0)
 
     identity = identity_from(problem, counts)
     start = identity if np.isfinite(identity) else LARGEST_BOUND
     try:
         program = program_at(start)
-        released = program.released(program.stays.astype(float)) if lossless else None
-        return smallest_bound(program_at, bound_of, start, clock or Clock(), released)
     except InfeasibleError:
         return None
+    released = program.released(program.stays.astype(float)) if lossless else None
+    found = smallest_bound(program_at, bound_of, start, clock, released)
+    return None if found is None else Edge(found[0], found[1].reshape(-1, n_outcomes))
+
+
+def _needed(parity: Parity, counts: Counts, rates: Numbers) -> float:
+    return float(parity_achieved(parity, counts, rates).value.max())
 
 
 def identity_from(problem: Problem, counts: Counts) -> float:
     """Return the smallest shared parity bound at which the table meets every constraint as it is."""
-    rates = counts.outcome_by_group
-    return max((float(parity_achieved(p, counts, rates).value.max()) for p in problem.parity), default=0.0)
+    return max((_needed(p, counts, counts.outcome_by_group) for p in problem.parity), default=0.0)
 
 
 def smallest_budget(problem: Problem, counts: Counts, clock: Clock | None = None) -> float | None:
@@ -98,5 +113,7 @@ def smallest_budget(problem: Problem, counts: Counts, clock: Clock | None = None
 
 
 def _with_bound(problem: Problem, bound: float, floors: Sequence[float]) -> Problem:
-    parity = [replace(p, bound=max(bound, f)) for p, f in zip(problem.parity, floors, strict=True)]  # type: ignore[type-var]
-    return replace(problem, parity=parity)
+    parity: list[Any] = list(problem.parity)
+    return replace(
+        problem, parity=[replace(p, bound=max(bound, floor)) for p, floor in zip(parity, floors, strict=True)]
+    )

@@ -19,10 +19,6 @@ from evenhand.kernel import Kernel
 from evenhand.program import Program
 from evenhand.spec import Problem
 
-NEGLIGIBLE = 1e-12
-"""A smaller probability is a solver's zero, not a move."""
-
-
 @dataclass(frozen=True, eq=False)
 class Compiled:
     """A programme together with what its moves mean."""
@@ -31,8 +27,8 @@ class Compiled:
     moves: Moves
 
     def kernel(self, x: Numbers) -> Kernel:
-        """Return the kernel that a solution x stands for: solver's zeros dropped, rows summing to one."""
-        kept = x > NEGLIGIBLE
+        """Return the kernel that a solution x stands for: its positive moves, rows summing to one."""
+        kept = x > 0
         source, probability = self.moves.source[kept], x[kept]
         total = np.bincount(source, weights=probability, minlength=self.program.n_sources)
         starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=self.program.n_sources))])

@@ -59,26 +59,30 @@ def slackest(program: Program, x: Numbers, clock: Clock) -> Numbers | None:
 
 def smallest_bound(
     program_at: Callable[[float], Program],
-    bound_of: Callable[[Program, Numbers], float],
+    bound_of: Callable[[Numbers], float],
     start: float,
     clock: Clock,
     released: Numbers | None = None,
-) -> float | None:
-    """Return the smallest bound that is feasible (Dinkelbach's iteration); None where ``start`` is not.
+) -> tuple[float, Numbers] | None:
+    """Return the smallest bound that is feasible, and the rates there; None where ``start`` is not feasible.
 
-    ``program_at`` writes the programme for a bound, ``bound_of`` says which bound a solution needs.
+    Dinkelbach's iteration: ``program_at`` writes the programme for a bound, ``bound_of`` says which bound a
+    solution's rates need.
     """
-    bound = start
+    bound, rates = start, None
     for _ in range(MOST_ITERATIONS):
         program = program_at(bound)
         found = roomiest(program, clock, released)
-        if found is None or found[0] < -SETTLED:
-            return None if bound == start else bound
-        needed = bound_of(program, found[1])
-        if not needed < bound - SETTLED:
-            return min(needed, bound)
-        bound = needed
-    return bound
+        if found is None or (rates is None and found[0] < -SETTLED):
+            break
+        latest = program.rates @ found[1]
+        needed = bound_of(latest)
+        settled = needed >= bound - SETTLED
+        if rates is None or needed < bound:
+            bound, rates = min(bound, needed), latest
+        if settled:
+            break
+    return None if rates is None else (bound, rates)
 
 
 def smallest_budget_factor(program: Program, clock: Clock) -> float | None:

@@ -1,0 +1,174 @@
+"""The audit: what was achieved, as tables and words, for people who must judge it.
+
+Says what is bounded, for whom, at what cost, and what is not covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.achieved import Achieved, BudgetAchieved, ParityAchieved
+from evenhand.counts import Counts, Numbers
+from evenhand.domain import Axis, Cells
+from evenhand.kernel import Kernel
+from evenhand.spec import Problem, TargetParity
+from evenhand.tables import frame, labels
+
+FEW = 20
+"""A group of fewer people is called small."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What a mapping does to the table it was fitted on, in expectation over its draws.
+
+    Attributes
+    ----------
+    rates : pandas.DataFrame
+        For each group and outcome, its weight in the table and its rate before and after.
+    bounds : pandas.DataFrame
+        Every bound with what was achieved and the slack that is left.
+    groups : pandas.DataFrame
+        For each group, the share of people changed and their expected distortion.
+    changes : pandas.DataFrame
+        For each column, from which level to which, and the share of all people.
+    notes : tuple of str
+        What a reader of these tables should know.
+    """
+
+    rates: Any
+    bounds: Any
+    groups: Any
+    changes: Any
+    notes: tuple[str, ...]
+
+
+def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) -> Audit:
+    """Write what was achieved as tables and words."""
+    return Audit(
+        rates=frame(_rates(counts, measured)),
+        bounds=frame(_bounds(counts, measured)),
+        groups=frame(_groups(counts, measured)),
+        changes=frame(_changes(counts, kernel)),
+        notes=tuple(_notes(problem, counts, measured)),
+    )
+
+
+def _rates(counts: Counts, measured: Achieved) -> dict[str, Any]:
+    n_groups, n_outcomes = measured.rates_before.shape
+    cells = np.repeat(counts.groups.cells, n_outcomes)
+    outcomes = np.tile(np.arange(n_outcomes), n_groups)
+    weight = np.bincount(counts.groups.of_source, weights=counts.weight)
+    return {
+        **labels(counts.domain.d, cells),
+        **labels(counts.domain.y, outcomes),
+        "weight": np.repeat(weight, n_outcomes),
+        "before": measured.rates_before.ravel(),
+        "after": measured.rates_after.ravel(),
+    }
+
+
+def _bounds(counts: Counts, measured: Achieved) -> dict[str, Any]:
+    blocks = [*(_parity_block(counts, p) for p in measured.parity), *(_budget_block(counts, b) for b in measured.budgets)]
+    columns = ("constraint", "where", "bound", "achieved")
+    table = {name: [value for block in blocks for value in block[name]] for name in columns}
+    return table | {"slack": np.subtract(table["bound"], table["achieved"])}
+
+
+def _parity_block(counts: Counts, part: ParityAchieved) -> dict[str, list[Any]]:
+    groups = _words(counts.domain.d, counts.groups.cells)
+    outcomes = _words(counts.domain.y, np.arange(counts.domain.y.size))
+    against = [*groups, "the target"]
+    triples = zip(part.outcome, part.group, part.against, strict=True)
+    return {
+        "constraint": [type(part.parity).__name__] * len(part.value),
+        "where": [f"{outcomes[y]}: {groups[d]} against {against[other]}" for y, d, other in triples],
+        "bound": [part.parity.bound] * len(part.value),
+        "achieved": part.value.tolist(),
+    }
+
+
+def _budget_block(counts: Counts, part: BudgetAchieved) -> dict[str, list[Any]]:
+    domain = counts.domain
+    if part.per == "xy":
+        x, y = domain.split_xy(counts.records.cells)
+        parts = [_words(domain.x, x), _words(domain.y, y)]
+    else:
+        parts = [_words(domain.d, counts.d), _words(domain.x, counts.x), _words(domain.y, counts.y)]
+    return {
+        "constraint": [part.charge.words] * len(part.value),
+        "where": ["; ".join(words) for words in zip(*parts, strict=True)],
+        "bound": [part.charge.limit] * len(part.value),
+        "achieved": part.value.tolist(),
+    }
+
+
+def _words(axis: Axis, cells: Cells) -> list[str]:
+    distinct, inverse = np.unique(cells, return_inverse=True)
+    words = [axis.words(int(cell)) for cell in distinct]
+    return [words[i] for i in inverse]
+
+
+def _groups(counts: Counts, measured: Achieved) -> dict[str, Any]:
+    groups = counts.groups
+
+    def mean(values: Numbers) -> Numbers:
+        return np.bincount(groups.of_source, weights=counts.given_group * values)
+
+    return {
+        **labels(counts.domain.d, groups.cells),
+        "weight": np.bincount(groups.of_source, weights=counts.weight),
+        "changed": mean(measured.changed),
+        "expected_distortion": mean(measured.distortion),
+    }
+
+
+def _changes(counts: Counts, kernel: Kernel) -> dict[str, Any]:
+    """For each column, how many people move from which level to which."""
+    domain = counts.domain
+    share = counts.probability[kernel.rows] * kernel.probability
+    to_x, to_y = domain.split_xy(kernel.targets)
+    before = [*domain.x.unravel(counts.x[kernel.rows]), counts.y[kernel.rows]]
+    after = [*domain.x.unravel(to_x), to_y]
+    rows: list[tuple[str, Any, Any, float]] = []
+    for variable, old, new in zip(domain.x.variables + domain.y.variables, before, after, strict=True):
+        size = len(variable)
+        moved = np.bincount(old * size + new, weights=share, minlength=size * size).reshape(size, size)
+        np.fill_diagonal(moved, 0.0)
+        for i, j in zip(*np.nonzero(moved), strict=True):
+            rows.append((variable.name, variable.levels[i], variable.levels[j], float(moved[i, j])))
+    names = ("column", "from", "to", "share")
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str]:
+    groups = counts.domain.d
+    outcome = counts.domain.outcome
+    for group, y in zip(*np.nonzero(measured.rates_before == 0), strict=True):
+        name = groups.words(int(counts.groups.cells[group]))
+        yield (
+            f"nobody in the group {name} has {outcome.name}={outcome.levels[y]} before; "
+            f"after, the rate is {measured.rates_after[group, y]:.4g}"
+        )
+    weight = np.bincount(counts.groups.of_source, weights=counts.weight)
+    for group in np.flatnonzero(weight < FEW):
+        name = groups.words(int(counts.groups.cells[group]))
+        yield f"the group {name} has a weight of only {weight[group]:g}; its rates say little about other people"
+    if any(budget.per == "xy" for budget in problem.budgets):
+        yield (
+            "budgets hold for each (x, y) on average over the protected groups (per='xy'): some groups are changed "
+            "more than the budget says, and no bound on distortion carries over to apply mode"
+        )
+    if any(isinstance(p, TargetParity) and p.target is None for p in problem.parity):
+        yield "the target is the table's own p(y), which repeats whatever the table's outcomes already contain"
+    yield (
+        "the bounds hold for the table that was fitted, in expectation over the draws; they limit the released "
+        "outcome's rates, and so the mean score of a model that learns them well, not its thresholded decisions"
+    )
+    yield (
+        "a model that may not see the protected columns is not covered: it can depend on them through the features"
+    )

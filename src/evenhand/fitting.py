@@ -1,0 +1,217 @@
+"""Fit: the one place that joins counting, compiling, solving and certifying."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenhand.achieved import AGAINST_TARGET, achieved, parity_achieved
+from evenhand.certificate import certify
+from evenhand.compile import Compiled, compile_problem
+from evenhand.counts import Counts
+from evenhand.edges import Edge, parity_edge, smallest_budget
+from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
+from evenhand.kernel import Kernel, identity
+from evenhand.mapping import Mapping
+from evenhand.program import Multipliers, Program, Progress, SmoothLoss
+from evenhand.solve import Clock, Result, solve
+from evenhand.spec import Ordinal, Problem
+from evenhand.tables import Frame, count
+
+LOG = logging.getLogger("evenhand")
+
+EDGE_TOLERANCE = 1e-9
+"""Bounds closer than this to the edge of feasibility are not called infeasible."""
+
+
+def fit(
+    problem: Problem,
+    frame: Frame | Counts,
+    *,
+    weights: str | Sequence[float] | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Learn the mapping that loses least among those that meet every bound.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to bound and what to keep.
+    frame : dataframe or Counts
+        The table: one row a person (or a cell, with ``weights``).
+    weights : str or sequence of float, optional
+        A column of the frame, or one number a row.
+    time_limit : float, optional
+        Seconds after which to stop. A tie-break that runs out of time keeps the optimum found before it.
+    progress : callable, optional
+        Called with the name of the stage and the share that is done.
+
+    Returns
+    -------
+    Mapping
+        With a certificate; see ``mapping.certificate``.
+
+    Raises
+    ------
+    InfeasibleError
+        If no mapping meets every bound; it carries the smallest bound that can be met.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.frame)
+    >>> round(mapping.objective, 6), mapping.certificate.status
+    (0.021244, 'optimal')
+    """
+    clock = Clock(time_limit)
+    report = progress or _silent
+    report("counting", 0.0)
+    counts = _counts(problem, frame, weights)
+    _check(problem, counts)
+    compiled = compile_problem(problem, counts)
+    LOG.info(
+        "compiled %d sources, %d moves, %d parity rows, %d budget rows",
+        len(counts), compiled.program.n_moves, len(compiled.program.parity), len(compiled.program.budgets),
+    )  # fmt: skip
+    mapping = _unchanged(problem, counts, compiled.program)
+    if mapping is None:
+        mapping = _solved(problem, counts, compiled, clock, report)
+    for note in mapping.certificate.notes:
+        LOG.warning(note)
+    report("done", 1.0)
+    return mapping
+
+
+def _silent(stage: str, share: float) -> None:
+    pass
+
+
+def _counts(problem: Problem, frame: Frame | Counts, weights: str | Sequence[float] | None) -> Counts:
+    if not isinstance(frame, Counts):
+        return count(problem, frame, weights)
+    if weights is not None:
+        raise DataError("weights go with a frame; a Counts already has its own")
+    names = tuple(v.name for v in frame.domain.variables)
+    if names != problem.columns:
+        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(problem.columns)}")
+    for name, rule in problem.distortion.rules.items():
+        levels = frame.domain.variable(name).levels
+        if isinstance(rule, Ordinal) and rule.levels is not None and tuple(rule.levels) != levels:
+            raise DataError(
+                f"the rule of {name!r} gives the levels {list(rule.levels)}, but the counts have {list(levels)}"
+            )
+    return frame
+
+
+def _check(problem: Problem, counts: Counts) -> None:
+    if len(counts.groups.cells) < 2:
+        only = counts.domain.d.words(int(counts.groups.cells[0]))
+        raise DataError(
+            f"the protected columns {list(problem.protected)} have a single group in this table ({only}); bounds "
+            f"between groups need at least two"
+        )
+    if counts.domain.y.size < 2:
+        raise DataError(f"the outcome {problem.outcome!r} has a single value: {counts.domain.outcome.levels[0]!r}")
+
+
+def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | None:
+    """Return the identity where it meets every bound: then nothing is lost and nobody is changed."""
+    if not np.all(np.bincount(program.source[program.stays], minlength=len(counts))):
+        return None
+    kernel = identity(counts.domain.xy(counts.x, counts.y))
+    measured = achieved(problem, counts, kernel)
+    if measured.max_violation > 0:
+        return None
+    loss = program.loss
+    r = program.released(program.stays.astype(float))
+    on_release = loss.gradient(r) if isinstance(loss, SmoothLoss) else np.zeros(len(r))
+    multipliers = Multipliers(on_release, np.zeros(len(program.parity)), np.zeros(len(program.budgets)))
+    certificate = certify(problem, counts, kernel, multipliers, program=program, measured=measured)
+    return Mapping(problem, counts, kernel, multipliers, certificate)
+
+
+def _solved(
+    problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress
+) -> Mapping:
+    try:
+        result = solve(compiled.program, problem.tie_break, clock, report)
+    except TimeLimitError:
+        raise
+    except SolverError as error:
+        _refuse_if_infeasible(problem, counts, clock)
+        raise SolverError(f"{error}. {_barely(problem)}") from None
+    if result is None:
+        _refuse_if_infeasible(problem, counts, clock)
+        raise SolverError(_barely(problem))
+    return _certified(problem, counts, compiled, result, report)
+
+
+def _certified(
+    problem: Problem, counts: Counts, compiled: Compiled, result: Result, report: Progress
+) -> Mapping:
+    report("certifying", 0.9)
+    kernel: Kernel = compiled.kernel(result.x)
+    certificate = certify(
+        problem, counts, kernel, result.multipliers, program=compiled.program, notes=result.notes
+    )
+    return Mapping(problem, counts, kernel, result.multipliers, certificate)
+
+
+def _barely(problem: Problem) -> str:
+    raised = ", ".join(f"{p.bound + 1e-4:g}" for p in problem.parity)
+    return f"The bounds can be met only just, if at all; try a parity bound of {raised}"
+
+
+def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> None:
+    """Raise the error that says how far the bounds are from being met, if they cannot be."""
+    own = [parity.bound for parity in problem.parity]
+    edge = parity_edge(problem, counts, own, clock)
+    if edge is not None and edge.bound <= min(own) + EDGE_TOLERANCE:
+        return
+    factor = smallest_budget(problem, counts, clock)
+    raise InfeasibleError(
+        " ".join(_infeasible_words(problem, counts, edge, factor)),
+        smallest_parity_bound=None if edge is None else edge.bound,
+        smallest_budget_factor=factor,
+    )
+
+
+def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[str]:
+    asked = " and ".join(f"{type(p).__name__}({p.bound:g})" for p in problem.parity)
+    words = [f"No mapping meets {asked} within these budgets and forbidden moves."]
+    if edge is None:
+        words.append("No parity bound, however large, would do: a group can never have some outcome.")
+    else:
+        words.append(
+            f"The smallest parity bound that can be met is {edge.bound:.7f}; try {_round_up(edge.bound)}. "
+            f"{_who_stands_out(problem, counts, edge)}"
+        )
+    if factor is not None:
+        limits = [charge.limit for budget in problem.budgets for charge in budget.charges]
+        raised = ", ".join(f"{limit:g} → {limit * factor:.7g}" for limit in limits)
+        words.append(f"Or keep the parity bound and multiply the budgets by {_round_up(factor)} ({raised}).")
+    return words
+
+
+def _who_stands_out(problem: Problem, counts: Counts, edge: Edge) -> str:
+    """Name the outcome and groups that are furthest apart when all that can be done is done."""
+    worst = max((parity_achieved(p, counts, edge.rates) for p in problem.parity), key=lambda p: p.value.max())
+    at = int(np.argmax(worst.value))
+    group, other, outcome = int(worst.group[at]), int(worst.against[at]), int(worst.outcome[at])
+    level = counts.domain.outcome.levels[outcome]
+    rate = f"{counts.domain.d.words(int(counts.groups.cells[group]))} has {edge.rates[group, outcome]:.4f}"
+    if other == AGAINST_TARGET:
+        against = "the target"
+    else:
+        name = counts.domain.d.words(int(counts.groups.cells[other]))
+        against = f"{name} with {edge.rates[other, outcome]:.4f}"
+    return f"Even there, for outcome {level!r} {rate} against {against}."
+
+
+def _round_up(value: float) -> str:
+    return f"{math.ceil(value * 1e4) / 1e4:g}"
