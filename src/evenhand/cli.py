@@ -115,15 +115,16 @@ def reproduce() -> None:
     table = _table("Study", "Quantity", "Paper", "Reference", "Found", "Agrees", right=(3, 4))
     for finding in found:
         claim = finding.claim
-        sign = "≤ " if claim.at_most else ""
+        reference = f"{'at most ' * (claim.tolerance is None)}{claim.reference}"
         agrees = "yes" if finding.agrees else "[bold red]NO[/]"
-        table.add_row(claim.study, claim.what, claim.paper, sign + _short(claim.reference), _short(finding.found), agrees)
+        table.add_row(claim.study, claim.what, claim.paper, reference, _short(finding.found), agrees)
     console.print(table)
     wrong = sum(not finding.agrees for finding in found)
     console.print(f"{total - wrong} of {total} numbers agree with the reference." + f" {wrong} do not." * bool(wrong))
     console.print(
-        "Where the paper's printed number differs: its identity point .59 is where KL falls to 4e-5, not to 0; its "
-        "text's cost 2 is infeasible, so its figures used 1; its .014 for Adult is .01485 with budgets averaged over D.",
+        "Where the paper's printed number differs: its identity point 0.59 is where KL falls to 4e-5, not to 0; its "
+        "text's cost of 2 is infeasible, so its figures used 1; its 0.014 for Adult is 0.01485 with budgets averaged over "
+        "the groups, and infeasible without.",
         style="dim",
     )
     if wrong:
@@ -210,9 +211,13 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
     moves = _table("Column", "From", "To", "People", "Share", right=(-2, -1))
     for row in sorted(audit.changes.to_dict("records"), key=lambda row: -row["share"]):
         moves.add_row(
-            row["column"], str(row["from"]), str(row["to"]), f"{row['share'] * total:,.0f}", f"{row['share']:.2%}"
+            row["column"], str(row["from"]), str(row["to"]), _people(row["share"] * total), f"{row['share']:.2%}"
         )
     console.print(Padding(moves, (0, 2)))
+
+
+def _people(number: float) -> str:
+    return "under 1" if number < 1 else f"{number:,.0f}"
 
 
 def _draw_rates(mapping: Mapping, audit: Audit, title: str, path: Path) -> None:

@@ -44,6 +44,9 @@ class Loss(Protocol):
     def infimum(self, multipliers: Numbers) -> float:
         """Return inf over r ≥ 0 of loss(r) − λ·r."""
 
+    def clip(self, multipliers: Numbers) -> Numbers:
+        """Return the nearest multipliers with a finite infimum."""
+
 
 @runtime_checkable
 class SmoothLoss(Loss, Protocol):
@@ -71,9 +74,6 @@ class PolyhedralLoss(Loss, Protocol):
     @property
     def epigraph(self) -> Epigraph:
         """The loss as a linear programme in r."""
-
-    def clip(self, multipliers: Numbers) -> Numbers:
-        """Return the nearest multipliers with a finite infimum."""
 
 
 @dataclass(frozen=True, eq=False)

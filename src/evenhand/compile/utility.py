@@ -14,50 +14,11 @@ from evenhand.spec import Epigraph, Polyhedral, Smooth, Utility
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothFrom:
-    """A smooth measure from a fixed p."""
+class From:
+    """A measure from a fixed p."""
 
-    measure: Smooth
+    measure: Utility
     p: Numbers
-
-    @property
-    def start(self) -> Numbers:
-        """The original distribution, from which nothing is lost."""
-        return self.p
-
-    @cached_property
-    def decisive(self) -> NDArray[np.bool_]:
-        """The cells whose r determines the loss."""
-        return self.measure.decides(self.p)
-
-    def value(self, r: Numbers) -> float:
-        """Return Δ(p, r)."""
-        return self.measure.value(self.p, r)
-
-    def gradient(self, r: Numbers) -> Numbers:
-        """Return the first derivatives."""
-        return self.measure.gradient(self.p, r)
-
-    def curvature(self, r: Numbers) -> Numbers:
-        """Return the second derivatives."""
-        return self.measure.curvature(self.p, r)
-
-    def infimum(self, multipliers: Numbers) -> float:
-        """Return inf over r ≥ 0 of Δ(p, r) − λ·r."""
-        return self.measure.infimum(self.p, multipliers)
-
-
-@dataclass(frozen=True, eq=False)
-class PolyhedralFrom:
-    """A polyhedral measure from a fixed p."""
-
-    measure: Polyhedral
-    p: Numbers
-
-    @cached_property
-    def epigraph(self) -> Epigraph:
-        """The measure as a linear programme in r."""
-        return self.measure.epigraph(self.p)
 
     def value(self, r: Numbers) -> float:
         """Return Δ(p, r)."""
@@ -70,6 +31,45 @@ class PolyhedralFrom:
     def infimum(self, multipliers: Numbers) -> float:
         """Return inf over r ≥ 0 of Δ(p, r) − λ·r."""
         return self.measure.infimum(self.p, multipliers)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothFrom(From):
+    """A smooth measure from a fixed p."""
+
+    measure: Smooth
+
+    @property
+    def start(self) -> Numbers:
+        """The original distribution, from which nothing is lost."""
+        return self.p
+
+    @cached_property
+    def decisive(self) -> NDArray[np.bool_]:
+        """The cells whose r determines the loss."""
+        return self.measure.decides(self.p)
+
+    def gradient(self, r: Numbers) -> Numbers:
+        """Return the first derivatives."""
+        return self.measure.gradient(self.p, r)
+
+    def curvature(self, r: Numbers) -> Numbers:
+        """Return the second derivatives."""
+        return self.measure.curvature(self.p, r)
+
+
+
+@dataclass(frozen=True, eq=False)
+class PolyhedralFrom(From):
+    """A polyhedral measure from a fixed p."""
+
+    measure: Polyhedral
+
+    @cached_property
+    def epigraph(self) -> Epigraph:
+        """The measure as a linear programme in r."""
+        return self.measure.epigraph(self.p)
+
 
 
 def loss_from(measure: Utility, p: Numbers) -> Loss:

@@ -9,9 +9,10 @@ from typing import Any
 from evenhand.errors import MissingExtraError, SpecError
 from evenhand.storage import replace_file
 
-# Dark and light of one blue, told apart by lightness and by shape: legible in grey and to the colour-blind.
+# Light and dark of one blue: legible in grey and to the colour-blind.
 BEFORE, AFTER = "#9ecae1", "#08519c"
 SCALE = 2.0
+MARGIN = 1.05
 
 
 def rates(rows: Sequence[Mapping[str, Any]], *, outcome: str, title: str, subtitle: str) -> Any:
@@ -20,16 +21,34 @@ def rates(rows: Sequence[Mapping[str, Any]], *, outcome: str, title: str, subtit
     Each row has ``group``, ``level`` (of the outcome), ``before`` and ``after``.
     """
     alt = _altair()
+    levels = list(dict.fromkeys(row["level"] for row in rows))
     long = [
         {"group": row["group"], "level": f"{outcome} = {row['level']}", "when": when, "rate": row[when]}
         for row in rows
         for when in ("before", "after")
     ]
     order = list(dict.fromkeys(row["group"] for row in rows))
-    y = alt.Y("group:N", title=None, sort=order, axis=alt.Axis(labelLimit=320, ticks=False))
-    x = alt.X("rate:Q", title="rate", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=".0%"))
+    top = min(1.0, MARGIN * max(point["rate"] for point in long))
+    heading = f"rate of {outcome} = {levels[0]}" if len(levels) == 1 else "rate"
+    y = alt.Y("group:N", title=None, sort=order, axis=alt.Axis(labelLimit=320, ticks=False, domain=False))
+    x = alt.X("rate:Q", title=heading, scale=alt.Scale(domain=[0, top]), axis=alt.Axis(format=".0%"))
+    span = alt.Chart().mark_line(color="#bdbdbd", strokeWidth=3).encode(x=x, y=y, detail="group:N")
+    layered = alt.layer(span, _before_and_after(alt, x, y), data=alt.Data(values=long))
+    layered = layered.properties(width=420, height=44 * len(order))
+    if len(levels) > 1:
+        layered = layered.facet(row=alt.Row("level:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")))
+    return (
+        layered.properties(title=alt.Title(title, subtitle=subtitle, anchor="start", subtitleColor="#555555"))
+        .configure_view(stroke=None)
+        .configure_axis(labelFontSize=12, titleFontSize=12)
+        .configure_legend(labelFontSize=12, orient="top")
+    )
+
+
+def _before_and_after(alt: Any, x: Any, y: Any) -> Any:
+    """Return the points, told apart by lightness and by shape."""
     scale = {"domain": ["before", "after"]}
-    points = (
+    return (
         alt.Chart()
         .mark_point(filled=True, size=140, opacity=1)
         .encode(
@@ -39,15 +58,6 @@ def rates(rows: Sequence[Mapping[str, Any]], *, outcome: str, title: str, subtit
             shape=alt.Shape("when:N", title=None, scale=alt.Scale(range=["circle", "diamond"], **scale)),
             tooltip=["group:N", "when:N", alt.Tooltip("rate:Q", format=".4f")],
         )
-    )
-    span = alt.Chart().mark_line(color="#bdbdbd", strokeWidth=3).encode(x=x, y=y, detail="group:N")
-    layered = alt.layer(span, points, data=alt.Data(values=long)).properties(width=420, height=44 * len(order))
-    return (
-        layered.facet(row=alt.Row("level:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top")))
-        .properties(title=alt.Title(title, subtitle=subtitle, anchor="start", subtitleColor="#555555"))
-        .configure_view(stroke=None)
-        .configure_axis(labelFontSize=12, titleFontSize=12)
-        .configure_legend(labelFontSize=12, orient="top")
     )
 
 

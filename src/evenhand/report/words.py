@@ -20,9 +20,14 @@ from evenhand.spec import (
 )
 
 COMBINED = {
-    "sum": "added up",
-    "sum_of_squares": "squared for features, then added up",
-    "max": "the largest counts",
+    "sum": "Costs of several changes add up.",
+    "sum_of_squares": "Costs of feature changes are squared; then all costs add up.",
+    "max": "Of several changes at once, the costliest counts.",
+}
+STATUS = {
+    "optimal": "every bound holds, and no other mapping within the bounds loses less",
+    "feasible": "every bound holds up to the violation below; another mapping might lose less",
+    "local": "every bound holds; no small change of the mapping loses less",
 }
 MEASURES = {
     "KL": "the Kullback–Leibler divergence, in nats,",
@@ -34,7 +39,7 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     """Say what a problem asks for, as pairs of a heading and a sentence."""
     yield "Outcome", problem.outcome
     yield "Protected", " × ".join(problem.protected) + " (read, never changed)"
-    yield "May change", "; ".join(_changeable(problem)) + f". Costs are {COMBINED[problem.distortion.combine]}."
+    yield "May change", f"{'; '.join(_changeable(problem))}. {COMBINED[problem.distortion.combine]}"
     for parity in problem.parity:
         yield "Bounded", parity_words(parity)
     for budget in problem.budgets:
@@ -100,10 +105,10 @@ def _ordinal_words(rule: Ordinal) -> str:
 
 def certificate_words(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Say what a certificate states, as pairs of a heading and a sentence."""
-    yield "Status", certificate.status
-    yield "Utility loss", f"{certificate.objective:.7f}"
+    yield "Status", f"{certificate.status}: {STATUS[certificate.status]}"
+    yield "Utility loss", f"{certificate.objective:.7f} (0 would mean that the distribution is kept exactly)"
     if certificate.lower_bound is not None and certificate.gap is not None:
-        yield "Lower bound", f"{certificate.lower_bound:.7f}: no mapping within the bounds loses less"
+        yield "Lower bound", f"{certificate.lower_bound:.7f}: proved from multipliers, whatever the solver said"
         yield "Gap", f"{certificate.gap:.1e}"
     yield "Largest violation", f"{certificate.max_violation:.1e} over every bound, in its own units"
     for note in certificate.notes:

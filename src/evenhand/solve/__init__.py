@@ -5,7 +5,8 @@ Imports :mod:`evenhand.program` only; knows nothing of groups, outcomes or peopl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from evenhand.counts import Numbers
 from evenhand.program import (
     Multipliers,
@@ -77,12 +78,11 @@ def _choose(
 
 
 def _final_multipliers(program: Program, found: Multipliers, x: Numbers, clock: Clock) -> Multipliers:
-    """Return multipliers for the final r: a smooth loss takes its gradient there."""
+    """Return the multipliers as they are, unless their gap asks for the best ones at the final r."""
     loss = program.loss
     r = program.released(x)
-    if isinstance(loss, SmoothLoss):
-        found = replace(found, released=loss.gradient(r))
     if loss.value(r) - lower_bound(program, found) <= GAP_WORTH_POLISHING:
         return found
-    better = best_multipliers(program, found.released, clock)
-    return max(found, better, key=lambda multipliers: lower_bound(program, multipliers))
+    candidates = [found.released, *([loss.gradient(r)] if isinstance(loss, SmoothLoss) else [])]
+    polished = [best_multipliers(program, released, clock) for released in candidates]
+    return max([found, *polished], key=partial(lower_bound, program))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
@@ -140,8 +140,7 @@ def solve_polyhedral(
     answer = solver.run()
     if answer.z is None:
         return None
-    found = multipliers_of(model, answer.duals)
-    multipliers = Multipliers(loss.clip(found.released), found.parity, found.budgets)
+    multipliers = multipliers_of(model, answer.duals, loss)
     solver.hold(model.cost, answer.objective + HELD_LOSS)
     return Solution(answer.z[model.column("x")], multipliers, steps=1), solver
 
@@ -150,8 +149,8 @@ def best_multipliers(program: Program, released: Numbers, clock: Clock) -> Multi
     """Return the parity and budget multipliers that give the best lower bound for given ones on r."""
     model = lay_out(program).with_cost(r=released)
     answer = LinearSolver(model, clock).run()
-    found = multipliers_of(model, answer.duals)
-    return Multipliers(released, found.parity, found.budgets)
+    found = multipliers_of(model, answer.duals, program.loss)
+    return replace(found, released=released)
 
 
 def with_epigraph(model: Model, loss: PolyhedralLoss) -> Model:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from evenhand.counts import Numbers
-from evenhand.program import Matrix, Multipliers, Program
+from evenhand.program import Loss, Matrix, Multipliers, Program
 
 INFINITY = float("inf")
 
@@ -126,10 +126,10 @@ def at_most(name: str, parts: dict[str, Matrix], limit: Numbers) -> Rows:
     return Rows(name, parts, np.full(len(limit), -INFINITY), limit)
 
 
-def multipliers_of(model: Model, duals: Numbers) -> Multipliers:
+def multipliers_of(model: Model, duals: Numbers, loss: Loss) -> Multipliers:
     """Read multipliers out of the duals of all rows (those of the Lagrangian ``cost·z + dual·(A z − b)``)."""
     return Multipliers(
-        duals[model.row("released")],
+        loss.clip(duals[model.row("released")]),
         np.maximum(duals[model.row("parity")], 0.0),
         np.maximum(duals[model.row("budgets")], 0.0),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import clarabel
@@ -94,8 +96,7 @@ def solve_smooth(program: Program, loss: SmoothLoss, clock: Clock) -> Solution |
         before = _inside(program, loss, proposed, clock) if solution is None else solution.x
         x = _search(program, loss, before, proposed)
         r = program.released(x)
-        found = multipliers_of(model, answer[1])
-        latest = Solution(x, Multipliers(loss.gradient(r), found.parity, found.budgets), step)
+        latest = Solution(x, _best(program, loss, r, multipliers_of(model, answer[1], loss)), step)
         latest_gap = loss.value(r) - lower_bound(program, latest.multipliers)
         stalled = latest_gap >= STALLED * gap
         if latest_gap <= gap:
@@ -103,6 +104,14 @@ def solve_smooth(program: Program, loss: SmoothLoss, clock: Clock) -> Solution |
         if gap <= GAP_GOAL or stalled:
             break
     return solution
+
+
+def _best(program: Program, loss: SmoothLoss, r: Numbers, found: Multipliers) -> Multipliers:
+    """Choose between the solver's own multipliers on r and the gradient there: whichever bounds better.
+
+    The first are consistent with the other multipliers, the second with r; both give valid bounds.
+    """
+    return max(found, replace(found, released=loss.gradient(r)), key=partial(lower_bound, program))
 
 
 def _expansion(model: Model, on_r: slice, loss: SmoothLoss, r: Numbers) -> tuple[Numbers, Numbers]:

@@ -40,6 +40,10 @@ class Utility(ABC):
     def infimum(self, p: Numbers, multipliers: Numbers) -> float:
         """Return inf over r ≥ 0 of Δ(p, r) − λ·r; minus infinity where unbounded."""
 
+    @abstractmethod
+    def clip(self, p: Numbers, multipliers: Numbers) -> Numbers:
+        """Return the nearest multipliers at which :meth:`infimum` is finite."""
+
 
 class Smooth(Utility):
     """A measure with a gradient and a curvature, strictly convex on the cells that :meth:`decides` names."""
@@ -63,10 +67,6 @@ class Polyhedral(Utility):
     @abstractmethod
     def epigraph(self, p: Numbers) -> Epigraph:
         """Return the measure as a linear programme in r."""
-
-    @abstractmethod
-    def clip(self, p: Numbers, multipliers: Numbers) -> Numbers:
-        """Return the nearest multipliers at which :meth:`infimum` is finite."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,10 @@ class KL(Smooth):
     def decides(self, p: Numbers) -> NDArray[np.bool_]:
         """Return the cells with p > 0."""
         return p > 0
+
+    def clip(self, p: Numbers, multipliers: Numbers) -> Numbers:
+        """Return λ below zero, and at most zero where p = 0."""
+        return np.minimum(multipliers, np.where(p > 0, -np.finfo(float).tiny, 0.0))
 
     def infimum(self, p: Numbers, multipliers: Numbers) -> float:
         """Return Σ p (log(−λ) + 1), reached at r = −p/λ."""

@@ -1,0 +1,85 @@
+"""Families of test problems: random tables and statements, and a small one to perturb."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+import evenhand as eh
+
+
+def random_table(rng, n_groups, feature_sizes, n_outcomes, people=600):
+    """A table whose outcome depends on the group, with some cells empty."""
+    columns = {f"f{i}": rng.integers(0, n, people) for i, n in enumerate(feature_sizes)}
+    group = rng.integers(0, n_groups, people)
+    tilt = rng.dirichlet(np.full(n_outcomes, 4.0), size=n_groups)
+    lean = 0.15 * columns["f0"] / max(1, feature_sizes[0] - 1)
+    draw = np.clip(rng.random(people) + lean, 0, 0.999)
+    outcome = (draw[:, None] >= np.cumsum(tilt, axis=1)[group]).sum(axis=1).clip(0, n_outcomes - 1)
+    return pd.DataFrame({"d": group, **columns, "y": outcome})
+
+
+def random_rule(rng, outcome=False):
+    """A rule for one column; the outcome's always allows some change."""
+    kind = rng.integers(0, 3)
+    if kind == 0 and not outcome:
+        return [eh.Fixed(), eh.Nominal(float(rng.integers(1, 4)))][rng.integers(0, 2)]
+    if kind == 1:
+        return eh.Nominal(float(rng.integers(1, 3)))
+    return eh.Ordinal(
+        step=float(rng.integers(1, 3)),
+        max_steps=[None, 1, 2][rng.integers(0, 3)],
+        up=bool(rng.random() < 0.8),
+        down=bool(rng.random() < 0.8) or outcome,
+        up_step=[None, 0.5][rng.integers(0, 2)],
+    )
+
+
+def random_problem(rng):
+    """A random statement and table: |D| 2–6, |X| 4–40, |Y| 2–3, both Δ, parities, budgets and ``per``."""
+    sizes = [(4,), (6,), (2, 3), (3, 4), (2, 2, 3), (5, 5), (4, 10), (2, 4, 5)][rng.integers(0, 8)]
+    n_outcomes = int(rng.integers(2, 4))
+    frame = random_table(rng, int(rng.integers(2, 7)), sizes, n_outcomes, people=int(rng.integers(150, 900)))
+    per = ["individual", "xy"][rng.integers(0, 2)]
+    bound = float(rng.choice([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.8]))
+    budget = (
+        eh.ExpectedDistortion(float(rng.choice([0.1, 0.3, 0.6, 1.0])), per=per)
+        if rng.random() < 0.5
+        else eh.ExcessDistortion({0.9: float(rng.choice([0.2, 0.5])), 1.9: 0.15}, per=per)
+    )
+    features = [f"f{i}" for i in range(len(sizes))]
+    problem = eh.Problem(
+        protected=["d"],
+        features=features,
+        outcome="y",
+        utility=[eh.KL(), eh.L1()][rng.integers(0, 2)],
+        parity=[[eh.PairwiseParity(bound), eh.TargetParity(bound)][rng.integers(0, 2)]],
+        distortion=eh.Distortion(
+            {**{f: random_rule(rng) for f in features}, "y": random_rule(rng, outcome=True)},
+            combine=["sum", "sum_of_squares", "max"][rng.integers(0, 3)],
+        ),
+        budget=budget,
+        targets=["observed", "all"][rng.integers(0, 2)],
+    )
+    return problem, frame
+
+
+def small_frame():
+    """Two groups, one ordered feature, a binary outcome: 200 people."""
+    rows = [("a", 0, 0, 30), ("a", 0, 1, 20), ("a", 1, 0, 20), ("a", 1, 1, 30)]
+    rows += [("b", 0, 0, 40), ("b", 0, 1, 10), ("b", 1, 0, 30), ("b", 1, 1, 20)]
+    cells = pd.DataFrame(rows, columns=["group", "score", "hired", "n"])
+    return cells.loc[np.repeat(cells.index, cells["n"])].drop(columns="n").reset_index(drop=True)
+
+
+def small_problem(**changes):
+    """A feasible statement about :func:`small_frame`; perturb it by keyword."""
+    statement = {
+        "protected": ["group"],
+        "features": ["score"],
+        "outcome": "hired",
+        "parity": [eh.PairwiseParity(0.2)],
+        "distortion": eh.Distortion({"score": eh.Ordinal(step=1), "hired": eh.Ordinal(step=1)}),
+        "budget": eh.ExpectedDistortion(0.3),
+    }
+    return eh.Problem(**{**statement, **changes})

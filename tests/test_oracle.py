@@ -1,0 +1,59 @@
+"""Agreement with the dense cvxpy statement on random instances."""
+
+import numpy as np
+import pytest
+from families import random_problem
+from oracle import Dense
+
+import evenhand as eh
+
+INSTANCES = 240
+BATCH = 8
+OBJECTIVE = 1e-6
+EDGE = 1e-4
+
+
+def ours(problem, counts):
+    try:
+        return eh.fit(problem, counts)
+    except eh.InfeasibleError as error:
+        return error
+
+
+def compare(seed):
+    """Return 'optimal', 'infeasible' or 'unsure' after asserting agreement on one instance."""
+    problem, frame = random_problem(np.random.default_rng(seed))
+    counts = eh.count(problem, frame)
+    result = ours(problem, counts)
+    status, value = Dense(problem, counts).solve()
+    if status == "optimal":
+        if isinstance(result, eh.InfeasibleError):
+            edge = result.smallest_parity_bound
+            assert edge is not None, seed
+            assert edge - problem.parity[0].bound < EDGE, seed
+            return "unsure"
+        assert result.objective == pytest.approx(value, abs=OBJECTIVE), (seed, problem)
+        assert result.certificate.status == "optimal", (seed, result)
+        return "optimal"
+    if status == "infeasible":
+        if not isinstance(result, eh.InfeasibleError):
+            edge = eh.smallest_parity_bound(problem, counts)
+            assert problem.parity[0].bound - edge < EDGE, seed
+            return "unsure"
+        return "infeasible"
+    return "unsure"
+
+
+@pytest.mark.parametrize("first", range(0, INSTANCES, BATCH))
+def test_agrees_with_the_dense_statement(first):
+    verdicts = [compare(seed) for seed in range(first, first + BATCH)]
+    assert verdicts.count("unsure") <= BATCH // 2
+
+
+def test_the_instances_cover_both_verdicts_and_every_setting():
+    problems = [random_problem(np.random.default_rng(seed))[0] for seed in range(INSTANCES)]
+    settings = {
+        (type(p.utility), type(p.parity[0]), type(p.budgets[0]), p.budgets[0].per) for p in problems
+    }
+    assert len(settings) == 16
+    assert {p.distortion.combine for p in problems} == {"sum", "sum_of_squares", "max"}
