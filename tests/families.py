@@ -79,7 +79,7 @@ def small_problem(**changes):
         "features": ["score"],
         "outcome": "hired",
         "parity": [eh.PairwiseParity(0.2)],
-        "distortion": eh.Distortion({"score": eh.Ordinal(step=1), "hired": eh.Ordinal(step=1)}),
-        "budget": eh.ExpectedDistortion(0.3),
+        "distortion": eh.Distortion({"score": eh.Ordinal(step=1), "hired": eh.Ordinal(step=1, up=False)}),
+        "budget": eh.ExpectedDistortion(0.45),
     }
     return eh.Problem(**{**statement, **changes})

@@ -7,6 +7,7 @@ evenhand itself makes (mappings, audits) are pandas frames.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -57,16 +58,41 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     142
     """
     table = read(frame)
-    domain = domain_of(problem, table)
-    weight = _weights(problem, table, weights)
-    return Counts.of(domain, *(known_cells(axis, table) for axis in (domain.d, domain.x, domain.y)), weight)
+    if not len(table):
+        raise DataError("the table is empty: it has no rows")
+    encoded = {name: encode(column(table, name)) for name in problem.columns}
+    domain = Domain.of(_variable(problem, encoded[name], role) for name, role in _roles(problem).items())
+    axes = (domain.d, domain.x, domain.y)
+    codes = (axis.ravel([_known(variable, encoded[variable.name]) for variable in axis.variables]) for axis in axes)
+    return Counts.of(domain, *codes, _weights(problem, table, weights))
 
 
-def domain_of(problem: Problem, table: nw.DataFrame[Any]) -> Domain:
-    """Find the levels of every column of a problem in a frame."""
+def _roles(problem: Problem) -> dict[str, Role]:
     roles = {c: Role.PROTECTED for c in problem.protected} | {c: Role.FEATURE for c in problem.features}
-    roles[problem.outcome] = Role.OUTCOME
-    return Domain.of(_variable(problem, column(table, name), role) for name, role in roles.items())
+    return roles | {problem.outcome: Role.OUTCOME}
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A column as codes into its distinct values (or its categories, whether or not they occur)."""
+
+    series: nw.Series[Any]
+    codes: Cells
+    values: list[Value]
+
+
+def encode(series: nw.Series[Any]) -> Encoded:
+    """Number the values of a column, in one pass."""
+    native = series.to_native()
+    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
+        codes, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    elif isinstance(native, pd.Series):
+        codes, distinct = pd.factorize(native)
+        values = distinct.tolist()
+    else:
+        codes, distinct = pd.factorize(series.to_numpy())
+        values = distinct.tolist()
+    return Encoded(series, np.asarray(codes, dtype=np.int64), values)
 
 
 def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
@@ -89,39 +115,30 @@ def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
 
 def cells(axis: Axis, table: nw.DataFrame[Any]) -> tuple[Cells, NDArray[np.bool_]]:
     """Return the cell of each row on an axis, and which rows have a value that is not a level."""
-    codes = [codes_of(variable, column(table, variable.name)) for variable in axis.variables]
+    codes = [_recode(variable, encode(column(table, variable.name))) for variable in axis.variables]
     unseen = np.any([code == UNSEEN for code in codes], axis=0)
     return axis.ravel([np.maximum(code, 0) for code in codes]), np.asarray(unseen)
 
 
-def known_cells(axis: Axis, table: nw.DataFrame[Any]) -> Cells:
-    """Return the cell of each row on an axis; a value that is not a level is an error."""
-    for variable in axis.variables:
-        series = column(table, variable.name)
-        codes = codes_of(variable, series)
-        if np.any(codes == UNSEEN):
-            row = int(np.flatnonzero(codes == UNSEEN)[0])
-            value = series[row]
-            hint = did_you_mean(value, variable.levels)
-            raise DataError(
-                f"column {variable.name!r} has the value {value!r} in row {row}, which is not among the levels "
-                f"that its rule gives: {list(variable.levels)}.{hint}"
-            )
-    return cells(axis, table)[0]
+def _recode(variable: Variable, encoded: Encoded) -> Cells:
+    """Return each row's code among the levels of a variable, UNSEEN where it has none."""
+    place = {level: code for code, level in enumerate(variable.levels)}
+    of_value = np.array([place.get(value, UNSEEN) for value in encoded.values], dtype=np.int64)
+    return of_value[encoded.codes] if len(of_value) else encoded.codes
 
 
-def codes_of(variable: Variable, series: nw.Series[Any]) -> Cells:
-    """Return the code of each value, UNSEEN where it is not a level."""
-    levels = pd.Index(list(variable.levels), dtype=object)
-    native = series.to_native()
-    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
-        of_category = levels.get_indexer(native.cat.categories.astype(object))
-        return np.asarray(of_category[native.cat.codes.to_numpy()], dtype=np.int64)
-    values = series.to_numpy()
-    if values.dtype != object:
-        distinct, inverse = np.unique(values, return_inverse=True)
-        return np.asarray(levels.get_indexer(distinct.astype(object))[inverse], dtype=np.int64)
-    return np.asarray(levels.get_indexer(values), dtype=np.int64)
+def _known(variable: Variable, encoded: Encoded) -> Cells:
+    """Return each row's code; a value that is not a level is an error."""
+    codes = _recode(variable, encoded)
+    if np.any(codes == UNSEEN):
+        row = int(np.flatnonzero(codes == UNSEEN)[0])
+        value = encoded.values[encoded.codes[row]]
+        hint = did_you_mean(value, variable.levels)
+        raise DataError(
+            f"column {variable.name!r} has the value {value!r} in row {row}, which is not among the levels "
+            f"that its rule gives: {list(variable.levels)}.{hint}"
+        )
+    return codes
 
 
 def replace(
@@ -190,35 +207,36 @@ def _typed(variable: Variable, codes: Cells) -> Any:
     return pd.Series(values, dtype=variable.dtype).array
 
 
-def _variable(problem: Problem, series: nw.Series[Any], role: Role) -> Variable:
-    rule = problem.distortion.rules.get(series.name)
-    levels, ordered = _levels(series)
+def _variable(problem: Problem, encoded: Encoded, role: Role) -> Variable:
+    name = encoded.series.name
+    rule = problem.distortion.rules.get(name)
+    levels, ordered = _levels(encoded)
     if isinstance(rule, Ordinal) and rule.levels is not None:
         levels, ordered = tuple(rule.levels), True
-    return Variable(series.name, role, levels, ordered, _pandas_dtype(series))
+    return Variable(name, role, levels, ordered, _pandas_dtype(encoded.series))
 
 
-def _levels(series: nw.Series[Any]) -> tuple[tuple[Value, ...], bool]:
-    dtype = series.dtype
+def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
+    """Return the levels of a column and whether their order means something."""
+    name, dtype = encoded.series.name, encoded.series.dtype
     if isinstance(dtype, nw.Enum):
         return tuple(dtype.categories), True
     if isinstance(dtype, nw.Categorical):
-        native = series.to_native()
+        native = encoded.series.to_native()
         if isinstance(native, pd.Series):
-            return tuple(native.cat.categories.tolist()), bool(native.cat.ordered)
-        return tuple(sorted(series.cat.get_categories().to_list())), False
+            return tuple(encoded.values), bool(native.cat.ordered)
+        return tuple(sorted(encoded.values)), False
     if dtype.is_float():
         raise DataError(
-            f"column {series.name!r} holds real numbers, which have no finite levels; cut it into bins first, "
-            f"for example pandas.cut(frame[{series.name!r}], [0, 25, 45, 120]).astype(str) with an order, or "
-            f"into whole numbers"
+            f"column {name!r} holds real numbers, which have no finite levels; cut it into bins first, for example "
+            f"frame[{name!r}] = pandas.cut(frame[{name!r}], [0, 25, 45, 120]).astype(str) with Ordinal(levels=[...])"
         )
     if dtype.is_integer() or isinstance(dtype, nw.Boolean):
-        return tuple(sorted(series.unique().to_list())), True
+        return tuple(sorted(encoded.values)), True
     if isinstance(dtype, nw.String):
-        return tuple(sorted(series.unique().to_list())), False
+        return tuple(sorted(encoded.values)), False
     raise DataError(
-        f"column {series.name!r} is of type {dtype}; a column must hold strings, integers, booleans or categories"
+        f"column {name!r} is of type {dtype}; a column must hold strings, integers, booleans or categories"
     )
 
 

@@ -19,7 +19,8 @@ SETTLED = 1e-11
 """An edge is found when another iteration moves it by less."""
 
 MOST_ITERATIONS = 100
-LEAST_RELIEF = 1e-9
+LEAST_RELIEF = 1e-6
+"""Rows that a bound hardly relieves at the given rates are scaled as if it relieved them this much."""
 
 
 def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock: Clock) -> Numbers:
@@ -41,19 +42,20 @@ def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock:
     return answer.z[model.column("x")]
 
 
-def roomiest(program: Program, clock: Clock, released: Numbers | None = None) -> tuple[float, Numbers] | None:
+def roomiest(
+    program: Program, clock: Clock, near: Numbers, released: Numbers | None = None
+) -> tuple[float, Numbers] | None:
     """Return the x with the most room under every parity bound, and that room in units of the bound.
 
-    Budgets are held; ``released`` holds r as well. Negative room means that parity cannot be met, None that the
-    budgets cannot.
+    Budgets are held; ``released`` holds r as well. Units are those at the rates ``near``. Negative room means that
+    parity cannot be met, None that the budgets cannot.
     """
-    scale = _relief(program, program.stays.astype(float))
-    return _most_room(program, clock, scale, np.zeros(len(program.budgets)), released)
+    return _most_room(program, clock, _relief(program, near), np.zeros(len(program.budgets)), released)
 
 
 def slackest(program: Program, x: Numbers, clock: Clock) -> Numbers | None:
     """Return a point with slack in every parity and budget row at once; None where there is none."""
-    found = _most_room(program, clock, _relief(program, x), program.budgets.limit, None)
+    found = _most_room(program, clock, _relief(program, program.rates @ x), program.budgets.limit, None)
     return found[1] if found is not None and found[0] > 0 else None
 
 
@@ -72,7 +74,8 @@ def smallest_bound(
     bound, rates = start, None
     for _ in range(MOST_ITERATIONS):
         program = program_at(bound)
-        found = roomiest(program, clock, released)
+        near = program.rates @ program.stays.astype(float) if rates is None else rates
+        found = roomiest(program, clock, near, released)
         if found is None or (rates is None and found[0] < -SETTLED):
             break
         latest = program.rates @ found[1]
@@ -113,16 +116,15 @@ def _most_room(
     ]
     if released is not None:
         rows.append(equalities("held", {"r": sparse.eye_array(program.n_targets, format="csr")}, released))
-    model = Model((*base.columns, _single("t", -INFINITY, 1.0)), tuple(rows))
+    model = Model((*base.columns, _single("t", -INFINITY, INFINITY)), tuple(rows))
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
     if answer.z is None:
         return None
     return float(answer.z[model.column("t")][0]), answer.z[model.column("x")]
 
 
-def _relief(program: Program, x: Numbers) -> Numbers:
-    """Return what one unit of the bound would add to each parity row's slack near x; zero for hard rows."""
-    g = program.rates @ x
+def _relief(program: Program, g: Numbers) -> Numbers:
+    """Return what one unit of the bound would add to each parity row's slack at rates g; zero for hard rows."""
     z = np.concatenate([g, program.auxiliary(g)])
     relief = program.relief.limit - program.relief.matrix @ z
     soft = (np.diff(program.relief.matrix.indptr) > 0) | (program.relief.limit != 0)

@@ -24,6 +24,9 @@ HELD_LOSS = 1e-9
 INTERIOR_POINT_FROM = 20_000
 """With more columns than this the interior-point method (and crossover) is faster than simplex."""
 
+PRIMAL_SIMPLEX_TO = 12_000
+"""With fewer columns than this the loss itself is minimised fastest by primal simplex without presolve."""
+
 PRIMAL_SIMPLEX = 4
 LISTEN_SECONDS = 0.05
 """How often a running solve looks whether it should stop."""
@@ -69,12 +72,17 @@ class LinearSolver:
         self._highs.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
         if self._highs.getBasis().valid:
             # The last vertex is still feasible, so primal simplex has only the new cost to follow.
-            self._set("solver", "simplex")
-            self._set("simplex_strategy", PRIMAL_SIMPLEX)
+            self.use_primal_simplex()
         answer = self.run()
         if answer.z is None:
             raise SolverError("the held optimum was numerically infeasible")
         return answer.z
+
+    def use_primal_simplex(self) -> None:
+        """Choose primal simplex, from the basis as it stands."""
+        self._set("solver", "simplex")
+        self._set("simplex_strategy", PRIMAL_SIMPLEX)
+        self._set("presolve", "off")
 
     def hold(self, coefficients: Numbers, at_most: float) -> None:
         """Add a row that keeps a linear function at or below a value."""
@@ -137,6 +145,8 @@ def solve_polyhedral(
     """
     model = with_epigraph(lay_out(program), loss)
     solver = LinearSolver(model, clock)
+    if len(model.cost) < PRIMAL_SIMPLEX_TO:
+        solver.use_primal_simplex()
     answer = solver.run()
     if answer.z is None:
         return None

@@ -1,0 +1,174 @@
+"""Every solver meets every family: feasible, infeasible, degenerate, near the edge."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from families import random_problem, small_frame, small_problem
+
+import evenhand as eh
+from evenhand.compile import compile_problem
+from evenhand.program import Multipliers, lower_bound
+from evenhand.solve import Clock, solve
+from evenhand.solve.repair import exceeds, repair, tidy
+
+UTILITIES = [eh.KL(), eh.L1()]
+TIE_BREAKS = ["least_change", "even", None]
+
+
+def compiled(problem, frame=None):
+    return compile_problem(problem, eh.count(problem, small_frame() if frame is None else frame)).program
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+class TestFamilies:
+    def test_feasible(self, utility, tie_break):
+        mapping = eh.fit(small_problem(utility=utility, tie_break=tie_break), small_frame())
+        assert mapping.certificate.status == "optimal"
+        assert mapping.certificate.gap <= 1e-7
+        assert mapping.certificate.notes == ()
+
+    def test_infeasible(self, utility, tie_break):
+        tight = small_problem(
+            utility=utility, tie_break=tie_break, parity=[eh.PairwiseParity(0.01)], budget=eh.ExpectedDistortion(0.01)
+        )
+        with pytest.raises(eh.InfeasibleError) as error:
+            eh.fit(tight, small_frame())
+        assert error.value.smallest_parity_bound > 0.01
+        assert error.value.smallest_budget_factor > 1
+
+    def test_degenerate(self, utility, tie_break):
+        """Exact parity: no mapping has room under the bound."""
+        exact = small_problem(utility=utility, tie_break=tie_break, parity=[eh.PairwiseParity(0)])
+        mapping = eh.fit(exact, small_frame())
+        assert mapping.certificate.max_violation <= 1e-9
+        assert np.ptp(mapping.achieved.rates_after[:, 1]) <= 1e-9
+
+    @pytest.mark.parametrize("above", [1e-8, 1e-6, 1e-4])
+    def test_near_the_edge(self, compas, utility, tie_break, above):
+        problem = replace(compas.problem, utility=utility, tie_break=tie_break, budget=eh.ExpectedDistortion(0.25))
+        edge = eh.smallest_parity_bound(problem, compas.counts)
+        mapping = eh.fit(replace(problem, parity=[eh.PairwiseParity(edge + above)]), compas.counts)
+        assert mapping.certificate.max_violation <= 1e-9
+        assert mapping.certificate.gap <= 1e-7
+        with pytest.raises(eh.InfeasibleError) as error:
+            eh.fit(replace(problem, parity=[eh.PairwiseParity(edge - 1e-6)]), compas.counts)
+        assert error.value.smallest_parity_bound == pytest.approx(edge, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_lower_bound_holds_for_any_multipliers(seed):
+    """Weak duality, with multipliers no solver would give."""
+    rng = np.random.default_rng(seed)
+    problem, frame = random_problem(rng)
+    program = compile_problem(problem, eh.count(problem, frame)).program
+    found = solve(program, None, Clock())
+    if found is None:
+        return
+    optimum = program.loss.value(program.released(found.x))
+    for scale in (0.1, 1.0, 10.0):
+        wild = Multipliers(
+            program.loss.clip(rng.normal(-1, scale, program.n_targets)),
+            np.abs(rng.normal(0, scale, len(program.parity))),
+            np.abs(rng.normal(0, scale, len(program.budgets))),
+        )
+        assert lower_bound(program, wild) <= optimum + 1e-9
+        noisy = Multipliers(
+            program.loss.clip(found.multipliers.released + rng.normal(0, 1e-3 * scale, program.n_targets)),
+            found.multipliers.parity * (1 + rng.normal(0, 1e-3 * scale, len(program.parity))),
+            found.multipliers.budgets,
+        )
+        assert lower_bound(program, noisy) <= optimum + 1e-9
+
+
+def test_negative_multipliers_are_not_believed(compas):
+    program = compile_problem(compas.problem, compas.counts).program
+    found = solve(program, None, Clock()).multipliers
+    assert lower_bound(program, replace(found, parity=-found.parity - 5)) <= 0.0212439
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5, 9, 12, 23])
+def test_least_change_is_least(seed):
+    """Against a linear programme over the same optima, stated anew."""
+    import cvxpy as cp
+
+    problem, frame = random_problem(np.random.default_rng(seed))
+    problem = replace(problem, tie_break="least_change")
+    program = compile_problem(problem, eh.count(problem, frame)).program
+    found = solve(program, "least_change", Clock())
+    if found is None:
+        pytest.fail(f"seed {seed} should be feasible")
+    x = cp.Variable(program.n_moves, nonneg=True)
+    r = program.released(found.x)
+    m = cp.Variable(max(1, program.n_auxiliary))
+    z = cp.hstack([program.rates @ x, m])[: program.parity.matrix.shape[1]]
+    rules = [program.simplex @ x == 1, program.parity.matrix @ z <= program.parity.limit + 1e-9]
+    if len(program.budgets):
+        rules.append(program.budgets.matrix @ x <= program.budgets.limit + 1e-9)
+    if isinstance(problem.utility, eh.L1):
+        p = program.loss.p
+        rules.append(cp.norm1(program.release @ x - p) <= program.loss.value(r) + 1e-9)
+    else:
+        held = program.loss.decisive
+        rules.append((program.release @ x)[held] == r[held])
+    burden = program.move_weight * program.distortion
+    least = cp.Problem(cp.Minimize(burden @ x), rules).solve(solver=cp.HIGHS)
+    assert burden @ found.x == pytest.approx(least, abs=2e-7)
+    change = program.move_weight * ~program.stays
+    fewest = cp.Problem(cp.Minimize(change @ x), [*rules, burden @ x <= least + 1e-8]).solve(solver=cp.HIGHS)
+    assert change @ found.x == pytest.approx(fewest, abs=1e-5)
+
+
+def test_the_tie_break_keeps_the_optimum(compas, adult):
+    for data in (compas, adult):
+        program = compile_problem(data.problem, data.counts).program
+        plain = solve(program, None, Clock())
+        best = program.loss.value(program.released(plain.x))
+        for tie_break in ("least_change", "even"):
+            chosen = solve(program, tie_break, Clock())
+            assert program.loss.value(program.released(chosen.x)) == pytest.approx(best, abs=1e-8)
+
+
+def test_even_spreads_the_burden(compas):
+    program = compile_problem(compas.problem, compas.counts).program
+
+    def squares(tie_break):
+        x = solve(program, tie_break, Clock()).x
+        burden = np.add.reduceat(program.distortion * x, program.starts[:-1])
+        return float(program.weight @ burden**2)
+
+    assert squares("even") < squares("least_change") < squares(None)
+
+
+def test_repair_brings_a_violating_point_within_every_bound(compas):
+    program = compile_problem(compas.problem, compas.counts).program
+    found = solve(program, "least_change", Clock()).x
+    rng = np.random.default_rng(0)
+    disturbed = tidy(program, found * (1 + 1e-6 * rng.random(len(found))))
+    assert min(program.parity_slack(disturbed).min(), program.budget_slack(disturbed).min()) < -1e-9
+    mended, notes = repair(program, disturbed, Clock())
+    assert notes == ()
+    assert min(program.parity_slack(mended).min(), program.budget_slack(mended).min()) >= -1e-12
+    assert np.abs(mended - disturbed).max() < 1e-3
+
+
+def test_repair_without_room_finds_the_nearest_point():
+    """Exact parity leaves no room to mix with."""
+    program = compiled(small_problem(parity=[eh.PairwiseParity(0)]))
+    found = solve(program, None, Clock()).x
+    disturbed = tidy(program, found * (1 + 1e-5 * np.arange(len(found)) / len(found)))
+    assert exceeds(program, disturbed) > 1e-8
+    mended, notes = repair(program, disturbed, Clock())
+    assert notes == ()
+    assert exceeds(program, mended) <= 1e-12
+    assert np.abs(mended - disturbed).max() < 1e-3
+
+
+def test_repair_out_of_time_says_so(compas):
+    program = compile_problem(compas.problem, compas.counts).program
+    identity = program.stays.astype(float)
+    clock = Clock(1e-9)
+    same, notes = repair(program, identity, clock)
+    assert np.array_equal(same, identity)
+    assert "numerical slack left as it is" in notes[0]

@@ -1,0 +1,110 @@
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from families import random_problem, small_problem
+
+import evenhand as eh
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_toml_round_trip_of_random_problems(seed):
+    problem, _ = random_problem(np.random.default_rng(seed))
+    assert eh.Problem.from_toml(problem.to_toml()) == problem
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tie_break": None},
+        {"tie_break": "even", "targets": "all"},
+        {"budget": None},
+        {"parity": []},
+        {"budget": [eh.ExpectedDistortion(0.5), eh.ExcessDistortion({1: 0.2}, per="xy")]},
+        {"parity": [eh.TargetParity(0.1, {0: 0.25, 1: 0.75}), eh.PairwiseParity(0.3)]},
+        {"distortion": eh.Distortion({"hired": eh.Ordinal(1, levels=("no", 'may"be', "ja\n")), "score": eh.Free()})},
+        {"features": ["score", "a b.c", 'qu"ote', "ünï"]},
+    ],
+)
+def test_toml_round_trip_of_awkward_problems(changes):
+    problem = small_problem(**changes)
+    assert eh.Problem.from_toml(problem.to_toml()) == problem
+
+
+def test_problems_are_frozen_values(compas):
+    problem = compas.problem
+    with pytest.raises(FrozenInstanceError):
+        problem.outcome = "x"
+    with pytest.raises(TypeError):
+        problem.distortion.rules["age_cat"] = eh.Free()
+    assert replace(problem, outcome="is_recid") == problem
+    assert hash(replace(problem)) == hash(problem)
+    assert copy.deepcopy(problem) == problem
+    assert pickle.loads(pickle.dumps(problem)) == problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"features": ["score", "group"]}, "'group' is listed in both protected and features"),
+        ({"protected": ["hired"]}, "in both protected and outcome"),
+        ({"features": ["score", "score"]}, "twice in features"),
+        ({"protected": "group"}, r"write \['group'\]"),
+        ({"protected": []}, "protected must name at least one"),
+        ({"features": [1]}, "column names"),
+        ({"outcome": ["hired"]}, "one column name"),
+        ({"distortion": eh.Distortion({"score": eh.Free()})}, "outcome 'hired' has no rule"),
+        ({"distortion": eh.Distortion({"hird": eh.Free()})}, "Did you mean 'hired'"),
+        ({"distortion": eh.Distortion({"group": eh.Free(), "hired": eh.Free()})}, "protected columns are never"),
+        ({"distortion": {"hired": eh.Free()}}, "must be a Distortion"),
+        ({"parity": [0.1]}, "PairwiseParity or TargetParity"),
+        ({"budget": [0.5]}, "ExpectedDistortion or ExcessDistortion"),
+        ({"utility": "KL"}, r"such as KL\(\)"),
+        ({"targets": "observd"}, "Did you mean 'observed'"),
+        ({"tie_break": "least"}, "tie_break must be one of"),
+    ],
+)
+def test_bad_problems(changes, words):
+    with pytest.raises(eh.SpecError, match=words):
+        small_problem(**changes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("outcome =", "outcom =", "no key 'outcom'. Did you mean 'outcome'"),
+        ("bound =", "bounds =", "Did you mean 'bound'"),
+        ('kind = "pairwise"', 'kind = "pairwize"', "Did you mean 'pairwise'"),
+        ('kind = "pairwise", ', "", "needs the key 'kind'"),
+        ('rule = "ordinal"', 'rule = "ordinl"', "Did you mean 'ordinal'"),
+        ("step = 1", "stepp = 1", "Did you mean 'step'"),
+        ("limit =", "limitt =", "Did you mean 'limit'"),
+        ('measure = "KL"', 'measure = "LK"', "measure must be one of"),
+        ('parity = [\n    { kind = "pairwise", bound = 0.2 },\n]', "parity = 3", r"write \[\[parity\]\]"),
+        ('outcome = "hired"', "", "lacks the key 'outcome'"),
+        ("bound = 0.2", "bound = 'a'", "must be a number"),
+        ("[utility]", "[utility", "not valid TOML"),
+    ],
+)
+def test_bad_toml(old, new, words):
+    text = small_problem().to_toml()
+    assert old in text
+    with pytest.raises(eh.SpecError, match=words):
+        eh.Problem.from_toml(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("above = 0.9", "abov = 0.9", "Did you mean 'above'"),
+        ("above = 1.9", "above = 0.9", "given twice"),
+        (", probability = 0.05", "", "needs both"),
+    ],
+)
+def test_bad_thresholds_in_toml(adult, old, new, words):
+    text = adult.problem.to_toml()
+    assert old in text, text
+    with pytest.raises(eh.SpecError, match=words):
+        eh.Problem.from_toml(text.replace(old, new))

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from families import small_frame, small_problem
+
+import evenhand as eh
+from evenhand.certificate import certify
+from evenhand.kernel import Kernel, identity
+from evenhand.program import Multipliers
+
+
+@pytest.fixture(scope="module")
+def mapping():
+    return eh.fit(small_problem(), small_frame())
+
+
+def test_recomputing_gives_the_same(mapping):
+    assert mapping.recertify() == mapping.certificate
+
+
+def test_a_mapping_beyond_its_bounds_is_refused(mapping):
+    stay = identity(mapping.counts.domain.xy(mapping.counts.x, mapping.counts.y))
+    with pytest.raises(eh.SolverError, match="exceeds a bound by"):
+        certify(mapping.problem, mapping.counts, stay, mapping.multipliers)
+
+
+def test_a_mapping_that_loses_more_is_not_called_optimal(mapping):
+    """Mix the optimum with a feasible but worse mapping: still within the bounds, no longer optimal."""
+    strict = eh.fit(small_problem(parity=[eh.PairwiseParity(0.1)]), small_frame())
+    certificate = certify(mapping.problem, mapping.counts, strict.kernel, mapping.multipliers)
+    assert certificate.status == "feasible"
+    assert certificate.gap == pytest.approx(strict.objective - mapping.objective, abs=1e-6)
+    assert certificate.gap > 1e-4
+
+
+def test_useless_multipliers_only_weaken_the_claim(mapping):
+    m = mapping.multipliers
+    nothing = Multipliers(m.released, np.zeros_like(m.parity), np.zeros_like(m.budgets))
+    certificate = certify(mapping.problem, mapping.counts, mapping.kernel, nothing)
+    assert certificate.status == "feasible"
+    assert certificate.lower_bound < mapping.certificate.lower_bound
+
+
+def test_multipliers_of_another_problem_are_refused(mapping):
+    m = mapping.multipliers
+    with pytest.raises(eh.StorageError, match="another problem"):
+        certify(mapping.problem, mapping.counts, mapping.kernel, Multipliers(m.released, m.parity[:1], m.budgets))
+
+
+def test_rows_that_do_not_sum_to_one_are_refused(mapping):
+    k = mapping.kernel
+    with pytest.raises(eh.SolverError, match="rows sum to one within"):
+        certify(mapping.problem, mapping.counts, Kernel(k.starts, k.targets, k.probability * 0.999), mapping.multipliers)

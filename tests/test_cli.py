@@ -1,0 +1,141 @@
+"""The command line, as a process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+import evenhand as eh
+
+
+def evenhand(*arguments, cwd=None, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "evenhand", *arguments],
+        capture_output=True, text=True, cwd=cwd, check=False,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["compas", "adult"])
+def demo(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    return request.param, folder, evenhand("demo", request.param, "--out", str(folder))
+
+
+def test_demo_explains_itself(demo):
+    study, _, result = demo
+    assert result.returncode == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    for words in ("What was asked", "Bounded", "Before After", "Utility loss", "Lower bound", "optimal", "people (", "From To"):
+        assert words in text, words
+    assert {"compas": "0.0212438", "adult": "0.0148519"}[study] in text
+    assert {"compas": "0.5929 0.4039", "adult": "0.0709 0.2047"}[study] in text
+    assert "What this does not say" in text
+    assert "Traceback" not in result.stderr
+
+
+def test_demo_writes_what_it_says(demo):
+    study, folder, _ = demo
+    assert sorted(p.name for p in folder.iterdir()) == [f"{study}-rates.png", f"{study}-released.csv", f"{study}.mapping"]
+    data = eh.datasets.load(study)
+    released = pd.read_csv(folder / f"{study}-released.csv", dtype=str)
+    mapping = eh.Mapping.load(folder / f"{study}.mapping")
+    assert released.equals(mapping.release(data.frame, seed=0).astype(str))
+    assert (folder / f"{study}-rates.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_verify_accepts_what_demo_wrote(demo):
+    study, folder, _ = demo
+    result = evenhand("verify", str(folder / f"{study}.mapping"))
+    assert result.returncode == 0
+    assert "The certificate stands: optimal" in result.stdout
+
+
+def test_verify_refuses_a_damaged_file(demo, tmp_path):
+    study, folder, _ = demo
+    content = bytearray((folder / f"{study}.mapping").read_bytes())
+    content[-9] ^= 1
+    (tmp_path / "m").write_bytes(content)
+    result = evenhand("verify", str(tmp_path / "m"))
+    assert result.returncode == 1
+    assert "damaged or altered" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_verify_refuses_a_false_claim(compas_mapping, tmp_path):
+    """A file whose checksum is right but whose certificate claims more than it holds."""
+    from dataclasses import replace
+
+    claimed = replace(compas_mapping.certificate, objective=0.001, lower_bound=0.001)
+    replace(compas_mapping, certificate=claimed).save(tmp_path / "m")
+    result = evenhand("verify", str(tmp_path / "m"))
+    assert result.returncode == 1
+    assert "NO" in result.stdout
+    assert "claims something else" in result.stdout
+
+
+def test_reproduce_agrees_and_says_so():
+    result = evenhand("reproduce")
+    assert result.returncode == 0, result.stdout
+    assert "numbers agree with the reference" in result.stdout
+    for number in ("0.2109576", "0.6374419", "0.6146101", "0.1489659", "infeasible", "0.0141155"):
+        assert number in result.stdout
+
+
+def test_reproduce_fails_if_one_number_does(monkeypatch):
+    from typer.testing import CliRunner
+
+    from evenhand import reproduce
+    from evenhand.cli import app
+
+    wrong = reproduce.Claim("COMPAS", "people", "", 5279, 0.0, lambda: 5278.0)
+    monkeypatch.setattr(reproduce, "claims", lambda: [wrong])
+    result = CliRunner().invoke(app, ["reproduce"])
+    assert result.exit_code == 1
+    assert "0 of 1 numbers agree" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("verify", "nowhere.mapping"), 1, "No such file"),
+        (("demo", "titanic"), 2, "titanic"),
+        (("demo", "--out", "/dev/null/x"), 1, "cannot make the folder"),
+        (("demo", "--seed", "-1"), 2, "seed"),
+        (("nonsense",), 2, "nonsense"),
+    ],
+)
+def test_wrong_commands(arguments, code, words, tmp_path):
+    result = evenhand(*arguments, cwd=tmp_path)
+    assert result.returncode == code
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_version():
+    assert evenhand("--version").stdout.strip() == f"evenhand {eh.__version__}"
+
+
+def test_a_demo_without_charts_still_writes_the_rest(tmp_path):
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "altair.py").write_text("raise ImportError('hidden')")
+    result = evenhand("demo", "--out", str(tmp_path / "out"), PYTHONPATH=str(hidden))
+    assert result.returncode == 0
+    assert "pip install 'evenhand[charts]'" in result.stdout
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["compas-released.csv", "compas.mapping"]
+
+
+def test_ctrl_c_ends_cleanly(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evenhand", "reproduce"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in errors

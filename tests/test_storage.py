@@ -1,0 +1,207 @@
+"""The mapping file: intact ones load, anything else is a StorageError."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from families import small_frame, small_problem
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand import storage
+
+
+@pytest.fixture(scope="module")
+def mapping():
+    return eh.fit(small_problem(), small_frame())
+
+
+@pytest.fixture
+def path(mapping, tmp_path):
+    mapping.save(tmp_path / "m.mapping")
+    return tmp_path / "m.mapping"
+
+
+def rewrite(path, change_document=None, change_arrays=None, seal=True):
+    """Write a file whose checksum is right but whose content was changed: what a hostile hand could do."""
+    content = path.read_bytes()
+    document, arrays = storage._open(content)
+    document.pop("sha256")
+    if change_document:
+        change_document(document)
+    if change_arrays:
+        change_arrays(arrays)
+    digest = storage._digest(document, arrays) if seal else "0" * 64
+    text = json.dumps(document | {"sha256": digest})
+    path.write_bytes(safetensors.numpy.save(arrays, metadata={"evenhand": text}))
+
+
+def test_round_trip(mapping, path, compas_mapping, adult_mapping, tmp_path):
+    for saved in (mapping, compas_mapping, adult_mapping):
+        saved.save(path)
+        loaded = eh.Mapping.load(path)
+        assert loaded.problem == saved.problem
+        assert loaded.counts.domain == saved.counts.domain
+        assert loaded.certificate == saved.certificate
+        for field in ("starts", "targets", "probability"):
+            assert np.array_equal(getattr(loaded.kernel, field), getattr(saved.kernel, field))
+        assert loaded.table().equals(saved.table())
+    assert [p.name for p in tmp_path.iterdir()] == ["m.mapping"]
+
+
+def test_draws_survive_the_file(mapping, path):
+    assert eh.Mapping.load(path).release(small_frame(), seed=9).equals(mapping.release(small_frame(), seed=9))
+
+
+def test_saving_twice_gives_the_same_bytes(mapping, path, tmp_path):
+    mapping.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_truncation_anywhere_is_refused(path):
+    content = path.read_bytes()
+    for size in [0, 1, 7, 8, 20, *range(40, len(content), max(1, len(content) // 97)), len(content) - 1]:
+        path.write_bytes(content[:size])
+        with pytest.raises(eh.StorageError):
+            eh.Mapping.load(path)
+
+
+@given(position=st.integers(0, 10**9), bit=st.integers(0, 7))
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_flipped_bit_is_refused_or_harmless(path, position, bit):
+    content = bytearray(path.read_bytes())
+    content[position % len(content)] ^= 1 << bit
+    flipped = path.with_suffix(".flipped")
+    flipped.write_bytes(content)
+    try:
+        loaded = eh.Mapping.load(flipped)
+    except eh.StorageError:
+        return
+    # The header is padded with spaces, where a flip may go unnoticed: then nothing else may differ.
+    assert loaded.table().equals(eh.Mapping.load(path).table())
+    assert loaded.problem == eh.Mapping.load(path).problem
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04K\x01.", b"\xff" * 8 + b"{}", b"PK\x03\x04" + b"0" * 90])
+def test_foreign_files(tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(eh.StorageError):
+        eh.Mapping.load(tmp_path / "x")
+
+
+def test_a_foreign_safetensors_file(tmp_path):
+    (tmp_path / "x").write_bytes(safetensors.numpy.save({"a": np.zeros(3)}))
+    with pytest.raises(eh.StorageError, match="not an evenhand mapping"):
+        eh.Mapping.load(tmp_path / "x")
+
+
+def test_a_huge_declared_size_allocates_nothing(tmp_path):
+    header = json.dumps({"counts.d": {"dtype": "I64", "shape": [2**40], "data_offsets": [0, 2**43]}}).encode()
+    (tmp_path / "x").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 64)
+    with pytest.raises(eh.StorageError):
+        eh.Mapping.load(tmp_path / "x")
+
+
+def test_a_newer_format_says_so(path):
+    rewrite(path, lambda d: d.update(version=storage.VERSION + 1))
+    with pytest.raises(eh.StorageError, match="newer evenhand"):
+        eh.Mapping.load(path)
+
+
+def test_a_wrong_checksum_says_so(path):
+    rewrite(path, seal=False)
+    with pytest.raises(eh.StorageError, match="damaged or altered"):
+        eh.Mapping.load(path)
+
+
+HOSTILE_ARRAYS = {
+    "a forbidden probability": lambda a: a["kernel.probability"].__setitem__(0, -0.5),
+    "a row beyond one": lambda a: a["kernel.probability"].__setitem__(0, 1.5),
+    "not a number": lambda a: a["multipliers.released"].__setitem__(0, np.nan),
+    "a target far away": lambda a: a["kernel.targets"].__setitem__(0, 10**12),
+    "a negative target": lambda a: a["kernel.targets"].__setitem__(0, -1),
+    "a source far away": lambda a: a["counts.x"].__setitem__(-1, 10**6),
+    "a negative weight": lambda a: a["counts.weight"].__setitem__(0, -3.0),
+    "rows that go back": lambda a: a["kernel.starts"].__setitem__(1, 10**6),
+    "lengths that differ": lambda a: a.update({"counts.y": a["counts.y"][:-1]}),
+    "too few multipliers": lambda a: a.update({"multipliers.parity": a["multipliers.parity"][:-1]}),
+    "nothing at all": lambda a: a.update({name: array[:0] for name, array in a.items()}),
+    "another type": lambda a: a.update({"counts.d": a["counts.d"].astype(np.float32)}),
+    "two dimensions": lambda a: a.update({"counts.d": a["counts.d"].reshape(1, -1)}),
+    "a missing array": lambda a: a.pop("kernel.starts"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE_ARRAYS)
+def test_hostile_arrays_with_a_right_checksum(path, what):
+    rewrite(path, change_arrays=HOSTILE_ARRAYS[what])
+    with pytest.raises(eh.StorageError):
+        eh.Mapping.load(path)
+
+
+HOSTILE_DOCUMENTS = {
+    "no problem": lambda d: d.pop("problem"),
+    "broken TOML": lambda d: d.update(problem="protected = ["),
+    "another outcome": lambda d: d.update(problem=d["problem"].replace('outcome = "hired"', 'outcome = "fired"')),
+    "a domain of nothing": lambda d: d.update(domain=[]),
+    "a domain of numbers": lambda d: d.update(domain=[1, 2]),
+    "an unknown role": lambda d: d["domain"][0].update(role="judge"),
+    "levels that are lists": lambda d: d["domain"][0].update(levels=[[1], [2]]),
+    "an endless domain": lambda d: d["domain"][1].update(levels=list(range(5)) * 2),
+    "version zero": lambda d: d.update(version=0),
+    "version text": lambda d: d.update(version="1"),
+    "claims of text": lambda d: d.update(claims="optimal"),
+    "people of text": lambda d: d.update(people="many"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE_DOCUMENTS)
+def test_hostile_documents_with_a_right_checksum(path, what):
+    rewrite(path, change_document=HOSTILE_DOCUMENTS[what])
+    with pytest.raises(eh.StorageError):
+        eh.Mapping.load(path)
+
+
+def test_a_kernel_that_breaks_its_bounds_is_not_loaded(path):
+    """The checksum is right, the rows are distributions, but the bounds do not hold."""
+
+    def stay(arrays):
+        size = len(arrays["counts.d"])
+        arrays["kernel.starts"] = np.arange(size + 1)
+        arrays["kernel.targets"] = arrays["counts.x"] * 2 + arrays["counts.y"]
+        arrays["kernel.probability"] = np.ones(size)
+
+    rewrite(path, change_arrays=stay)
+    with pytest.raises(eh.StorageError, match="does not stand"):
+        eh.Mapping.load(path)
+
+
+def test_reading_what_is_not_there(tmp_path):
+    with pytest.raises(eh.StorageError, match="No such file"):
+        eh.Mapping.load(tmp_path / "nowhere")
+    with pytest.raises(eh.StorageError):
+        eh.Mapping.load(tmp_path)
+
+
+def test_writing_where_one_cannot(mapping, tmp_path):
+    with pytest.raises(eh.StorageError, match="cannot write"):
+        mapping.save(tmp_path / "no" / "folder" / "m")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(eh.StorageError, match="cannot write"):
+        mapping.save(tmp_path / "taken")
+    assert [p.name for p in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_failed_write_leaves_the_old_file(mapping, path, monkeypatch):
+    old = path.read_bytes()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage.os, "replace", fail)
+    with pytest.raises(eh.StorageError, match="No space left"):
+        mapping.save(path)
+    assert path.read_bytes() == old
+    assert [p.name for p in path.parent.iterdir()] == ["m.mapping"]

@@ -1,0 +1,129 @@
+"""Frames in, frames of the same type out."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from families import small_frame, small_problem
+
+import evenhand as eh
+
+FRAMES = {
+    "pandas": lambda frame: frame,
+    "pandas, odd index": lambda frame: frame.set_axis(np.arange(len(frame))[::-1] * 3, axis=0),
+    "pandas, object strings": lambda frame: frame.astype({"group": object}),
+    "pandas, nullable": lambda frame: frame.astype({"hired": "Int64", "group": "string"}),
+    "polars": pl.from_pandas,
+    "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+}
+
+
+def as_pandas(frame):
+    if isinstance(frame, pd.DataFrame):
+        return frame.reset_index(drop=True)
+    return frame.to_pandas()
+
+
+@pytest.fixture(params=FRAMES, ids=str)
+def native(request):
+    return FRAMES[request.param](small_frame().assign(note=[f"n{i}" for i in range(200)]))
+
+
+def same_dtypes(a, b):
+    if isinstance(a, pd.DataFrame):
+        return a.dtypes.equals(b.dtypes) and a.index.equals(b.index)
+    return a.schema == b.schema
+
+
+def test_every_frame_gives_the_same_mapping_and_draws(native):
+    mapping = eh.fit(small_problem(), native)
+    plain = eh.fit(small_problem(), small_frame())
+    assert mapping.objective == pytest.approx(plain.objective, abs=1e-12)
+    released = mapping.release(native, seed=3)
+    assert type(released) is type(native)
+    assert same_dtypes(native, released)
+    expected = plain.release(small_frame(), seed=3)
+    found = as_pandas(released)
+    assert found[["score", "hired"]].astype(int).equals(expected[["score", "hired"]].astype(int))
+    assert found["note"].tolist() == [f"n{i}" for i in range(200)]
+    assert (found["hired"].astype(int) != small_frame()["hired"]).any()
+
+
+def test_apply_keeps_type_and_passes_the_outcome_through(native):
+    mapping = eh.fit(small_problem(), native)
+    applied = mapping.apply(native, seed=1)
+    assert type(applied) is type(native)
+    assert same_dtypes(native, applied)
+    assert as_pandas(applied)["hired"].astype(int).tolist() == small_frame()["hired"].tolist()
+    assert (as_pandas(applied)["score"].astype(int) != small_frame()["score"]).any()
+
+
+def test_expand_keeps_the_other_columns_and_sums_to_the_rows(native):
+    mapping = eh.fit(small_problem(), native)
+    wide = mapping.expand(native)
+    assert type(wide) is type(native)
+    frame = as_pandas(wide)
+    assert frame["weight"].sum() == pytest.approx(200)
+    assert list(frame.columns) == ["group", "score", "hired", "note", "weight"]
+    assert frame.groupby("note")["weight"].sum().to_numpy() == pytest.approx(np.ones(200))
+    assert not frame.drop(columns="weight").duplicated().any()
+
+
+def test_ordered_categories_give_the_order():
+    frame = small_frame().assign(score=pd.Categorical.from_codes(small_frame()["score"], ["low", "high"], ordered=True))
+    for native in (frame, pl.from_pandas(frame).with_columns(pl.col("score").cast(pl.Enum(["low", "high"])))):
+        mapping = eh.fit(small_problem(), native)
+        assert mapping.counts.domain.variable("score").levels == ("low", "high")
+        released = mapping.release(native, seed=0)
+        assert same_dtypes(native, released)
+        table = mapping.table()
+        assert table["score"].cat.ordered
+        assert list(table["to_score"].cat.categories) == ["low", "high"]
+
+
+def test_booleans_are_ordered():
+    frame = small_frame().assign(hired=small_frame()["hired"].astype(bool))
+    mapping = eh.fit(small_problem(), frame)
+    assert mapping.release(frame)["hired"].dtype == bool
+    assert mapping.table()["to_hired"].dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.rename(columns={"score": "scor"}), "no column 'score'.*Did you mean 'scor'"),
+        (lambda f: f.assign(score=f["score"].astype(float)), "'score' holds real numbers.*bins"),
+        (lambda f: f.assign(score=f["score"].where(f["score"] > 0)), "'score' has 100 missing values, the first in row 0"),
+        (lambda f: f.assign(group=f["group"].where(f["group"] == "a")), "'group' has 100 missing"),
+        (lambda f: f.assign(score=f["score"].map({0: "lo", 1: "hi"})), "Ordinal needs an order for column 'score'"),
+        (lambda f: f.assign(score=pd.Categorical(f["score"].map({0: "lo", 1: "hi"}))), "needs an order for column 'score'"),
+        (lambda f: f.iloc[:0], "empty"),
+        (lambda f: f[f["group"] == "a"], "single group.*group=a"),
+        (lambda f: f.assign(hired=1), "outcome 'hired' has a single value"),
+        (lambda f: f.assign(score=pd.Timestamp("2020-01-01")), "'score' is of type Datetime"),
+    ],
+)
+def test_bad_tables(change, words):
+    with pytest.raises((eh.DataError, eh.SpecError), match=words):
+        eh.fit(small_problem(), change(small_frame()))
+
+
+def test_a_level_that_the_rule_does_not_know():
+    rules = eh.Distortion({"score": eh.Ordinal(1, levels=[1, 2]), "hired": eh.Ordinal(1)})
+    with pytest.raises(eh.DataError, match="'score' has the value 0 in row 0, which is not among the levels"):
+        eh.fit(small_problem(distortion=rules), small_frame())
+
+
+@pytest.mark.parametrize("frame", [None, [1, 2], {"a": [1]}, pl.LazyFrame({"a": [1]})])
+def test_not_a_frame(frame):
+    with pytest.raises(eh.DataError, match="expected an eager dataframe"):
+        eh.fit(small_problem(), frame)
+
+
+def test_levels_that_nobody_has_are_levels_all_the_same():
+    rules = eh.Distortion({"score": eh.Ordinal(1, levels=[0, 1, 2]), "hired": eh.Ordinal(1)})
+    observed = eh.fit(small_problem(distortion=rules), small_frame())
+    assert set(observed.table()["to_score"]) <= {0, 1}
+    anywhere = eh.fit(small_problem(distortion=rules, targets="all"), small_frame())
+    assert anywhere.objective <= observed.objective + 1e-9
