@@ -28,7 +28,10 @@ import numpy as np
 
 CASES = {
     "COMPAS, KL": ("compas", ["evenhand", "evenhand, no tie-break", "cvxpy CLARABEL", "cvxpy SCS"]),
-    "Adult, ℓ1": ("adult", ["evenhand", "evenhand, no tie-break", "cvxpy HIGHS", "cvxpy CLARABEL", "cvxpy SCS"]),
+    "Adult, ℓ1": (
+        "adult",
+        ["evenhand", "evenhand, no tie-break", "cvxpy HIGHS", "cvxpy CLARABEL", "cvxpy SCS"],
+    ),
 }
 REPEATS = 3
 
@@ -136,7 +139,10 @@ def measure(study, methods, rounds):
     for _ in range(rounds):
         for method in methods:
             out = subprocess.run(
-                [sys.executable, __file__, "--child", study, method], capture_output=True, text=True, check=True
+                [sys.executable, __file__, "--child", study, method],
+                capture_output=True,
+                text=True,
+                check=True,
             )
             runs[method].append(json.loads(out.stdout.splitlines()[-1]))
     return runs

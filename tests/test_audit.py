@@ -50,7 +50,8 @@ def test_a_group_with_no_one_at_some_outcome_is_legal_and_named():
     frame = small_frame()
     frame.loc[frame["group"].eq("b"), "hired"] = 0
     problem = small_problem(
-        distortion=eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(1)}), parity=[eh.PairwiseParity(0.5)]
+        distortion=eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(1)}),
+        parity=[eh.PairwiseParity(0.5)],
     )
     mapping = eh.fit(problem, frame)
     assert mapping.certificate.status == "optimal"

@@ -49,4 +49,19 @@ def test_multipliers_of_another_problem_are_refused(mapping):
 def test_rows_that_do_not_sum_to_one_are_refused(mapping):
     k = mapping.kernel
     with pytest.raises(eh.SolverError, match="rows sum to one within"):
-        certify(mapping.problem, mapping.counts, Kernel(k.starts, k.targets, k.probability * 0.999), mapping.multipliers)
+        certify(
+            mapping.problem,
+            mapping.counts,
+            Kernel(k.starts, k.targets, k.probability * 0.999),
+            mapping.multipliers,
+        )
+
+
+def test_a_bound_that_is_not_a_number_proves_nothing(mapping):
+    """Finite but absurd multipliers overflow: then there is no bound, and nothing is called optimal."""
+    m = mapping.multipliers
+    absurd = Multipliers(m.released, np.full_like(m.parity, 1e308), np.full_like(m.budgets, 1e308))
+    certificate = certify(mapping.problem, mapping.counts, mapping.kernel, absurd)
+    assert certificate.status == "feasible"
+    assert certificate.gap is None or certificate.gap > 1
+    assert certificate.lower_bound is None or certificate.lower_bound < 0

@@ -30,7 +30,16 @@ def test_demo_explains_itself(demo):
     study, _, result = demo
     assert result.returncode == 0, result.stderr
     text = " ".join(result.stdout.split())
-    for words in ("What was asked", "Bounded", "Before After", "Utility loss", "Lower bound", "optimal", "people (", "From To"):
+    for words in (
+        "What was asked",
+        "Bounded",
+        "Before After",
+        "Utility loss",
+        "Lower bound",
+        "optimal",
+        "people (",
+        "From To",
+    ):
         assert words in text, words
     assert {"compas": "0.0212438", "adult": "0.0148519"}[study] in text
     assert {"compas": "0.5929 0.4039", "adult": "0.0709 0.2047"}[study] in text
@@ -40,7 +49,11 @@ def test_demo_explains_itself(demo):
 
 def test_demo_writes_what_it_says(demo):
     study, folder, _ = demo
-    assert sorted(p.name for p in folder.iterdir()) == [f"{study}-rates.png", f"{study}-released.csv", f"{study}.mapping"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        f"{study}-rates.png",
+        f"{study}-released.csv",
+        f"{study}.mapping",
+    ]
     data = eh.datasets.load(study)
     released = pd.read_csv(folder / f"{study}-released.csv", dtype=str)
     mapping = eh.Mapping.load(folder / f"{study}.mapping")
@@ -132,7 +145,10 @@ def test_a_demo_without_charts_still_writes_the_rest(tmp_path):
 
 def test_ctrl_c_ends_cleanly(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "evenhand", "reproduce"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "evenhand", "reproduce"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from families import random_problem, small_frame, small_problem
 from oracle import Dense
@@ -70,3 +71,27 @@ def test_an_edge_exists_even_where_the_identity_is_infinitely_far():
     assert eh.identity_from(problem, counts) == np.inf
     edge = eh.smallest_parity_bound(problem, counts)
     assert edge == pytest.approx(0, abs=1e-9)
+
+
+def rates_only(up, down):
+    """Two groups of 100, half and none of them hired; the outcome may change, at cost one."""
+    rows = [("a", 0, 0)] * 50 + [("a", 0, 1)] * 50 + [("b", 0, 0)] * 100
+    frame = pd.DataFrame(rows, columns=["group", "score", "hired"])
+    rule = eh.Ordinal(1, up=up, down=down)
+    problem = small_problem(distortion=eh.Distortion({"hired": rule}), budget=eh.ExpectedDistortion(0.1))
+    return problem, eh.count(problem, frame)
+
+
+def test_an_edge_by_hand():
+    """Group a can fall to .5 × .9 = .45, group b can rise to .1: the ratio is 4.5."""
+    assert eh.smallest_parity_bound(*rates_only(up=True, down=True)) == pytest.approx(3.5, abs=1e-9)
+
+
+def test_an_edge_where_the_rates_vanish():
+    """Only falling is allowed, and fully affordable: exact parity is met with nobody hired."""
+    problem, counts = rates_only(up=False, down=True)
+    problem = replace(problem, budget=eh.ExpectedDistortion(1.0))
+    assert eh.smallest_parity_bound(problem, counts) == pytest.approx(0, abs=1e-9)
+    assert eh.fit(replace(problem, utility=eh.L1(), parity=[eh.PairwiseParity(0)]), counts).objective > 0
+    with pytest.raises(eh.InfeasibleError, match="empties some cell"):
+        eh.fit(replace(problem, parity=[eh.PairwiseParity(0)]), counts)

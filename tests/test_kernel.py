@@ -38,7 +38,9 @@ def test_pick_is_the_first_threshold_above_the_draw():
 def test_the_extreme_draws_stay_in_their_row():
     kernel = random_kernel(np.random.default_rng(3))
     rows = np.arange(len(kernel))
-    assert np.array_equal(kernel.pick(rows, np.full(len(rows), 2**DRAW_BITS - 1)), kernel.targets[kernel.starts[1:] - 1])
+    assert np.array_equal(
+        kernel.pick(rows, np.full(len(rows), 2**DRAW_BITS - 1)), kernel.targets[kernel.starts[1:] - 1]
+    )
     assert np.array_equal(kernel.pick(rows, np.zeros(len(rows), np.int64)), kernel.targets[kernel.starts[:-1]])
 
 

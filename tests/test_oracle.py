@@ -52,8 +52,6 @@ def test_agrees_with_the_dense_statement(first):
 
 def test_the_instances_cover_both_verdicts_and_every_setting():
     problems = [random_problem(np.random.default_rng(seed))[0] for seed in range(INSTANCES)]
-    settings = {
-        (type(p.utility), type(p.parity[0]), type(p.budgets[0]), p.budgets[0].per) for p in problems
-    }
+    settings = {(type(p.utility), type(p.parity[0]), type(p.budgets[0]), p.budgets[0].per) for p in problems}
     assert len(settings) == 16
     assert {p.distortion.combine for p in problems} == {"sum", "sum_of_squares", "max"}

@@ -82,6 +82,33 @@ def test_ordered_categories_give_the_order():
         assert list(table["to_score"].cat.categories) == ["low", "high"]
 
 
+@pytest.mark.parametrize("act", ["release", "apply", "expand"])
+def test_a_frame_whose_categories_lack_a_level_gets_it(act):
+    """After remove_unused_categories a test set may lack levels that people are moved to: no NaN, ever."""
+    score = pd.Categorical.from_codes(small_frame()["score"], ["low", "high"], ordered=True)
+    frame = small_frame().assign(score=score)
+    mapping = eh.fit(small_problem(), frame)
+    part = frame[frame["score"] == "high"].copy()
+    part["score"] = part["score"].cat.remove_unused_categories()
+    enum = pl.from_pandas(part.astype({"score": str})).with_columns(pl.col("score").cast(pl.Enum(["high"])))
+    for native in (part, enum):
+        scores = list(getattr(mapping, act)(native)["score"])
+        assert set(scores) == {"low", "high"}
+    moved = getattr(mapping, act)(part)["score"]
+    assert moved.cat.ordered
+    assert list(moved.cat.categories) == ["low", "high"]
+
+
+def test_arrow_dictionaries_keep_their_type():
+    kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    names = pa.array(small_frame()["score"].map({0: "low", 1: "high"})).cast(pa.string()).dictionary_encode()
+    table = pa.Table.from_pandas(small_frame()).set_column(1, "score", names.cast(kind))
+    rules = eh.Distortion({"score": eh.Ordinal(1, levels=["low", "high"]), "hired": eh.Ordinal(1, up=False)})
+    released = eh.fit(small_problem(distortion=rules), table).release(table, seed=1)
+    assert released.schema == table.schema
+    assert set(released["score"].to_pylist()) == {"low", "high"}
+
+
 def test_booleans_are_ordered():
     frame = small_frame().assign(hired=small_frame()["hired"].astype(bool))
     mapping = eh.fit(small_problem(), frame)
@@ -94,10 +121,19 @@ def test_booleans_are_ordered():
     [
         (lambda f: f.rename(columns={"score": "scor"}), "no column 'score'.*Did you mean 'scor'"),
         (lambda f: f.assign(score=f["score"].astype(float)), "'score' holds real numbers.*bins"),
-        (lambda f: f.assign(score=f["score"].where(f["score"] > 0)), "'score' has 100 missing values, the first in row 0"),
+        (
+            lambda f: f.assign(score=f["score"].where(f["score"] > 0)),
+            "'score' has 100 missing values, the first in row 0",
+        ),
         (lambda f: f.assign(group=f["group"].where(f["group"] == "a")), "'group' has 100 missing"),
-        (lambda f: f.assign(score=f["score"].map({0: "lo", 1: "hi"})), "Ordinal needs an order for column 'score'"),
-        (lambda f: f.assign(score=pd.Categorical(f["score"].map({0: "lo", 1: "hi"}))), "needs an order for column 'score'"),
+        (
+            lambda f: f.assign(score=f["score"].map({0: "lo", 1: "hi"})),
+            "Ordinal needs an order for column 'score'",
+        ),
+        (
+            lambda f: f.assign(score=pd.Categorical(f["score"].map({0: "lo", 1: "hi"}))),
+            "needs an order for column 'score'",
+        ),
         (lambda f: f.iloc[:0], "empty"),
         (lambda f: f[f["group"] == "a"], "single group.*group=a"),
         (lambda f: f.assign(hired=1), "outcome 'hired' has a single value"),

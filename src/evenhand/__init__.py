@@ -45,7 +45,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", "datasets", *sorted(_HOME_OF)]  # noqa: PLE0604
+__all__ = ["__version__", "datasets", *sorted(_HOME_OF)]
 
 if TYPE_CHECKING:
     from evenhand import datasets as datasets

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.counts import Counts, Numbers, positions
+from evenhand.counts import Counts, Numbers, positions, sums
 from evenhand.domain import Cells
 from evenhand.kernel import Kernel
 from evenhand.spec import Charge, PairwiseParity, Parity, Problem, TargetParity
@@ -87,8 +87,8 @@ class Achieved:
     @property
     def max_violation(self) -> float:
         """The largest amount by which any bound is exceeded, in its own units; zero where none is."""
-        parts = [*self.parity, *self.budgets]
-        return max([0.0, self.forbidden, *(part.violation for part in parts)])
+        parts: tuple[ParityAchieved | BudgetAchieved, ...] = (*self.parity, *self.budgets)
+        return float(np.max([0.0, self.forbidden, *(part.violation for part in parts)]))
 
 
 def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
@@ -112,9 +112,7 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
         rates_after=after,
         parity=tuple(parity_achieved(parity, counts, after) for parity in problem.parity),
         budgets=tuple(
-            _budget(charge, budget.per, counts, kernel, cost)
-            for budget in problem.budgets
-            for charge in budget.charges
+            _budget(charge, budget.per, counts, kernel, cost) for budget in problem.budgets for charge in budget.charges
         ),
         distortion=_by_row(kernel, cost * kernel.probability),
         changed=_by_row(kernel, moved * kernel.probability),
@@ -131,18 +129,14 @@ def _permitted(problem: Problem, counts: Counts, to_x: Cells) -> NDArray[np.bool
 
 def _distributions(counts: Counts, kernel: Kernel, joint: Numbers) -> tuple[Cells, Numbers, Numbers]:
     cells = np.union1d(counts.records.cells, kernel.targets)
-    released = np.bincount(np.searchsorted(cells, kernel.targets), weights=joint, minlength=len(cells))
+    released = sums(np.searchsorted(cells, kernel.targets), joint, len(cells))
     return cells, counts.records.at(cells), released
 
 
 def _rates_after(counts: Counts, rows: Cells, to_y: Cells, probability: Numbers) -> Numbers:
     size = counts.domain.y.size
     groups = counts.groups
-    flat = np.bincount(
-        groups.of_source[rows] * size + to_y,
-        weights=counts.given_group[rows] * probability,
-        minlength=len(groups.cells) * size,
-    )
+    flat = sums(groups.of_source[rows] * size + to_y, counts.given_group[rows] * probability, len(groups.cells) * size)
     return flat.reshape(-1, size)
 
 
@@ -166,9 +160,9 @@ def _budget(charge: Charge, per: str, counts: Counts, kernel: Kernel, cost: Numb
     value = _by_row(kernel, charge.of(cost) * kernel.probability)
     if per == "xy":
         records = counts.records
-        value = np.bincount(records.of_source, weights=value * counts.group_given_record)
+        value = sums(records.of_source, value * counts.group_given_record)
     return BudgetAchieved(charge, per, value)
 
 
 def _by_row(kernel: Kernel, values: Numbers) -> Numbers:
-    return np.bincount(kernel.rows, weights=values, minlength=len(kernel))
+    return sums(kernel.rows, values, len(kernel))

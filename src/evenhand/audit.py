@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.achieved import Achieved, BudgetAchieved, ParityAchieved
-from evenhand.counts import Counts, Numbers
+from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Axis, Cells
 from evenhand.kernel import Kernel
 from evenhand.spec import Problem, TargetParity
@@ -62,7 +62,7 @@ def _rates(counts: Counts, measured: Achieved) -> dict[str, Any]:
     n_groups, n_outcomes = measured.rates_before.shape
     cells = np.repeat(counts.groups.cells, n_outcomes)
     outcomes = np.tile(np.arange(n_outcomes), n_groups)
-    weight = np.bincount(counts.groups.of_source, weights=counts.weight)
+    weight = sums(counts.groups.of_source, counts.weight)
     return {
         **labels(counts.domain.d, cells),
         **labels(counts.domain.y, outcomes),
@@ -73,7 +73,10 @@ def _rates(counts: Counts, measured: Achieved) -> dict[str, Any]:
 
 
 def _bounds(counts: Counts, measured: Achieved) -> dict[str, Any]:
-    blocks = [*(_parity_block(counts, p) for p in measured.parity), *(_budget_block(counts, b) for b in measured.budgets)]
+    blocks = [
+        *(_parity_block(counts, p) for p in measured.parity),
+        *(_budget_block(counts, b) for b in measured.budgets),
+    ]
     columns = ("constraint", "where", "bound", "achieved")
     table = {name: [value for block in blocks for value in block[name]] for name in columns}
     return table | {"slack": np.subtract(table["bound"], table["achieved"])}
@@ -117,11 +120,11 @@ def _groups(counts: Counts, measured: Achieved) -> dict[str, Any]:
     groups = counts.groups
 
     def mean(values: Numbers) -> Numbers:
-        return np.bincount(groups.of_source, weights=counts.given_group * values)
+        return sums(groups.of_source, counts.given_group * values)
 
     return {
         **labels(counts.domain.d, groups.cells),
-        "weight": np.bincount(groups.of_source, weights=counts.weight),
+        "weight": sums(groups.of_source, counts.weight),
         "changed": mean(measured.changed),
         "expected_distortion": mean(measured.distortion),
     }
@@ -137,7 +140,7 @@ def _changes(counts: Counts, kernel: Kernel) -> dict[str, Any]:
     rows: list[tuple[str, Any, Any, float]] = []
     for variable, old, new in zip(domain.x.variables + domain.y.variables, before, after, strict=True):
         size = len(variable)
-        moved = np.bincount(old * size + new, weights=share, minlength=size * size).reshape(size, size)
+        moved = sums(old * size + new, share, size * size).reshape(size, size)
         np.fill_diagonal(moved, 0.0)
         for i, j in zip(*np.nonzero(moved), strict=True):
             rows.append((variable.name, variable.levels[i], variable.levels[j], float(moved[i, j])))
@@ -154,7 +157,7 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
             f"nobody in the group {name} has {outcome.name}={outcome.levels[y]} before; "
             f"after, the rate is {measured.rates_after[group, y]:.4g}"
         )
-    weight = np.bincount(counts.groups.of_source, weights=counts.weight)
+    weight = sums(counts.groups.of_source, counts.weight)
     for group in np.flatnonzero(weight < FEW):
         name = groups.words(int(counts.groups.cells[group]))
         yield f"the group {name} has a weight of only {weight[group]:g}; its rates say little about other people"
@@ -169,6 +172,4 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
         "the bounds hold for the table that was fitted, in expectation over the draws; they limit the released "
         "outcome's rates, and so the mean score of a model that learns them well, not its thresholded decisions"
     )
-    yield (
-        "a model that may not see the protected columns is not covered: it can depend on them through the features"
-    )
+    yield ("a model that may not see the protected columns is not covered: it can depend on them through the features")

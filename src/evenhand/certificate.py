@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from evenhand.achieved import Achieved, achieved
 from evenhand.compile import compile_problem
 from evenhand.counts import Counts
@@ -85,12 +87,14 @@ def certify(
     program = program or compile_problem(problem, counts).program
     measured = measured or achieved(problem, counts, kernel)
     _check_shapes(program, multipliers)
-    bound = lower_bound(program, multipliers)
-    gap = max(0.0, measured.objective - bound)
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = lower_bound(program, multipliers)
+    known = bool(np.isfinite(bound))
+    gap = max(0.0, measured.objective - bound) if known else None
     return Certificate(
         status=_status(measured, gap),
         objective=measured.objective,
-        lower_bound=bound,
+        lower_bound=bound if known else None,
         gap=gap,
         max_violation=measured.max_violation,
         row_error=measured.row_error,
@@ -98,13 +102,14 @@ def certify(
     )
 
 
-def _status(measured: Achieved, gap: float) -> Status:
-    if measured.max_violation > WORST_VIOLATION or measured.row_error > ROW_TOLERANCE:
+def _status(measured: Achieved, gap: float | None) -> Status:
+    # Written so that a NaN is refused.
+    if not (measured.max_violation <= WORST_VIOLATION and measured.row_error <= ROW_TOLERANCE):
         raise SolverError(
             f"the mapping exceeds a bound by {measured.max_violation:.2g} (rows sum to one within "
             f"{measured.row_error:.2g}): it is not returned. Relax a bound a little, or merge small cells"
         )
-    within = measured.max_violation <= VIOLATION_TOLERANCE and gap <= GAP_TOLERANCE
+    within = measured.max_violation <= VIOLATION_TOLERANCE and gap is not None and gap <= GAP_TOLERANCE
     return "optimal" if within else "feasible"
 
 

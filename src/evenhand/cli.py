@@ -123,8 +123,8 @@ def reproduce() -> None:
     console.print(f"{total - wrong} of {total} numbers agree with the reference." + f" {wrong} do not." * bool(wrong))
     console.print(
         "Where the paper's printed number differs: its identity point 0.59 is where KL falls to 4e-5, not to 0; its "
-        "text's cost of 2 is infeasible, so its figures used 1; its 0.014 for Adult is 0.01485 with budgets averaged over "
-        "the groups, and infeasible without.",
+        "text's cost of 2 is infeasible, so its figures used 1; its 0.014 for Adult is 0.01485 with budgets "
+        "averaged over the groups, and infeasible without.",
         style="dim",
     )
     if wrong:
@@ -132,7 +132,9 @@ def reproduce() -> None:
 
 
 @app.command()
-def verify(mapping: Annotated[Path, typer.Argument(help="A mapping file, as written by save or demo.")]) -> None:
+def verify(
+    mapping: Annotated[Path, typer.Argument(help="A mapping file, as written by save or demo.")],
+) -> None:
     """Recompute the certificate of a saved mapping and compare it with what the file claims."""
     from evenhand import storage
     from evenhand.mapping import Mapping
@@ -183,7 +185,10 @@ def _rates_table(mapping: Mapping, audit: Audit) -> Table:
         moved = abs(row["after"] - row["before"]) > AGREEMENT
         after = f"[bold]{row['after']:.4f}[/]" if moved else f"{row['after']:.4f}"
         table.add_row(
-            *(str(row[c]) for c in (*protected, outcome)), f"{row['weight']:,.0f}", f"{row['before']:.4f}", after
+            *(str(row[c]) for c in (*protected, outcome)),
+            f"{row['weight']:,.0f}",
+            f"{row['before']:.4f}",
+            after,
         )
     return table
 
@@ -211,7 +216,11 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
     moves = _table("Column", "From", "To", "People", "Share", right=(-2, -1))
     for row in sorted(audit.changes.to_dict("records"), key=lambda row: -row["share"]):
         moves.add_row(
-            row["column"], str(row["from"]), str(row["to"]), _people(row["share"] * total), f"{row['share']:.2%}"
+            row["column"],
+            str(row["from"]),
+            str(row["to"]),
+            _people(row["share"] * total),
+            f"{row['share']:.2%}",
         )
     console.print(Padding(moves, (0, 2)))
 

@@ -91,7 +91,7 @@ class Counts:
             raise DataError("the table is empty: no row has a positive weight")
         weighted = weight > 0
         ids, inverse = np.unique(domain.dxy(d, x, y)[weighted], return_inverse=True)
-        total = np.bincount(inverse, weights=weight[weighted])
+        total = sums(inverse, weight[weighted])
         dx, y_cells = np.divmod(ids, domain.y.size)
         d_cells, x_cells = np.divmod(dx, domain.x.size)
         return cls(domain, d_cells, x_cells, y_cells, total, int(weighted.sum()))
@@ -111,7 +111,7 @@ class Counts:
 
     def _marginal(self, cells: Cells) -> Marginal:
         distinct, of_source = np.unique(cells, return_inverse=True)
-        return Marginal(distinct, np.bincount(of_source, weights=self.probability), of_source)
+        return Marginal(distinct, sums(of_source, self.probability), of_source)
 
     @cached_property
     def groups(self) -> Marginal:
@@ -136,17 +136,13 @@ class Counts:
     @cached_property
     def outcome(self) -> Numbers:
         """The marginal p(y) over all levels of the outcome."""
-        return np.bincount(self.y, weights=self.probability, minlength=self.domain.y.size)
+        return sums(self.y, self.probability, self.domain.y.size)
 
     @cached_property
     def outcome_by_group(self) -> Numbers:
         """The rates p(y | d): one row a group that occurs, one column an outcome."""
         size = self.domain.y.size
-        joint = np.bincount(
-            self.groups.of_source * size + self.y,
-            weights=self.probability,
-            minlength=len(self.groups.cells) * size,
-        )
+        joint = sums(self.groups.of_source * size + self.y, self.probability, len(self.groups.cells) * size)
         return np.asarray(joint.reshape(-1, size) / self.groups.probability[:, None])
 
     @cached_property
@@ -172,3 +168,8 @@ def positions(known: Cells, wanted: Cells) -> tuple[NDArray[np.bool_], Cells]:
     place[place == len(known)] = 0
     found = known[place] == wanted if len(known) else np.zeros(len(wanted), dtype=bool)
     return found, np.where(found, place, 0)
+
+
+def sums(by: Cells, values: Numbers, size: int = 0) -> Numbers:
+    """Add values up by the number of their group."""
+    return np.asarray(np.bincount(by, weights=values, minlength=size), dtype=np.float64)

@@ -163,9 +163,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         if self.d.size * self.x.size * self.y.size > LARGEST_DOMAIN:
-            raise DataError(
-                "the product of all levels exceeds 2**62 cells; merge levels or leave out a column"
-            )
+            raise DataError("the product of all levels exceeds 2**62 cells; merge levels or leave out a column")
 
     @classmethod
     def of(cls, variables: Iterable[Variable]) -> Domain:

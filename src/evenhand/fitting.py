@@ -135,9 +135,7 @@ def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | 
     return Mapping(problem, counts, kernel, multipliers, certificate)
 
 
-def _solved(
-    problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress
-) -> Mapping:
+def _solved(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress) -> Mapping:
     try:
         result = solve(compiled.program, problem.tie_break, clock, report)
     except TimeLimitError:
@@ -151,14 +149,10 @@ def _solved(
     return _certified(problem, counts, compiled, result, report)
 
 
-def _certified(
-    problem: Problem, counts: Counts, compiled: Compiled, result: Result, report: Progress
-) -> Mapping:
+def _certified(problem: Problem, counts: Counts, compiled: Compiled, result: Result, report: Progress) -> Mapping:
     report("certifying", 0.9)
     kernel: Kernel = compiled.kernel(result.x)
-    certificate = certify(
-        problem, counts, kernel, result.multipliers, program=compiled.program, notes=result.notes
-    )
+    certificate = certify(problem, counts, kernel, result.multipliers, program=compiled.program, notes=result.notes)
     return Mapping(problem, counts, kernel, result.multipliers, certificate)
 
 
@@ -174,6 +168,8 @@ def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> Non
     if edge is not None and edge.bound <= min(own) + EDGE_TOLERANCE:
         return
     factor = smallest_budget(problem, counts, clock)
+    if factor is not None and factor <= 1:
+        return
     raise InfeasibleError(
         " ".join(_infeasible_words(problem, counts, edge, factor)),
         smallest_parity_bound=None if edge is None else edge.bound,

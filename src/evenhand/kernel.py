@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evenhand.counts import Counts, Numbers
+from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Cells
 
 DRAW_BITS = 52
@@ -58,7 +58,7 @@ class Kernel:
         within = (running - before[self.rows]).astype(np.int64)
         within = np.minimum(within, top)
         within[self.starts[1:] - 1] = top
-        return within
+        return np.asarray(within)
 
     def pick(self, rows: Cells, draws: Cells) -> Cells:
         """Return the target of each draw: the first whose threshold lies above it (a binary search)."""
@@ -91,7 +91,7 @@ def gather(rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kern
     new[1:] = (np.diff(rows) != 0) | (np.diff(targets) != 0)
     probability = np.add.reduceat(probability, np.flatnonzero(new))
     rows, targets = rows[new], targets[new]
-    total = np.bincount(rows, weights=probability, minlength=size)
+    total = sums(rows, probability, size)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))])
     return Kernel(starts, targets, probability / total[rows])
 

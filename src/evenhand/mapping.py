@@ -72,9 +72,7 @@ class Mapping:
 
     def recertify(self) -> Certificate:
         """Recompute the certificate from the problem, the counts, the kernel and the multipliers alone."""
-        return certify(
-            self.problem, self.counts, self.kernel, self.multipliers, notes=self.certificate.notes
-        )
+        return certify(self.problem, self.counts, self.kernel, self.multipliers, notes=self.certificate.notes)
 
     def table(self, mode: Mode = "release") -> Any:
         """Return the mapping as tidy rows of positive probability, in a pandas frame.
@@ -179,9 +177,7 @@ class Mapping:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
-        stored = storage.Stored(
-            self.problem, self.counts, self.kernel, self.multipliers, self.certificate.as_dict()
-        )
+        stored = storage.Stored(self.problem, self.counts, self.kernel, self.multipliers, self.certificate.as_dict())
         storage.write(path, stored)
 
     @classmethod

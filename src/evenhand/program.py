@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.counts import Numbers
+from evenhand.counts import Numbers, sums
 from evenhand.domain import Cells
 from evenhand.spec.utility import Epigraph
 
@@ -106,7 +106,7 @@ class Program:
     parity, relief : Inequalities
         H and h over (g, m); and what one unit more of the bound adds to each row's slack.
     budgets : Inequalities
-        B and b over x.
+        B and b over x; compiled so that b is one.
     loss : Loss
         The objective as a function of r.
     distortion : array
@@ -165,9 +165,14 @@ class Program:
         entries = (self.move_weight, (self.target, np.arange(self.n_moves)))
         return sparse.csr_array(entries, shape=(self.n_targets, self.n_moves))
 
+    @cached_property
+    def soft(self) -> NDArray[np.bool_]:
+        """The parity rows that depend on a bound at all."""
+        return np.asarray((np.diff(self.relief.matrix.indptr) > 0) | (self.relief.limit != 0))
+
     def released(self, x: Numbers) -> Numbers:
         """Return r = R x."""
-        return np.bincount(self.target, weights=self.move_weight * x, minlength=self.n_targets)
+        return sums(self.target, self.move_weight * x, self.n_targets)
 
     def parity_slack(self, x: Numbers) -> Numbers:
         """Return h − H (g, m) at the m that suits x best."""

@@ -19,7 +19,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from evenhand.counts import Counts
+from evenhand.counts import Counts, sums
 from evenhand.domain import Domain, Role, Variable
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.kernel import Kernel
@@ -81,7 +81,15 @@ def read(path: str | os.PathLike[str]) -> Stored:
         return _parse(content)
     except StorageError as error:
         raise StorageError(f"{os.fspath(path)!r}: {error}") from None
-    except (EvenhandError, TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError) as error:
+    except (
+        EvenhandError,
+        TypeError,
+        ValueError,
+        KeyError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise StorageError(f"{os.fspath(path)!r} is not a sound mapping file: {error}") from None
 
 
@@ -146,7 +154,8 @@ def _parse(content: bytes) -> Stored:
 def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
     """Split a file into its document and its arrays, of the names, types and shapes that belong there."""
     try:
-        tensors = dict(safetensors.deserialize(content))
+        deserialize: Any = safetensors.deserialize
+        tensors = dict(deserialize(content))
     except safetensors.SafetensorError as error:
         raise StorageError(f"not a mapping file, or a truncated one ({error})") from None
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
@@ -173,10 +182,10 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     )
     if tuple(v.name for v in domain.variables) != problem.columns:
         raise StorageError("the domain's columns are not the problem's")
-    fields = ("d", "x", "y", "weight")
-    if len({len(arrays[f"counts.{f}"]) for f in fields}) != 1:
+    d, x, y, weight = (arrays[f"counts.{field}"] for field in ("d", "x", "y", "weight"))
+    if not len(d) == len(x) == len(y) == len(weight):
         raise StorageError("the arrays of the counts differ in length")
-    counts = Counts(domain, *(arrays[f"counts.{f}"] for f in fields), people=int(document["people"]))
+    counts = Counts(domain, d, x, y, weight, people=int(document["people"]))
     kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
     _check_kernel(kernel, counts)
     multipliers = Multipliers(*(arrays[f"multipliers.{f}"] for f in ("released", "parity", "budgets")))
@@ -197,9 +206,8 @@ def _check_kernel(kernel: Kernel, counts: Counts) -> None:
     if kernel.targets.min() < 0 or kernel.targets.max() >= domain.x.size * domain.y.size:
         raise StorageError("the kernel has a target outside its domain")
     rows = kernel.rows
+    total = sums(rows, kernel.probability)
     if np.any((np.diff(kernel.targets) <= 0) & (np.diff(rows) == 0)):
         raise StorageError("the kernel's targets are not distinct and sorted")
-    if np.any(kernel.probability <= 0) or np.any(
-        np.abs(np.bincount(rows, weights=kernel.probability) - 1) > ROW_TOLERANCE
-    ):
+    if np.any(kernel.probability <= 0) or np.any(np.abs(total - 1) > ROW_TOLERANCE):
         raise StorageError("a row of the kernel is not a probability distribution")

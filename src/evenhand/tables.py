@@ -6,7 +6,7 @@ evenhand itself makes (mappings, audits) are pandas frames.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,13 +62,15 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
         raise DataError("the table is empty: it has no rows")
     encoded = {name: encode(column(table, name)) for name in problem.columns}
     domain = Domain.of(_variable(problem, encoded[name], role) for name, role in _roles(problem).items())
-    axes = (domain.d, domain.x, domain.y)
-    codes = (axis.ravel([_known(variable, encoded[variable.name]) for variable in axis.variables]) for axis in axes)
-    return Counts.of(domain, *codes, _weights(problem, table, weights))
+    d, x, y = (
+        axis.ravel([_known(variable, encoded[variable.name]) for variable in axis.variables])
+        for axis in (domain.d, domain.x, domain.y)
+    )
+    return Counts.of(domain, d, x, y, _weights(problem, table, weights))
 
 
 def _roles(problem: Problem) -> dict[str, Role]:
-    roles = {c: Role.PROTECTED for c in problem.protected} | {c: Role.FEATURE for c in problem.features}
+    roles = dict.fromkeys(problem.protected, Role.PROTECTED) | dict.fromkeys(problem.features, Role.FEATURE)
     return roles | {problem.outcome: Role.OUTCOME}
 
 
@@ -86,11 +88,9 @@ def encode(series: nw.Series[Any]) -> Encoded:
     native = series.to_native()
     if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
         codes, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
-    elif isinstance(native, pd.Series):
-        codes, distinct = pd.factorize(native)
-        values = distinct.tolist()
     else:
-        codes, distinct = pd.factorize(series.to_numpy())
+        found: Any = native if isinstance(native, pd.Series) else series.to_numpy()
+        codes, distinct = pd.factorize(found)
         values = distinct.tolist()
     return Encoded(series, np.asarray(codes, dtype=np.int64), values)
 
@@ -141,9 +141,7 @@ def _known(variable: Variable, encoded: Encoded) -> Cells:
     return codes
 
 
-def replace(
-    table: nw.DataFrame[Any], axis: Axis, new: Cells, changed: NDArray[np.bool_]
-) -> nw.DataFrame[Any]:
+def replace(table: nw.DataFrame[Any], axis: Axis, new: Cells, changed: NDArray[np.bool_]) -> nw.DataFrame[Any]:
     """Write cells of an axis into a frame; rows that did not change keep their own values."""
     for variable, codes in zip(axis.variables, axis.unravel(new), strict=True):
         series = table[variable.name]
@@ -151,18 +149,38 @@ def replace(
     return table
 
 
-def _overwrite(
-    series: nw.Series[Any], variable: Variable, codes: Cells, changed: NDArray[np.bool_]
-) -> nw.Series[Any]:
+def _overwrite(series: nw.Series[Any], variable: Variable, codes: Cells, changed: NDArray[np.bool_]) -> nw.Series[Any]:
+    """Write levels into the rows that changed; categories that lack one of them are extended."""
     native = series.to_native()
     values = np.array(variable.levels, dtype=object)[codes]
+    needed = [variable.levels[code] for code in np.unique(codes[changed])]
     if isinstance(native, pd.Series):
-        written = pd.Series(values, index=native.index, dtype=native.dtype)
-        return nw.from_native(native.where(~changed, written), series_only=True)
+        native = _with_categories(native, variable, needed).copy()
+        native.iloc[np.flatnonzero(changed)] = pd.Series(values[changed].tolist(), dtype=native.dtype).array
+        return nw.from_native(native, series_only=True)
+    dtype = series.dtype
+    if isinstance(dtype, nw.Enum) and not set(needed) <= set(dtype.categories):
+        dtype = nw.Enum([str(level) for level in _united(variable, dtype.categories)])
+        series = series.cast(dtype)
     backend = nw.get_native_namespace(series)
-    written = nw.new_series(variable.name, values.tolist(), series.dtype, backend=backend)
+    written = nw.new_series(variable.name, values.tolist(), dtype, backend=backend)
     keep = nw.new_series("keep", (~changed).tolist(), nw.Boolean(), backend=backend)
-    return series.zip_with(keep, written)
+    joined = series.zip_with(keep, written)
+    if isinstance(dtype, nw.Categorical) and hasattr(native, "type"):
+        # Arrow loses a dictionary's type and order when two are joined.
+        return nw.from_native(joined.to_native().cast(native.type), series_only=True)
+    return joined
+
+
+def _with_categories(native: Any, variable: Variable, needed: Sequence[Value]) -> Any:
+    """Extend a pandas categorical by the variable's levels if it lacks one that is needed."""
+    if not isinstance(native.dtype, pd.CategoricalDtype) or set(needed) <= set(native.cat.categories):
+        return native
+    return native.cat.set_categories(_united(variable, native.cat.categories))
+
+
+def _united(variable: Variable, own: Iterable[Value]) -> list[Value]:
+    return [*variable.levels, *(value for value in own if value not in variable.levels)]
 
 
 def merged(table: nw.DataFrame[Any], weight: Numbers, name: str) -> nw.DataFrame[Any]:
@@ -190,8 +208,7 @@ def labels(axis: Axis, cells_: Cells, prefix: str = "") -> dict[str, Any]:
     """Return the columns of an axis for given cells, with the levels' own values and dtypes."""
     codes = axis.unravel(cells_)
     return {
-        prefix + variable.name: _typed(variable, code)
-        for variable, code in zip(axis.variables, codes, strict=True)
+        prefix + variable.name: _typed(variable, code) for variable, code in zip(axis.variables, codes, strict=True)
     }
 
 
@@ -202,7 +219,8 @@ def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 def _typed(variable: Variable, codes: Cells) -> Any:
     if variable.dtype == "category":
-        return pd.Categorical.from_codes(codes, categories=list(variable.levels), ordered=variable.ordered)
+        categories: Any = list(variable.levels)
+        return pd.Categorical.from_codes(codes, categories=categories, ordered=variable.ordered)
     values = np.array(variable.levels, dtype=object)[codes]
     return pd.Series(values, dtype=variable.dtype).array
 
@@ -235,9 +253,7 @@ def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
         return tuple(sorted(encoded.values)), True
     if isinstance(dtype, nw.String):
         return tuple(sorted(encoded.values)), False
-    raise DataError(
-        f"column {name!r} is of type {dtype}; a column must hold strings, integers, booleans or categories"
-    )
+    raise DataError(f"column {name!r} is of type {dtype}; a column must hold strings, integers, booleans or categories")
 
 
 def _pandas_dtype(series: nw.Series[Any]) -> str:
@@ -251,17 +267,16 @@ def _pandas_dtype(series: nw.Series[Any]) -> str:
     return "bool" if isinstance(series.dtype, nw.Boolean) else str(series.dtype).lower()
 
 
-def _weights(
-    problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None
-) -> Numbers | None:
+def _weights(problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None) -> Numbers | None:
     if weights is None:
         return None
+    given: Any = weights
     if isinstance(weights, str):
         if weights in problem.columns:
             raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
-        weights = column(table, weights).to_numpy()
+        given = column(table, weights).to_numpy()
     try:
-        array = np.asarray(weights, dtype=np.float64)
+        array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError("weights must be numbers, one a row") from None
     if array.shape != (len(table),):

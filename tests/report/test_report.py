@@ -48,10 +48,18 @@ def test_an_unknown_ending(tmp_path):
 
 def test_words_of_a_problem(compas, adult):
     text = " ".join(f"{a}: {b}" for a, b in asked(compas.problem))
-    for words in ("differ by a factor of at most 1.1", "expected distortion is at most 0.5", "priors_count down (cost 1 a step), at most 1 step"):
+    for words in (
+        "differ by a factor of at most 1.1",
+        "expected distortion is at most 0.5",
+        "priors_count down (cost 1 a step), at most 1 step",
+    ):
         assert words in text
     text = " ".join(b for _, b in asked(adult.problem))
-    for words in ("within 15% of its rate in the whole table", "above 0.9 with probability at most 0.1", "income up (cost 0 a step) or down (cost 1 a step)"):
+    for words in (
+        "within 15% of its rate in the whole table",
+        "above 0.9 with probability at most 0.1",
+        "income up (cost 0 a step) or down (cost 1 a step)",
+    ):
         assert words in text
 
 

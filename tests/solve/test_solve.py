@@ -31,7 +31,10 @@ class TestFamilies:
 
     def test_infeasible(self, utility, tie_break):
         tight = small_problem(
-            utility=utility, tie_break=tie_break, parity=[eh.PairwiseParity(0.01)], budget=eh.ExpectedDistortion(0.01)
+            utility=utility,
+            tie_break=tie_break,
+            parity=[eh.PairwiseParity(0.01)],
+            budget=eh.ExpectedDistortion(0.01),
         )
         with pytest.raises(eh.InfeasibleError) as error:
             eh.fit(tight, small_frame())
@@ -128,6 +131,52 @@ def test_the_tie_break_keeps_the_optimum(compas, adult):
         for tie_break in ("least_change", "even"):
             chosen = solve(program, tie_break, Clock())
             assert program.loss.value(program.released(chosen.x)) == pytest.approx(best, abs=1e-8)
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+@pytest.mark.parametrize("tie_break", ["least_change", "even"])
+def test_the_tie_break_keeps_the_optimum_where_cells_are_empty(adult, utility, tie_break):
+    """Mass must not drain into cells with p = 0, which KL does not see."""
+    problem = replace(adult.problem, utility=utility)
+    plain = eh.fit(replace(problem, tie_break=None), adult.counts)
+    chosen = eh.fit(replace(problem, tie_break=tie_break), adult.counts)
+    assert chosen.objective == pytest.approx(plain.objective, abs=1e-8)
+    assert chosen.certificate.notes == ()
+
+
+@pytest.mark.parametrize("tie_break", ["least_change", "even"])
+def test_the_units_of_the_distortion_do_not_matter(compas, tie_break):
+    rules = dict(compas.problem.distortion.rules)
+    large = {
+        name: replace(rule, cost=rule.cost * 1e5) if isinstance(rule, eh.Nominal) else replace(rule, step=1e5)
+        for name, rule in rules.items()
+    }
+    problem = replace(compas.problem, tie_break=tie_break)
+    scaled = replace(problem, distortion=eh.Distortion(large), budget=eh.ExpectedDistortion(0.5e5))
+    one, other = eh.fit(problem, compas.counts), eh.fit(scaled, compas.counts)
+    assert other.objective == pytest.approx(one.objective, abs=1e-7)
+    mean = [float(compas.counts.probability @ m.achieved.distortion) for m in (one, other)]
+    assert mean[1] / 1e5 == pytest.approx(mean[0], abs=1e-6)
+
+
+def test_a_tie_break_that_loses_the_optimum_is_discarded(compas, monkeypatch):
+    import evenhand.solve as package
+
+    program = compile_problem(compas.problem, compas.counts).program
+    monkeypatch.setattr(package, "least_change", lambda program, x, clock, warm: (program.stays.astype(float), ()))
+    found = solve(program, "least_change", Clock())
+    assert found.notes == ("tie-break discarded: it did not hold the optimum",)
+    assert program.loss.value(program.released(found.x)) == pytest.approx(0.0212438, abs=1e-6)
+
+
+def test_a_level_that_nobody_has_does_not_disturb_the_interior_point():
+    """Rates that must be zero are exactly zero, also after an interior-point tie-break."""
+    rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(1, levels=[0, 1, 2])})
+    for utility in UTILITIES:
+        for tie_break in TIE_BREAKS:
+            problem = small_problem(distortion=rules, utility=utility, tie_break=tie_break)
+            mapping = eh.fit(problem, small_frame())
+            assert mapping.certificate.status == "optimal"
 
 
 def test_even_spreads_the_burden(compas):

@@ -25,18 +25,24 @@ def test_asymmetric_steps():
 
 def test_one_way_and_limited():
     costs = eh.Ordinal(step=1, max_steps=1, up=False).costs(AGE)
-    assert np.isinf(costs[0, 1]) and np.isinf(costs[2, 0]) and costs[1, 0] == 1
+    assert np.isinf(costs[0, 1])
+    assert np.isinf(costs[2, 0])
+    assert costs[1, 0] == 1
 
 
 def test_fixed_and_free():
-    assert np.isinf(eh.Fixed().costs(AGE)[0, 1]) and eh.Fixed().costs(AGE)[1, 1] == 0
+    assert np.isinf(eh.Fixed().costs(AGE)[0, 1])
+    assert eh.Fixed().costs(AGE)[1, 1] == 0
     assert not eh.Free().costs(AGE).any()
 
 
 @pytest.mark.parametrize(("combine", "cost"), [("sum", 7.0), ("sum_of_squares", 2**2 + 4**2 + 1.0), ("max", 4.0)])
 def test_combinations_square_features_only(combine, cost):
     rules = {"age": eh.Ordinal(2), "charge": eh.Nominal(4), "y": eh.Ordinal(1)}
-    x, to_x = domain().x.ravel([np.array([0]), np.array([0])]), domain().x.ravel([np.array([1]), np.array([1])])
+    x, to_x = (
+        domain().x.ravel([np.array([0]), np.array([0])]),
+        domain().x.ravel([np.array([1]), np.array([1])]),
+    )
     distortion = eh.Distortion(rules, combine=combine)
     assert distortion.between(domain(), x, np.array([1]), to_x, np.array([0])).tolist() == [cost]
 

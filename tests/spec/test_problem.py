@@ -57,7 +57,10 @@ def test_problems_are_frozen_values(compas):
         ({"outcome": ["hired"]}, "one column name"),
         ({"distortion": eh.Distortion({"score": eh.Free()})}, "outcome 'hired' has no rule"),
         ({"distortion": eh.Distortion({"hird": eh.Free()})}, "Did you mean 'hired'"),
-        ({"distortion": eh.Distortion({"group": eh.Free(), "hired": eh.Free()})}, "protected columns are never"),
+        (
+            {"distortion": eh.Distortion({"group": eh.Free(), "hired": eh.Free()})},
+            "protected columns are never",
+        ),
         ({"distortion": {"hired": eh.Free()}}, "must be a Distortion"),
         ({"parity": [0.1]}, "PairwiseParity or TargetParity"),
         ({"budget": [0.5]}, "ExpectedDistortion or ExcessDistortion"),

@@ -14,10 +14,11 @@ from evenhand.compile.distortion import budget_rows
 from evenhand.compile.moves import Moves, allowed_moves
 from evenhand.compile.parity import parity_rows, rates, without_unreachable
 from evenhand.compile.utility import loss_from
-from evenhand.counts import Counts, Numbers
+from evenhand.counts import Counts, Numbers, sums
 from evenhand.kernel import Kernel
 from evenhand.program import Program
 from evenhand.spec import Problem
+
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
@@ -30,7 +31,7 @@ class Compiled:
         """Return the kernel that a solution x stands for: its positive moves, rows summing to one."""
         kept = x > 0
         source, probability = self.moves.source[kept], x[kept]
-        total = np.bincount(source, weights=probability, minlength=self.program.n_sources)
+        total = sums(source, probability, self.program.n_sources)
         starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=self.program.n_sources))])
         return Kernel(starts, self.moves.target[kept], probability / total[source])
 
@@ -39,9 +40,7 @@ def compile_problem(problem: Problem, counts: Counts) -> Compiled:
     """Write a problem on a table as a programme."""
     moves = without_unreachable(problem, counts, allowed_moves(problem, counts))
     domain = counts.domain
-    targets, target = np.unique(
-        np.concatenate([moves.target, counts.records.cells]), return_inverse=True
-    )
+    targets, target = np.unique(np.concatenate([moves.target, counts.records.cells]), return_inverse=True)
     rows = parity_rows(problem, counts)
     own = domain.xy(counts.x, counts.y)[moves.source]
     program = Program(

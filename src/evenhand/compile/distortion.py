@@ -1,4 +1,7 @@
-"""Budgets, eqs. (5) and (6), as rows over the moves: one a source, or one an (x, y) averaged over D."""
+"""Budgets, eqs. (5) and (6), as rows over the moves: one a source, or one an (x, y) averaged over D.
+
+A row is the share of its limit that is spent, at most one, so that the user's units of distortion do not matter.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def budget_rows(problem: Problem, counts: Counts, moves: Moves) -> Inequalities:
 
 
 def _rows(charge: Charge, per: str, counts: Counts, moves: Moves) -> Inequalities:
-    amount = charge.of(moves.distortion)
+    amount = charge.of(moves.distortion) / charge.limit
     charged = np.flatnonzero(amount > 0)
     source = moves.source[charged]
     value = amount[charged]
@@ -36,6 +39,4 @@ def _rows(charge: Charge, per: str, counts: Counts, moves: Moves) -> Inequalitie
         holder = counts.records.of_source[source]
     holders, row = np.unique(holder, return_inverse=True)
     shape = (len(holders), len(moves.source))
-    return Inequalities(
-        sparse.csr_array((value, (row, charged)), shape=shape), np.full(len(holders), charge.limit)
-    )
+    return Inequalities(sparse.csr_array((value, (row, charged)), shape=shape), np.ones(len(holders)))

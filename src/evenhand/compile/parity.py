@@ -76,9 +76,7 @@ def _target(parity: Parity, counts: Counts, width: int) -> tuple[Inequalities, I
     return rows, Inequalities(empty, np.concatenate([high_slope, -low_slope]))
 
 
-def _pairwise(
-    parity: Parity, counts: Counts, width: int, first_m: int
-) -> tuple[Inequalities, Inequalities]:
+def _pairwise(parity: Parity, counts: Counts, width: int, first_m: int) -> tuple[Inequalities, Inequalities]:
     group, outcome = _every_rate(counts)
     rate = rate_index(counts, group, outcome)
     size = len(rate)

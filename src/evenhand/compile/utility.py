@@ -58,7 +58,6 @@ class SmoothFrom(From):
         return self.measure.curvature(self.p, r)
 
 
-
 @dataclass(frozen=True, eq=False)
 class PolyhedralFrom(From):
     """A polyhedral measure from a fixed p."""
@@ -69,7 +68,6 @@ class PolyhedralFrom(From):
     def epigraph(self) -> Epigraph:
         """The measure as a linear programme in r."""
         return self.measure.epigraph(self.p)
-
 
 
 def loss_from(measure: Utility, p: Numbers) -> Loss:

@@ -45,7 +45,10 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     for budget in problem.budgets:
         yield "Bounded", budget_words(budget)
     name = type(problem.utility).__name__
-    yield "Minimised", f"{MEASURES.get(name, name)} from the original to the released distribution of (features, outcome)"
+    yield (
+        "Minimised",
+        f"{MEASURES.get(name, name)} from the original to the released distribution of (features, outcome)",
+    )
 
 
 def parity_words(parity: Parity) -> str:
@@ -108,10 +111,11 @@ def certificate_words(certificate: Certificate) -> Iterator[tuple[str, str]]:
     yield "Status", f"{certificate.status}: {STATUS[certificate.status]}"
     yield "Utility loss", f"{certificate.objective:.7f} (0 would mean that the distribution is kept exactly)"
     if certificate.lower_bound is not None and certificate.gap is not None:
-        yield "Lower bound", f"{certificate.lower_bound:.7f}: proved from multipliers, whatever the solver said"
+        yield (
+            "Lower bound",
+            f"{certificate.lower_bound:.7f}: proved from multipliers, whatever the solver said",
+        )
         yield "Gap", f"{certificate.gap:.1e}"
     yield "Largest violation", f"{certificate.max_violation:.1e} over every bound, in its own units"
     for note in certificate.notes:
         yield "Note", note
-
-

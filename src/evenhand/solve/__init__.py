@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+
 from evenhand.counts import Numbers
+from evenhand.errors import SolverError
 from evenhand.program import (
     Multipliers,
     PolyhedralLoss,
@@ -20,13 +22,20 @@ from evenhand.program import (
 from evenhand.solve.clock import Clock
 from evenhand.solve.linear import LinearSolver, best_multipliers, solve_polyhedral
 from evenhand.solve.quadratic import solve_smooth
-from evenhand.solve.repair import repair
+from evenhand.solve.repair import exceeds, repair
 from evenhand.solve.tiebreak import even, least_change
 
 __all__ = ["Clock", "Result", "solve"]
 
 GAP_WORTH_POLISHING = 1e-8
 """Above this gap the multipliers are computed anew, exactly for the final r."""
+
+
+LOST = 5e-8
+"""A tie-break that loses more than this is discarded."""
+
+EXCESS = 1e-9
+"""A tie-break that exceeds a bound by more than this, and by more than the optimum did, is discarded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +58,20 @@ def solve(
         return None
     solution, warm = found
     progress("choosing among the optima", 0.6)
-    x, notes = _choose(program, solution.x, tie_break, clock, warm)
+    chosen, notes = _choose(program, solution.x, tie_break, clock, warm)
     progress("removing numerical slack", 0.8)
-    x, more = repair(program, x, clock)
+    x, more = repair(program, chosen, clock)
+    if tie_break is not None and _worse(program, x, solution.x):
+        x, more = repair(program, solution.x, clock)
+        notes = ("tie-break discarded: it did not hold the optimum",)
     multipliers = _final_multipliers(program, solution.multipliers, x, clock)
     return Result(x, multipliers, solution.steps, notes + more)
+
+
+def _worse(program: Program, x: Numbers, before: Numbers) -> bool:
+    """Whether a tie-break lost what it had to hold: the loss, or a bound."""
+    lost = program.loss.value(program.released(x)) - program.loss.value(program.released(before))
+    return not (lost <= LOST and exceeds(program, x) <= max(EXCESS, exceeds(program, before)))
 
 
 def _minimise(program: Program, clock: Clock) -> tuple[Solution, LinearSolver | None] | None:
@@ -84,5 +102,8 @@ def _final_multipliers(program: Program, found: Multipliers, x: Numbers, clock: 
     if loss.value(r) - lower_bound(program, found) <= GAP_WORTH_POLISHING:
         return found
     candidates = [found.released, *([loss.gradient(r)] if isinstance(loss, SmoothLoss) else [])]
-    polished = [best_multipliers(program, released, clock) for released in candidates]
+    try:
+        polished = [best_multipliers(program, released, clock) for released in candidates]
+    except SolverError:
+        return found
     return max([found, *polished], key=partial(lower_bound, program))

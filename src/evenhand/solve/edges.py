@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.counts import Numbers
-from evenhand.errors import SolverError
+from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
 from evenhand.program import Matrix, Program
 from evenhand.solve.clock import Clock
 from evenhand.solve.linear import LinearSolver
@@ -17,6 +17,9 @@ from evenhand.solve.model import INFINITY, Columns, Model, Rows, equalities, lay
 
 SETTLED = 1e-11
 """An edge is found when another iteration moves it by less."""
+
+PROBE = 1e-7
+"""How far below an edge nothing must be feasible."""
 
 MOST_ITERATIONS = 100
 LEAST_RELIEF = 1e-6
@@ -35,7 +38,7 @@ def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock:
     model = lay_out(program).with_blocks([_single("t", 0.0, 1.0)], [rows])
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
     if answer.z is None or answer.z[model.column("t")][0] <= 0:
-        raise SolverError(
+        raise InfeasibleError(
             "every mapping that meets the bounds empties some cell of the table, where this utility is infinite; "
             "relax a bound, allow more moves, or choose a utility that allows empty cells, such as L1()"
         )
@@ -68,24 +71,71 @@ def smallest_bound(
 ) -> tuple[float, Numbers] | None:
     """Return the smallest bound that is feasible, and the rates there; None where ``start`` is not feasible.
 
-    Dinkelbach's iteration: ``program_at`` writes the programme for a bound, ``bound_of`` says which bound a
-    solution's rates need.
+    ``program_at`` writes the programme for a bound, ``bound_of`` says which bound a solution's rates need. Dinkelbach's
+    iteration finds the edge in a few steps, except where some rates vanish there; so it is probed, and bisected if a
+    smaller bound turns out to be feasible.
     """
-    bound, rates = start, None
+
+    def rates_at(bound: float) -> Numbers | None:
+        return _feasible_rates(program_at(bound), clock, released)
+
+    rates = rates_at(start)
+    if rates is None:
+        return None
+    bound, rates = _descend(program_at, bound_of, (start, rates), clock, released)
+    lower = bound - PROBE * max(1.0, bound)
+    if lower <= 0 or rates_at(lower) is None:
+        return bound, rates
+    return _bisect(rates_at, bound, rates)
+
+
+def _descend(
+    program_at: Callable[[float], Program],
+    bound_of: Callable[[Numbers], float],
+    best: tuple[float, Numbers],
+    clock: Clock,
+    released: Numbers | None,
+) -> tuple[float, Numbers]:
+    """Lower the bound to what the roomiest solution needs, again and again."""
     for _ in range(MOST_ITERATIONS):
+        bound, rates = best
         program = program_at(bound)
-        near = program.rates @ program.stays.astype(float) if rates is None else rates
-        found = roomiest(program, clock, near, released)
-        if found is None or (rates is None and found[0] < -SETTLED):
-            break
-        latest = program.rates @ found[1]
+        try:
+            found = roomiest(program, clock, rates, released)
+        except TimeLimitError:
+            raise
+        except SolverError:
+            return best
+        latest = rates if found is None else program.rates @ found[1]
         needed = bound_of(latest)
-        settled = needed >= bound - SETTLED
-        if rates is None or needed < bound:
-            bound, rates = min(bound, needed), latest
-        if settled:
-            break
-    return None if rates is None else (bound, rates)
+        if needed < bound:
+            best = needed, latest
+        if needed >= bound - SETTLED:
+            return best
+    return best
+
+
+def _bisect(rates_at: Callable[[float], Numbers | None], bound: float, rates: Numbers) -> tuple[float, Numbers]:
+    """Halve the distance (in the ratio 1 + bound) to the largest infeasible bound."""
+    exact = rates_at(0.0)
+    if exact is not None:
+        return 0.0, exact
+    low = 0.0
+    while bound - low > SETTLED * max(1.0, bound):
+        middle = float(np.sqrt((1 + low) * (1 + bound))) - 1
+        found = rates_at(middle)
+        if found is None:
+            low = middle
+        else:
+            bound, rates = middle, found
+    return bound, rates
+
+
+def _feasible_rates(program: Program, clock: Clock, released: Numbers | None) -> Numbers | None:
+    """Return the rates of some feasible x; None where there is none."""
+    model = _with_release(lay_out(program), program, released)
+    answer = LinearSolver(model, clock).run()
+    return None if answer.z is None else program.rates @ answer.z[model.column("x")]
 
 
 def smallest_budget_factor(program: Program, clock: Clock) -> float | None:
@@ -111,24 +161,29 @@ def _most_room(
     base = lay_out(program)
     room = {"parity": on_parity, "budgets": on_budgets}
     rows = [
-        Rows(b.name, b.parts | {"t": _column(room[b.name])}, b.low, b.high) if b.name in room else b
-        for b in base.rows
+        Rows(b.name, b.parts | {"t": _column(room[b.name])}, b.low, b.high) if b.name in room else b for b in base.rows
     ]
-    if released is not None:
-        rows.append(equalities("held", {"r": sparse.eye_array(program.n_targets, format="csr")}, released))
-    model = Model((*base.columns, _single("t", -INFINITY, INFINITY)), tuple(rows))
+    columns = (*base.columns, _single("t", -INFINITY, INFINITY))
+    model = _with_release(Model(columns, tuple(rows)), program, released)
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
     if answer.z is None:
         return None
     return float(answer.z[model.column("t")][0]), answer.z[model.column("x")]
 
 
+def _with_release(model: Model, program: Program, released: Numbers | None) -> Model:
+    """Hold r where it is asked for."""
+    if released is None:
+        return model
+    eye = sparse.eye_array(program.n_targets, format="csr")
+    return model.with_blocks(rows=[equalities("held", {"r": eye}, released)])
+
+
 def _relief(program: Program, g: Numbers) -> Numbers:
     """Return what one unit of the bound would add to each parity row's slack at rates g; zero for hard rows."""
     z = np.concatenate([g, program.auxiliary(g)])
     relief = program.relief.limit - program.relief.matrix @ z
-    soft = (np.diff(program.relief.matrix.indptr) > 0) | (program.relief.limit != 0)
-    return np.where(soft, np.maximum(relief, LEAST_RELIEF), 0.0)
+    return np.where(program.soft, np.maximum(relief, LEAST_RELIEF), 0.0)
 
 
 def _single(name: str, low: float, high: float) -> Columns:

@@ -53,7 +53,8 @@ class LinearSolver:
 
     def __init__(self, model: Model, clock: Clock) -> None:
         self._clock = clock
-        self._highs = highspy.Highs()
+        make: Any = highspy.Highs
+        self._highs = make()
         self._set("output_flag", False)
         self._set("primal_feasibility_tolerance", TOLERANCE)
         self._set("dual_feasibility_tolerance", TOLERANCE)
@@ -136,9 +137,7 @@ class LinearSolver:
             raise SolverError(f"this version of HiGHS does not take the option {option}={value!r}")
 
 
-def solve_polyhedral(
-    program: Program, loss: PolyhedralLoss, clock: Clock
-) -> tuple[Solution, LinearSolver] | None:
+def solve_polyhedral(program: Program, loss: PolyhedralLoss, clock: Clock) -> tuple[Solution, LinearSolver] | None:
     """Minimise a polyhedral loss; None where the programme is infeasible.
 
     The solver is returned as well: with the loss held at its optimum, a tie-break goes on from there.

@@ -109,7 +109,9 @@ def lay_out(program: Program) -> Model:
         equalities("released", {"x": program.release, "r": -_eye(program.n_targets)}, np.zeros(program.n_targets)),
         equalities("rates", {"x": program.rates, "g": -_eye(program.n_rates)}, np.zeros(program.n_rates)),
         at_most(
-            "parity", {"g": parity[:, : program.n_rates], "m": parity[:, program.n_rates :]}, program.parity.limit
+            "parity",
+            {"g": parity[:, : program.n_rates], "m": parity[:, program.n_rates :]},
+            program.parity.limit,
         ),
         at_most("budgets", {"x": program.budgets.matrix}, program.budgets.limit),
     )

@@ -155,16 +155,18 @@ def _search(program: Program, loss: SmoothLoss, x: Numbers, proposed: Numbers) -
 def _conic(model: Model) -> tuple[Any, Numbers, list[Any], Any]:
     """Write a model's rows and bounds as ``A z + s = b`` with s zero or not negative.
 
-    The first entries of s belong to rows of the model; ``row_of`` says which.
+    The first entries of s belong to rows of the model, to their upper side; ``row_of`` says which.
     """
     matrix = model.matrix
     row_low, row_high = model.row_bounds
     low, high = model.bounds
     equal = np.flatnonzero(row_low == row_high)
     above = np.flatnonzero((row_low < row_high) & np.isfinite(row_high))
+    below = np.flatnonzero((row_low < row_high) & np.isfinite(row_low))
     floor, ceiling = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
     eye = sparse.eye_array(len(low), format="csr")
-    stacked = sparse.vstack([matrix[equal], matrix[above], -eye[floor], eye[ceiling]], format="csc")
-    right = np.concatenate([row_high[equal], row_high[above], -low[floor], high[ceiling]])
+    parts = [matrix[equal], matrix[above], -matrix[below], -eye[floor], eye[ceiling]]
+    right = np.concatenate([row_high[equal], row_high[above], -row_low[below], -low[floor], high[ceiling]])
     cones = [clarabel.ZeroConeT(len(equal)), clarabel.NonnegativeConeT(len(right) - len(equal))]
-    return sparse.csc_matrix(stacked), right, cones, np.concatenate([equal, above])
+    stacked = sparse.csc_matrix(sparse.vstack(parts, format="csc"))
+    return stacked, right, cones, np.concatenate([equal, above])

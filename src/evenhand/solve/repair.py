@@ -8,6 +8,8 @@ exceeds a bound.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy import sparse
 
@@ -19,14 +21,17 @@ from evenhand.solve.edges import slackest
 from evenhand.solve.linear import LinearSolver
 from evenhand.solve.model import INFINITY, Columns, equalities, lay_out
 
-NEGLIGIBLE = 1e-12
-"""A smaller probability is a solver's zero."""
+NEGLIGIBLE = 1e-9
+"""A smaller probability is a solver's zero: interior-point methods leave some, and an almost empty rate is not empty."""
 
 EXCEEDED = 1e-12
 """Less than this beyond a bound is rounding, not a violation."""
 
 GENTLE = 1e-7
 """The largest θ that is mixed in without looking for a nearer point."""
+
+WORTH_SAYING = 1e-9
+"""A violation that is left and exceeds this is named."""
 
 
 def tidy(program: Program, x: Numbers) -> Numbers:
@@ -42,14 +47,22 @@ def repair(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[s
     if exceeds(program, x) <= EXCEEDED:
         return x, ()
     try:
-        inside = slackest(program, x, clock)
-        share = np.inf if inside is None else _share(program, x, tidy(program, inside))
-        if inside is not None and share <= GENTLE:
-            return x + share * (tidy(program, inside) - x), ()
-        near = tidy(program, nearest(program, x, clock))
+        x = min([x, *_mended(program, x, clock)], key=lambda point: exceeds(program, point))
     except SolverError as error:
         return x, (f"numerical slack left as it is: {error}",)
-    return (near, ()) if exceeds(program, near) < exceeds(program, x) else (x, ())
+    left = exceeds(program, x)
+    return x, (f"no nearby mapping meets every bound: one is exceeded by {left:.1e}",) if left > WORTH_SAYING else ()
+
+
+def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
+    """Yield the mixture with a point that has room if that is gentle, else the nearest point within the bounds."""
+    inside = slackest(program, x, clock)
+    if inside is not None:
+        share = _share(program, x, tidy(program, inside))
+        if share <= GENTLE:
+            yield x + share * (tidy(program, inside) - x)
+            return
+    yield tidy(program, nearest(program, x, clock))
 
 
 def nearest(program: Program, x: Numbers, clock: Clock) -> Numbers:
@@ -67,22 +80,25 @@ def nearest(program: Program, x: Numbers, clock: Clock) -> Numbers:
 
 def exceeds(program: Program, x: Numbers) -> float:
     """Return the most by which any bound is exceeded, in its own units."""
-    return float(-_slack(program, x).min(initial=0.0))
+    g = program.rates @ x
+    z = np.concatenate([g, program.auxiliary(g)])
+    relief = program.relief.limit - program.relief.matrix @ z
+    parity = program.parity_slack(x)
+    # A row that no bound could relieve, such as a rate against zero, counts as it is unless it is infinitely exceeded.
+    unit = np.where(relief > 0, relief, np.where(program.soft, np.finfo(float).tiny, 1.0))
+    worst = np.concatenate([parity / unit, program.budget_slack(x)]).min(initial=0.0)
+    return float(-worst)
 
 
 def _share(program: Program, x: Numbers, inside: Numbers) -> float:
-    """Return the smallest share of ``inside`` that meets every bound; slack is concave along the way."""
+    """Return the smallest share of ``inside`` that meets every row; slack is concave along the way."""
     slack, room = _slack(program, x), _slack(program, inside)
     short = slack < 0
     if np.any(room[short] <= slack[short]):
         return np.inf
-    return float(np.max(-slack[short] / (room[short] - slack[short])))
+    return float(np.max(-slack[short] / (room[short] - slack[short]), initial=0.0))
 
 
 def _slack(program: Program, x: Numbers) -> Numbers:
-    """Return the slack of every row, parity rows in units of their bound where they have one."""
-    g = program.rates @ x
-    z = np.concatenate([g, program.auxiliary(g)])
-    relief = program.relief.limit - program.relief.matrix @ z
-    unit = np.where(relief > 0, relief, 1.0)
-    return np.concatenate([program.parity_slack(x) / unit, program.budget_slack(x)])
+    """Return the slack of every row."""
+    return np.concatenate([program.parity_slack(x), program.budget_slack(x)])

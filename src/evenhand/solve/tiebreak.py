@@ -21,7 +21,7 @@ HELD_RELEASE = 1e-9
 """How far each held cell of r may move, relative to itself."""
 
 HELD_DISTORTION = 1e-10
-"""How much expected distortion the second stage may give back."""
+"""How much expected distortion the second stage may give back, in units of the largest distortion."""
 
 
 def least_change(
@@ -35,7 +35,7 @@ def least_change(
         solver = LinearSolver(held(program, x), clock)
     size = solver.n_columns
     burden, change = np.zeros(size), np.zeros(size)
-    burden[: program.n_moves] = program.move_weight * program.distortion
+    burden[: program.n_moves] = program.move_weight * _scaled(program)
     change[: program.n_moves] = program.move_weight * ~program.stays
     try:
         z = solver.minimise_again(burden)
@@ -54,7 +54,7 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
     """Minimise Σ weight × (expected distortion)² over sources, which spreads the burden."""
     size = program.n_sources
     by_source = sparse.csr_array(
-        (program.distortion, np.arange(program.n_moves), program.starts), shape=(size, program.n_moves)
+        (_scaled(program), np.arange(program.n_moves), program.starts), shape=(size, program.n_moves)
     )
     burden = Columns("burden", np.full(size, -INFINITY), np.full(size, INFINITY), np.zeros(size))
     sums = equalities("burden", {"x": by_source, "burden": -_eye(size)}, np.zeros(size))
@@ -95,6 +95,11 @@ def _with_release_held(program: Program, base: Model, loss: SmoothLoss, r: Numbe
     columns = tuple(c for c in base.columns if c.name != "r")
     kept = tuple(block for block in base.rows if block.name != "released")
     return Model(columns, (*kept, rows))
+
+
+def _scaled(program: Program) -> Numbers:
+    """Return the distortion in units of the largest, so that tolerances mean the same whatever the user's units."""
+    return program.distortion / (program.distortion.max(initial=0.0) or 1.0)
 
 
 def _eye(size: int) -> Matrix:

@@ -6,6 +6,7 @@ A budget is a list of charges. A charge turns the distortion of a move into what
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -65,9 +66,7 @@ class ExpectedDistortion:
     per: Per = "individual"
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "limit", check.finite("the limit of ExpectedDistortion", self.limit, low=0)
-        )
+        object.__setattr__(self, "limit", check.finite("the limit of ExpectedDistortion", self.limit, low=0))
         check.one_of("per of ExpectedDistortion", self.per, PER)
 
     @property
@@ -98,19 +97,15 @@ class ExcessDistortion:
 
     def __post_init__(self) -> None:
         if not isinstance(self.thresholds, Mapping) or not self.thresholds:
-            raise SpecError(
-                "ExcessDistortion needs at least one threshold with its probability, such as {0.9: 0.1}"
-            )
+            raise SpecError("ExcessDistortion needs at least one threshold with its probability, such as {0.9: 0.1}")
         pairs = sorted(
             (
                 check.finite("a threshold of ExcessDistortion", threshold, low=0),
-                check.number(
-                    f"the probability of exceeding threshold {threshold!r}", probability, low=0, high=1
-                ),
+                check.number(f"the probability of exceeding threshold {threshold!r}", probability, low=0, high=1),
             )
             for threshold, probability in self.thresholds.items()
         )
-        for (low, allowed), (high, larger) in zip(pairs, pairs[1:], strict=False):
+        for (low, allowed), (high, larger) in itertools.pairwise(pairs):
             if larger > allowed:
                 raise SpecError(
                     f"threshold {high:g} may be exceeded with probability {larger:g}, more than the lower "

@@ -160,9 +160,7 @@ class Distortion:
             raise SpecError(f"the rules of Distortion must be a mapping of columns, not {self.rules!r}")
         for column, rule in self.rules.items():
             if not isinstance(rule, Rule):
-                raise SpecError(
-                    f"the rule of column {column!r} must be Ordinal, Nominal, Fixed or Free, not {rule!r}"
-                )
+                raise SpecError(f"the rule of column {column!r} must be Ordinal, Nominal, Fixed or Free, not {rule!r}")
         check.one_of("combine of Distortion", self.combine, COMBINE)
         object.__setattr__(self, "rules", FrozenMap(self.rules))
 
@@ -182,10 +180,7 @@ class Distortion:
 
     def between(self, domain: Domain, x: Cells, y: Cells, to_x: Cells, to_y: Cells) -> Numbers:
         """Return δ((x, y), (x̂, ŷ)), elementwise."""
-        features = [
-            self.costs(variable)[code, to_code]
-            for variable, code, to_code in self._columns(domain, x, to_x)
-        ]
+        features = [self.costs(variable)[code, to_code] for variable, code, to_code in self._columns(domain, x, to_x)]
         return self.join(features, self.costs(domain.outcome)[y, to_y])
 
     @staticmethod

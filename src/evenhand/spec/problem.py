@@ -110,8 +110,7 @@ class Problem:
         for budget in self.budgets:
             if not isinstance(budget, Budget):
                 raise SpecError(
-                    f"budget must be {ExpectedDistortion.__name__} or {ExcessDistortion.__name__}, "
-                    f"not {budget!r}"
+                    f"budget must be {ExpectedDistortion.__name__} or {ExcessDistortion.__name__}, not {budget!r}"
                 )
         if not isinstance(self.distortion, Distortion):
             raise SpecError(f"distortion must be a Distortion, not {self.distortion!r}")

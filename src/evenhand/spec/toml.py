@@ -131,9 +131,7 @@ def _read_distortion(table: Any) -> Distortion:
     rules = given.get("rules", {})
     if not isinstance(rules, Mapping):
         raise SpecError("distortion.rules must be a table with one entry a column")
-    given["rules"] = {
-        column: _read_part(f"distortion.rules.{column}", RULES, rule) for column, rule in rules.items()
-    }
+    given["rules"] = {column: _read_part(f"distortion.rules.{column}", RULES, rule) for column, rule in rules.items()}
     return Distortion(**given)
 
 

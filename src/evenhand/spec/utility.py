@@ -131,11 +131,11 @@ class L1(Polyhedral):
         return Epigraph(np.ones(2 * size), one, sparse.hstack([-one, one], format="csr"), p)
 
     def clip(self, p: Numbers, multipliers: Numbers) -> Numbers:
-        """Return λ within [−1, 1]."""
-        return np.clip(multipliers, -1.0, 1.0)
+        """Return λ of at most one."""
+        return np.minimum(multipliers, 1.0)
 
     def infimum(self, p: Numbers, multipliers: Numbers) -> float:
-        """Return −λ·p, reached at r = p, while λ stays within [−1, 1]."""
-        if np.any(multipliers > 1) or np.any(multipliers[p > 0] < -1):
+        """Return Σ p·min(−λ, 1), reached at r = p or, where λ < −1, at r = 0."""
+        if np.any(multipliers > 1):
             return float("-inf")
-        return float(-np.dot(multipliers, p))
+        return float(np.dot(np.minimum(-multipliers, 1.0), p))
