@@ -22,7 +22,7 @@ from evenhand.solve.linear import LinearSolver
 from evenhand.solve.model import INFINITY, Columns, equalities, lay_out
 
 NEGLIGIBLE = 1e-9
-"""A smaller probability is a solver's zero: interior-point methods leave some, and an almost empty rate is not empty."""
+"""A smaller probability is a solver's zero: interior-point methods leave some, and almost no rate is still a rate."""
 
 EXCEEDED = 1e-12
 """Less than this beyond a bound is rounding, not a violation."""
