@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenhand.achieved import AGAINST_TARGET, achieved, parity_achieved
-from evenhand.certificate import certify
+from evenhand.certificate import VIOLATION_TOLERANCE, certify
 from evenhand.compile import Compiled, compile_problem
 from evenhand.counts import Counts
 from evenhand.edges import Edge, parity_edge, smallest_budget
 from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
-from evenhand.kernel import Kernel, identity
+from evenhand.kernel import identity
 from evenhand.mapping import Mapping
 from evenhand.program import Multipliers, Program, Progress, SmoothLoss
 from evenhand.solve import Clock, Result, solve
@@ -146,13 +146,27 @@ def _solved(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, 
     if result is None:
         _refuse_if_infeasible(problem, counts, clock)
         raise SolverError(_barely(problem))
-    return _certified(problem, counts, compiled, result, report)
+    return _certified(problem, counts, compiled, result, clock, report)
 
 
-def _certified(problem: Problem, counts: Counts, compiled: Compiled, result: Result, report: Progress) -> Mapping:
+def _certified(
+    problem: Problem, counts: Counts, compiled: Compiled, result: Result, clock: Clock, report: Progress
+) -> Mapping:
     report("certifying", 0.9)
-    kernel: Kernel = compiled.kernel(result.x)
-    certificate = certify(problem, counts, kernel, result.multipliers, program=compiled.program, notes=result.notes)
+    kernel = compiled.kernel(result.x)
+    measured = achieved(problem, counts, kernel)
+    if not measured.max_violation <= VIOLATION_TOLERANCE:
+        # A solver that stopped short may have come near bounds that cannot be met.
+        _refuse_if_infeasible(problem, counts, clock)
+    certificate = certify(
+        problem,
+        counts,
+        kernel,
+        result.multipliers,
+        program=compiled.program,
+        measured=measured,
+        notes=result.notes,
+    )
     return Mapping(problem, counts, kernel, result.multipliers, certificate)
 
 

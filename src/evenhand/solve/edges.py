@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,9 +161,7 @@ def _most_room(
     """Maximise t with every row's slack at least t times the given scale."""
     base = lay_out(program)
     room = {"parity": on_parity, "budgets": on_budgets}
-    rows = [
-        Rows(b.name, b.parts | {"t": _column(room[b.name])}, b.low, b.high) if b.name in room else b for b in base.rows
-    ]
+    rows = [replace(b, parts=b.parts | {"t": _column(room[b.name])}) if b.name in room else b for b in base.rows]
     columns = (*base.columns, _single("t", -INFINITY, INFINITY))
     model = _with_release(Model(columns, tuple(rows)), program, released)
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()

@@ -20,6 +20,9 @@ from evenhand.program import Loss, Matrix, Multipliers, Program
 
 INFINITY = float("inf")
 
+SMALLEST_UNIT = 1e-6
+"""Rates below this are treated as if they were this large."""
+
 
 @dataclass(frozen=True, eq=False)
 class Columns:
@@ -33,12 +36,16 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A named block of rows: one matrix for each block of columns that it touches."""
+    """A named block of rows: one matrix for each block of columns that it touches.
+
+    A solver sees each row divided by its ``unit``, so that its absolute tolerance is one in those units.
+    """
 
     name: str
     parts: dict[str, Matrix]
     low: Numbers
     high: Numbers
+    unit: Numbers | float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +85,8 @@ class Model:
     @property
     def row_bounds(self) -> tuple[Numbers, Numbers]:
         """The bounds of every row."""
-        return np.concatenate([r.low for r in self.rows]), np.concatenate([r.high for r in self.rows])
+        low = np.concatenate([r.low / r.unit for r in self.rows])
+        return low, np.concatenate([r.high / r.unit for r in self.rows])
 
     @property
     def matrix(self) -> Matrix:
@@ -89,14 +97,18 @@ class Model:
             for name, part in block.parts.items():
                 coo = sparse.coo_array(part)
                 first_column = self.column(name).start
-                entries.append((coo.data, coo.coords[0] + first_row, coo.coords[1] + first_column))
+                unit = np.broadcast_to(block.unit, coo.shape[0])[coo.coords[0]]
+                entries.append((coo.data / unit, coo.coords[0] + first_row, coo.coords[1] + first_column))
         data, row, column = (np.concatenate(parts) for parts in zip(*entries, strict=True))
         shape = (sum(len(r.low) for r in self.rows), sum(len(c.low) for c in self.columns))
         return sparse.csr_array((data, (row, column)), shape=shape)
 
 
-def lay_out(program: Program) -> Model:
-    """Write a programme's constraints as a model without a cost."""
+def lay_out(program: Program, *, in_units: bool = True) -> Model:
+    """Write a programme's constraints as a model without a cost.
+
+    ``in_units`` divides the rows of rates and parity by the size of what they compare.
+    """
     columns = (
         _columns("x", program.n_moves, 0.0, INFINITY),
         _columns("r", program.n_targets, -INFINITY, INFINITY),
@@ -104,36 +116,54 @@ def lay_out(program: Program) -> Model:
         _columns("m", program.n_auxiliary, 0.0, 1.0),
     )
     parity = program.parity.matrix
+    parity_unit, rate_unit = _units(program) if in_units else (1.0, 1.0)
     rows = (
         equalities("simplex", {"x": program.simplex}, np.ones(program.n_sources)),
         equalities("released", {"x": program.release, "r": -_eye(program.n_targets)}, np.zeros(program.n_targets)),
-        equalities("rates", {"x": program.rates, "g": -_eye(program.n_rates)}, np.zeros(program.n_rates)),
+        equalities("rates", {"x": program.rates, "g": -_eye(program.n_rates)}, np.zeros(program.n_rates), rate_unit),
         at_most(
             "parity",
             {"g": parity[:, : program.n_rates], "m": parity[:, program.n_rates :]},
             program.parity.limit,
+            parity_unit,
         ),
         at_most("budgets", {"x": program.budgets.matrix}, program.budgets.limit),
     )
     return Model(columns, rows)
 
 
-def equalities(name: str, parts: dict[str, Matrix], right: Numbers) -> Rows:
+def _units(program: Program) -> tuple[Numbers | float, Numbers | float]:
+    """Return the size of the rates that each parity row compares, and the smallest that each rate is compared with.
+
+    A rare outcome's rates are small, and a distance between them is relative; so must the tolerance be. Sizes are taken
+    where nothing moves.
+    """
+    g = program.rates @ program.stays.astype(float)
+    size = abs(program.parity.matrix)
+    on_m = size[:, program.n_rates :] @ program.auxiliary(g)
+    of_row = np.where(on_m > 0, on_m, size[:, : program.n_rates] @ g)
+    of_row = np.where(of_row > 0, np.clip(of_row, SMALLEST_UNIT, 1.0), 1.0)
+    of_rate = np.ones(program.n_rates)
+    rows, columns = size[:, : program.n_rates].nonzero()
+    np.minimum.at(of_rate, columns, of_row[rows])
+    return of_row, of_rate
+
+
+def equalities(name: str, parts: dict[str, Matrix], right: Numbers, unit: Numbers | float = 1.0) -> Rows:
     """Return a block of rows that equal ``right``."""
-    return Rows(name, parts, right, right)
+    return Rows(name, parts, right, right, unit)
 
 
-def at_most(name: str, parts: dict[str, Matrix], limit: Numbers) -> Rows:
+def at_most(name: str, parts: dict[str, Matrix], limit: Numbers, unit: Numbers | float = 1.0) -> Rows:
     """Return a block of rows that stay at or below ``limit``."""
-    return Rows(name, parts, np.full(len(limit), -INFINITY), limit)
+    return Rows(name, parts, np.full(len(limit), -INFINITY), limit, unit)
 
 
 def multipliers_of(model: Model, duals: Numbers, loss: Loss) -> Multipliers:
     """Read multipliers out of the duals of all rows (those of the Lagrangian ``cost·z + dual·(A z − b)``)."""
+    found = {block.name: duals[model.row(block.name)] / block.unit for block in model.rows}
     return Multipliers(
-        loss.clip(duals[model.row("released")]),
-        np.maximum(duals[model.row("parity")], 0.0),
-        np.maximum(duals[model.row("budgets")], 0.0),
+        loss.clip(found["released"]), np.maximum(found["parity"], 0.0), np.maximum(found["budgets"], 0.0)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import clarabel
@@ -20,8 +21,21 @@ from evenhand.solve.model import Model, lay_out, multipliers_of
 TOLERANCE = 1e-10
 """Clarabel's tolerances for feasibility and gap."""
 
+NEAR_ENOUGH = 1e-6
+"""The largest residual of an answer that is worth repairing."""
+
+STOPPED_SHORT = (
+    clarabel.SolverStatus.AlmostSolved,
+    clarabel.SolverStatus.InsufficientProgress,
+    clarabel.SolverStatus.MaxIterations,
+    clarabel.SolverStatus.NumericalError,
+)
+
 GAP_GOAL = 1e-9
 """The duality gap at which no further quadratic programme is solved."""
+
+GAP_ACCEPTED = 1e-8
+"""The gap above which another scaling of the rows is tried."""
 
 STALLED = 0.5
 """A step that leaves more than this share of the gap is the last."""
@@ -71,7 +85,9 @@ class QuadraticSolver:
 
     def _read(self, answer: Any) -> tuple[Numbers, Numbers] | None:
         status = answer.status
-        if status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved):
+        # A solver that stopped short of its tolerances may still be near enough: the certificate is the judge.
+        near = status in STOPPED_SHORT and answer.r_prim <= NEAR_ENOUGH
+        if status == clarabel.SolverStatus.Solved or near:
             duals = np.zeros(sum(len(r.low) for r in self._model.rows))
             duals[self._row_of] = np.asarray(answer.z)[: len(self._row_of)]
             return np.asarray(answer.x), duals
@@ -83,27 +99,50 @@ class QuadraticSolver:
 
 
 def solve_smooth(program: Program, loss: SmoothLoss, clock: Clock) -> Solution | None:
-    """Minimise a smooth loss; None where the programme is infeasible."""
-    model = lay_out(program)
+    """Minimise a smooth loss; None where the programme is infeasible.
+
+    Clarabel scales rows itself, mostly better than we would; where it stops short, rows in units of what they compare
+    are tried as well.
+    """
+    best: tuple[Solution, float] | None = None
+    for in_units in (False, True):
+        try:
+            found = _successive(program, loss, lay_out(program, in_units=in_units), clock)
+        except TimeLimitError:
+            raise
+        except SolverError:
+            if in_units and best is None:
+                raise
+            continue
+        if found is None:
+            return None
+        best = found if best is None else min(best, found, key=itemgetter(1))
+        if best[1] <= GAP_ACCEPTED:
+            break
+    return None if best is None else best[0]
+
+
+def _successive(program: Program, loss: SmoothLoss, model: Model, clock: Clock) -> tuple[Solution, float] | None:
+    """Expand the loss, solve, search, and again, until the gap is closed; return the solution and its gap."""
     on_r, on_x = model.column("r"), model.column("x")
     solver = QuadraticSolver(model, np.arange(on_r.start, on_r.stop), clock)
-    r, solution, gap = loss.start, None, np.inf
+    r, best = loss.start, None
     for step in range(1, MOST_STEPS + 1):
         answer = solver.minimise(*_expansion(model, on_r, loss, r))
         if answer is None:
             return None
         proposed = answer[0][on_x]
-        before = _inside(program, loss, proposed, clock) if solution is None else solution.x
+        before = _inside(program, loss, proposed, clock) if best is None else best[0].x
         x = _search(program, loss, before, proposed)
         r = program.released(x)
         latest = Solution(x, _best(program, loss, r, multipliers_of(model, answer[1], loss)), step)
-        latest_gap = loss.value(r) - lower_bound(program, latest.multipliers)
-        stalled = latest_gap >= STALLED * gap
-        if latest_gap <= gap:
-            solution, gap = latest, latest_gap
+        gap = loss.value(r) - lower_bound(program, latest.multipliers)
+        stalled = best is not None and gap >= STALLED * best[1]
+        if best is None or gap <= best[1]:
+            best = latest, gap
         if gap <= GAP_GOAL or stalled:
             break
-    return solution
+    return best
 
 
 def _best(program: Program, loss: SmoothLoss, r: Numbers, found: Multipliers) -> Multipliers:

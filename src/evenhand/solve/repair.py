@@ -34,9 +34,9 @@ WORTH_SAYING = 1e-9
 """A violation that is left and exceeds this is named."""
 
 
-def tidy(program: Program, x: Numbers) -> Numbers:
+def tidy(program: Program, x: Numbers, negligible: float = NEGLIGIBLE) -> Numbers:
     """Set a solver's zeros to zero and make every source sum to one."""
-    x = np.where(x > NEGLIGIBLE, x, 0.0)
+    x = np.where(x > negligible, x, 0.0)
     total = np.add.reduceat(x, program.starts[:-1])
     return np.asarray(x / total[program.source])
 
@@ -62,7 +62,8 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
         if share <= GENTLE:
             yield x + share * (tidy(program, inside) - x)
             return
-    yield tidy(program, nearest(program, x, clock))
+    # A vertex has exact zeros, and its smallest moves are what makes it meet the bounds.
+    yield tidy(program, nearest(program, x, clock), negligible=0.0)
 
 
 def nearest(program: Program, x: Numbers, clock: Clock) -> Numbers:

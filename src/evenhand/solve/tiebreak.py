@@ -58,7 +58,7 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
     )
     burden = Columns("burden", np.full(size, -INFINITY), np.full(size, INFINITY), np.zeros(size))
     sums = equalities("burden", {"x": by_source, "burden": -_eye(size)}, np.zeros(size))
-    model = held(program, x).with_blocks([burden], [sums])
+    model = held(program, x, in_units=False).with_blocks([burden], [sums])
     on_burden = model.column("burden")
     curvature = np.zeros(len(model.cost))
     curvature[on_burden] = 2 * program.weight
@@ -72,11 +72,11 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
     return answer[0][model.column("x")], ()
 
 
-def held(program: Program, x: Numbers) -> Model:
+def held(program: Program, x: Numbers, *, in_units: bool = True) -> Model:
     """Return the programme's constraints with the loss held at its value at x."""
     loss = program.loss
     r = program.released(x)
-    base = lay_out(program)
+    base = lay_out(program, in_units=in_units)
     if isinstance(loss, SmoothLoss):
         return _with_release_held(program, base, loss, r)
     assert isinstance(loss, PolyhedralLoss)
