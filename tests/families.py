@@ -19,9 +19,11 @@ def random_table(rng, n_groups, feature_sizes, n_outcomes, people=600):
     return pd.DataFrame({"d": group, **columns, "y": outcome})
 
 
-def random_rule(rng, outcome=False):
-    """A rule for one column; the outcome's always allows some change."""
+def random_rule(rng, outcome=False, near=False):
+    """A rule for one column; the outcome's always allows some change, ``near`` allows one step at most."""
     kind = rng.integers(0, 3)
+    if near:
+        return [eh.Fixed(), eh.Ordinal(1, max_steps=1), eh.Ordinal(2, max_steps=1, down=False, up_step=0.5)][kind]
     if kind == 0 and not outcome:
         return [eh.Fixed(), eh.Nominal(float(rng.integers(1, 4)))][rng.integers(0, 2)]
     if kind == 1:
@@ -38,6 +40,8 @@ def random_rule(rng, outcome=False):
 def random_problem(rng):
     """A random statement and table: |D| 2–6, |X| 4–40, |Y| 2–3, both Δ, parities, budgets and ``per``."""
     sizes = [(4,), (6,), (2, 3), (3, 4), (2, 2, 3), (5, 5), (4, 10), (2, 4, 5)][rng.integers(0, 8)]
+    # On large domains moves are kept short, so that the dense statement stays within seconds.
+    large = np.prod(sizes) > 12
     n_outcomes = int(rng.integers(2, 4))
     frame = random_table(rng, int(rng.integers(2, 7)), sizes, n_outcomes, people=int(rng.integers(150, 900)))
     per = ["individual", "xy"][rng.integers(0, 2)]
@@ -55,7 +59,7 @@ def random_problem(rng):
         utility=[eh.KL(), eh.L1()][rng.integers(0, 2)],
         parity=[[eh.PairwiseParity(bound), eh.TargetParity(bound)][rng.integers(0, 2)]],
         distortion=eh.Distortion(
-            {**{f: random_rule(rng) for f in features}, "y": random_rule(rng, outcome=True)},
+            {**{f: random_rule(rng, near=large) for f in features}, "y": random_rule(rng, outcome=True)},
             combine=["sum", "sum_of_squares", "max"][rng.integers(0, 3)],
         ),
         budget=budget,
