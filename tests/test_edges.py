@@ -42,7 +42,7 @@ def test_the_smallest_budget_separates_as_well(seed):
         shares = {t: min(1.0, c * factor) for t, c in budget.thresholds.items()}
         return replace(problem, budget=replace(budget, thresholds=shares))
 
-    factor = eh.smallest_budget(problem, counts)
+    factor = eh.smallest_budget_factor(problem, counts)
     if factor is None:
         assert not is_feasible(scaled(100), counts)
         return

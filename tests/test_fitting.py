@@ -24,7 +24,7 @@ def test_infeasible_names_the_way_out(compas):
 
 def test_the_budget_edge_is_an_edge(compas):
     problem = replace(compas.problem, budget=eh.ExpectedDistortion(0.25))
-    factor = eh.smallest_budget(problem, compas.counts)
+    factor = eh.smallest_budget_factor(problem, compas.counts)
     with pytest.raises(eh.InfeasibleError):
         eh.fit(replace(problem, budget=eh.ExpectedDistortion(0.25 * factor - 1e-5)), compas.counts)
 

@@ -96,7 +96,16 @@ def test_expand_is_the_expectation_of_release(mapping):
 def test_expand_refuses_a_taken_name(mapping):
     with pytest.raises(eh.DataError, match="already has a column 'weight'"):
         mapping.expand(small_frame().assign(weight=1))
-    assert "w" in mapping.expand(small_frame().assign(weight=1), weight="w")
+    assert "w" in mapping.expand(small_frame().assign(weight=1), weight_column="w")
+
+
+def test_expand_takes_a_table_of_cells(mapping):
+    cells = small_frame().value_counts().rename("n").reset_index()
+    wide = mapping.expand(cells, weights="n", weight_column="n")
+    assert wide.columns.tolist() == ["group", "score", "hired", "n"]
+    people = mapping.expand(small_frame(), weight_column="n")
+    keys = ["group", "score", "hired"]
+    assert wide.sort_values(keys)["n"].to_numpy() == pytest.approx(people.sort_values(keys)["n"].to_numpy())
 
 
 class TestUnseen:
@@ -106,7 +115,10 @@ class TestUnseen:
 
     @pytest.mark.parametrize("act", ["release", "apply", "expand"])
     def test_kept_and_counted(self, mapping, act):
-        with pytest.warns(eh.EvenhandWarning, match="2 of 202 rows .* the first in row 200; they are left unchanged"):
+        with pytest.warns(
+            eh.EvenhandWarning,
+            match=r"2 of 202 rows .* in row 200 \(column 'group' has the new value 'c'\); they are left",
+        ):
             result = getattr(mapping, act)(self.unseen())
         tail = result[result["group"].eq("c") | result["score"].eq(7)][["group", "score", "hired"]]
         assert tail.reset_index(drop=True).equals(self.unseen().tail(2).reset_index(drop=True))
@@ -126,10 +138,15 @@ class TestUnseen:
         assert released.iloc[:200].equals(mapping.release(small_frame(), seed=0))
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "a", True, None])
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", True])
 def test_bad_seeds(mapping, seed):
     with pytest.raises(eh.SpecError, match="seed must be a whole number"):
         mapping.release(small_frame(), seed=seed)
+
+
+def test_no_seed_takes_fresh_randomness(mapping):
+    frame = pd.concat([small_frame()] * 5, ignore_index=True)
+    assert not mapping.release(frame, seed=None).equals(mapping.release(frame, seed=None))
 
 
 def test_a_frame_that_lacks_a_protected_column(mapping):

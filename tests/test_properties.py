@@ -59,10 +59,10 @@ def test_the_loss_never_grows_when_a_bound_is_relaxed(seed, factor):
     if tight is None:
         return
     parity = replace(problem.parity[0], bound=problem.parity[0].bound * factor)
-    assert fitted(replace(problem, parity=[parity]), frame).objective <= tight.objective + 2e-9
+    assert fitted(replace(problem, parity=[parity]), frame).objective <= tight.objective + 5e-9
     if isinstance(problem.budget, eh.ExpectedDistortion):
         budget = replace(problem.budget, limit=problem.budget.limit * factor)
-        assert fitted(replace(problem, budget=budget), frame).objective <= tight.objective + 2e-9
+        assert fitted(replace(problem, budget=budget), frame).objective <= tight.objective + 5e-9
 
 
 @given(SEEDS)
@@ -73,9 +73,9 @@ def test_duplicating_every_row_changes_nothing(seed):
     if once is None:
         return
     twice = eh.fit(problem, frame.loc[frame.index.repeat(2)])
-    assert twice.objective == pytest.approx(once.objective, abs=1e-9)
+    assert twice.objective == pytest.approx(once.objective, abs=5e-9)
     weighted = eh.fit(problem, frame, weights=np.full(len(frame), 1e-6))
-    assert weighted.objective == pytest.approx(once.objective, abs=1e-9)
+    assert weighted.objective == pytest.approx(once.objective, abs=5e-9)
 
 
 @given(SEEDS)
@@ -88,7 +88,7 @@ def test_relabelling_changes_nothing(seed):
     groups = np.sort(frame["d"].unique())
     names = dict(zip(groups, np.roll(groups, 1), strict=True))
     renamed = frame.assign(d=frame["d"].map(names)).sample(frac=1, random_state=0)
-    assert eh.fit(problem, renamed).objective == pytest.approx(once.objective, abs=2e-9)
+    assert eh.fit(problem, renamed).objective == pytest.approx(once.objective, abs=5e-9)
 
 
 @given(SEEDS)
@@ -98,7 +98,7 @@ def test_per_individual_is_never_cheaper_than_per_xy(seed):
     each = fitted(replace(problem, budget=replace(problem.budget, per="individual")), frame)
     mean = fitted(replace(problem, budget=replace(problem.budget, per="xy")), frame)
     if each is not None:
-        assert mean.objective <= each.objective + 2e-9
+        assert mean.objective <= each.objective + 5e-9
 
 
 @given(SEEDS)

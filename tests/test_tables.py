@@ -120,7 +120,7 @@ def test_booleans_are_ordered():
     ("change", "words"),
     [
         (lambda f: f.rename(columns={"score": "scor"}), "no column 'score'.*Did you mean 'scor'"),
-        (lambda f: f.assign(score=f["score"].astype(float)), "'score' holds real numbers.*bins"),
+        (lambda f: f.assign(score=f["score"].astype(float)), "'score' holds real numbers.*whole.*astype"),
         (
             lambda f: f.assign(score=f["score"].where(f["score"] > 0)),
             "'score' has 100 missing values, the first in row 0",
@@ -155,6 +155,13 @@ def test_a_level_that_the_rule_does_not_know():
 def test_not_a_frame(frame):
     with pytest.raises(eh.DataError, match="expected an eager dataframe"):
         eh.fit(small_problem(), frame)
+
+
+def test_typical_slips():
+    with pytest.raises(eh.DataError, match=r"read it first, for example pandas\.read_csv"):
+        eh.fit(small_problem(), "people.csv")
+    with pytest.raises(eh.SpecError, match="the problem comes first"):
+        eh.fit(small_frame(), small_problem())
 
 
 def test_levels_that_nobody_has_are_levels_all_the_same():

@@ -40,7 +40,7 @@ _HOMES = {
     "certificate": ["Certificate"],
     "audit": ["Audit"],
     "mapping": ["Mapping"],
-    "edges": ["identity_from", "smallest_budget", "smallest_parity_bound"],
+    "edges": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "fitting": ["fit"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from evenhand.certificate import Certificate as Certificate
     from evenhand.counts import Counts as Counts
     from evenhand.edges import identity_from as identity_from
-    from evenhand.edges import smallest_budget as smallest_budget
+    from evenhand.edges import smallest_budget_factor as smallest_budget_factor
     from evenhand.edges import smallest_parity_bound as smallest_parity_bound
     from evenhand.errors import DataError as DataError
     from evenhand.errors import EvenhandError as EvenhandError

@@ -42,7 +42,8 @@ class Certificate:
     ----------
     status : {"optimal", "feasible", "local"}
         ``optimal``: every bound holds within 1e-9 and the gap is at most 1e-7. ``feasible``: the bounds hold
-        (within the violation stated), the optimum may be better.
+        (within the violation stated), the optimum may be better. ``local`` is kept for problems that are not convex;
+        none of those that can be stated now is.
     objective : float
         Δ(p, r) achieved.
     lower_bound : float or None
@@ -87,14 +88,12 @@ def certify(
     program = program or compile_problem(problem, counts).program
     measured = measured or achieved(problem, counts, kernel)
     _check_shapes(program, multipliers)
-    with np.errstate(over="ignore", invalid="ignore"):
-        bound = lower_bound(program, multipliers)
-    known = bool(np.isfinite(bound))
-    gap = max(0.0, measured.objective - bound) if known else None
+    bound = _proved(program, multipliers)
+    gap = max(0.0, measured.objective - bound)
     return Certificate(
         status=_status(measured, gap),
         objective=measured.objective,
-        lower_bound=bound if known else None,
+        lower_bound=bound,
         gap=gap,
         max_violation=measured.max_violation,
         row_error=measured.row_error,
@@ -102,14 +101,21 @@ def certify(
     )
 
 
-def _status(measured: Achieved, gap: float | None) -> Status:
+def _proved(program: Program, multipliers: Multipliers) -> float:
+    """Return the better of the multipliers' bound and zero, which no utility measure goes below."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = lower_bound(program, multipliers)
+    return bound if np.isfinite(bound) and bound > 0 else 0.0
+
+
+def _status(measured: Achieved, gap: float) -> Status:
     # Written so that a NaN is refused.
     if not (measured.max_violation <= WORST_VIOLATION and measured.row_error <= ROW_TOLERANCE):
         raise SolverError(
             f"the mapping exceeds a bound by {measured.max_violation:.2g} (rows sum to one within "
             f"{measured.row_error:.2g}): it is not returned. Relax a bound a little, or merge small cells"
         )
-    within = measured.max_violation <= VIOLATION_TOLERANCE and gap is not None and gap <= GAP_TOLERANCE
+    within = measured.max_violation <= VIOLATION_TOLERANCE and gap <= GAP_TOLERANCE
     return "optimal" if within else "feasible"
 
 

@@ -18,8 +18,9 @@ from evenhand.counts import Counts, Numbers
 from evenhand.errors import InfeasibleError
 from evenhand.program import Program
 from evenhand.solve import Clock
-from evenhand.solve.edges import smallest_bound, smallest_budget_factor
+from evenhand.solve.edges import least_budget_factor, smallest_bound
 from evenhand.spec import Parity, Problem
+from evenhand.tables import Frame, counts_of
 
 LARGEST_BOUND = 1e6
 """A parity bound that restrains nothing but ratios to zero."""
@@ -33,33 +34,70 @@ class Edge:
     rates: Numbers
 
 
-def smallest_parity_bound(
-    problem: Problem, counts: Counts, *, lossless: bool = False, clock: Clock | None = None
-) -> float | None:
+def smallest_parity_bound(problem: Problem, frame: Frame | Counts, *, lossless: bool = False) -> float | None:
     """Return the smallest bound that all parity constraints can share; None where no bound would do.
 
     Parameters
     ----------
     problem : Problem
         Its own parity bounds are not used.
-    counts : Counts
+    frame : dataframe or Counts
         The table.
     lossless : bool
         Ask for the smallest bound at which nothing is lost: r = p.
-    clock : Clock, optional
-        A time limit.
 
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from evenhand.datasets import load
-    >>> from evenhand.spec import ExpectedDistortion
-    >>> data = load("compas")
-    >>> round(smallest_parity_bound(replace(data.problem, budget=ExpectedDistortion(0.25)), data.counts), 7)
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> tight = replace(data.problem, budget=eh.ExpectedDistortion(0.25))
+    >>> round(eh.smallest_parity_bound(tight, data.frame), 7)
     0.2109576
     """
-    edge = parity_edge(problem, counts, [0.0] * len(problem.parity), clock or Clock(), lossless=lossless)
+    counts = counts_of(problem, frame)
+    edge = parity_edge(problem, counts, [0.0] * len(problem.parity), Clock(), lossless=lossless)
     return None if edge is None else edge.bound
+
+
+def smallest_budget_factor(problem: Problem, frame: Frame | Counts) -> float | None:
+    """Return the smallest factor on all budgets at which the parity bounds can be met; None where none would do.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its budgets are multiplied by the factor; a budget of zero stays zero.
+    frame : dataframe or Counts
+        The table.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> round(0.5 * eh.smallest_budget_factor(data.problem, data.frame), 4)
+    0.3187
+    """
+    return budget_edge(problem, counts_of(problem, frame), Clock())
+
+
+def identity_from(problem: Problem, frame: Frame | Counts) -> float:
+    """Return the smallest shared parity bound that the table meets as it is, so that nobody need change.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own parity bounds are not used.
+    frame : dataframe or Counts
+        The table.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> round(eh.identity_from(data.problem, data.frame), 4)
+    0.6146
+    """
+    return _largest_distance(problem, counts_of(problem, frame))
 
 
 def parity_edge(
@@ -75,7 +113,7 @@ def parity_edge(
         needed = [_needed(p, counts, rates.reshape(-1, n_outcomes)) for p in problem.parity]
         return max((n for n, floor in zip(needed, floors, strict=True) if n > floor), default=0.0)
 
-    identity = identity_from(problem, counts)
+    identity = _largest_distance(problem, counts)
     start = identity if np.isfinite(identity) else LARGEST_BOUND
     try:
         program = program_at(start)
@@ -90,26 +128,17 @@ def _needed(parity: Parity, counts: Counts, rates: Numbers) -> float:
     return float(parity_achieved(parity, counts, rates).value.max())
 
 
-def identity_from(problem: Problem, counts: Counts) -> float:
-    """Return the smallest shared parity bound at which the table meets every constraint as it is."""
-    return max((_needed(p, counts, counts.outcome_by_group) for p in problem.parity), default=0.0)
-
-
-def smallest_budget(problem: Problem, counts: Counts, clock: Clock | None = None) -> float | None:
-    """Return the smallest factor on all budgets at which the parity bounds can be met; None where none would do.
-
-    Examples
-    --------
-    >>> from evenhand.datasets import load
-    >>> data = load("compas")
-    >>> round(smallest_budget(data.problem, data.counts), 4) < 1
-    True
-    """
+def budget_edge(problem: Problem, counts: Counts, clock: Clock) -> float | None:
+    """Return the factor on all budgets at which the parity bounds can just be met."""
     try:
         program = compile_problem(problem, counts).program
     except InfeasibleError:
         return None
-    return smallest_budget_factor(program, clock or Clock())
+    return least_budget_factor(program, clock)
+
+
+def _largest_distance(problem: Problem, counts: Counts) -> float:
+    return max((_needed(p, counts, counts.outcome_by_group) for p in problem.parity), default=0.0)
 
 
 def _with_bound(problem: Problem, bound: float, floors: Sequence[float]) -> Problem:

@@ -12,14 +12,14 @@ from evenhand.achieved import AGAINST_TARGET, achieved, parity_achieved
 from evenhand.certificate import VIOLATION_TOLERANCE, certify
 from evenhand.compile import Compiled, compile_problem
 from evenhand.counts import Counts
-from evenhand.edges import Edge, parity_edge, smallest_budget
+from evenhand.edges import Edge, budget_edge, parity_edge
 from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
 from evenhand.kernel import identity
 from evenhand.mapping import Mapping
 from evenhand.program import Multipliers, Program, Progress, SmoothLoss
 from evenhand.solve import Clock, Result, solve
-from evenhand.spec import Ordinal, Problem
-from evenhand.tables import Frame, count
+from evenhand.spec import Problem
+from evenhand.tables import Frame, counts_of
 
 LOG = logging.getLogger("evenhand")
 
@@ -71,7 +71,7 @@ def fit(
     clock = Clock(time_limit)
     report = progress or _silent
     report("counting", 0.0)
-    counts = _counts(problem, frame, weights)
+    counts = counts_of(problem, frame, weights)
     _check(problem, counts)
     compiled = compile_problem(problem, counts)
     LOG.info(
@@ -89,23 +89,6 @@ def fit(
 
 def _silent(stage: str, share: float) -> None:
     pass
-
-
-def _counts(problem: Problem, frame: Frame | Counts, weights: str | Sequence[float] | None) -> Counts:
-    if not isinstance(frame, Counts):
-        return count(problem, frame, weights)
-    if weights is not None:
-        raise DataError("weights go with a frame; a Counts already has its own")
-    names = tuple(v.name for v in frame.domain.variables)
-    if names != problem.columns:
-        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(problem.columns)}")
-    for name, rule in problem.distortion.rules.items():
-        levels = frame.domain.variable(name).levels
-        if isinstance(rule, Ordinal) and rule.levels is not None and tuple(rule.levels) != levels:
-            raise DataError(
-                f"the rule of {name!r} gives the levels {list(rule.levels)}, but the counts have {list(levels)}"
-            )
-    return frame
 
 
 def _check(problem: Problem, counts: Counts) -> None:
@@ -181,7 +164,7 @@ def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> Non
     edge = parity_edge(problem, counts, own, clock)
     if edge is not None and edge.bound <= min(own) + EDGE_TOLERANCE:
         return
-    factor = smallest_budget(problem, counts, clock)
+    factor = budget_edge(problem, counts, clock)
     if factor is not None and factor <= 1:
         return
     raise InfeasibleError(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -102,15 +104,17 @@ class Mapping:
         }
         return tables.frame(columns | {"probability": self.kernel.probability})
 
-    def release(self, frame: Frame, *, seed: int = 0, unseen: Unseen = "keep") -> Frame:
+    def release(self, frame: Frame, *, seed: int | None = 0, unseen: Unseen = "keep") -> Frame:
         """Train mode: draw (x̂, ŷ) for every row, given its (d, x, y).
 
         Parameters
         ----------
         frame : dataframe
             Holds the protected, feature and outcome columns; others are passed through.
-        seed : int
-            Makes the draws repeatable, by position.
+        seed : int or None
+            Makes the draws repeatable, by position: row i of every call with the same seed uses the same draw. So give
+            each batch a seed of its own; with one seed, people scored one at a time would all get the same draw. None
+            takes fresh randomness.
         unseen : {"keep", "error"}
             What to do with rows whose (d, x, y) was not in the table that was fitted.
 
@@ -122,12 +126,12 @@ class Mapping:
         table = tables.read(frame)
         rows, known = self._sources(table, unseen)
         x, y = self._own(table)
-        drawn = self.kernel.pick(rows, seeded_draws(_seed(seed), len(rows)))
+        drawn = self.kernel.pick(rows, _draws(seed, len(rows)))
         to_x, to_y = self.counts.domain.split_xy(drawn)
         table = tables.replace(table, self.counts.domain.x, to_x, known & (to_x != x))
         return tables.replace(table, self.counts.domain.y, to_y, known & (to_y != y)).to_native()
 
-    def apply(self, frame: Frame, *, seed: int = 0, unseen: Unseen = "keep") -> Frame:
+    def apply(self, frame: Frame, *, seed: int | None = 0, unseen: Unseen = "keep") -> Frame:
         """Apply mode: draw x̂ for every row, given its (d, x). An outcome column is passed through unread.
 
         Takes the same parameters as :meth:`release`. It reads the protected columns.
@@ -138,11 +142,19 @@ class Mapping:
         x, new_x = tables.cells(domain.x, table)
         found, rows = positions(self.counts.people_before_outcome.cells, domain.dx(d, x))
         known = found & ~new_d & ~new_x
-        _report_unseen(known, unseen, "(d, x)")
-        drawn = self.apply_kernel.pick(rows, seeded_draws(_seed(seed), len(rows)))
+        example = None if known.all() else tables.first_unseen((domain.d, domain.x), table)
+        _report_unseen(known, unseen, "a combination of protected columns and features", example)
+        drawn = self.apply_kernel.pick(rows, _draws(seed, len(rows)))
         return tables.replace(table, domain.x, drawn, known & (drawn != x)).to_native()
 
-    def expand(self, frame: Frame, *, weight: str = "weight", unseen: Unseen = "keep") -> Frame:
+    def expand(
+        self,
+        frame: Frame,
+        *,
+        weights: str | Sequence[float] | None = None,
+        weight_column: str = "weight",
+        unseen: Unseen = "keep",
+    ) -> Frame:
         """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
 
         Equal rows are merged and their weights added, so a model fitted with these weights has no sampling noise.
@@ -151,14 +163,19 @@ class Mapping:
         ----------
         frame : dataframe
             As in :meth:`release`.
-        weight : str
-            The name of the new column of weights, which sum to the number of rows.
+        weights : str or sequence of float, optional
+            A column of the frame, or one number a row, for rows that do not stand for one person each.
+        weight_column : str
+            The name of the column of weights in the result; they sum to the number of rows, or to ``weights``.
         unseen : {"keep", "error"}
             As in :meth:`release`.
         """
         table = tables.read(frame)
-        if weight in table.columns:
-            raise DataError(f"the table already has a column {weight!r}; give another name with weight=")
+        given = tables.row_weights(self.problem, table, weights)
+        if isinstance(weights, str):
+            table = table.drop(weights)
+        if weight_column in table.columns:
+            raise DataError(f"the table already has a column {weight_column!r}; give another name with weight_column=")
         rows, known = self._sources(table, unseen)
         x, y = self._own(table)
         asked, entry = self.kernel.entries(rows)
@@ -173,7 +190,7 @@ class Mapping:
         moved = known[asked]
         wide = tables.replace(wide, self.counts.domain.x, to_x, moved & (to_x != x[asked]))
         wide = tables.replace(wide, self.counts.domain.y, to_y, moved & (to_y != y[asked]))
-        return tables.merged(wide, share, weight).to_native()
+        return tables.merged(wide, share if given is None else share * given[asked], weight_column).to_native()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
@@ -205,7 +222,8 @@ class Mapping:
         parts = [tables.cells(axis, table) for axis in (domain.d, domain.x, domain.y)]
         found, rows = positions(self.counts.sources, domain.dxy(*(cells for cells, _ in parts)))
         known = found & ~np.any([new for _, new in parts], axis=0)
-        _report_unseen(known, unseen, "(d, x, y)")
+        example = None if known.all() else tables.first_unseen((domain.d, domain.x, domain.y), table)
+        _report_unseen(known, unseen, "a combination of protected columns, features and outcome", example)
         return rows, known
 
     def _own(self, table: Any) -> tuple[Cells, Cells]:
@@ -214,19 +232,23 @@ class Mapping:
         return tables.cells(domain.x, table)[0], tables.cells(domain.y, table)[0]
 
 
-def _report_unseen(known: NDArray[np.bool_], unseen: Unseen, what: str) -> None:
+def _report_unseen(known: NDArray[np.bool_], unseen: Unseen, what: str, example: str | None) -> None:
     check.one_of("unseen", unseen, ("keep", "error"))
     new = int((~known).sum())
     if not new:
         return
     first = int(np.flatnonzero(~known)[0])
-    message = f"{new} of {len(known)} rows have a {what} that was not in the fitted table, the first in row {first}"
+    message = f"{new} of {len(known)} rows have {what} that was not in the fitted table, the first in row {first}"
+    if example is not None:
+        message += f" ({example})"
     if unseen == "error":
         raise DataError(f"{message}; unseen='keep' leaves such rows unchanged")
     warnings.warn(f"{message}; they are left unchanged", EvenhandWarning, stacklevel=4)
 
 
-def _seed(seed: int) -> int:
+def _draws(seed: int | None, size: int) -> Cells:
+    if seed is None:
+        return seeded_draws(secrets.randbits(128), size)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise SpecError(f"seed must be a whole number of at least 0, not {seed!r}")
-    return int(seed)
+        raise SpecError(f"seed must be a whole number of at least 0, or None for fresh draws, not {seed!r}")
+    return seeded_draws(int(seed), size)

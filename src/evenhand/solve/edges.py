@@ -139,7 +139,7 @@ def _feasible_rates(program: Program, clock: Clock, released: Numbers | None) ->
     return None if answer.z is None else program.rates @ answer.z[model.column("x")]
 
 
-def smallest_budget_factor(program: Program, clock: Clock) -> float | None:
+def least_budget_factor(program: Program, clock: Clock) -> float | None:
     """Return the smallest factor on all budgets at which parity can be met; None where none would do."""
     base = lay_out(program)
     kept = tuple(block for block in base.rows if block.name != "budgets")

@@ -18,7 +18,7 @@ from evenhand.solve.model import Columns, Model, equalities, lay_out, multiplier
 TOLERANCE = 1e-10
 """The tightest feasibility tolerance that HiGHS takes."""
 
-HELD_LOSS = 1e-9
+HELD_LOSS = 1e-10
 """How much of the loss a tie-break may give back."""
 
 INTERIOR_POINT_FROM = 20_000

@@ -1,16 +1,19 @@
-"""Remove what numerical slack a solver leaves.
+"""Remove what a solver leaves: dust of tiny probabilities, and numerical slack beyond a bound.
 
-Mix with a point that has room: x ← (1 − θ) x + θ x₀, with the smallest θ that meets every bound. Near the edge of
-feasibility no point has much room, θ would be large and cost utility; there the nearest vertex-exact point is found
-by a linear programme instead. Where neither helps x is returned as it is, and the certificate says by how much it
-exceeds a bound.
+The dust is dropped, and the nearest point with the same moves that meets every bound is found by a linear programme.
+Where those moves cannot meet them, x is mixed with a point that has room: x ← (1 − θ) x + θ x₀, with the smallest θ
+that does. Near the edge of feasibility no point has much room, θ would be large and cost utility; there the nearest
+point with any moves is taken. Where nothing helps, the certificate says by how much a bound is exceeded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.counts import Numbers
@@ -19,13 +22,16 @@ from evenhand.program import Program
 from evenhand.solve.clock import Clock
 from evenhand.solve.edges import slackest
 from evenhand.solve.linear import LinearSolver
-from evenhand.solve.model import INFINITY, Columns, equalities, lay_out
+from evenhand.solve.model import INFINITY, Columns, Model, equalities, lay_out
 
-NEGLIGIBLE = 1e-9
-"""A smaller probability is a solver's zero: interior-point methods leave some, and almost no rate is still a rate."""
+NEGLIGIBLE = 1e-8
+"""A smaller probability is dust: it moves nobody in practice, and almost no rate is still a rate."""
 
-EXCEEDED = 1e-12
-"""Less than this beyond a bound is rounding, not a violation."""
+NOBODY = 2e-10
+"""A move that a smaller share of all people makes is dust as well."""
+
+EXCEEDED = 3e-10
+"""Less than this beyond a bound is rounding, well within what a certificate tolerates."""
 
 GENTLE = 1e-7
 """The largest θ that is mixed in without looking for a nearer point."""
@@ -34,9 +40,15 @@ WORTH_SAYING = 1e-9
 """A violation that is left and exceeds this is named."""
 
 
-def tidy(program: Program, x: Numbers, negligible: float = NEGLIGIBLE) -> Numbers:
-    """Set a solver's zeros to zero and make every source sum to one."""
-    x = np.where(x > negligible, x, 0.0)
+def tidy(program: Program, x: Numbers) -> Numbers:
+    """Drop the dust and make every source sum to one."""
+    dust = (x <= NEGLIGIBLE) | ((x < 0.5) & (program.move_weight * x <= NOBODY))
+    return normalised(program, np.where(dust, 0.0, x))
+
+
+def normalised(program: Program, x: Numbers) -> Numbers:
+    """Make every source sum to one."""
+    x = np.maximum(x, 0.0)
     total = np.add.reduceat(x, program.starts[:-1])
     return np.asarray(x / total[program.source])
 
@@ -46,37 +58,47 @@ def repair(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[s
     x = tidy(program, x)
     if exceeds(program, x) <= EXCEEDED:
         return x, ()
+    best = x
     try:
-        x = min([x, *_mended(program, x, clock)], key=lambda point: exceeds(program, point))
+        for mended in _mended(program, x, clock):
+            best = min(best, mended, key=partial(exceeds, program))
+            if exceeds(program, best) <= EXCEEDED:
+                break
     except SolverError as error:
-        return x, (f"numerical slack left as it is: {error}",)
-    left = exceeds(program, x)
-    return x, (f"no nearby mapping meets every bound: one is exceeded by {left:.1e}",) if left > WORTH_SAYING else ()
+        return best, (f"numerical slack left as it is: {error}",)
+    left = exceeds(program, best)
+    return best, (f"no nearby mapping meets every bound: one is exceeded by {left:.1e}",) if left > WORTH_SAYING else ()
 
 
 def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
-    """Yield the mixture with a point that has room if that is gentle, else the nearest point within the bounds."""
+    """Yield points that may meet every bound, the gentlest first; see the module's docstring."""
+    same_moves = nearest(program, x, clock, within=x > 0)
+    if same_moves is not None:
+        yield normalised(program, same_moves)
     inside = slackest(program, x, clock)
     if inside is not None:
         share = _share(program, x, tidy(program, inside))
         if share <= GENTLE:
             yield x + share * (tidy(program, inside) - x)
-            return
+    any_moves = nearest(program, x, clock)
+    if any_moves is None:
+        raise SolverError("no mapping meets the bounds to the last digit")
     # A vertex has exact zeros, and its smallest moves are what makes it meet the bounds.
-    yield tidy(program, nearest(program, x, clock), negligible=0.0)
+    yield normalised(program, any_moves)
 
 
-def nearest(program: Program, x: Numbers, clock: Clock) -> Numbers:
-    """Return the feasible point that moves the least probability from x."""
+def nearest(program: Program, x: Numbers, clock: Clock, within: NDArray[np.bool_] | None = None) -> Numbers | None:
+    """Return the feasible point that moves the least probability from x, using only the given moves."""
     size = program.n_moves
     eye = sparse.eye_array(size, format="csr")
     moved = [Columns(name, np.zeros(size), np.full(size, INFINITY), program.move_weight) for name in ("more", "less")]
     rows = equalities("distance", {"x": eye, "more": -eye, "less": eye}, x)
     model = lay_out(program).with_blocks(moved, [rows])
+    if within is not None:
+        allowed = replace(model.columns[0], high=np.where(within, INFINITY, 0.0))
+        model = Model((allowed, *model.columns[1:]), model.rows)
     answer = LinearSolver(model, clock).run()
-    if answer.z is None:
-        raise SolverError("no mapping meets the bounds to the last digit")
-    return answer.z[model.column("x")]
+    return None if answer.z is None else answer.z[model.column("x")]
 
 
 def exceeds(program: Program, x: Numbers) -> float:

@@ -17,10 +17,13 @@ from evenhand.solve.linear import HELD_LOSS, LinearSolver, with_epigraph
 from evenhand.solve.model import INFINITY, Columns, Model, Rows, at_most, equalities, lay_out
 from evenhand.solve.quadratic import QuadraticSolver
 
-HELD_RELEASE = 1e-9
+HELD_RELEASE = 1e-10
 """How far each held cell of r may move, relative to itself."""
 
-HELD_DISTORTION = 1e-10
+HELD_INTERIOR = 1e-9
+"""The same for an interior-point method, which needs an interior; and how much of a polyhedral loss it may give back."""
+
+HELD_DISTORTION = 1e-11
 """How much expected distortion the second stage may give back, in units of the largest distortion."""
 
 
@@ -58,7 +61,7 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
     )
     burden = Columns("burden", np.full(size, -INFINITY), np.full(size, INFINITY), np.zeros(size))
     sums = equalities("burden", {"x": by_source, "burden": -_eye(size)}, np.zeros(size))
-    model = held(program, x, in_units=False).with_blocks([burden], [sums])
+    model = held(program, x, interior=True).with_blocks([burden], [sums])
     on_burden = model.column("burden")
     curvature = np.zeros(len(model.cost))
     curvature[on_burden] = 2 * program.weight
@@ -72,26 +75,27 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
     return answer[0][model.column("x")], ()
 
 
-def held(program: Program, x: Numbers, *, in_units: bool = True) -> Model:
-    """Return the programme's constraints with the loss held at its value at x."""
+def held(program: Program, x: Numbers, *, interior: bool = False) -> Model:
+    """Return the programme's constraints with the loss held at its value at x, for a simplex or an interior method."""
     loss = program.loss
     r = program.released(x)
-    base = lay_out(program, in_units=in_units)
+    base = lay_out(program, in_units=not interior)
     if isinstance(loss, SmoothLoss):
-        return _with_release_held(program, base, loss, r)
+        return _with_release_held(program, base, loss, r, HELD_INTERIOR if interior else HELD_RELEASE)
     assert isinstance(loss, PolyhedralLoss)
     model = with_epigraph(base, loss)
     cost = model.columns[-1].cost
-    row = at_most("held", {"loss": sparse.csr_array(cost.reshape(1, -1))}, np.array([loss.value(r) + HELD_LOSS]))
+    width = HELD_INTERIOR if interior else HELD_LOSS
+    row = at_most("held", {"loss": sparse.csr_array(cost.reshape(1, -1))}, np.array([loss.value(r) + width]))
     return model.with_cost().with_blocks(rows=[row])
 
 
-def _with_release_held(program: Program, base: Model, loss: SmoothLoss, r: Numbers) -> Model:
+def _with_release_held(program: Program, base: Model, loss: SmoothLoss, r: Numbers, width: float) -> Model:
     """Hold each decisive cell of r, in rows scaled to one so that tolerances are relative."""
     decisive = np.flatnonzero(loss.decisive)
     scaled = sparse.diags_array(1 / r[decisive], format="csr") @ program.release[decisive]
     one = np.ones(len(decisive))
-    rows = Rows("held", {"x": scaled}, one - HELD_RELEASE, one + HELD_RELEASE)
+    rows = Rows("held", {"x": scaled}, one - width, one + width)
     columns = tuple(c for c in base.columns if c.name != "r")
     kept = tuple(block for block in base.rows if block.name != "released")
     return Model(columns, (*kept, rows))

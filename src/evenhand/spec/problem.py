@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check, toml
@@ -33,7 +33,7 @@ class Problem:
         The column Y, of two or more values.
     distortion : Distortion
         What each change costs; the outcome needs a rule, a feature without one is fixed.
-    parity : sequence of PairwiseParity or TargetParity
+    parity : PairwiseParity or TargetParity, or a sequence of them
         The bounds on the outcome's dependence on D. All of them hold at once.
     budget : ExpectedDistortion, ExcessDistortion or a sequence of them, optional
         The bounds on each individual's distortion. None leaves only the forbidden moves.
@@ -74,10 +74,10 @@ class Problem:
         object.__setattr__(self, "features", _names("features", self.features))
         if not isinstance(self.outcome, str):
             raise SpecError(f"outcome must be one column name, not {self.outcome!r}")
-        parity = (self.parity,) if isinstance(self.parity, Parity) else tuple(self.parity)
-        object.__setattr__(self, "parity", parity)
+        object.__setattr__(self, "parity", _listed("parity", self.parity, Parity, "[PairwiseParity(0.1)]"))
         if self.budget is not None and not isinstance(self.budget, Budget):
-            object.__setattr__(self, "budget", tuple(self.budget))
+            budgets = _listed("budget", self.budget, Budget, "ExpectedDistortion(0.5)")
+            object.__setattr__(self, "budget", budgets)
         self._check_kinds()
         self._check_roles()
         self._check_rules()
@@ -147,6 +147,14 @@ class Problem:
                 f"for example {{{self.outcome!r}: Ordinal(step=1)}} to the distortion, or Fixed() if it may "
                 f"never change"
             )
+
+
+def _listed(what: str, given: Any, kind: Any, example: str) -> tuple[Any, ...]:
+    if isinstance(given, kind):
+        return (given,)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SpecError(f"{what} must be stated in full, such as {what}={example}, not {given!r}")
+    return tuple(given)
 
 
 def _names(role: str, names: Sequence[str]) -> tuple[str, ...]:

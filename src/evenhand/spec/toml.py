@@ -79,6 +79,10 @@ def write(problem: Problem) -> str:
 
 def read(text: str, problem: type[Problem]) -> dict[str, Any]:
     """Return the fields of a problem from its TOML."""
+    if not isinstance(text, str):
+        raise SpecError(f"from_toml takes the text of a TOML document, not {type(text).__name__}")
+    if "\n" not in text and text.endswith(".toml"):
+        raise SpecError(f"from_toml takes the text of a TOML document; {text!r} looks like a path: read the file first")
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -84,7 +84,8 @@ class KL(Smooth):
         held = p > 0
         if np.any(r[held] <= 0):
             return float("inf")
-        return float(np.sum(p[held] * np.log(p[held] / r[held])))
+        # By Gibbs' inequality it is not negative; rounding may say otherwise.
+        return max(0.0, float(np.sum(p[held] * np.log(p[held] / r[held]))))
 
     def gradient(self, p: Numbers, r: Numbers) -> Numbers:
         """Return −p/r."""
