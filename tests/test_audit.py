@@ -69,3 +69,14 @@ def test_the_audit_says_what_is_not_covered(compas_mapping):
     notes = " ".join(compas_mapping.audit().notes)
     assert "not its thresholded decisions" in notes
     assert "may not see the protected columns" in notes
+
+
+def test_headlines_give_the_worst_distance_before_and_after(compas_mapping, adult_mapping):
+    (compas,) = compas_mapping.audit().headlines
+    assert "before: 0.615" in compas
+    assert "after: 0.100" in compas
+    assert "sex=Male, race=African-American 0.593 against sex=Female, race=Caucasian 0.367" in compas
+    (adult,) = adult_mapping.audit().headlines
+    assert "before: 0.705" in adult
+    assert "against the target 0.241" in adult
+    assert "before: 0.615" in repr(compas_mapping.audit())

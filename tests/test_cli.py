@@ -154,4 +154,5 @@ def test_ctrl_c_ends_cleanly(tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode == 130
+    assert "Interrupted; no file was left half-written." in errors
     assert "Traceback" not in errors

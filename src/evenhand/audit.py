@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.achieved import Achieved, BudgetAchieved, ParityAchieved
+from evenhand.achieved import AGAINST_TARGET, Achieved, BudgetAchieved, ParityAchieved, parity_achieved
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Axis, Cells
 from evenhand.kernel import Kernel
@@ -22,7 +22,7 @@ FEW = 20
 """A group of fewer people is called small."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """What a mapping does to the table it was fitted on, in expectation over its draws.
 
@@ -36,6 +36,8 @@ class Audit:
         For each group, the share of people changed and their expected distortion.
     changes : pandas.DataFrame
         For each column, from which level to which, and the share of all people.
+    headlines : tuple of str
+        For each parity constraint, how far apart the rates are before and after.
     notes : tuple of str
         What a reader of these tables should know.
     """
@@ -44,7 +46,12 @@ class Audit:
     bounds: Any
     groups: Any
     changes: Any
+    headlines: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        names = "rates, bounds, groups, changes, headlines, notes"
+        return f"<Audit: {'; '.join(self.headlines) or 'no parity constraint'}. Tables: {names}>"
 
 
 def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) -> Audit:
@@ -54,6 +61,7 @@ def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) 
         bounds=frame(_bounds(counts, measured)),
         groups=frame(_groups(counts, measured)),
         changes=frame(_changes(counts, kernel)),
+        headlines=tuple(_headline(counts, part, measured) for part in measured.parity),
         notes=tuple(_notes(problem, counts, measured)),
     )
 
@@ -93,6 +101,30 @@ def _parity_block(counts: Counts, part: ParityAchieved) -> dict[str, list[Any]]:
         "bound": [part.parity.bound] * len(part.value),
         "achieved": part.value.tolist(),
     }
+
+
+def _headline(counts: Counts, part: ParityAchieved, measured: Achieved) -> str:
+    """Say how far apart the rates of a constraint are at worst, before and after."""
+    before = parity_achieved(part.parity, counts, measured.rates_before)
+    return (
+        f"furthest apart before: {_apart(counts, before, measured.rates_before)}; "
+        f"after: {_apart(counts, part, measured.rates_after)}; bound {part.parity.bound:g}"
+    )
+
+
+def _apart(counts: Counts, part: ParityAchieved, rates: Numbers) -> str:
+    at = int(np.argmax(part.value))
+    group, other, outcome = int(part.group[at]), int(part.against[at]), int(part.outcome[at])
+    words = _words(counts.domain.d, counts.groups.cells)
+    if other == AGAINST_TARGET:
+        assert isinstance(part.parity, TargetParity)
+        against = f"the target {part.parity.distribution(counts)[outcome]:.3f}"
+    else:
+        against = f"{words[other]} {rates[other, outcome]:.3f}"
+    return (
+        f"{part.value[at]:.3f} ({counts.domain.y.words(outcome)}: {words[group]} {rates[group, outcome]:.3f} "
+        f"against {against})"
+    )
 
 
 def _budget_block(counts: Counts, part: BudgetAchieved) -> dict[str, list[Any]]:

@@ -46,7 +46,8 @@ def fit(
     weights : str or sequence of float, optional
         A column of the frame, or one number a row.
     time_limit : float, optional
-        Seconds after which to stop. A tie-break that runs out of time keeps the optimum found before it.
+        Seconds after which to stop. A tie-break that runs out of time keeps the optimum found before it. The limit,
+        like Ctrl-C, is heeded between a solver's steps; with a million moves a step can take a minute.
     progress : callable, optional
         Called with the name of the stage and the share that is done.
 

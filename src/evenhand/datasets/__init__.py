@@ -65,7 +65,7 @@ ADULT = Problem(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A study: its table, the paper's problem, and where it comes from.
 
@@ -87,6 +87,9 @@ class Dataset:
     cells: pd.DataFrame
     problem: Problem
     about: str
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.name!r}: {self.cells['people'].sum():,} people in {len(self.cells)} cells>"
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -115,7 +118,8 @@ ABOUT = {
     "compas": "ProPublica's compas-scores-two-years table with ProPublica's own filters, African-American and "
     "Caucasian defendants only: 5,278 people. Outcome: is_recid, whether a new offence was recorded. Prior "
     "offences are banded as 0, 1-3, >3. The problem is the paper's section 4.1 at ε = 0.1, c = 0.5, with the "
-    "cost of 1 for lowering the outcome that its figures need (its text says 2, which is infeasible).",
+    "cost of 1 for lowering the outcome that fits its figures (its text says 2, which is infeasible); a change of the "
+    "charge costs 2² = 4.",
     "adult": "The UCI Adult training file (1994 US census): 32,561 people. Outcome: income above $50K. Age by "
     "decade, education by years, race as White or Minority. The problem is the paper's section 4.2 at ε = 0.15, "
     "with budgets averaged over the protected groups (per='xy'), without which it is infeasible.",

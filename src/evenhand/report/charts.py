@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from evenhand.storage import replace_file
 # Light and dark of one blue: legible in grey and to the colour-blind.
 BEFORE, AFTER = "#9ecae1", "#08519c"
 SCALE = 2.0
-MARGIN = 1.05
+TICK = 0.05
 
 
 def rates(rows: Sequence[Mapping[str, Any]], *, outcome: str, title: str, subtitle: str) -> Any:
@@ -28,10 +29,15 @@ def rates(rows: Sequence[Mapping[str, Any]], *, outcome: str, title: str, subtit
         for when in ("before", "after")
     ]
     order = list(dict.fromkeys(row["group"] for row in rows))
-    top = min(1.0, MARGIN * max(point["rate"] for point in long))
+    top = min(1.0, math.ceil(max(point["rate"] for point in long) / TICK + 0.2) * TICK)
     heading = f"rate of {outcome} = {levels[0]}" if len(levels) == 1 else "rate"
     y = alt.Y("group:N", title=None, sort=order, axis=alt.Axis(labelLimit=320, ticks=False, domain=False))
-    x = alt.X("rate:Q", title=heading, scale=alt.Scale(domain=[0, top]), axis=alt.Axis(format=".0%"))
+    x = alt.X(
+        "rate:Q",
+        title=heading,
+        scale=alt.Scale(domain=[0, top]),
+        axis=alt.Axis(format=".0%", tickCount=8, labelFlush=False),
+    )
     span = alt.Chart().mark_line(color="#bdbdbd", strokeWidth=3).encode(x=x, y=y, detail="group:N")
     layered = alt.layer(span, _before_and_after(alt, x, y), data=alt.Data(values=long))
     layered = layered.properties(width=420, height=44 * len(order))

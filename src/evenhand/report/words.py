@@ -25,7 +25,7 @@ COMBINED = {
     "max": "Of several changes at once, the costliest counts.",
 }
 STATUS = {
-    "optimal": "every bound holds, and no other mapping within the bounds loses less",
+    "optimal": "every bound holds, and no mapping within the bounds loses less by more than the gap",
     "feasible": "every bound holds up to the violation below; another mapping might lose less",
     "local": "every bound holds; no small change of the mapping loses less",
 }
@@ -113,9 +113,9 @@ def certificate_words(certificate: Certificate) -> Iterator[tuple[str, str]]:
     if certificate.lower_bound is not None and certificate.gap is not None:
         yield (
             "Lower bound",
-            f"{certificate.lower_bound:.7f}: proved from multipliers, whatever the solver said",
+            f"{certificate.lower_bound:.7f}: proved by duality, without trusting the solver",
         )
         yield "Gap", f"{certificate.gap:.1e}"
-    yield "Largest violation", f"{certificate.max_violation:.1e} over every bound, in its own units"
+    yield "Largest violation", f"{certificate.max_violation:.1e}: no bound is exceeded by more"
     for note in certificate.notes:
         yield "Note", note

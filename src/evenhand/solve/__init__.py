@@ -52,7 +52,7 @@ def solve(
     program: Program, tie_break: str | None, clock: Clock, progress: Progress = lambda stage, share: None
 ) -> Result | None:
     """Minimise the programme's loss and choose among the optima; None where it is infeasible."""
-    progress("minimising the utility loss", 0.1)
+    progress(f"minimising the utility loss ({program.n_sources:,} sources, {program.n_moves:,} moves)", 0.1)
     found = _minimise(program, clock)
     if found is None:
         return None

@@ -21,7 +21,7 @@ HELD_RELEASE = 1e-10
 """How far each held cell of r may move, relative to itself."""
 
 HELD_INTERIOR = 1e-9
-"""The same for an interior-point method, which needs an interior; and how much of a polyhedral loss it may give back."""
+"""The same for an interior-point method, which needs room; and what it may give back of a polyhedral loss."""
 
 HELD_DISTORTION = 1e-11
 """How much expected distortion the second stage may give back, in units of the largest distortion."""
