@@ -136,6 +136,7 @@ def _solved(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, 
 def _certified(
     problem: Problem, counts: Counts, compiled: Compiled, result: Result, clock: Clock, report: Progress
 ) -> Mapping:
+    LOG.info("solved in %d steps", result.steps)
     report("certifying", 0.9)
     kernel = compiled.kernel(result.x)
     measured = achieved(problem, counts, kernel)

@@ -72,10 +72,6 @@ class Mapping:
         """Return what the mapping does to the table it was fitted on, as tables and words."""
         return audit(self.problem, self.counts, self.kernel, self.achieved)
 
-    def recertify(self) -> Certificate:
-        """Recompute the certificate from the problem, the counts, the kernel and the multipliers alone."""
-        return certify(self.problem, self.counts, self.kernel, self.multipliers, notes=self.certificate.notes)
-
     def table(self, mode: Mode = "release") -> Any:
         """Return the mapping as tidy rows of positive probability, in a pandas frame.
 

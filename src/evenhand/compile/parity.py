@@ -19,8 +19,6 @@ from evenhand.errors import InfeasibleError
 from evenhand.program import Inequalities, Matrix
 from evenhand.spec import PairwiseParity, Parity, Problem, TargetParity
 
-Entry = tuple[Cells, Cells, "NDArray[np.float64]"]
-
 
 @dataclass(frozen=True, eq=False)
 class ParityRows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -43,6 +43,17 @@ STALLED = 0.5
 EMPTIED = 1e-3
 """A decisive cell with less than this share of its original mass counts as emptied."""
 
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to put a programme to Clarabel."""
+
+    refine: bool
+    in_units: bool
+
+
+ATTEMPTS = (Attempt(False, False), Attempt(True, False), Attempt(True, True))
+
 MOST_STEPS = 60
 BISECTIONS = 40
 
@@ -50,8 +61,9 @@ BISECTIONS = 40
 class QuadraticSolver:
     """min cost·z + ½ Σ curvature z² over a model, to be solved again with other costs and curvatures."""
 
-    def __init__(self, model: Model, curved: Numbers, clock: Clock) -> None:
+    def __init__(self, model: Model, curved: Numbers, clock: Clock, *, refine: bool = True) -> None:
         self._clock = clock
+        self._refine = refine
         self._model = model
         self._curved = curved
         self._solver: Any = None
@@ -75,6 +87,7 @@ class QuadraticSolver:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.presolve_enable = False
+        settings.iterative_refinement_enable = self._refine
         for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
             setattr(settings, name, TOLERANCE)
         if np.isfinite(self._clock.remaining):
@@ -101,31 +114,34 @@ class QuadraticSolver:
 def solve_smooth(program: Program, loss: SmoothLoss, clock: Clock) -> Solution | None:
     """Minimise a smooth loss; None where the programme is infeasible.
 
-    Clarabel scales rows itself, mostly better than we would; where it stops short, rows in units of what they compare
-    are tried as well.
+    The gap tells whether an answer is good enough, so the quickest way is tried first: without iterative refinement,
+    then with it, then with rows in units of what they compare (Clarabel scales rows itself, mostly better).
     """
     best: tuple[Solution, float] | None = None
-    for in_units in (False, True):
+    for attempt in ATTEMPTS:
         try:
-            found = _successive(program, loss, lay_out(program, in_units=in_units), clock)
+            found = _successive(program, loss, clock, attempt)
         except TimeLimitError:
             raise
         except SolverError:
-            if in_units and best is None:
+            if attempt is ATTEMPTS[-1] and best is None:
                 raise
             continue
-        if found is None:
+        if found is None and attempt.refine:
             return None
+        if found is None:
+            continue
         best = found if best is None else min(best, found, key=itemgetter(1))
         if best[1] <= GAP_ACCEPTED:
             break
     return None if best is None else best[0]
 
 
-def _successive(program: Program, loss: SmoothLoss, model: Model, clock: Clock) -> tuple[Solution, float] | None:
+def _successive(program: Program, loss: SmoothLoss, clock: Clock, attempt: Attempt) -> tuple[Solution, float] | None:
     """Expand the loss, solve, search, and again, until the gap is closed; return the solution and its gap."""
+    model = lay_out(program, in_units=attempt.in_units)
     on_r, on_x = model.column("r"), model.column("x")
-    solver = QuadraticSolver(model, np.arange(on_r.start, on_r.stop), clock)
+    solver = QuadraticSolver(model, np.arange(on_r.start, on_r.stop), clock, refine=attempt.refine)
     r, best = loss.start, None
     for step in range(1, MOST_STEPS + 1):
         answer = solver.minimise(*_expansion(model, on_r, loss, r))

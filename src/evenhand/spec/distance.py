@@ -47,10 +47,6 @@ class Distance(ABC):
     def line_slope(self, bound: float) -> Line:
         """Return the derivative of :meth:`line` in the bound."""
 
-    @abstractmethod
-    def bound_of_line(self, p: Numbers, q: Numbers) -> Numbers:
-        """Return the smallest bound whose line holds at (p, q) with p ≥ q."""
-
 
 @dataclass(frozen=True)
 class Ratio(Distance):
@@ -83,7 +79,3 @@ class Ratio(Distance):
     def line_slope(self, bound: float) -> Line:
         """Return the derivative of :meth:`line`."""
         return Line(0.0, -1.0, 0.0)
-
-    def bound_of_line(self, p: Numbers, q: Numbers) -> Numbers:
-        """Return p/q − 1."""
-        return self.value(p, q)
