@@ -143,14 +143,23 @@ def test_a_demo_without_charts_still_writes_the_rest(tmp_path):
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["compas-released.csv", "compas.mapping"]
 
 
-def test_ctrl_c_ends_cleanly(tmp_path):
+ENDLESS = """
+import sys, time
+from evenhand import cli, reproduce
+endless = reproduce.Claim("COMPAS", "people", "", 1, 0.0, lambda: time.sleep(600) or 1.0)
+reproduce.claims = lambda: [endless]
+sys.argv = ["evenhand", "reproduce"]
+print("ready", flush=True)
+cli.main()
+"""
+
+
+def test_ctrl_c_ends_cleanly():
     process = subprocess.Popen(
-        [sys.executable, "-m", "evenhand", "reproduce"],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", ENDLESS], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    time.sleep(1.5)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode == 130

@@ -7,18 +7,13 @@ Exit codes: 0 done; 1 the answer is no (a number or a certificate does not hold)
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.padding import Padding
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from evenhand import screen
 from evenhand._version import __version__
 from evenhand.errors import EvenhandError, MissingExtraError
 
@@ -38,8 +33,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console(highlight=False)
-complaints = Console(stderr=True, highlight=False)
 
 
 class Study(StrEnum):
@@ -54,11 +47,11 @@ def main() -> None:
     try:
         app()
     except EvenhandError as error:
-        complaints.print(f"[bold red]Error[/]: {_plain(error)}")
+        screen.complaints.print(f"[bold red]Error[/]: {screen.plain(error)}")
         sys.exit(1)
     except SystemExit as ending:
         if ending.code == INTERRUPTED:
-            complaints.print("Interrupted; no file was left half-written.")
+            screen.complaints.print("Interrupted; no file was left half-written.")
         raise
     except BrokenPipeError:
         sys.stderr.close()
@@ -67,7 +60,7 @@ def main() -> None:
 
 def _show_version(asked: bool) -> None:
     if asked:
-        console.print(f"evenhand {__version__}")
+        screen.console.print(f"evenhand {__version__}")
         raise typer.Exit
 
 
@@ -94,15 +87,15 @@ def demo(
 
     _make_folder(out)
     data = load(study)
-    with _progress() as report:
+    with screen.progress_bar() as report:
         mapping = fit(data.problem, data.frame, progress=report)
         audit = mapping.audit()
         released = mapping.release(data.frame, seed=seed)
-    _explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)
-    _heading("What was written")
+    screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)
+    screen.heading("What was written")
     _write_csv(released, out / f"{study}-released.csv", "the table after one draw, a row a person")
     mapping.save(out / f"{study}.mapping")
-    _written(out / f"{study}.mapping", f"the mapping; check it with: evenhand verify {out / f'{study}.mapping'}")
+    screen.written(out / f"{study}.mapping", f"the mapping; check it with: evenhand verify {out / f'{study}.mapping'}")
     _draw_rates(mapping, audit, study.upper(), out / f"{study}-rates.png")
 
 
@@ -113,21 +106,23 @@ def reproduce() -> None:
 
     found = []
     total = len(claims())
-    with _progress() as report:
+    with screen.progress_bar() as report:
         for finding in findings():
             found.append(finding)
             report(f"{finding.claim.study}: {finding.claim.what}", len(found) / total)
-    table = _table("Study", "Quantity", "Paper", "Reference", "±", "Found", "Agrees", right=(3, 4, 5))
+    table = screen.table_of("Study", "Quantity", "Paper", "Reference", "±", "Found", "Agrees", right=(3, 4, 5))
     for finding in found:
         claim = finding.claim
         reference = f"{'at most ' * (claim.tolerance is None)}{claim.reference}"
         agrees = "yes" if finding.agrees else "[bold red]NO[/]"
         tolerance = f"{claim.tolerance:.0e}" if claim.tolerance else ""
-        table.add_row(claim.study, claim.what, claim.paper, reference, tolerance, _short(finding.found), agrees)
-    console.print(table)
+        table.add_row(claim.study, claim.what, claim.paper, reference, tolerance, screen.short(finding.found), agrees)
+    screen.console.print(table)
     wrong = sum(not finding.agrees for finding in found)
-    console.print(f"{total - wrong} of {total} numbers agree with the reference." + f" {wrong} do not." * bool(wrong))
-    console.print(
+    screen.console.print(
+        f"{total - wrong} of {total} numbers agree with the reference." + f" {wrong} do not." * bool(wrong)
+    )
+    screen.console.print(
         "Reference: what independent solvers find on the same tables. * The paper prints another number: at ε=0.59 "
         "the identity is not yet feasible, but KL is only 4e-5; its text's cost of 2 for lowering the outcome is "
         "infeasible, while a cost of 1 gives its figures; its 0.014 for Adult is 0.01485 with budgets averaged over "
@@ -146,102 +141,25 @@ def verify(
     from evenhand import storage
     from evenhand.mapping import Mapping
 
-    with _progress() as report:
+    with screen.progress_bar() as report:
         report("reading", 0.1)
         claims = storage.read(mapping).claims
         report("recomputing every bound", 0.4)
         certificate = Mapping.load(mapping).certificate
     recomputed = certificate.as_dict()
-    table = _table("", "Claimed", "Recomputed", "Agrees", right=(1, 2))
+    table = screen.table_of("", "Claimed", "Recomputed", "Agrees", right=(1, 2))
     agrees = True
     for name in ("status", "objective", "lower_bound", "gap", "max_violation", "row_error"):
         same = _same(claims.get(name), recomputed[name])
         agrees &= same
         sign = "yes" if same else "[bold red]NO[/]"
-        table.add_row(name.replace("_", " "), _short(claims.get(name)), _short(recomputed[name]), sign)
-    console.print(table)
+        table.add_row(name.replace("_", " "), screen.short(claims.get(name)), screen.short(recomputed[name]), sign)
+    screen.console.print(table)
     if not agrees:
-        console.print("[bold red]The file claims something else than it holds.[/]")
+        screen.console.print("[bold red]The file claims something else than it holds.[/]")
         raise typer.Exit(1)
-    console.print(f"The certificate stands: {certificate.status}; no bound is exceeded by more than "
+    screen.console.print(f"The certificate stands: {certificate.status}; no bound is exceeded by more than "
                   f"{certificate.max_violation:.1e}.")  # fmt: skip
-
-
-def _explain(title: str, about: str, mapping: Mapping, audit: Audit) -> None:
-    from evenhand.report.words import asked, certificate_words
-
-    console.rule(f"[bold]{title}")
-    console.print(about, style="dim")
-    _heading("What was asked")
-    _pairs(asked(mapping.problem))
-    _heading("Each group's rates, before and after")
-    console.print(Padding(_rates_table(mapping, audit), (0, 2)))
-    _bullets(audit.headlines)
-    _heading("What it cost, and how sure that is")
-    _pairs(certificate_words(mapping.certificate))
-    _heading("Who changes, and how")
-    _who_changes(mapping, audit)
-    _heading("What this does not say")
-    _bullets(audit.notes)
-
-
-def _rates_table(mapping: Mapping, audit: Audit) -> Table:
-    protected, outcome = mapping.problem.protected, mapping.problem.outcome
-    table = _table(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
-    for row in _shown(mapping, audit):
-        moved = abs(row["after"] - row["before"]) > AGREEMENT
-        after = f"[bold]{row['after']:.4f}[/]" if moved else f"{row['after']:.4f}"
-        table.add_row(
-            *(str(row[c]) for c in (*protected, outcome)),
-            f"{row['weight']:,.0f}",
-            f"{row['before']:.4f}",
-            after,
-        )
-    return table
-
-
-def _shown(mapping: Mapping, audit: Audit) -> list[dict[str, Any]]:
-    """Return the rates that are worth showing: of two outcomes, one follows from the other."""
-    levels = mapping.counts.domain.outcome.levels
-    shown = levels[1:] if len(levels) == 2 else levels
-    return [row for row in audit.rates.to_dict("records") if row[mapping.problem.outcome] in shown]
-
-
-def _who_changes(mapping: Mapping, audit: Audit) -> None:
-    counts = mapping.counts
-    total = float(counts.weight.sum())
-    changed = float(counts.probability @ mapping.achieved.changed)
-    distortion = float(counts.probability @ mapping.achieved.distortion)
-    console.print(
-        Padding(
-            f"About {changed * total:,.0f} of {total:,.0f} people ({changed:.1%}) change in some way; the mean "
-            f"expected distortion is {distortion:.4f} (changes that cost nothing count as 0).",
-            (0, 2),
-        )
-    )
-    protected = mapping.problem.protected
-    groups = _table(*protected, "People", "Changed", "Expected distortion", right=(-3, -2, -1))
-    for row in audit.groups.to_dict("records"):
-        groups.add_row(
-            *(str(row[c]) for c in protected), f"{row['weight']:,.0f}", f"{row['changed']:.1%}",
-            f"{row['expected_distortion']:.4f}",
-        )  # fmt: skip
-    console.print(Padding(groups, (0, 2)))
-    console.print()
-    moves = _table("Column", "From", "To", "People", "Share", right=(-2, -1))
-    for row in sorted(audit.changes.to_dict("records"), key=lambda row: -row["share"]):
-        moves.add_row(
-            row["column"],
-            str(row["from"]),
-            str(row["to"]),
-            _people(row["share"] * total),
-            f"{row['share']:.2%}",
-        )
-    console.print(Padding(moves, (0, 2)))
-
-
-def _people(number: float) -> str:
-    return "under 1" if number < 1 else f"{number:,.0f}"
 
 
 def _draw_rates(mapping: Mapping, audit: Audit, title: str, path: Path) -> None:
@@ -251,22 +169,22 @@ def _draw_rates(mapping: Mapping, audit: Audit, title: str, path: Path) -> None:
     outcome = mapping.problem.outcome
     rows = [
         {"group": ", ".join(str(row[c]) for c in mapping.problem.protected), "level": row[outcome], **row}
-        for row in _shown(mapping, audit)
+        for row in screen.shown_rates(mapping, audit)
     ]
     subtitle = "Bound: " + "; ".join(parity_words(p) for p in mapping.problem.parity)
     try:
         charts.save(charts.rates(rows, outcome=outcome, title=f"{title}: rates by group", subtitle=subtitle), path)
     except MissingExtraError as error:
-        console.print(Padding(f"no chart: {_plain(error)}", (0, 2)))
+        screen.bullets([f"no chart: {error}"])
         return
-    _written(path, "the rates by group, before and after")
+    screen.written(path, "the rates by group, before and after")
 
 
 def _write_csv(frame: Any, path: Path, what: str) -> None:
     from evenhand.storage import replace_file
 
     replace_file(path, frame.to_csv(index=False, lineterminator="\n").encode())
-    _written(path, what)
+    screen.written(path, what)
 
 
 def _make_folder(path: Path) -> None:
@@ -276,63 +194,7 @@ def _make_folder(path: Path) -> None:
         raise EvenhandError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
 
 
-def _written(path: Path, what: str) -> None:
-    console.print(Padding(f"[bold]{_plain(path)}[/]", (0, 2)))
-    console.print(Padding(_plain(what), (0, 6)))
-
-
-def _bullets(lines: Iterable[str]) -> None:
-    grid = Table.grid(padding=(0, 1))
-    for line in lines:
-        grid.add_row("•", _plain(line))
-    console.print(Padding(grid, (0, 2)))
-
-
-def _heading(text: str) -> None:
-    console.print()
-    console.print(f"[bold]{text}[/]")
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", no_wrap=True)
-    grid.add_column()
-    for name, text in pairs:
-        grid.add_row(name, _plain(text))
-    console.print(Padding(grid, (0, 2)))
-
-
-def _table(*columns: str, right: tuple[int, ...] = ()) -> Table:
-    table = Table(box=None, header_style="cyan", padding=(0, 2, 0, 0))
-    aligned = {index % len(columns) for index in right}
-    for index, name in enumerate(columns):
-        table.add_column(name, justify="right" if index in aligned else "left")
-    return table
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Draw a bar on the error stream while something runs; it leaves nothing behind."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=complaints, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda stage, share: bar.update(task, description=stage, completed=share)
-
-
 def _same(claimed: Any, recomputed: Any) -> bool:
     if isinstance(claimed, int | float) and isinstance(recomputed, int | float):
         return abs(claimed - recomputed) <= AGREEMENT
     return bool(claimed == recomputed)
-
-
-def _short(value: Any) -> str:
-    if not isinstance(value, int | float):
-        return str(value)
-    if value == int(value) and abs(value) < 1e6:
-        return f"{int(value)}"
-    return f"{value:.1e}" if abs(value) < 1e-6 else f"{value:.7f}"
-
-
-def _plain(text: Any) -> str:
-    """Escape rich's markup."""
-    return str(text).replace("[", r"\[")

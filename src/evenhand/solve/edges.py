@@ -22,6 +22,9 @@ SETTLED = 1e-11
 PROBE = 1e-7
 """How far below an edge nothing must be feasible."""
 
+EMPTY = 1e-9
+"""A cell that keeps no larger share of its mass is empty, up to a solver's tolerance."""
+
 MOST_ITERATIONS = 100
 LEAST_RELIEF = 1e-6
 """Rows that a bound hardly relieves at the given rates are scaled as if it relieved them this much."""
@@ -38,7 +41,7 @@ def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock:
     )
     model = lay_out(program).with_blocks([_single("t", 0.0, 1.0)], [rows])
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
-    if answer.z is None or answer.z[model.column("t")][0] <= 0:
+    if answer.z is None or answer.z[model.column("t")][0] <= EMPTY:
         raise InfeasibleError(
             "every mapping that meets the bounds empties some cell of the table, where this utility is infinite; "
             "relax a bound, allow more moves, or choose a utility that allows empty cells, such as L1()"
@@ -46,15 +49,13 @@ def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock:
     return answer.z[model.column("x")]
 
 
-def roomiest(
-    program: Program, clock: Clock, near: Numbers, released: Numbers | None = None
-) -> tuple[float, Numbers] | None:
-    """Return the x with the most room under every parity bound, and that room in units of the bound.
+def roomiest(program: Program, clock: Clock, near: Numbers, released: Numbers | None = None) -> Numbers | None:
+    """Return the x with the most room under every parity bound, in units of the bound at the rates ``near``.
 
-    Budgets are held; ``released`` holds r as well. Units are those at the rates ``near``. Negative room means that
-    parity cannot be met, None that the budgets cannot.
+    Budgets are held; ``released`` holds r as well. None where that cannot be done.
     """
-    return _most_room(program, clock, _relief(program, near), np.zeros(len(program.budgets)), released)
+    found = _most_room(program, clock, _relief(program, near), np.zeros(len(program.budgets)), released)
+    return None if found is None else found[1]
 
 
 def slackest(program: Program, x: Numbers, clock: Clock) -> Numbers | None:
@@ -107,7 +108,7 @@ def _descend(
             raise
         except SolverError:
             return best
-        latest = rates if found is None else program.rates @ found[1]
+        latest = rates if found is None else program.rates @ found
         needed = bound_of(latest)
         if needed < bound:
             best = needed, latest

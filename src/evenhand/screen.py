@@ -1,0 +1,163 @@
+"""What the terminal shows: tables, words and a progress bar, in plain order. Knows rich; computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from evenhand.audit import Audit
+    from evenhand.mapping import Mapping
+
+NOTICED = 1e-9
+"""A rate that moves by less is not shown as moved."""
+
+console = Console(highlight=False)
+complaints = Console(stderr=True, highlight=False)
+
+
+def explain(title: str, about: str, mapping: Mapping, audit: Audit) -> None:
+    """Show a whole result: what was asked, the rates, the cost, who changes, and what is not said."""
+    from evenhand.report.words import asked, certificate_words
+
+    console.rule(f"[bold]{title}")
+    console.print(about, style="dim")
+    heading("What was asked")
+    pairs(asked(mapping.problem))
+    heading("Each group's rates, before and after")
+    console.print(Padding(_rates_table(mapping, audit), (0, 2)))
+    bullets(audit.headlines)
+    heading("What it cost, and how sure that is")
+    pairs(certificate_words(mapping.certificate))
+    heading("Who changes, and how")
+    _who_changes(mapping, audit)
+    heading("What this does not say")
+    bullets(audit.notes)
+
+
+def _rates_table(mapping: Mapping, audit: Audit) -> Table:
+    protected, outcome = mapping.problem.protected, mapping.problem.outcome
+    table = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
+    for row in shown_rates(mapping, audit):
+        moved = abs(row["after"] - row["before"]) > NOTICED
+        after = f"[bold]{row['after']:.4f}[/]" if moved else f"{row['after']:.4f}"
+        table.add_row(
+            *(str(row[c]) for c in (*protected, outcome)),
+            f"{row['weight']:,.0f}",
+            f"{row['before']:.4f}",
+            after,
+        )
+    return table
+
+
+def shown_rates(mapping: Mapping, audit: Audit) -> list[dict[str, Any]]:
+    """Return the rates that are worth showing: of two outcomes, one follows from the other."""
+    levels = mapping.counts.domain.outcome.levels
+    shown = levels[1:] if len(levels) == 2 else levels
+    return [row for row in audit.rates.to_dict("records") if row[mapping.problem.outcome] in shown]
+
+
+def _who_changes(mapping: Mapping, audit: Audit) -> None:
+    counts = mapping.counts
+    total = float(counts.weight.sum())
+    changed = float(counts.probability @ mapping.achieved.changed)
+    distortion = float(counts.probability @ mapping.achieved.distortion)
+    console.print(
+        Padding(
+            f"About {changed * total:,.0f} of {total:,.0f} people ({changed:.1%}) change in some way; the mean "
+            f"expected distortion is {distortion:.4f} (changes that cost nothing count as 0).",
+            (0, 2),
+        )
+    )
+    protected = mapping.problem.protected
+    groups = table_of(*protected, "People", "Changed", "Expected distortion", right=(-3, -2, -1))
+    for row in audit.groups.to_dict("records"):
+        groups.add_row(
+            *(str(row[c]) for c in protected), f"{row['weight']:,.0f}", f"{row['changed']:.1%}",
+            f"{row['expected_distortion']:.4f}",
+        )  # fmt: skip
+    console.print(Padding(groups, (0, 2)))
+    console.print()
+    moves = table_of("Column", "From", "To", "People", "Share", right=(-2, -1))
+    for row in sorted(audit.changes.to_dict("records"), key=lambda row: -row["share"]):
+        moves.add_row(
+            row["column"],
+            str(row["from"]),
+            str(row["to"]),
+            _people(row["share"] * total),
+            f"{row['share']:.2%}",
+        )
+    console.print(Padding(moves, (0, 2)))
+
+
+def _people(number: float) -> str:
+    return "under 1" if number < 1 else f"{number:,.0f}"
+
+
+def written(path: Path, what: str) -> None:
+    """Say that a file was written, and what it is."""
+    console.print(Padding(f"[bold]{plain(path)}[/]", (0, 2)))
+    console.print(Padding(plain(what), (0, 6)))
+
+
+def bullets(lines: Iterable[str]) -> None:
+    """Print lines as a list."""
+    grid = Table.grid(padding=(0, 1))
+    for line in lines:
+        grid.add_row("•", plain(line))
+    console.print(Padding(grid, (0, 2)))
+
+
+def heading(text: str) -> None:
+    """Print a heading."""
+    console.print()
+    console.print(f"[bold]{text}[/]")
+
+
+def pairs(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print names and sentences in two columns."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column()
+    for name, text in pairs:
+        grid.add_row(name, plain(text))
+    console.print(Padding(grid, (0, 2)))
+
+
+def table_of(*columns: str, right: tuple[int, ...] = ()) -> Table:
+    """Return an empty table with these columns; those listed in ``right`` are aligned to the right."""
+    table = Table(box=None, header_style="cyan", padding=(0, 2, 0, 0))
+    aligned = {index % len(columns) for index in right}
+    for index, name in enumerate(columns):
+        table.add_column(name, justify="right" if index in aligned else "left")
+    return table
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, float], None]]:
+    """Draw a bar on the error stream while something runs; it leaves nothing behind."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=complaints, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda stage, share: bar.update(task, description=stage, completed=share)
+
+
+def short(value: Any) -> str:
+    """Return a number in few digits."""
+    if not isinstance(value, int | float):
+        return str(value)
+    if value == int(value) and abs(value) < 1e6:
+        return f"{int(value)}"
+    return f"{value:.1e}" if abs(value) < 1e-6 else f"{value:.7f}"
+
+
+def plain(text: Any) -> str:
+    """Escape rich's markup."""
+    return str(text).replace("[", r"\[")
