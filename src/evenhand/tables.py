@@ -197,13 +197,14 @@ def _overwrite(series: nw.Series[Any], variable: Variable, codes: Cells, changed
         dtype = nw.Enum([str(level) for level in _united(variable, dtype.categories)])
         series = series.cast(dtype)
     backend = nw.get_native_namespace(series)
+    if isinstance(dtype, nw.Categorical) and hasattr(native, "type"):
+        # Arrow cannot join two dictionaries; join their values, and cast back to the column's own type.
+        texts = np.where(changed, values, np.array(series.to_list(), dtype=object)).tolist()
+        plain = nw.new_series(variable.name, texts, nw.String(), backend=backend).to_native()
+        return nw.from_native(plain.cast(native.type), series_only=True)
     written = nw.new_series(variable.name, values.tolist(), dtype, backend=backend)
     keep = nw.new_series("keep", (~changed).tolist(), nw.Boolean(), backend=backend)
-    joined = series.zip_with(keep, written)
-    if isinstance(dtype, nw.Categorical) and hasattr(native, "type"):
-        # Arrow loses a dictionary's type and order when two are joined.
-        return nw.from_native(joined.to_native().cast(native.type), series_only=True)
-    return joined
+    return series.zip_with(keep, written)
 
 
 def _with_categories(native: Any, variable: Variable, needed: Sequence[Value]) -> Any:

@@ -44,13 +44,30 @@ def test_a_time_limit_stops_the_fit(heavy, utility):
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1()])
 def test_ctrl_c_stops_the_fit_and_restores_the_handler(heavy, utility):
     problem, counts = heavy
-    before = signal.getsignal(signal.SIGINT)
+    # Workers of a parallel test run ignore Ctrl-C; a user's session does not.
+    outer = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        eh.fit(with_utility(problem, utility), counts, time_limit=300)
-    timer.join()
-    assert signal.getsignal(signal.SIGINT) is before
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            eh.fit(with_utility(problem, utility), counts, time_limit=300)
+        timer.join()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, outer)
+
+
+def test_a_solver_that_does_not_heed_is_left_behind(compas, monkeypatch):
+    """Some stages of a solver cannot be stopped; the fit returns all the same."""
+    from evenhand.solve import linear
+
+    released = threading.Event()
+    monkeypatch.setattr(linear, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(linear.highspy.Highs, "run", lambda self: released.wait(60))
+    problem = with_utility(compas.problem, eh.L1())
+    with pytest.raises(eh.TimeLimitError, match="time limit of 0.5 s"):
+        eh.fit(problem, compas.counts, time_limit=0.5)
+    released.set()
 
 
 def test_a_fit_runs_in_another_thread(compas):

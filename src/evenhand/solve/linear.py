@@ -31,6 +31,9 @@ PRIMAL_SIMPLEX = 4
 LISTEN_SECONDS = 0.05
 """How often a running solve looks whether it should stop."""
 
+GRACE_SECONDS = 5.0
+"""How long a solve that was asked to stop is waited for."""
+
 STOPPABLE = (
     highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt,
     highspy.cb.HighsCallbackType.kCallbackIpmInterrupt,
@@ -112,7 +115,10 @@ class LinearSolver:
             if self._clock.stop:
                 for kind in STOPPABLE:
                     self._highs.startCallback(kind)
-                running.join()
+                running.join(GRACE_SECONDS)
+                if running.is_alive():
+                    # Some of its stages heed nothing; it ends by itself at the next that does.
+                    raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
 
     def _read(self) -> LinearAnswer:
         status = self._highs.getModelStatus()
