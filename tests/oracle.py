@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -141,8 +142,11 @@ class Dense:
     def solve(self, solver=cp.CLARABEL, **options):
         """Return cvxpy's status and optimum."""
         model = cp.Problem(cp.Minimize(self.objective()), list(self.constraints()))
-        try:
-            value = model.solve(solver=solver, **options)
-        except cp.SolverError:
-            return "error", math.nan
+        with warnings.catch_warnings():
+            # An inaccurate answer is told by its status, and is not used.
+            warnings.simplefilter("ignore", UserWarning)
+            try:
+                value = model.solve(solver=solver, **options)
+            except cp.SolverError:
+                return "error", math.nan
         return model.status, value

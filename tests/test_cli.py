@@ -144,8 +144,9 @@ def test_a_demo_without_charts_still_writes_the_rest(tmp_path):
 
 
 ENDLESS = """
-import sys, time
+import signal, sys, time
 from evenhand import cli, reproduce
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have been started without it
 endless = reproduce.Claim("COMPAS", "people", "", 1, 0.0, lambda: time.sleep(600) or 1.0)
 reproduce.claims = lambda: [endless]
 sys.argv = ["evenhand", "reproduce"]

@@ -46,8 +46,9 @@ class Clock:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Let Ctrl-C ask the running solver to return, and raise it afterwards."""
-        if threading.current_thread() is not threading.main_thread():
+        """Let Ctrl-C ask the running solver to return, and raise it afterwards; where it is ignored, it stays so."""
+        ignored = signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None)
+        if ignored or threading.current_thread() is not threading.main_thread():
             yield
             return
         before = signal.signal(signal.SIGINT, lambda *_: self._asked.set())
