@@ -120,8 +120,7 @@ class Mapping:
             Of the same type, with the same columns.
         """
         table = tables.read(frame)
-        rows, known = self._sources(table, unseen)
-        x, y = self._own(table)
+        x, y, rows, known = self._sources(table, unseen)
         drawn = self.kernel.pick(rows, _draws(seed, len(rows)))
         to_x, to_y = self.counts.domain.split_xy(drawn)
         table = tables.replace(table, self.counts.domain.x, to_x, known & (to_x != x))
@@ -172,8 +171,7 @@ class Mapping:
             table = table.drop(weights)
         if weight_column in table.columns:
             raise DataError(f"the table already has a column {weight_column!r}; give another name with weight_column=")
-        rows, known = self._sources(table, unseen)
-        x, y = self._own(table)
+        x, y, rows, known = self._sources(table, unseen)
         asked, entry = self.kernel.entries(rows)
         share = self.kernel.probability[entry]
         # A row that is not known stays as it is: one entry of weight one.
@@ -212,20 +210,15 @@ class Mapping:
             f"{c.status}, {gap}, max violation {c.max_violation:.0e}>"
         )
 
-    def _sources(self, table: Any, unseen: Unseen) -> tuple[Cells, NDArray[np.bool_]]:
-        """Return the kernel's row of each table row, and which rows have one."""
+    def _sources(self, table: Any, unseen: Unseen) -> tuple[Cells, Cells, Cells, NDArray[np.bool_]]:
+        """Return each row's own x and y, its row of the kernel, and whether it has one."""
         domain = self.counts.domain
-        parts = [tables.cells(axis, table) for axis in (domain.d, domain.x, domain.y)]
-        found, rows = positions(self.counts.sources, domain.dxy(*(cells for cells, _ in parts)))
-        known = found & ~np.any([new for _, new in parts], axis=0)
+        (d, new_d), (x, new_x), (y, new_y) = (tables.cells(axis, table) for axis in (domain.d, domain.x, domain.y))
+        found, rows = positions(self.counts.sources, domain.dxy(d, x, y))
+        known = found & ~(new_d | new_x | new_y)
         example = None if known.all() else tables.first_unseen((domain.d, domain.x, domain.y), table)
         _report_unseen(known, unseen, "a combination of protected columns, features and outcome", example)
-        return rows, known
-
-    def _own(self, table: Any) -> tuple[Cells, Cells]:
-        """Return each row's own x and y."""
-        domain = self.counts.domain
-        return tables.cells(domain.x, table)[0], tables.cells(domain.y, table)[0]
+        return x, y, rows, known
 
 
 def _report_unseen(known: NDArray[np.bool_], unseen: Unseen, what: str, example: str | None) -> None:

@@ -107,6 +107,8 @@ class Program:
         H and h over (g, m); and what one unit more of the bound adds to each row's slack.
     budgets : Inequalities
         B and b over x; compiled so that b is one.
+    budget_unit : array
+        What a whole budget row is in the user's units of distortion.
     loss : Loss
         The objective as a function of r.
     distortion : array
@@ -124,6 +126,7 @@ class Program:
     parity: Inequalities
     relief: Inequalities
     budgets: Inequalities
+    budget_unit: Numbers
     loss: Loss
     distortion: Numbers
     stays: NDArray[np.bool_]

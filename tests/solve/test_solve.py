@@ -183,6 +183,20 @@ def test_the_units_of_the_distortion_do_not_matter(compas, tie_break):
     assert mean[1] / 1e5 == pytest.approx(mean[0], abs=1e-6)
 
 
+@pytest.mark.parametrize("utility", UTILITIES)
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+def test_large_budgets_are_held_in_the_users_units(compas, utility, tie_break):
+    """A tolerance on the share of a budget would grow with the budget."""
+    rules = {
+        name: replace(rule, cost=rule.cost * 50) if isinstance(rule, eh.Nominal) else replace(rule, step=50)
+        for name, rule in compas.problem.distortion.rules.items()
+    }
+    problem = replace(compas.problem, utility=utility, tie_break=tie_break, distortion=eh.Distortion(rules))
+    mapping = eh.fit(replace(problem, budget=eh.ExpectedDistortion(25)), compas.counts)
+    assert mapping.certificate.status == "optimal"
+    assert mapping.certificate.max_violation <= 1e-9
+
+
 def test_a_tie_break_that_loses_the_optimum_is_discarded(compas, monkeypatch):
     import evenhand.solve as package
 

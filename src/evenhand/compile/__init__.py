@@ -42,6 +42,7 @@ def compile_problem(problem: Problem, counts: Counts) -> Compiled:
     domain = counts.domain
     targets, target = np.unique(np.concatenate([moves.target, counts.records.cells]), return_inverse=True)
     rows = parity_rows(problem, counts)
+    budgets, budget_unit = budget_rows(problem, counts, moves)
     own = domain.xy(counts.x, counts.y)[moves.source]
     program = Program(
         starts=moves.starts(len(counts)),
@@ -52,7 +53,8 @@ def compile_problem(problem: Problem, counts: Counts) -> Compiled:
         n_auxiliary=rows.n_auxiliary,
         parity=rows.rows,
         relief=rows.relief,
-        budgets=budget_rows(problem, counts, moves),
+        budgets=budgets,
+        budget_unit=budget_unit,
         loss=loss_from(problem.utility, counts.records.at(targets)),
         distortion=moves.distortion,
         stays=moves.target == own,

@@ -107,9 +107,9 @@ def exceeds(program: Program, x: Numbers) -> float:
     z = np.concatenate([g, program.auxiliary(g)])
     relief = program.relief.limit - program.relief.matrix @ z
     parity = program.parity_slack(x)
-    # A row that no bound could relieve, such as a rate against zero, counts as it is unless it is infinitely exceeded.
+    # A rate against zero has no relief: exceeding it at all exceeds every bound.
     unit = np.where(relief > 0, relief, np.where(program.soft, np.finfo(float).tiny, 1.0))
-    worst = np.concatenate([parity / unit, program.budget_slack(x)]).min(initial=0.0)
+    worst = np.concatenate([parity / unit, program.budget_slack(x) * program.budget_unit]).min(initial=0.0)
     return float(-worst)
 
 

@@ -61,12 +61,11 @@ def merged(table: nw.DataFrame[Any], weight: Numbers, name: str) -> nw.DataFrame
     """Add up the weights of equal rows, in the order in which they first occur."""
     backend = nw.get_native_namespace(table)
     native = table.to_native()
-    index = native.index if isinstance(native, pd.DataFrame) else None
+    if isinstance(native, pd.DataFrame):
+        table = nw.from_native(native.reset_index(drop=True), eager_only=True)
     columns = list(table.columns)
     place = "evenhand_first_row"
     extra = {name: weight, place: np.arange(len(weight))}
-    if index is not None:
-        table = nw.from_native(native.reset_index(drop=True), eager_only=True)
     for key, values in extra.items():
         table = table.with_columns(nw.new_series(key, values, backend=backend).alias(key))
     grouped = table.group_by(columns).agg(nw.col(name).sum(), nw.col(place).min())
