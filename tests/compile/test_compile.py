@@ -6,6 +6,7 @@ from oracle import Dense
 import evenhand as eh
 from evenhand.achieved import achieved
 from evenhand.compile import compile_problem
+from evenhand.solve.repair import exceeds
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -42,6 +43,7 @@ def test_the_programme_measures_what_achieved_measures(seed):
     assert (program.rates @ x).reshape(measured.rates_after.shape) == pytest.approx(measured.rates_after)
     within_parity = max(p.violation for p in measured.parity) <= 0
     assert within_parity == (program.parity_slack(x).min() >= -1e-15)
+    assert exceeds(program, x) == pytest.approx(measured.max_violation, abs=1e-12)
     charged = [b.violation / b.charge.limit for b in measured.budgets if b.value.any()]
     if charged:
         assert -program.budget_slack(x).min() == pytest.approx(max(charged))
