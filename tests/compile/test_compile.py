@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from families import random_problem, small_frame, small_problem
@@ -50,6 +52,19 @@ def test_the_programme_measures_what_achieved_measures(seed):
     assert np.dot(program.move_weight * program.distortion, x) == pytest.approx(
         np.dot(counts.probability, measured.distortion)
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_exceeded_budget_is_measured_in_the_users_units(seed):
+    """Everybody moves at random, far beyond the budgets; parity is left out so that it cannot hide them."""
+    problem, frame = random_problem(np.random.default_rng(seed))
+    problem = replace(problem, parity=[])
+    counts = eh.count(problem, frame)
+    compiled = compile_problem(problem, counts)
+    x = 1 / np.diff(compiled.program.starts)[compiled.program.source]
+    measured = achieved(problem, counts, compiled.kernel(x))
+    assert exceeds(compiled.program, x) == pytest.approx(measured.max_violation, abs=1e-12)
+    assert measured.max_violation > 0
 
 
 def test_sizes_of_the_two_studies(compas, adult):
