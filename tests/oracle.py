@@ -1,7 +1,7 @@
 """The same problem stated densely, in plain loops and cvxpy: an independent reading of the paper's equations.
 
 Nothing here imports evenhand's compilation or solvers; only the statement (problem, counts) is shared, and the
-distortion is computed anew from the rules' fields.
+distortion, the groups, the segments and every By are worked out anew from the statement's fields.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def step_cost(rule, levels, a, b):
     if rule is None or isinstance(rule, eh.Fixed):
         return math.inf
     if isinstance(rule, eh.Nominal):
-        return float(rule.cost)
+        return float(rule.cost) if not hasattr(rule.cost, "items") else rule.cost[levels[a], levels[b]]
     if rule.max_steps is not None and abs(b - a) > rule.max_steps:
         return math.inf
     if b > a:
@@ -34,6 +34,11 @@ def step_cost(rule, levels, a, b):
 def distortion(problem, domain, xy, to):
     """δ((x, y), (x̂, ŷ)) for tuples of codes, the outcome last."""
     variables = [*domain.x.variables, domain.outcome]
+    if problem.distortion.function is not None:
+        before, after = (
+            {v.name: np.array([v.levels[c]]) for v, c in zip(variables, codes, strict=True)} for codes in (xy, to)
+        )
+        return float(np.asarray(problem.distortion.function(before, after))[0])
     costs = [
         step_cost(problem.distortion.rules.get(v.name), v.levels, a, b)
         for v, a, b in zip(variables, xy, to, strict=True)
@@ -45,22 +50,50 @@ def distortion(problem, domain, xy, to):
     return sum(costs)
 
 
+def matches(where, labels):
+    return all(labels[k] in v if isinstance(v, tuple) else labels[k] == v for k, v in where.items())
+
+
+def by(value, labels, against=None):
+    """The value of a By at a place; the last case that fits counts, and a pair fits in both orders."""
+    if not isinstance(value, eh.By):
+        return value
+    found = value.default
+    for where, inner in value.cases:
+        own = {k: v for k, v in where.items() if k != "against"}
+        if "against" not in where:
+            fits = matches(own, labels)
+        else:
+            other = {**labels, **against}
+            fits = (matches(own, labels) and matches(where["against"], other)) or (
+                matches(where["against"], labels) and matches(own, other)
+            )
+        if fits:
+            found = inner
+    return found
+
+
 class Dense:
     """The dense statement: one variable for every allowed (d, x, y) → (x̂, ŷ)."""
 
     def __init__(self, problem, counts):
-        self.problem = problem
+        self.problem, self.domain = problem, counts.domain
         domain = counts.domain
-        shape_x = domain.x.shape
         total = counts.weight.sum()
         self.p = {}
         for d, x, y, w in zip(counts.d, counts.x, counts.y, counts.weight, strict=True):
-            codes = tuple(int(c) for c in np.unravel_index(int(x), shape_x))
-            self.p[int(d), (*codes, int(y))] = w / total
+            group = tuple(int(c) for c in np.unravel_index(int(d), domain.d.shape))
+            codes = tuple(int(c) for c in np.unravel_index(int(x), domain.x.shape))
+            self.p[group, (*codes, int(y))] = w / total
+        self.sizes = {s: p * total for s, p in self.p.items()}
         observed_x = {xy[:-1] for _, xy in self.p}
-        every_x = list(itertools.product(*(range(n) for n in shape_x)))
+        every_x = list(itertools.product(*(range(n) for n in domain.x.shape)))
         to_x = [x for x in every_x if problem.targets == "all" or x in observed_x]
-        self.targets = [(*x, y) for x in to_x for y in range(domain.y.size)]
+        self.n_outcomes = domain.y.size
+        self.targets = [(*x, y) for x in to_x for y in range(self.n_outcomes)]
+        self.p_xy = {}
+        for (_, xy), p in self.p.items():
+            self.p_xy[xy] = self.p_xy.get(xy, 0.0) + p
         self.moves, self.delta = [], []
         for source in self.p:
             for target in self.targets:
@@ -69,14 +102,19 @@ class Dense:
                     self.moves.append((source, target))
                     self.delta.append(cost)
         self.delta = np.array(self.delta)
-        self.groups = sorted({d for d, _ in self.p})
-        self.n_outcomes = domain.y.size
         self.x = cp.Variable(len(self.moves), nonneg=True)
-        self.target = self._target(counts)
 
-    def _target(self, counts):
-        p_y = [sum(p for (_, xy), p in self.p.items() if xy[-1] == y) for y in range(self.n_outcomes)]
-        return np.array(p_y)
+    def labels(self, group=None, xy=None, outcome=None, segment=None):
+        """Names of columns with the levels of codes."""
+        found = {}
+        if group is not None:
+            found |= {v.name: v.levels[c] for v, c in zip(self.domain.d.variables, group, strict=True)}
+        if xy is not None:
+            variables = [*self.domain.x.variables, self.domain.outcome]
+            found |= {v.name: v.levels[c] for v, c in zip(variables, xy, strict=True)}
+        if outcome is not None:
+            found[self.domain.outcome.name] = self.domain.outcome.levels[outcome]
+        return found | (segment or {})
 
     def by(self, keys, weights):
         """A matrix that adds up weighted moves by key, and the order of the keys."""
@@ -86,35 +124,90 @@ class Dense:
             matrix[order[key], column] += weight
         return matrix, list(order)
 
-    def rates(self):
-        """{(d, ŷ): expression of p(ŷ|d)}."""
-        p_d = {d: sum(p for (g, _), p in self.p.items() if g == d) for d in self.groups}
-        keys = [(s[0], t[-1]) for s, t in self.moves]
-        matrix, order = self.by(keys, [self.p[s] / p_d[s[0]] for s, _ in self.moves])
-        found = {key: matrix[i] @ self.x for i, key in enumerate(order)}
-        return {(d, y): found.get((d, y), cp.Constant(0)) for d in self.groups for y in range(self.n_outcomes)}
-
     def constraints(self):
         sums, _ = self.by([s for s, _ in self.moves], np.ones(len(self.moves)))
         yield sums @ self.x == 1
-        rates = self.rates()
         for parity in self.problem.parity:
-            for y in range(self.n_outcomes):
-                if isinstance(parity, eh.TargetParity):
-                    target = self.target[y] if parity.target is None else parity.target.get(y, 0.0)
-                    for d in self.groups:
-                        yield rates[d, y] <= (1 + parity.bound) * target
-                        yield rates[d, y] >= (1 - parity.bound) * target
-                else:
-                    for a, b in itertools.permutations(self.groups, 2):
-                        yield rates[a, y] <= (1 + parity.bound) * rates[b, y]
-                        yield rates[a, y] >= (1 - parity.bound) * rates[b, y]
+            yield from self.parity(parity)
         yield from self.budgets()
+        yield from self.suppressed()
+        if self.problem.blind:
+            yield from self.blind()
+        if not self.problem.utility.new_cells:
+            new = np.array([self.p_xy.get(t, 0.0) == 0 for _, t in self.moves])
+            if new.any():
+                yield self.x[np.flatnonzero(new)] == 0
+
+    def parity(self, parity):
+        on = parity.on or self.domain.d.names
+        given = parity.given or ()
+
+        def group_of(source):
+            labels = self.labels(group=source[0])
+            return tuple((name, labels[name]) for name in self.domain.d.names if name in on)
+
+        def segment_of(xy):
+            labels = self.labels(xy=xy)
+            return tuple((name, labels[name]) for name in self.domain.x.names if name in given)
+
+        released = getattr(parity, "released", False)
+        for segment in dict.fromkeys(segment_of(xy) for _, xy in self.p):
+            inside = [s for s in self.p if segment_of(s[1]) == segment]
+            if sum(self.sizes[s] for s in inside) < parity.min_segment:
+                continue
+            people = list(self.p) if released else inside
+            groups = list(dict.fromkeys(group_of(s) for s in people))
+            for y in range(self.n_outcomes):
+                if not parity.distance.concerns(self.domain.outcome.levels[y]):
+                    continue
+                place = self.labels(outcome=y, segment=dict(segment))
+
+                def rate(chosen, y=y, segment=segment, within=released):
+                    total = sum(self.p[s] for s in chosen)
+                    weights = [
+                        self.p[s] / total
+                        if s in set(chosen) and t[-1] == y and (not within or segment_of(t) == segment)
+                        else 0.0
+                        for s, t in self.moves
+                    ]
+                    return np.array(weights) @ self.x
+
+                yield from self.held(parity, groups, people, inside, group_of, rate, place, y, segment)
+
+    def held(self, parity, groups, people, inside, group_of, rate, place, y, segment):
+        members = {g: [s for s in people if group_of(s) == g] for g in groups}
+        if isinstance(parity, eh.TargetParity):
+            share = sum(self.p[s] for s in inside)
+            own = sum(self.p[s] for s in inside if s[1][-1] == y) / share
+            target = own
+            if parity.target is not None:
+                target = by(parity.target, dict(segment)).get(self.domain.outcome.levels[y], 0.0)
+            for g in groups:
+                bound = by(parity.bound, {**place, **dict(g)})
+                if math.isinf(bound):
+                    continue
+                if parity.released:
+                    whole = sum(rate(members[g], y=other) for other in range(self.n_outcomes))
+                    yield from apart(parity.distance, rate(members[g]), target * whole, bound, whole)
+                else:
+                    yield from apart(parity.distance, rate(members[g]), target, bound)
+            return
+        for g in groups:
+            if parity.against == "each":
+                others = [(h, members[h]) for h in groups if h != g]
+            elif parity.against == "rest":
+                others = [(None, [s for s in people if group_of(s) != g])]
+            else:
+                reference = tuple((n, parity.against[n]) for n, _ in g)
+                others = [(reference, members[reference])] if reference != g and reference in members else []
+            for h, other in others:
+                if not other:
+                    continue
+                bound = by(parity.bound, {**place, **dict(g)}, dict(h) if h else None)
+                if not math.isinf(bound):
+                    yield from apart(parity.distance, rate(members[g]), rate(other), bound)
 
     def budgets(self):
-        p_xy = {}
-        for (_, xy), p in self.p.items():
-            p_xy[xy] = p_xy.get(xy, 0.0) + p
         for budget in self.problem.budgets:
             if isinstance(budget, eh.ExpectedDistortion):
                 charges = [(self.delta, budget.limit)]
@@ -122,22 +215,66 @@ class Dense:
                 charges = [((self.delta > t) * 1.0, c) for t, c in budget.thresholds.items()]
             for amount, limit in charges:
                 if budget.per == "individual":
-                    matrix, _ = self.by([s for s, _ in self.moves], amount)
+                    matrix, order = self.by([s for s, _ in self.moves], amount)
+                    limits = [by(limit, self.labels(group=s[0], xy=s[1])) for s in order]
                 else:
-                    share = [self.p[s] / p_xy[s[1]] for s, _ in self.moves]
-                    matrix, _ = self.by([s[1] for s, _ in self.moves], amount * np.array(share))
-                yield matrix @ self.x <= limit
+                    share = [self.p[s] / self.p_xy[s[1]] for s, _ in self.moves]
+                    matrix, order = self.by([s[1] for s, _ in self.moves], amount * np.array(share))
+                    limits = [by(limit, self.labels(xy=xy)) for xy in order]
+                finite = np.isfinite(limits)
+                if finite.any():
+                    yield (matrix @ self.x)[np.flatnonzero(finite)] <= np.array(limits)[finite]
+
+    def conditional(self):
+        """{x̂: p(ŷ|x̂)} where D is suppressed with a fixed conditional."""
+        if self.problem.conditional is not None:
+            rows = dict(self.problem.conditional.rows)
+            names = self.domain.x.variables
+            return {
+                xy[:-1]: [
+                    dict(rows[tuple(v.levels[c] for v, c in zip(names, xy[:-1], strict=True))]).get(level, 0.0)
+                    for level in self.domain.outcome.levels
+                ]
+                for xy in self.p_xy
+            }
+        found = {}
+        for xy in self.p_xy:
+            joint = [self.p_xy.get((*xy[:-1], y), 0.0) for y in range(self.n_outcomes)]
+            found[xy[:-1]] = [j / sum(joint) for j in joint]
+        return found
+
+    def suppressed(self):
+        """P(x̂, ŷ | d, x, y) = p(ŷ|x̂) Σ_ŷ P(x̂, ŷ | d, x, y)."""
+        if self.problem.suppress_protected is None:
+            return
+        conditional = self.conditional()
+        place = {move: i for i, move in enumerate(self.moves)}
+        for (s, t), i in place.items():
+            whole = [place[s, (*t[:-1], y)] for y in range(self.n_outcomes)]
+            yield self.x[i] == conditional[t[:-1]][t[-1]] * cp.sum(self.x[whole])
+
+    def blind(self):
+        """The same for every d."""
+        first = {}
+        for i, (s, t) in enumerate(self.moves):
+            if (s[1], t) in first:
+                yield self.x[i] == self.x[first[s[1], t]]
+            else:
+                first[s[1], t] = i
 
     def objective(self):
-        matrix, order = self.by([t for _, t in self.moves], [self.p[s] for s, _ in self.moves])
+        features = self.problem.conditional is not None
+        short = (lambda xy: xy[:-1]) if features else (lambda xy: xy)
+        matrix, order = self.by([short(t) for _, t in self.moves], [self.p[s] for s, _ in self.moves])
         p = np.zeros(len(order))
-        for (_, xy), mass in self.p.items():
-            p[order.index(xy)] += mass
-        released = matrix @ self.x
-        if isinstance(self.problem.utility, eh.L1):
-            return cp.norm1(released - p)
-        held = p > 0
-        return cp.sum(cp.rel_entr(p[held], released[held]))
+        lost = 0.0
+        for xy, mass in self.p_xy.items():
+            if short(xy) in order:
+                p[order.index(short(xy))] += mass
+            else:
+                lost += mass
+        assert lost == 0, "a cell that nobody can be in is not stated here"
+        return measured(self.problem.utility, p, matrix @ self.x)
 
     def solve(self, solver=cp.CLARABEL, **options):
         """Return cvxpy's status and optimum."""
@@ -150,3 +287,49 @@ class Dense:
             except cp.SolverError:
                 return "error", math.nan
         return model.status, value
+
+
+def apart(distance, p, q, bound, whole=1.0):
+    """J(p, q) ≤ bound, by its definition; ``whole`` is what a conditional rate is a share of."""
+    if isinstance(distance, eh.Ratio):
+        yield p <= (1 + bound) * q
+        yield p >= (1 - bound) * q
+    elif isinstance(distance, eh.Difference):
+        yield p - q <= bound * whole
+        yield q - p <= bound * whole
+    elif isinstance(distance, eh.LogRatio):
+        yield p <= math.exp(bound) * q
+        yield q <= math.exp(bound) * p
+    elif isinstance(distance, eh.FourFifths):
+        yield p >= (1 - bound) * q
+    else:
+        raise NotImplementedError(distance)
+
+
+def measured(utility, p, r):
+    """Δ(p, r) by its definition."""
+    held = np.flatnonzero(p > 0)
+    new = np.flatnonzero(p == 0)
+    q, s = p[held], r[held]
+    rest = cp.sum(r[new]) if len(new) else 0.0
+    name = type(utility).__name__
+    if name == "KL":
+        return cp.sum(cp.rel_entr(q, s))
+    if name == "ReverseKL":
+        return cp.sum(cp.rel_entr(s, q))
+    if name in ("L1", "TotalVariation"):
+        return cp.norm1(r - p) * (1.0 if name == "L1" else 0.5)
+    if name == "PearsonChi2":
+        return cp.sum(cp.square(s - q) / q)
+    if name == "NeymanChi2":
+        return cp.sum(cp.multiply(q**2, cp.inv_pos(s))) - 2 * q.sum() + cp.sum(s) + rest
+    if name == "Hellinger":
+        return 0.5 * (cp.sum(s) + q.sum()) - cp.sum(cp.multiply(np.sqrt(q), cp.sqrt(s))) + 0.5 * rest
+    if name == "JensenShannon":
+        middle = (q + s) / 2
+        return 0.5 * cp.sum(cp.rel_entr(q, middle)) + 0.5 * cp.sum(cp.rel_entr(s, middle)) + 0.5 * math.log(2) * rest
+    if name == "SquaredL2":
+        return cp.sum_squares(r - p)
+    if name == "MaxRelativeChange":
+        return cp.max(cp.abs(s / q - 1))
+    raise NotImplementedError(name)

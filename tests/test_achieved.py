@@ -6,9 +6,10 @@ from families import random_problem, small_frame, small_problem
 from oracle import distortion
 
 import evenhand as eh
-from evenhand.achieved import achieved
+from evenhand.achieved import achieved, parity_achieved
 from evenhand.compile import compile_problem
 from evenhand.kernel import Kernel, identity
+from evenhand.spec import comparisons
 
 
 def by_hand(problem, counts, kernel):
@@ -38,7 +39,7 @@ def feasible_kernel(seed):
     counts = eh.count(problem, frame)
     compiled = compile_problem(problem, counts)
     x = rng.random(compiled.program.n_moves) * (rng.random(compiled.program.n_moves) < 0.5)
-    x[compiled.program.stays] += 0.5
+    x += 0.5 * compiled.program.stays
     x /= np.add.reduceat(x, compiled.program.starts[:-1])[compiled.program.source]
     return problem, counts, compiled.kernel(x)
 
@@ -76,10 +77,8 @@ def test_agrees_with_plain_loops(seed):
 def test_pairwise_parity_is_every_ordered_pair(seed):
     problem, counts, kernel = feasible_kernel(seed)
     pairwise = eh.PairwiseParity(0.1)
-    from evenhand.achieved import parity_achieved
-
     rates = achieved(problem, counts, kernel).rates_after
-    part = parity_achieved(pairwise, counts, rates)
+    part = parity_achieved(comparisons(pairwise, counts), counts, kernel)
     n = len(counts.groups.cells)
     assert len(part.value) == n * (n - 1) * counts.domain.y.size
     worst = np.max(rates.max(axis=0) / rates.min(axis=0) - 1)

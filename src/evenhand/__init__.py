@@ -24,17 +24,34 @@ _HOMES = {
     "spec": [
         "KL",
         "L1",
+        "Bregman",
+        "By",
+        "Conditional",
+        "Difference",
         "Distortion",
         "ExcessDistortion",
         "ExpectedDistortion",
         "Fixed",
+        "FourFifths",
         "Free",
+        "Hellinger",
+        "JensenShannon",
+        "LogRatio",
+        "MaxRelativeChange",
+        "NeymanChi2",
         "Nominal",
         "Ordinal",
         "PairwiseParity",
+        "PearsonChi2",
         "Problem",
+        "Quasiconvex",
         "Ratio",
+        "ReverseKL",
+        "Separable",
+        "SquaredL2",
         "TargetParity",
+        "TotalVariation",
+        "UserDistance",
     ],
     "tables": ["count"],
     "certificate": ["Certificate"],
@@ -68,17 +85,34 @@ if TYPE_CHECKING:
     from evenhand.mapping import Mapping as Mapping
     from evenhand.spec import KL as KL
     from evenhand.spec import L1 as L1
+    from evenhand.spec import Bregman as Bregman
+    from evenhand.spec import By as By
+    from evenhand.spec import Conditional as Conditional
+    from evenhand.spec import Difference as Difference
     from evenhand.spec import Distortion as Distortion
     from evenhand.spec import ExcessDistortion as ExcessDistortion
     from evenhand.spec import ExpectedDistortion as ExpectedDistortion
     from evenhand.spec import Fixed as Fixed
+    from evenhand.spec import FourFifths as FourFifths
     from evenhand.spec import Free as Free
+    from evenhand.spec import Hellinger as Hellinger
+    from evenhand.spec import JensenShannon as JensenShannon
+    from evenhand.spec import LogRatio as LogRatio
+    from evenhand.spec import MaxRelativeChange as MaxRelativeChange
+    from evenhand.spec import NeymanChi2 as NeymanChi2
     from evenhand.spec import Nominal as Nominal
     from evenhand.spec import Ordinal as Ordinal
     from evenhand.spec import PairwiseParity as PairwiseParity
+    from evenhand.spec import PearsonChi2 as PearsonChi2
     from evenhand.spec import Problem as Problem
+    from evenhand.spec import Quasiconvex as Quasiconvex
     from evenhand.spec import Ratio as Ratio
+    from evenhand.spec import ReverseKL as ReverseKL
+    from evenhand.spec import Separable as Separable
+    from evenhand.spec import SquaredL2 as SquaredL2
     from evenhand.spec import TargetParity as TargetParity
+    from evenhand.spec import TotalVariation as TotalVariation
+    from evenhand.spec import UserDistance as UserDistance
     from evenhand.tables import count as count
 
 

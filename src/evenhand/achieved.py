@@ -11,42 +11,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.counts import Counts, Numbers, positions, sums
-from evenhand.domain import Cells
+from evenhand.domain import Axis, Cells
 from evenhand.kernel import Kernel
-from evenhand.spec import Charge, PairwiseParity, Parity, Problem, TargetParity
-
-AGAINST_TARGET = -1
-"""In place of the second group where a rate is held against a target."""
+from evenhand.spec import (
+    AGAINST_TARGET,
+    EVERYWHERE,
+    Charge,
+    Comparisons,
+    Parity,
+    Problem,
+    comparisons,
+    outcome_given_features,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ParityAchieved:
-    """J for every outcome and group (or ordered pair of groups) of one parity constraint."""
+    """For every entry of one parity constraint the rate, what it is held against, and J between them."""
 
-    parity: Parity
-    outcome: Cells
-    group: Cells
-    against: Cells
+    compared: Comparisons
+    rate: Numbers
+    other: Numbers
     value: Numbers
+    excess: Numbers
+
+    @property
+    def parity(self) -> Parity:
+        """The constraint."""
+        return self.compared.parity
 
     @property
     def violation(self) -> float:
         """The largest J − ε."""
-        return float(np.max(self.value - self.parity.bound, initial=-np.inf))
+        return float(np.max(self.excess, initial=-np.inf))
+
+    @property
+    def worst(self) -> int:
+        """The entry that is furthest beyond its bound, or nearest to it."""
+        return int(np.argmax(self.excess))
 
 
 @dataclass(frozen=True, eq=False)
 class BudgetAchieved:
-    """The expected charge of every individual cell (or (x, y) cell) of one budget."""
+    """The expected charge of every individual cell (or (x, y) cell) of one budget, and its limit."""
 
     charge: Charge
-    per: str
     value: Numbers
+    limit: Numbers
 
     @property
     def violation(self) -> float:
         """The largest E − c."""
-        return float(np.max(self.value - self.charge.limit, initial=-np.inf))
+        return float(np.max(self.value - self.limit, initial=-np.inf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +83,10 @@ class Achieved:
         For each source, its expected distortion and its probability of any change.
     forbidden : float
         The largest probability of a move of infinite distortion or to a target that is not permitted.
+    outcome_leak : float or None
+        Where D is suppressed: the largest distance of P(x̂, ŷ | d, x, y) from p(ŷ|x̂) P(x̂ | d, x, y).
+    group_leak : float or None
+        Where the mapping is blind: the largest difference that the group makes to a probability.
     row_error : float
         The largest distance of a row's sum from one.
     """
@@ -82,24 +102,25 @@ class Achieved:
     distortion: Numbers
     changed: Numbers
     forbidden: float
+    outcome_leak: float | None
+    group_leak: float | None
     row_error: float
 
     @property
     def max_violation(self) -> float:
         """The largest amount by which any bound is exceeded, in its own units; zero where none is."""
         parts: tuple[ParityAchieved | BudgetAchieved, ...] = (*self.parity, *self.budgets)
-        return float(np.max([0.0, self.forbidden, *(part.violation for part in parts)]))
+        leaks = (leak for leak in (self.outcome_leak, self.group_leak) if leak is not None)
+        return float(np.max([0.0, self.forbidden, *leaks, *(part.violation for part in parts)]))
 
 
 def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
     """Recompute everything that a problem bounds."""
     rows = kernel.rows
-    joint = counts.probability[rows] * kernel.probability
-    cells, original, released = _distributions(counts, kernel, joint)
+    cells, original, released = _distributions(problem, counts, kernel)
     to_x, to_y = counts.domain.split_xy(kernel.targets)
     x, y = counts.x[rows], counts.y[rows]
     cost = problem.distortion.between(counts.domain, x, y, to_x, to_y)
-    after = _rates_after(counts, rows, to_y, kernel.probability)
     moved = (to_x != x) | (to_y != y)
     possible = np.isfinite(cost) & _permitted(problem, counts, to_x)
     cost = np.where(possible, cost, 0.0)
@@ -109,14 +130,14 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
         original=original,
         released=released,
         rates_before=counts.outcome_by_group,
-        rates_after=after,
-        parity=tuple(parity_achieved(parity, counts, after) for parity in problem.parity),
-        budgets=tuple(
-            _budget(charge, budget.per, counts, kernel, cost) for budget in problem.budgets for charge in budget.charges
-        ),
+        rates_after=group_rates(counts, kernel),
+        parity=tuple(parity_achieved(comparisons(parity, counts), counts, kernel) for parity in problem.parity),
+        budgets=tuple(_budget(charge, counts, kernel, cost) for charge in problem.charges),
         distortion=_by_row(kernel, cost * kernel.probability),
         changed=_by_row(kernel, moved * kernel.probability),
         forbidden=float(np.max(kernel.probability[~possible], initial=0.0)),
+        outcome_leak=_outcome_leak(problem, counts, kernel),
+        group_leak=_group_leak(counts, kernel) if problem.blind else None,
         row_error=float(np.max(np.abs(_by_row(kernel, kernel.probability) - 1))),
     )
 
@@ -127,41 +148,118 @@ def _permitted(problem: Problem, counts: Counts, to_x: Cells) -> NDArray[np.bool
     return positions(counts.features.cells, to_x)[0]
 
 
-def _distributions(counts: Counts, kernel: Kernel, joint: Numbers) -> tuple[Cells, Numbers, Numbers]:
-    cells = np.union1d(counts.records.cells, kernel.targets)
-    released = sums(np.searchsorted(cells, kernel.targets), joint, len(cells))
-    return cells, counts.records.at(cells), released
+def _distributions(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers, Numbers]:
+    """Return the cells that the utility compares, with p and r on them."""
+    joint = counts.probability[kernel.rows] * kernel.probability
+    marginal, targets = counts.records, kernel.targets
+    if problem.utility_on_features:
+        marginal, (targets, _) = counts.features, counts.domain.split_xy(kernel.targets)
+    cells = np.union1d(marginal.cells, targets)
+    released = sums(np.searchsorted(cells, targets), joint, len(cells))
+    return cells, marginal.at(cells), released
 
 
-def _rates_after(counts: Counts, rows: Cells, to_y: Cells, probability: Numbers) -> Numbers:
+def outcome_by_source(counts: Counts, kernel: Kernel) -> Numbers:
+    """Return P(ŷ | d, x, y): a row a source, a column an outcome."""
     size = counts.domain.y.size
+    _, to_y = counts.domain.split_xy(kernel.targets)
+    return sums(kernel.rows * size + to_y, kernel.probability, len(kernel) * size).reshape(-1, size)
+
+
+def group_rates(counts: Counts, kernel: Kernel) -> Numbers:
+    """Return p(ŷ|d): a row a group, a column an outcome."""
     groups = counts.groups
-    flat = sums(groups.of_source[rows] * size + to_y, counts.given_group[rows] * probability, len(groups.cells) * size)
-    return flat.reshape(-1, size)
+    weighted = counts.given_group[:, None] * outcome_by_source(counts, kernel)
+    return np.column_stack([sums(groups.of_source, column, len(groups.cells)) for column in weighted.T])
 
 
-def parity_achieved(parity: Parity, counts: Counts, rates: Numbers) -> ParityAchieved:
-    """Return J wherever one parity constraint bounds it, for given rates by group."""
-    n_groups, n_outcomes = rates.shape
-    if isinstance(parity, TargetParity):
-        group, outcome = (a.ravel() for a in np.indices(rates.shape))
-        target = parity.distribution(counts)[outcome]
-        value = parity.distance.value(rates[group, outcome], target)
-        return ParityAchieved(parity, outcome, group, np.full(len(group), AGAINST_TARGET), value)
-    if isinstance(parity, PairwiseParity):
-        grid = np.indices((n_groups, n_groups, n_outcomes))
-        group, other, outcome = (a[grid[0] != grid[1]] for a in grid)
-        value = parity.distance.value(rates[group, outcome], rates[other, outcome])
-        return ParityAchieved(parity, outcome, group, other, value)
-    raise TypeError(f"unknown parity {parity!r}")
+def parity_achieved(compared: Comparisons, counts: Counts, kernel: Kernel) -> ParityAchieved:
+    """Return J for every entry of one parity constraint."""
+    rate, other = _compared_rates(compared, counts, kernel)
+    distance = compared.parity.distance
+    excess = distance.excess(rate, other, compared.bound)
+    return ParityAchieved(compared, rate, other, np.asarray(compared.bound + excess), excess)
 
 
-def _budget(charge: Charge, per: str, counts: Counts, kernel: Kernel, cost: Numbers) -> BudgetAchieved:
+def _compared_rates(compared: Comparisons, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
+    if np.any(compared.segment != EVERYWHERE):
+        return _rates_in_released_segments(compared, counts, kernel), compared.target
+    rates = compared.weights @ outcome_by_source(counts, kernel)
+    rate = rates[compared.population, compared.outcome]
+    if np.any(compared.against == AGAINST_TARGET):
+        return rate, compared.target
+    return rate, rates[compared.against, compared.outcome]
+
+
+def _rates_in_released_segments(compared: Comparisons, counts: Counts, kernel: Kernel) -> Numbers:
+    """Return p(ŷ | b̂, d) for every entry; its target where nobody of the group is released into the segment."""
+    assert compared.segments is not None
+    domain = counts.domain
+    to_x, _ = domain.split_xy(kernel.targets)
+    segment = _part_of(compared.segments, domain.x, to_x)
+    rate = np.empty(len(compared))
+    for place in np.unique(compared.segment):
+        inside = Kernel(kernel.starts, kernel.targets, np.where(segment == place, kernel.probability, 0.0))
+        joint = compared.weights @ outcome_by_source(counts, inside)
+        here = np.flatnonzero(compared.segment == place)
+        of, outcome = compared.population[here], compared.outcome[here]
+        total = joint.sum(axis=1)[of]
+        rate[here] = np.where(total > 0, joint[of, outcome] / np.where(total > 0, total, 1.0), compared.target[here])
+    return rate
+
+
+def _part_of(part: Axis, axis: Axis, cells: Cells) -> Cells:
+    codes = dict(zip(axis.names, axis.unravel(cells), strict=True))
+    return part.ravel([codes[name] for name in part.names])
+
+
+def _budget(charge: Charge, counts: Counts, kernel: Kernel, cost: Numbers) -> BudgetAchieved:
     value = _by_row(kernel, charge.of(cost) * kernel.probability)
-    if per == "xy":
-        records = counts.records
-        value = sums(records.of_source, value * counts.group_given_record)
-    return BudgetAchieved(charge, per, value)
+    if charge.per == "xy":
+        value = sums(counts.records.of_source, value * counts.group_given_record)
+    return BudgetAchieved(charge, value, charge.limits(counts))
+
+
+def released_conditional(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers]:
+    """Return the released x̂ and p(ŷ|x̂), a row an x̂."""
+    to_x, to_y = counts.domain.split_xy(kernel.targets)
+    cells, place = np.unique(to_x, return_inverse=True)
+    size = counts.domain.y.size
+    joint = counts.probability[kernel.rows] * kernel.probability
+    released = sums(place * size + to_y, joint, len(cells) * size).reshape(-1, size)
+    return cells, np.asarray(released / released.sum(axis=1, keepdims=True))
+
+
+def _outcome_leak(problem: Problem, counts: Counts, kernel: Kernel) -> float | None:
+    """Return how far the kernel is from drawing ŷ given x̂ alone; None where it need not."""
+    if problem.suppress_protected is None:
+        return None
+    cells, conditional = released_conditional(counts, kernel)
+    if problem.suppress_protected == "fixed":
+        if not np.all(positions(counts.features.cells, cells)[0]):
+            return 1.0
+        conditional = outcome_given_features(problem.conditional, counts, cells)
+    to_x, to_y = counts.domain.split_xy(kernel.targets)
+    size, width = counts.domain.y.size, counts.domain.x.size
+    keys, inverse = np.unique(kernel.rows * width + to_x, return_inverse=True)
+    joint = sums(inverse * size + to_y, kernel.probability, len(keys) * size).reshape(-1, size)
+    expected = joint.sum(axis=1, keepdims=True) * conditional[np.searchsorted(cells, keys % width)]
+    return float(np.max(np.abs(joint - expected)))
+
+
+def _group_leak(counts: Counts, kernel: Kernel) -> float:
+    """Return the most by which P(x̂, ŷ | d, x, y) differs between groups with the same (x, y)."""
+    record = counts.records.of_source[kernel.rows]
+    width = counts.domain.x.size * counts.domain.y.size
+    _, move = np.unique(record * width + kernel.targets, return_inverse=True)
+    low, high = np.full(move.max() + 1, np.inf), np.zeros(move.max() + 1)
+    np.minimum.at(low, move, kernel.probability)
+    np.maximum.at(high, move, kernel.probability)
+    # A move that somebody with the same (x, y) never makes has probability zero there.
+    of_record = np.zeros(len(low), dtype=np.int64)
+    of_record[move] = record
+    everybody = np.bincount(counts.records.of_source)[of_record] == np.bincount(move)
+    return float(np.max(high - np.where(everybody, low, 0.0), initial=0.0))
 
 
 def _by_row(kernel: Kernel, values: Numbers) -> Numbers:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.achieved import AGAINST_TARGET, Achieved, BudgetAchieved, ParityAchieved, parity_achieved
+from evenhand.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Axis, Cells
-from evenhand.kernel import Kernel
-from evenhand.spec import Problem, TargetParity
+from evenhand.kernel import Kernel, identity
+from evenhand.spec import AGAINST_TARGET, Problem, TargetParity
 from evenhand.tables import frame, labels
 
 FEW = 20
@@ -61,7 +61,7 @@ def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) 
         bounds=frame(_bounds(counts, measured)),
         groups=frame(_groups(counts, measured)),
         changes=frame(_changes(counts, kernel)),
-        headlines=tuple(_headline(counts, part, measured) for part in measured.parity),
+        headlines=tuple(_headline(counts, part) for part in measured.parity if len(part.value)),
         notes=tuple(_notes(problem, counts, measured)),
     )
 
@@ -91,45 +91,38 @@ def _bounds(counts: Counts, measured: Achieved) -> dict[str, Any]:
 
 
 def _parity_block(counts: Counts, part: ParityAchieved) -> dict[str, list[Any]]:
-    groups = _words(counts.domain.d, counts.groups.cells)
-    outcomes = _words(counts.domain.y, np.arange(counts.domain.y.size))
-    against = [*groups, "the target"]
-    triples = zip(part.outcome, part.group, part.against, strict=True)
     return {
         "constraint": [type(part.parity).__name__] * len(part.value),
-        "where": [f"{outcomes[y]}: {groups[d]} against {against[other]}" for y, d, other in triples],
-        "bound": [part.parity.bound] * len(part.value),
+        "where": [part.compared.words(at, counts.domain.y) for at in range(len(part.value))],
+        "bound": part.compared.bound.tolist(),
         "achieved": part.value.tolist(),
     }
 
 
-def _headline(counts: Counts, part: ParityAchieved, measured: Achieved) -> str:
+def _headline(counts: Counts, part: ParityAchieved) -> str:
     """Say how far apart the rates of a constraint are at worst, before and after."""
-    before = parity_achieved(part.parity, counts, measured.rates_before)
-    return (
-        f"furthest apart before: {_apart(counts, before, measured.rates_before)}; "
-        f"after: {_apart(counts, part, measured.rates_after)}; bound {part.parity.bound:g}"
-    )
+    unchanged = identity(counts.domain.xy(counts.x, counts.y))
+    before = parity_achieved(part.compared, counts, unchanged)
+    bounds = sorted({float(bound) for bound in part.compared.bound})
+    bound = f"{bounds[0]:g}" if len(bounds) == 1 else f"{bounds[0]:g} to {bounds[-1]:g}"
+    return f"furthest apart before: {_apart(counts, before)}; after: {_apart(counts, part)}; bound {bound}"
 
 
-def _apart(counts: Counts, part: ParityAchieved, rates: Numbers) -> str:
-    at = int(np.argmax(part.value))
-    group, other, outcome = int(part.group[at]), int(part.against[at]), int(part.outcome[at])
-    words = _words(counts.domain.d, counts.groups.cells)
-    if other == AGAINST_TARGET:
-        assert isinstance(part.parity, TargetParity)
-        against = f"the target {part.parity.distribution(counts)[outcome]:.3f}"
-    else:
-        against = f"{words[other]} {rates[other, outcome]:.3f}"
+def _apart(counts: Counts, part: ParityAchieved) -> str:
+    at, compared = part.worst, part.compared
+    own = compared.populations[int(compared.population[at])].words
+    against = "the target"
+    if compared.against[at] != AGAINST_TARGET:
+        against = compared.populations[int(compared.against[at])].words
     return (
-        f"{part.value[at]:.3f} ({counts.domain.y.words(outcome)}: {words[group]} {rates[group, outcome]:.3f} "
-        f"against {against})"
+        f"{part.value[at]:.3f} ({counts.domain.y.words(int(compared.outcome[at]))}: {own} {part.rate[at]:.3f} "
+        f"against {against} {part.other[at]:.3f})"
     )
 
 
 def _budget_block(counts: Counts, part: BudgetAchieved) -> dict[str, list[Any]]:
     domain = counts.domain
-    if part.per == "xy":
+    if part.charge.per == "xy":
         x, y = domain.split_xy(counts.records.cells)
         parts = [_words(domain.x, x), _words(domain.y, y)]
     else:
@@ -137,7 +130,7 @@ def _budget_block(counts: Counts, part: BudgetAchieved) -> dict[str, list[Any]]:
     return {
         "constraint": [part.charge.words] * len(part.value),
         "where": ["; ".join(words) for words in zip(*parts, strict=True)],
-        "bound": [part.charge.limit] * len(part.value),
+        "bound": part.limit.tolist(),
         "achieved": part.value.tolist(),
     }
 

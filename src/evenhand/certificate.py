@@ -6,7 +6,7 @@ multipliers by weak duality, so a wrong multiplier can only make the gap larger,
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -42,8 +42,8 @@ class Certificate:
     ----------
     status : {"optimal", "feasible", "local"}
         ``optimal``: every bound holds within 1e-9 and the gap is at most 1e-7. ``feasible``: the bounds hold
-        (within the violation stated), the optimum may be better. ``local`` is kept for problems that are not convex;
-        none of those that can be stated now is.
+        (within the violation stated), the optimum may be better. ``local``: found by alternating minimisation, which is not
+        convex; the bounds hold, and the gap is to a bound on every mapping, whether or not it suppresses D.
     objective : float
         Δ(p, r) achieved.
     lower_bound : float or None
@@ -56,6 +56,8 @@ class Certificate:
         The largest distance of a row's sum from one.
     notes : tuple of str
         Anything about how the mapping was found that should be known.
+    history : tuple of float
+        The objective after each half-step of an alternating minimisation; it never rises.
     """
 
     status: Status
@@ -65,6 +67,7 @@ class Certificate:
     max_violation: float
     row_error: float
     notes: tuple[str, ...] = ()
+    history: tuple[float, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values."""
@@ -80,25 +83,32 @@ def certify(
     program: Program | None = None,
     measured: Achieved | None = None,
     notes: tuple[str, ...] = (),
+    history: tuple[float, ...] = (),
 ) -> Certificate:
     """Recompute the certificate of a kernel.
 
     The programme and what was achieved are recomputed from the problem and the counts unless they are given.
     """
-    program = program or compile_problem(problem, counts).program
+    program = program or compile_problem(bounding(problem), counts).program
     measured = measured or achieved(problem, counts, kernel)
     _check_shapes(program, multipliers)
-    bound = _proved(program, multipliers)
-    gap = max(0.0, measured.objective - bound)
+    bound = _proved(program, multipliers) if problem.utility.certifiable else None
+    gap = None if bound is None else max(0.0, measured.objective - bound)
     return Certificate(
-        status=_status(measured, gap),
+        status=_status(problem, measured, gap),
         objective=measured.objective,
         lower_bound=bound,
         gap=gap,
         max_violation=measured.max_violation,
         row_error=measured.row_error,
         notes=notes,
+        history=history,
     )
+
+
+def bounding(problem: Problem) -> Problem:
+    """Return the convex problem whose optimum bounds this one's: itself, or the one that does not suppress D."""
+    return replace(problem, suppress_protected=None) if problem.suppress_protected == "alternating" else problem
 
 
 def _proved(program: Program, multipliers: Multipliers) -> float:
@@ -108,15 +118,16 @@ def _proved(program: Program, multipliers: Multipliers) -> float:
     return bound if np.isfinite(bound) and bound > 0 else 0.0
 
 
-def _status(measured: Achieved, gap: float) -> Status:
+def _status(problem: Problem, measured: Achieved, gap: float | None) -> Status:
     # Written so that a NaN is refused.
     if not (measured.max_violation <= WORST_VIOLATION and measured.row_error <= ROW_TOLERANCE):
         raise SolverError(
             f"the mapping exceeds a bound by {measured.max_violation:.2g} (rows sum to one within "
             f"{measured.row_error:.2g}): it is not returned. Relax a bound a little, or merge small cells"
         )
-    within = measured.max_violation <= VIOLATION_TOLERANCE and gap <= GAP_TOLERANCE
-    return "optimal" if within else "feasible"
+    if measured.max_violation <= VIOLATION_TOLERANCE and gap is not None and gap <= GAP_TOLERANCE:
+        return "optimal"
+    return "local" if problem.suppress_protected == "alternating" else "feasible"
 
 
 def _check_shapes(program: Program, multipliers: Multipliers) -> None:

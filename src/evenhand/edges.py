@@ -6,21 +6,22 @@ and the bounds from which nothing is lost. All are found, not sampled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from evenhand.achieved import parity_achieved
-from evenhand.compile import compile_problem
+from evenhand.achieved import ParityAchieved, parity_achieved
+from evenhand.compile import Compiled, compile_problem
 from evenhand.counts import Counts, Numbers
 from evenhand.errors import InfeasibleError
+from evenhand.kernel import Kernel, identity
 from evenhand.program import Program
 from evenhand.solve import Clock
 from evenhand.solve.edges import least_budget_factor, smallest_bound
-from evenhand.spec import Parity, Problem
+from evenhand.spec import Problem, comparisons
 from evenhand.tables import Frame, counts_of
+from evenhand.tabulate import tabulated
 
 LARGEST_BOUND = 1e6
 """A parity bound that restrains nothing but ratios to zero."""
@@ -28,10 +29,10 @@ LARGEST_BOUND = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """The smallest parity bound that can be met, and the rates of each group and outcome there."""
+    """The smallest parity bound that can be met, and a mapping that just meets it."""
 
     bound: float
-    rates: Numbers
+    kernel: Kernel
 
 
 def smallest_parity_bound(problem: Problem, frame: Frame | Counts, *, lossless: bool = False) -> float | None:
@@ -56,7 +57,7 @@ def smallest_parity_bound(problem: Problem, frame: Frame | Counts, *, lossless: 
     0.2109576
     """
     counts = counts_of(problem, frame)
-    edge = parity_edge(problem, counts, [0.0] * len(problem.parity), Clock(), lossless=lossless)
+    edge = parity_edge(problem, counts, Clock(), lossless=lossless)
     return None if edge is None else edge.bound
 
 
@@ -97,52 +98,71 @@ def identity_from(problem: Problem, frame: Frame | Counts) -> float:
     >>> round(eh.identity_from(data.problem, data.frame), 4)
     0.6146
     """
-    return _largest_distance(problem, counts_of(problem, frame))
+    counts = counts_of(problem, frame)
+    return _needed(problem, counts, _unchanged(counts), floors=False)
 
 
 def parity_edge(
-    problem: Problem, counts: Counts, floors: Sequence[float], clock: Clock, *, lossless: bool = False
+    problem: Problem, counts: Counts, clock: Clock, *, floors: bool = False, lossless: bool = False
 ) -> Edge | None:
-    """Return where parity can just be met, asking of no constraint less than its floor."""
-    n_outcomes = counts.domain.y.size
+    """Return where parity can just be met; with ``floors`` no constraint is asked for less than its own bound."""
+    last: dict[float, Compiled] = {}
 
     def program_at(bound: float) -> Program:
-        return compile_problem(_with_bound(problem, bound, floors), counts).program
+        if bound not in last:
+            last.clear()
+            last[bound] = compile_problem(tabulated(_with_bound(problem, bound, floors), counts), counts)
+        return last[bound].program
 
-    def bound_of(rates: Numbers) -> float:
-        needed = [_needed(p, counts, rates.reshape(-1, n_outcomes)) for p in problem.parity]
-        return max((n for n, floor in zip(needed, floors, strict=True) if n > floor), default=0.0)
+    def bound_of(bound: float, x: Numbers) -> float:
+        program_at(bound)
+        return _needed(problem, counts, last[bound].kernel(x), floors)
 
-    identity = _largest_distance(problem, counts)
-    start = identity if np.isfinite(identity) else LARGEST_BOUND
+    start = _needed(problem, counts, _unchanged(counts), floors)
+    start = start if np.isfinite(start) else LARGEST_BOUND
     try:
         program = program_at(start)
+        found = smallest_bound(program_at, bound_of, start, clock, program.original if lossless else None)
     except InfeasibleError:
         return None
-    released = program.released(program.stays.astype(float)) if lossless else None
-    found = smallest_bound(program_at, bound_of, start, clock, released)
-    return None if found is None else Edge(found[0], found[1].reshape(-1, n_outcomes))
+    if found is None:
+        return None
+    program_at(found[0])
+    if len(found[1]) != last[found[0]].program.n_moves:
+        return Edge(found[0], _unchanged(counts))
+    return Edge(found[0], last[found[0]].kernel(found[1]))
 
 
-def _needed(parity: Parity, counts: Counts, rates: Numbers) -> float:
-    return float(parity_achieved(parity, counts, rates).value.max())
+def _unchanged(counts: Counts) -> Kernel:
+    return identity(counts.domain.xy(counts.x, counts.y))
+
+
+def distances(problem: Problem, counts: Counts, kernel: Kernel) -> Iterator[ParityAchieved]:
+    """Return what each parity constraint measures of a kernel."""
+    for parity in problem.parity:
+        yield parity_achieved(comparisons(parity, counts), counts, kernel)
+
+
+def _needed(problem: Problem, counts: Counts, kernel: Kernel, floors: bool) -> float:
+    """Return the smallest bound that all constraints could share for a kernel to meet them."""
+    needed = 0.0
+    for part in distances(problem, counts, kernel):
+        beyond = part.value if not floors else part.value[part.excess > 0]
+        needed = max(needed, float(np.max(beyond, initial=0.0)))
+    return needed
 
 
 def budget_edge(problem: Problem, counts: Counts, clock: Clock) -> float | None:
     """Return the factor on all budgets at which the parity bounds can just be met."""
     try:
-        program = compile_problem(problem, counts).program
+        program = compile_problem(tabulated(problem, counts), counts).program
     except InfeasibleError:
         return None
     return least_budget_factor(program, clock)
 
 
-def _largest_distance(problem: Problem, counts: Counts) -> float:
-    return max((_needed(p, counts, counts.outcome_by_group) for p in problem.parity), default=0.0)
+def _with_bound(problem: Problem, bound: float, floors: bool) -> Problem:
+    def change(own: float) -> float:
+        return max(bound, own) if floors else bound
 
-
-def _with_bound(problem: Problem, bound: float, floors: Sequence[float]) -> Problem:
-    parity: list[Any] = list(problem.parity)
-    return replace(
-        problem, parity=[replace(p, bound=max(bound, floor)) for p, floor in zip(parity, floors, strict=True)]
-    )
+    return replace(problem, parity=[parity.with_bounds(change) for parity in problem.parity])

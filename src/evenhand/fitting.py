@@ -5,23 +5,29 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from evenhand.achieved import AGAINST_TARGET, achieved, parity_achieved
-from evenhand.certificate import VIOLATION_TOLERANCE, certify
+from evenhand.achieved import achieved
+from evenhand.alternating import alternate
+from evenhand.certificate import VIOLATION_TOLERANCE, bounding, certify
 from evenhand.compile import Compiled, compile_problem
 from evenhand.counts import Counts
-from evenhand.edges import Edge, budget_edge, parity_edge
+from evenhand.edges import Edge, budget_edge, distances, parity_edge
 from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
 from evenhand.kernel import identity
 from evenhand.mapping import Mapping
 from evenhand.program import Multipliers, Program, Progress, SmoothLoss
 from evenhand.solve import Clock, Result, solve
-from evenhand.spec import Problem
+from evenhand.spec import AGAINST_TARGET, Problem, each
 from evenhand.tables import Frame, counts_of
+from evenhand.tabulate import tabulated, with_cuts
 
 LOG = logging.getLogger("evenhand")
+
+MOST_CUTS = 20
+"""Rounds of supporting lines for a user's distance."""
 
 EDGE_TOLERANCE = 1e-9
 """Bounds closer than this to the edge of feasibility are not called infeasible."""
@@ -74,18 +80,38 @@ def fit(
     report("counting", 0.0)
     counts = counts_of(problem, frame, weights)
     _check(problem, counts)
+    mapping = _within_user_distances(problem, counts, clock, report)
+    level = logging.INFO if mapping.certificate.history else logging.WARNING
+    for note in mapping.certificate.notes:
+        LOG.log(level, note)
+    report("done", 1.0)
+    return mapping
+
+
+def _within_user_distances(asked: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    """Fit with a user's callables tabulated; where a user's own J is exceeded, add lines to its table and fit again."""
+    problem: Problem | None = tabulated(asked, counts)
+    for _ in range(MOST_CUTS):
+        assert problem is not None
+        mapping = _mapped(asked, problem, counts, clock, report)
+        problem = with_cuts(asked, problem, counts, mapping.kernel)
+        if problem is None:
+            return mapping
+    raise SolverError(
+        f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
+    )
+
+
+def _mapped(asked: Problem, problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    if problem.suppress_protected == "alternating":
+        return _alternated(asked, problem, counts, clock, report)
     compiled = compile_problem(problem, counts)
     LOG.info(
         "compiled %d sources, %d moves, %d parity rows, %d budget rows",
         len(counts), compiled.program.n_moves, len(compiled.program.parity), len(compiled.program.budgets),
     )  # fmt: skip
     mapping = _unchanged(problem, counts, compiled.program)
-    if mapping is None:
-        mapping = _solved(problem, counts, compiled, clock, report)
-    for note in mapping.certificate.notes:
-        LOG.warning(note)
-    report("done", 1.0)
-    return mapping
+    return mapping or _solved(asked, problem, counts, compiled, clock, report)
 
 
 def _silent(stage: str, share: float) -> None:
@@ -105,44 +131,31 @@ def _check(problem: Problem, counts: Counts) -> None:
 
 def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | None:
     """Return the identity where it meets every bound: then nothing is lost and nobody is changed."""
-    if not np.all(np.bincount(program.source[program.stays], minlength=len(counts))):
+    if problem.suppress_protected is not None or np.any(program.change @ program.stays > 0):
         return None
     kernel = identity(counts.domain.xy(counts.x, counts.y))
     measured = achieved(problem, counts, kernel)
     if measured.max_violation > 0:
         return None
     loss = program.loss
-    r = program.released(program.stays.astype(float))
+    r = program.released(program.stays)
     on_release = loss.gradient(r) if isinstance(loss, SmoothLoss) else np.zeros(len(r))
     multipliers = Multipliers(on_release, np.zeros(len(program.parity)), np.zeros(len(program.budgets)))
     certificate = certify(problem, counts, kernel, multipliers, program=program, measured=measured)
     return Mapping(problem, counts, kernel, multipliers, certificate)
 
 
-def _solved(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress) -> Mapping:
-    try:
-        result = solve(compiled.program, problem.tie_break, clock, report)
-    except TimeLimitError:
-        raise
-    except SolverError as error:
-        _refuse_if_infeasible(problem, counts, clock)
-        raise SolverError(f"{error}. {_barely(problem)}") from None
-    if result is None:
-        _refuse_if_infeasible(problem, counts, clock)
-        raise SolverError(_barely(problem))
-    return _certified(problem, counts, compiled, result, clock, report)
-
-
-def _certified(
-    problem: Problem, counts: Counts, compiled: Compiled, result: Result, clock: Clock, report: Progress
+def _solved(
+    asked: Problem, problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress
 ) -> Mapping:
+    result = _result(asked, problem, counts, compiled, clock, report)
     LOG.info("solved in %d steps", result.steps)
     report("certifying", 0.9)
     kernel = compiled.kernel(result.x)
     measured = achieved(problem, counts, kernel)
     if not measured.max_violation <= VIOLATION_TOLERANCE:
         # A solver that stopped short may have come near bounds that cannot be met.
-        _refuse_if_infeasible(problem, counts, clock)
+        _refuse_if_infeasible(asked, counts, clock)
     certificate = certify(
         problem,
         counts,
@@ -155,16 +168,45 @@ def _certified(
     return Mapping(problem, counts, kernel, result.multipliers, certificate)
 
 
+def _result(
+    asked: Problem, problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress
+) -> Result:
+    """Solve, or say why it cannot be done."""
+    try:
+        result = solve(compiled.program, problem.tie_break, clock, report)
+    except TimeLimitError:
+        raise
+    except SolverError as error:
+        _refuse_if_infeasible(asked, counts, clock)
+        raise SolverError(f"{error}. {_barely(problem)}") from None
+    if result is None:
+        _refuse_if_infeasible(asked, counts, clock)
+        raise SolverError(_barely(problem))
+    return result
+
+
+def _alternated(asked: Problem, problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    """Strategy 2: a local optimum, with the optimum without suppression as the bound that it is held against."""
+    report("bounding every mapping", 0.05)
+    convex = bounding(problem)
+    compiled = compile_problem(convex, counts)
+    bound = _result(bounding(asked), replace(convex, tie_break=None), counts, compiled, clock, _silent)
+    run, words = alternate(problem, counts, clock, report)
+    certificate = certify(
+        problem, counts, run.kernel, bound.multipliers, program=compiled.program, notes=words, history=run.history
+    )
+    return Mapping(problem, counts, run.kernel, bound.multipliers, certificate)
+
+
 def _barely(problem: Problem) -> str:
-    raised = ", ".join(f"{p.bound + 1e-4:g}" for p in problem.parity)
+    raised = ", ".join(f"{p.smallest_bound + 1e-4:g}" for p in problem.parity)
     return f"The bounds can be met only just, if at all; try a parity bound of {raised}"
 
 
 def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> None:
     """Raise the error that says how far the bounds are from being met, if they cannot be."""
-    own = [parity.bound for parity in problem.parity]
-    edge = parity_edge(problem, counts, own, clock)
-    if edge is not None and edge.bound <= min(own) + EDGE_TOLERANCE:
+    edge = parity_edge(problem, counts, clock, floors=True)
+    if edge is not None and edge.bound <= min((p.smallest_bound for p in problem.parity), default=0) + EDGE_TOLERANCE:
         return
     factor = budget_edge(problem, counts, clock)
     if factor is not None and factor <= 1:
@@ -177,7 +219,7 @@ def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> Non
 
 
 def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[str]:
-    asked = " and ".join(f"{type(p).__name__}({p.bound:g})" for p in problem.parity)
+    asked = " and ".join(f"{type(p).__name__}({p.smallest_bound:g})" for p in problem.parity) or "the budgets"
     words = [f"No mapping meets {asked} within these budgets and forbidden moves."]
     if edge is None:
         words.append("No parity bound, however large, would do: a group can never have some outcome.")
@@ -187,24 +229,24 @@ def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, facto
             f"{_who_stands_out(problem, counts, edge)}"
         )
     if factor is not None:
-        limits = [charge.limit for budget in problem.budgets for charge in budget.charges]
+        limits = sorted({limit for charge in problem.charges for limit in each(charge.limit)})
         raised = ", ".join(f"{limit:g} → {limit * factor:.7g}" for limit in limits)
         words.append(f"Or keep the parity bound and multiply the budgets by {_round_up(factor)} ({raised}).")
+    words.append("evenhand diagnose, or eh.diagnose, says why, with a proof.")
     return words
 
 
 def _who_stands_out(problem: Problem, counts: Counts, edge: Edge) -> str:
     """Name the outcome and groups that are furthest apart when all that can be done is done."""
-    worst = max((parity_achieved(p, counts, edge.rates) for p in problem.parity), key=lambda p: p.value.max())
+    worst = max(distances(problem, counts, edge.kernel), key=lambda part: float(part.value.max()))
     at = int(np.argmax(worst.value))
-    group, other, outcome = int(worst.group[at]), int(worst.against[at]), int(worst.outcome[at])
-    level = counts.domain.outcome.levels[outcome]
-    rate = f"{counts.domain.d.words(int(counts.groups.cells[group]))} has {edge.rates[group, outcome]:.4f}"
-    if other == AGAINST_TARGET:
-        against = "the target"
+    compared = worst.compared
+    level = counts.domain.outcome.levels[int(compared.outcome[at])]
+    rate = f"{compared.populations[int(compared.population[at])].words} has {worst.rate[at]:.4f}"
+    if compared.against[at] == AGAINST_TARGET:
+        against = f"the target {worst.other[at]:.4f}"
     else:
-        name = counts.domain.d.words(int(counts.groups.cells[other]))
-        against = f"{name} with {edge.rates[other, outcome]:.4f}"
+        against = f"{compared.populations[int(compared.against[at])].words} with {worst.other[at]:.4f}"
     return f"Even there, for outcome {level!r} {rate} against {against}."
 
 

@@ -2,13 +2,13 @@
 
     minimise    loss(r)
     over        x ≥ 0, r, g, 0 ≤ m ≤ 1
-    subject to  Σ over the moves of a source of x = 1       every source is a distribution
+    subject to  Σ over the choices of an owner of x = 1     every owner is a distribution
                 r = R x                                     the released distribution
                 g = G x                                     the rates that parity compares
                 H (g, m) ≤ h                                parity; m are auxiliary, in the unit box
                 B x ≤ b                                     budgets
 
-Moves are stored contiguously by source. Rows of H know how their slack grows when their bound is relaxed by
+Choices are stored contiguously by owner (ordinarily a source, and its choices are its moves). Rows of H know how their slack grows when their bound is relaxed by
 one unit (``relief``), which gives edges and prices. Knows nothing of groups, outcomes or people: those words
 belong to ``compile``, which also knows how to go back.
 """
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.counts import Numbers, sums
+from evenhand.counts import Numbers
 from evenhand.domain import Cells
 from evenhand.spec.utility import Epigraph
 
@@ -60,6 +60,10 @@ class SmoothLoss(Loss, Protocol):
     def decisive(self) -> NDArray[np.bool_]:
         """The cells whose r determines the loss."""
 
+    @property
+    def needed(self) -> NDArray[np.bool_]:
+        """The cells that must not be empty: the loss is infinite there."""
+
     def gradient(self, r: Numbers) -> Numbers:
         """Return the first derivatives."""
 
@@ -74,6 +78,22 @@ class PolyhedralLoss(Loss, Protocol):
     @property
     def epigraph(self) -> Epigraph:
         """The loss as a linear programme in r."""
+
+
+@runtime_checkable
+class QuasiconvexLoss(Loss, Protocol):
+    """A loss whose sublevel sets are polyhedra in r, and of which no more is known."""
+
+    @property
+    def start(self) -> Numbers:
+        """The r at which the loss is least."""
+
+    @property
+    def highest(self) -> float | None:
+        """A level that every r stays within; None where it must be looked for."""
+
+    def sublevel(self, level: float) -> tuple[Matrix, Numbers]:
+        """Return the r with a loss of at most ``level`` as ``A r ≤ b``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +114,13 @@ class Program:
     Attributes
     ----------
     starts : array
-        The moves of source s are ``starts[s]`` up to ``starts[s + 1]``.
+        The choices of owner s are ``starts[s]`` up to ``starts[s + 1]``.
     weight : array
-        The probability of each source.
-    target, n_targets : array, int
-        The entry of r that each move adds to, and the length of r.
+        The probability of each owner.
+    release : matrix
+        R: a row a target, a column a choice.
     rates : matrix
-        G: a row a rate, a column a move.
+        G: a row a rate, a column a choice.
     n_auxiliary : int
         The length of m.
     parity, relief : Inequalities
@@ -109,36 +129,43 @@ class Program:
         B and b over x; compiled so that b is one.
     budget_unit : array
         What a whole budget row is in the user's units of distortion.
+    original : array
+        p on the targets.
     loss : Loss
         The objective as a function of r.
     distortion : array
-        The distortion of each move, for the tie-break.
-    stays : array of bool
-        The moves that change nothing.
+        The mean distortion of each choice, for the tie-break.
+    change : array
+        The probability with which each choice changes something.
     """
 
     starts: Cells
     weight: Numbers
-    target: Cells
-    n_targets: int
+    release: Matrix
     rates: Matrix
     n_auxiliary: int
     parity: Inequalities
     relief: Inequalities
     budgets: Inequalities
     budget_unit: Numbers
+    original: Numbers
     loss: Loss
     distortion: Numbers
-    stays: NDArray[np.bool_]
+    change: Numbers
 
     @property
     def n_moves(self) -> int:
         """The length of x."""
-        return len(self.target)
+        return len(self.distortion)
+
+    @property
+    def n_targets(self) -> int:
+        """The length of r."""
+        return int(self.release.shape[0])
 
     @property
     def n_sources(self) -> int:
-        """The number of sources."""
+        """The number of owners."""
         return len(self.weight)
 
     @property
@@ -148,25 +175,28 @@ class Program:
 
     @cached_property
     def source(self) -> Cells:
-        """The source of each move."""
+        """The owner of each choice."""
         return np.repeat(np.arange(self.n_sources), np.diff(self.starts))
 
     @cached_property
     def move_weight(self) -> Numbers:
-        """The probability of each move's source."""
+        """The probability of each choice's owner."""
         return self.weight[self.source]
 
     @cached_property
     def simplex(self) -> Matrix:
-        """One row a source: the sum of its moves."""
+        """One row an owner: the sum of its choices."""
         ones = np.ones(self.n_moves)
         return sparse.csr_array((ones, np.arange(self.n_moves), self.starts), shape=(self.n_sources, self.n_moves))
 
     @cached_property
-    def release(self) -> Matrix:
-        """R: a row a target, a column a move."""
-        entries = (self.move_weight, (self.target, np.arange(self.n_moves)))
-        return sparse.csr_array(entries, shape=(self.n_targets, self.n_moves))
+    def stays(self) -> Numbers:
+        """The x at which every owner takes the choice that changes least."""
+        order = np.lexsort((self.change, self.source))
+        first = np.concatenate([[True], np.diff(self.source[order]) != 0])
+        x = np.zeros(self.n_moves)
+        x[order[first]] = 1.0
+        return x
 
     @cached_property
     def soft(self) -> NDArray[np.bool_]:
@@ -175,7 +205,7 @@ class Program:
 
     def released(self, x: Numbers) -> Numbers:
         """Return r = R x."""
-        return sums(self.target, self.move_weight * x, self.n_targets)
+        return np.asarray(self.release @ x)
 
     def parity_slack(self, x: Numbers) -> Numbers:
         """Return h − H (g, m) at the m that suits x best."""
@@ -228,7 +258,7 @@ def lower_bound(program: Program, multipliers: Multipliers) -> float:
     mu = np.maximum(multipliers.parity, 0.0)
     eta = np.maximum(multipliers.budgets, 0.0)
     on_parity = program.parity.matrix.T @ mu
-    price = program.move_weight * multipliers.released[program.target]
+    price = program.release.T @ multipliers.released
     price = price + program.rates.T @ on_parity[: program.n_rates] + program.budgets.matrix.T @ eta
     cheapest = np.minimum.reduceat(price, program.starts[:-1])
     return float(

@@ -9,21 +9,47 @@ def test_ratio_at_zero():
     assert value.tolist() == pytest.approx([0.0, np.inf, 1.0, 0.5])
 
 
-def test_the_ratio_line_over_both_orders_is_the_ratio_bound():
+DISTANCES = [eh.Ratio(), eh.Difference(), eh.LogRatio(), eh.FourFifths(1)]
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=repr)
+@pytest.mark.parametrize("bound", [0.0, 0.1, 0.35, 1.2])
+def test_the_lines_are_the_sublevel_set(distance, bound):
     rng = np.random.default_rng(0)
-    p, q = rng.random(2000), rng.random(2000)
-    bound = 0.35
-    line = eh.Ratio().line(bound)
+    p, q = rng.random((2, 3000))
+    q[:1000] = p[:1000] * (1 + 0.3 * rng.standard_normal(1000)).clip(0)
+    lines = distance.lines(np.full(3000, bound))
+    within = np.all([line.on_p * p + line.on_q * q <= line.limit + 1e-12 for line in lines], axis=0)
+    assert np.array_equal(within, distance.value(p, q) <= bound + 1e-12)
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=repr)
+@pytest.mark.parametrize("bound", [0.05, 0.35])
+def test_one_line_over_both_orders_is_the_sublevel_set(distance, bound):
+    rng = np.random.default_rng(1)
+    p = rng.random(3000)
+    q = (p * (1 + 0.4 * rng.standard_normal(3000))).clip(0, 1)
+    line = distance.both(np.full(3000, bound))
     within = (line.on_p * p + line.on_q * q <= line.limit) & (line.on_p * q + line.on_q * p <= line.limit)
-    both = (eh.Ratio().value(p, q) <= bound) & (eh.Ratio().value(q, p) <= bound)
+    both = (distance.value(p, q) <= bound) & (distance.value(q, p) <= bound)
     assert np.array_equal(within, both)
-    assert 0 < within.sum() < 2000
+    assert 0 < within.sum() < 3000
 
 
-def test_the_ratio_interval_is_the_sublevel_set():
-    q = np.array([0.4])
-    low, high = eh.Ratio().interval(q, 0.25)
-    assert eh.Ratio().value(np.array([low[0], high[0]]), q) == pytest.approx([0.25, 0.25])
+@pytest.mark.parametrize("distance", DISTANCES, ids=repr)
+def test_slopes_are_derivatives_in_the_bound(distance):
+    bound, step = np.array([0.2, 0.5]), 1e-6
+    for which in (distance.lines, lambda b: (distance.both(b),)):
+        for low, high, at in zip(which(bound - step), which(bound + step), which(bound), strict=True):
+            for i, name in enumerate(("on_p", "on_q", "limit")):
+                difference = (getattr(high, name) - getattr(low, name)) / (2 * step)
+                assert at.slope[i] == pytest.approx(difference, abs=1e-8)
+
+
+def test_log_ratio_and_four_fifths_at_zero():
+    p, q = np.array([0.0, 0.2, 0.0]), np.array([0.0, 0.0, 0.4])
+    assert eh.LogRatio().value(p, q).tolist() == [0.0, np.inf, np.inf]
+    assert eh.FourFifths(1).value(p, q).tolist() == [0.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -5,32 +5,64 @@ A row is the share of its limit that is spent, at most one, so that the user's u
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
-from evenhand.compile.moves import Moves
+from evenhand.compile.choices import Choices
 from evenhand.counts import Counts, Numbers
+from evenhand.domain import Cells
 from evenhand.program import Inequalities, Matrix
 from evenhand.spec import Charge, Problem
 
 
-def budget_rows(problem: Problem, counts: Counts, moves: Moves) -> tuple[Inequalities, Numbers]:
-    """Return one row for each charge and each source (or (x, y)) that has a move it charges, and each row's limit."""
-    charges = [(c, budget.per) for budget in problem.budgets for c in budget.charges if c.limit > 0]
-    blocks = [_rows(charge, per, counts, moves) for charge, per in charges]
-    matrix = sparse.vstack([sparse.csr_array((0, len(moves.source))), *blocks], format="csr")
-    limits = [np.full(block.shape[0], charge.limit) for block, (charge, _) in zip(blocks, charges, strict=True)]
-    return Inequalities(matrix, np.ones(matrix.shape[0])), np.concatenate([np.zeros(0), *limits])
+@dataclass(frozen=True, eq=False)
+class BudgetRows:
+    """Rows over the choices, and for each its limit, its charge and its holder (a source, or an (x, y))."""
+
+    rows: Inequalities
+    limit: Numbers
+    charge: Cells
+    holder: Cells
 
 
-def _rows(charge: Charge, per: str, counts: Counts, moves: Moves) -> Matrix:
-    amount = charge.of(moves.distortion) / charge.limit
-    charged = np.flatnonzero(amount > 0)
-    source = moves.source[charged]
-    value = amount[charged]
-    holder = source
-    if per == "xy":
-        value = value * counts.group_given_record[source]
+def budget_rows(problem: Problem, counts: Counts, choices: Choices) -> BudgetRows:
+    """Return one row for each charge and each holder that has a finite limit and a move it charges."""
+    blocks = [_rows(charge, counts, choices, problem.blind) for charge in problem.charges]
+    size = len(choices.owner)
+    matrix = sparse.vstack([sparse.csr_array((0, size)), *(matrix for matrix, _, _ in blocks)], format="csr")
+    none = np.zeros(0, dtype=np.int64)
+    return BudgetRows(
+        Inequalities(matrix, np.ones(matrix.shape[0])),
+        np.concatenate([np.zeros(0), *(limit for _, limit, _ in blocks)]),
+        np.concatenate([none, *(np.full(len(limit), i) for i, (_, limit, _) in enumerate(blocks))]),
+        np.concatenate([none, *(holder for _, _, holder in blocks)]),
+    )
+
+
+def _rows(charge: Charge, counts: Counts, choices: Choices, blind: bool) -> tuple[Matrix, Numbers, Cells]:
+    moves, limits = choices.moves, charge.limits(counts)
+    amount = charge.of(moves.distortion)
+    source, holder = moves.source, moves.source
+    if charge.per == "xy":
+        amount = amount * counts.group_given_record[source]
         holder = counts.records.of_source[source]
-    holders, row = np.unique(holder, return_inverse=True)
-    return sparse.csr_array((value, (row, charged)), shape=(len(holders), len(moves.source)))
+    elif blind:
+        # Everybody with the same (x, y) is treated alike: the smallest limit among them is the one that counts.
+        kept = _strictest(limits, counts)
+        amount = np.where(kept[source], amount, 0.0)
+    charged = np.flatnonzero((amount > 0) & np.isfinite(limits[holder]))
+    holders, row = np.unique(holder[charged], return_inverse=True)
+    value = amount[charged] / limits[holder[charged]]
+    per_move = sparse.csr_array((value, (row, charged)), shape=(len(holders), len(moves.source)))
+    return choices.gather(per_move), limits[holders], holders
+
+
+def _strictest(limits: Numbers, counts: Counts) -> Numbers:
+    """Return, for each source, whether it is the one of its (x, y) with the smallest limit."""
+    order = np.lexsort((limits, counts.records.of_source))
+    first = np.concatenate([[True], np.diff(counts.records.of_source[order]) != 0])
+    kept = np.zeros(len(limits), dtype=bool)
+    kept[order[first]] = True
+    return kept

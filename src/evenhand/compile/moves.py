@@ -36,15 +36,30 @@ class Moves:
 def allowed_moves(problem: Problem, counts: Counts) -> Moves:
     """List the moves of every source."""
     records = counts.records
-    record, target = _moves_of_records(problem, counts)
+    record, target = _listed_moves(problem, counts) if problem.distortion.table else moves_of_records(problem, counts)
     x, y = counts.domain.split_xy(records.cells[record])
     to_x, to_y = counts.domain.split_xy(target)
     distortion = problem.distortion.between(counts.domain, x, y, to_x, to_y)
+    possible = np.isfinite(distortion)
+    if not problem.utility.new_cells and not problem.utility_on_features:
+        # Where p = 0 this measure is infinite, so nobody may go there.
+        possible &= records.at(target) > 0
+    record, target, distortion = record[possible], target[possible], distortion[possible]
     source, entry = _repeat(records.of_source, record, len(records.cells))
-    return _affordable(problem, Moves(source, target[entry], distortion[entry]))
+    return _affordable(problem, counts, Moves(source, target[entry], distortion[entry]))
 
 
-def _moves_of_records(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
+def _listed_moves(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
+    """For each distinct (x, y), the moves that a tabulated distortion lists."""
+    assert problem.distortion.table is not None
+    record, target = problem.distortion.table.targets_of(counts.records.cells)
+    if problem.targets == "all":
+        return record, target
+    seen, _ = positions(counts.features.cells, counts.domain.split_xy(target)[0])
+    return record[seen], target[seen]
+
+
+def moves_of_records(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
     """For each distinct (x, y), every (x̂, ŷ) that its columns' rules allow."""
     domain = counts.domain
     origin, to_x = _moves_of_features(problem, counts)
@@ -88,10 +103,11 @@ def _repeat(wanted: Cells, groups: Cells, n_groups: int) -> tuple[Cells, Cells]:
     return position, first[wanted][position] + within
 
 
-def _affordable(problem: Problem, moves: Moves) -> Moves:
+def _affordable(problem: Problem, counts: Counts, moves: Moves) -> Moves:
     """Drop the moves that a budget of zero forbids; such a budget then needs no row."""
-    for budget in problem.budgets:
-        for charge in budget.charges:
-            if charge.limit == 0:
-                moves = moves.keep(charge.of(moves.distortion) == 0)
+    for charge in problem.charges:
+        limit = charge.limits(counts)
+        if charge.per == "xy":
+            limit = limit[counts.records.of_source]
+        moves = moves.keep((charge.of(moves.distortion) == 0) | (limit[moves.source] > 0))
     return moves

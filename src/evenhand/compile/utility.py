@@ -7,10 +7,18 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from evenhand.counts import Numbers
-from evenhand.program import Loss
-from evenhand.spec import Epigraph, Polyhedral, Smooth, Utility
+from evenhand.program import Loss, Matrix
+from evenhand.spec import Epigraph, Polyhedral, Quasiconvex, Smooth, Utility
+
+
+FLOOR = 1e-12
+"""Gradients are taken at no smaller r: at an empty cell those of some measures are infinite."""
+
+CURVED_FROM = 1e-9
+"""Curvatures are taken at no smaller r; a steeper expansion than that is beyond a solver's digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +57,20 @@ class SmoothFrom(From):
         """The cells whose r determines the loss."""
         return self.measure.decides(self.p)
 
+    @cached_property
+    def needed(self) -> NDArray[np.bool_]:
+        """The cells that must not be empty."""
+        most = np.array([self.p.max()])
+        infinite = np.isinf(self.measure.value(most, np.zeros(1)))
+        return (self.p > 0) & infinite
+
     def gradient(self, r: Numbers) -> Numbers:
         """Return the first derivatives."""
-        return self.measure.gradient(self.p, r)
+        return self.measure.gradient(self.p, np.maximum(r, FLOOR))
 
     def curvature(self, r: Numbers) -> Numbers:
         """Return the second derivatives."""
-        return self.measure.curvature(self.p, r)
+        return self.measure.curvature(self.p, np.maximum(r, CURVED_FROM))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +85,35 @@ class PolyhedralFrom(From):
         return self.measure.epigraph(self.p)
 
 
+@dataclass(frozen=True, eq=False)
+class QuasiconvexFrom(From):
+    """A quasiconvex measure from a fixed p."""
+
+    measure: Quasiconvex
+
+    @property
+    def start(self) -> Numbers:
+        """The original distribution."""
+        return self.p
+
+    @property
+    def highest(self) -> float | None:
+        """A level that every r stays within, if the user gave one."""
+        return self.measure.highest
+
+    def sublevel(self, level: float) -> tuple[Matrix, Numbers]:
+        """Return the r with a loss of at most ``level`` as ``A r ≤ b``."""
+        matrix, limit = self.measure.sublevel(self.p, level)
+        return sparse.csr_array(matrix), np.asarray(limit, dtype=float)
+
+
 def loss_from(measure: Utility, p: Numbers) -> Loss:
     """Fill p into a measure."""
     if isinstance(measure, Smooth):
         return SmoothFrom(measure, p)
     if isinstance(measure, Polyhedral):
         return PolyhedralFrom(measure, p)
-    raise TypeError(f"a utility measure is Smooth or Polyhedral; {type(measure).__name__} is neither")
+    if isinstance(measure, Quasiconvex):
+        return QuasiconvexFrom(measure, p)
+    # A recorded measure can be looked up, not minimised.
+    return From(measure, p)

@@ -15,11 +15,13 @@ from evenhand.program import (
     PolyhedralLoss,
     Program,
     Progress,
+    QuasiconvexLoss,
     SmoothLoss,
     Solution,
     lower_bound,
 )
 from evenhand.solve.clock import Clock
+from evenhand.solve.level import solve_quasiconvex
 from evenhand.solve.linear import LinearSolver, best_multipliers, solve_polyhedral
 from evenhand.solve.quadratic import solve_smooth
 from evenhand.solve.repair import exceeds, repair
@@ -82,7 +84,10 @@ def _minimise(program: Program, clock: Clock) -> tuple[Solution, LinearSolver | 
     if isinstance(loss, SmoothLoss):
         solution = solve_smooth(program, loss, clock)
         return None if solution is None else (solution, None)
-    raise TypeError(f"no solver takes a loss of type {type(loss).__name__}: it is neither smooth nor polyhedral")
+    if isinstance(loss, QuasiconvexLoss):
+        solution = solve_quasiconvex(program, loss, clock)
+        return None if solution is None else (solution, None)
+    raise TypeError(f"no solver takes a loss of type {type(loss).__name__}")
 
 
 def _choose(
@@ -99,7 +104,7 @@ def _final_multipliers(program: Program, found: Multipliers, x: Numbers, clock: 
     """Return the multipliers as they are, unless their gap asks for the best ones at the final r."""
     loss = program.loss
     r = program.released(x)
-    if loss.value(r) - lower_bound(program, found) <= GAP_WORTH_POLISHING:
+    if isinstance(loss, QuasiconvexLoss) or loss.value(r) - lower_bound(program, found) <= GAP_WORTH_POLISHING:
         return found
     candidates = [found.released, *([loss.gradient(r)] if isinstance(loss, SmoothLoss) else [])]
     try:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.counts import Numbers
-from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
+from evenhand.errors import SolverError, TimeLimitError
 from evenhand.program import Matrix, Program
 from evenhand.solve.clock import Clock
 from evenhand.solve.linear import LinearSolver
@@ -30,8 +30,8 @@ LEAST_RELIEF = 1e-6
 """Rows that a bound hardly relieves at the given rates are scaled as if it relieved them this much."""
 
 
-def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock: Clock) -> Numbers:
-    """Return the feasible x whose emptiest held cell keeps the largest share of its original mass."""
+def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock: Clock) -> tuple[Numbers, float]:
+    """Return the feasible x whose emptiest held cell keeps the largest share of its original mass, and that share."""
     share = np.where(held, original, 0.0)[held]
     rows = Rows(
         "full",
@@ -41,12 +41,10 @@ def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock:
     )
     model = lay_out(program).with_blocks([_single("t", 0.0, 1.0)], [rows])
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
-    if answer.z is None or answer.z[model.column("t")][0] <= EMPTY:
-        raise InfeasibleError(
-            "every mapping that meets the bounds empties some cell of the table, where this utility is infinite; "
-            "relax a bound, allow more moves, or choose a utility that allows empty cells, such as L1()"
-        )
-    return answer.z[model.column("x")]
+    if answer.z is None:
+        return program.stays, 0.0
+    kept = float(answer.z[model.column("t")][0])
+    return answer.z[model.column("x")], kept if kept > EMPTY else 0.0
 
 
 def roomiest(program: Program, clock: Clock, near: Numbers, released: Numbers | None = None) -> Numbers | None:
@@ -66,50 +64,53 @@ def slackest(program: Program, x: Numbers, clock: Clock) -> Numbers | None:
 
 def smallest_bound(
     program_at: Callable[[float], Program],
-    bound_of: Callable[[Numbers], float],
+    bound_of: Callable[[float, Numbers], float],
     start: float,
     clock: Clock,
     released: Numbers | None = None,
 ) -> tuple[float, Numbers] | None:
-    """Return the smallest bound that is feasible, and the rates there; None where ``start`` is not feasible.
+    """Return the smallest bound that is feasible, and an x there; None where ``start`` is not feasible.
 
-    ``program_at`` writes the programme for a bound, ``bound_of`` says which bound a solution's rates need. Dinkelbach's
+    ``program_at`` writes the programme for a bound, ``bound_of`` says which bound an x of it needs. Dinkelbach's
     iteration finds the edge in a few steps, except where some rates vanish there; so it is probed, and bisected if a
     smaller bound turns out to be feasible.
     """
 
-    def rates_at(bound: float) -> Numbers | None:
-        return _feasible_rates(program_at(bound), clock, released)
+    def point_at(bound: float) -> Numbers | None:
+        return _feasible_point(program_at(bound), clock, released)
 
-    rates = rates_at(start)
-    if rates is None:
+    found = point_at(start)
+    if found is None:
         return None
-    bound, rates = _descend(program_at, bound_of, (start, rates), clock, released)
+    bound, x = _descend(program_at, bound_of, (start, found), clock, released)
     lower = bound - PROBE * max(1.0, bound)
-    if lower <= 0 or rates_at(lower) is None:
-        return bound, rates
-    return _bisect(rates_at, bound, rates)
+    if lower <= 0 or point_at(lower) is None:
+        return bound, x
+    return _bisect(point_at, bound, x)
 
 
 def _descend(
     program_at: Callable[[float], Program],
-    bound_of: Callable[[Numbers], float],
+    bound_of: Callable[[float, Numbers], float],
     best: tuple[float, Numbers],
     clock: Clock,
     released: Numbers | None,
 ) -> tuple[float, Numbers]:
     """Lower the bound to what the roomiest solution needs, again and again."""
     for _ in range(MOST_ITERATIONS):
-        bound, rates = best
+        bound, x = best
         program = program_at(bound)
+        if len(x) != program.n_moves:
+            # Another bound left other moves: the last point is not one of these.
+            x = program.stays
         try:
-            found = roomiest(program, clock, rates, released)
+            found = roomiest(program, clock, program.rates @ x, released)
         except TimeLimitError:
             raise
         except SolverError:
             return best
-        latest = rates if found is None else program.rates @ found
-        needed = bound_of(latest)
+        latest = x if found is None else found
+        needed = bound_of(bound, latest)
         if needed < bound:
             best = needed, latest
         if needed >= bound - SETTLED:
@@ -117,27 +118,27 @@ def _descend(
     return best
 
 
-def _bisect(rates_at: Callable[[float], Numbers | None], bound: float, rates: Numbers) -> tuple[float, Numbers]:
+def _bisect(point_at: Callable[[float], Numbers | None], bound: float, x: Numbers) -> tuple[float, Numbers]:
     """Halve the distance (in the ratio 1 + bound) to the largest infeasible bound."""
-    exact = rates_at(0.0)
+    exact = point_at(0.0)
     if exact is not None:
         return 0.0, exact
     low = 0.0
     while bound - low > SETTLED * max(1.0, bound):
         middle = float(np.sqrt((1 + low) * (1 + bound))) - 1
-        found = rates_at(middle)
+        found = point_at(middle)
         if found is None:
             low = middle
         else:
-            bound, rates = middle, found
-    return bound, rates
+            bound, x = middle, found
+    return bound, x
 
 
-def _feasible_rates(program: Program, clock: Clock, released: Numbers | None) -> Numbers | None:
-    """Return the rates of some feasible x; None where there is none."""
+def _feasible_point(program: Program, clock: Clock, released: Numbers | None) -> Numbers | None:
+    """Return some feasible x; None where there is none."""
     model = _with_release(lay_out(program), program, released)
     answer = LinearSolver(model, clock).run()
-    return None if answer.z is None else program.rates @ answer.z[model.column("x")]
+    return None if answer.z is None else answer.z[model.column("x")]
 
 
 def least_budget_factor(program: Program, clock: Clock) -> float | None:

@@ -138,7 +138,7 @@ def _units(program: Program) -> tuple[Numbers | float, Numbers | float]:
     A rare outcome's rates are small, and a distance between them is relative; so must the tolerance be. Sizes are taken
     where nothing moves.
     """
-    g = program.rates @ program.stays.astype(float)
+    g = program.rates @ program.stays
     size = abs(program.parity.matrix)
     on_m = size[:, program.n_rates :] @ program.auxiliary(g)
     of_row = np.where(on_m > 0, on_m, size[:, : program.n_rates] @ g)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from evenhand.counts import Numbers
-from evenhand.errors import SolverError, TimeLimitError
+from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
 from evenhand.program import Multipliers, Program, SmoothLoss, Solution, lower_bound
 from evenhand.solve.clock import Clock
 from evenhand.solve.edges import fullest
@@ -182,10 +182,18 @@ def _inside(program: Program, loss: SmoothLoss, proposed: Numbers, clock: Clock)
 
     Near an empty cell the loss of some measures is infinitely steep, so a search would not get away from it.
     """
-    held = loss.decisive
+    held = loss.decisive & (loss.start > 0)
     if np.all(program.released(proposed)[held] >= EMPTIED * loss.start[held]):
         return proposed
-    return (proposed + fullest(program, loss.start, held, clock)) / 2
+    full, share = fullest(program, loss.start, held, clock)
+    if share > 0:
+        return (proposed + full) / 2
+    if loss.needed.any():
+        raise InfeasibleError(
+            "every mapping that meets the bounds empties some cell of the table, where this utility is infinite; "
+            "relax a bound, allow more moves, or choose a utility that allows empty cells, such as L1()"
+        )
+    return proposed
 
 
 def _search(program: Program, loss: SmoothLoss, x: Numbers, proposed: Numbers) -> Numbers:
@@ -194,7 +202,7 @@ def _search(program: Program, loss: SmoothLoss, x: Numbers, proposed: Numbers) -
 
     def slope(share: float) -> float:
         at = r + share * step
-        if np.any(at[loss.decisive] <= 0):
+        if np.any(at[loss.needed] <= 0):
             return np.inf
         return float(loss.gradient(at) @ step)
 

@@ -11,8 +11,9 @@ from scipy import sparse
 
 from evenhand.counts import Numbers
 from evenhand.errors import SolverError
-from evenhand.program import Matrix, PolyhedralLoss, Program, SmoothLoss
+from evenhand.program import Matrix, PolyhedralLoss, Program, QuasiconvexLoss, SmoothLoss
 from evenhand.solve.clock import Clock
+from evenhand.solve.level import within
 from evenhand.solve.linear import HELD_LOSS, LinearSolver, with_epigraph
 from evenhand.solve.model import INFINITY, Columns, Model, Rows, at_most, equalities, lay_out
 from evenhand.solve.quadratic import QuadraticSolver
@@ -22,6 +23,9 @@ HELD_RELEASE = 1e-10
 
 HELD_INTERIOR = 1e-9
 """The same for an interior-point method, which needs room; and what it may give back of a polyhedral loss."""
+
+SMALLEST_HELD = 1e-6
+"""A smaller cell of r is held as if it were this large."""
 
 HELD_DISTORTION = 1e-11
 """How much expected distortion the second stage may give back, in units of the largest distortion."""
@@ -39,7 +43,7 @@ def least_change(
     size = solver.n_columns
     burden, change = np.zeros(size), np.zeros(size)
     burden[: program.n_moves] = program.move_weight * _scaled(program)
-    change[: program.n_moves] = program.move_weight * ~program.stays
+    change[: program.n_moves] = program.move_weight * program.change
     try:
         z = solver.minimise_again(burden)
     except SolverError as error:
@@ -82,6 +86,8 @@ def held(program: Program, x: Numbers, *, interior: bool = False) -> Model:
     base = lay_out(program, in_units=not interior)
     if isinstance(loss, SmoothLoss):
         return _with_release_held(program, base, loss, r, HELD_INTERIOR if interior else HELD_RELEASE)
+    if isinstance(loss, QuasiconvexLoss):
+        return within(base, loss, loss.value(r) + (HELD_INTERIOR if interior else HELD_LOSS))
     assert isinstance(loss, PolyhedralLoss)
     model = with_epigraph(base, loss)
     cost = model.columns[-1].cost
@@ -93,9 +99,10 @@ def held(program: Program, x: Numbers, *, interior: bool = False) -> Model:
 def _with_release_held(program: Program, base: Model, loss: SmoothLoss, r: Numbers, width: float) -> Model:
     """Hold each decisive cell of r, in rows scaled to one so that tolerances are relative."""
     decisive = np.flatnonzero(loss.decisive)
-    scaled = sparse.diags_array(1 / r[decisive], format="csr") @ program.release[decisive]
-    one = np.ones(len(decisive))
-    rows = Rows("held", {"x": scaled}, one - width, one + width)
+    # A cell that is nearly empty is held in absolute terms.
+    size = np.maximum(r[decisive], SMALLEST_HELD)
+    scaled = sparse.diags_array(1 / size, format="csr") @ program.release[decisive]
+    rows = Rows("held", {"x": scaled}, r[decisive] / size - width, r[decisive] / size + width)
     columns = tuple(c for c in base.columns if c.name != "r")
     kept = tuple(block for block in base.rows if block.name != "released")
     return Model(columns, (*kept, rows))

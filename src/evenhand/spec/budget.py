@@ -7,15 +7,18 @@ A budget is a list of charges. A charge turns the distortion of a move into what
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.counts import Numbers
+from evenhand.counts import Counts, Numbers
+from evenhand.domain import Axis, Cells
 from evenhand.errors import SpecError
 from evenhand.spec import check
+from evenhand.spec.by import By, Field, change_each, each, numbers_at
 from evenhand.spec.frozen import FrozenMap
 
 Per = Literal["individual", "xy"]
@@ -24,13 +27,14 @@ PER = ("individual", "xy")
 
 @dataclass(frozen=True)
 class Charge:
-    """The expectation of one function of the distortion, and its limit.
+    """The expectation of one function of the distortion, its limit, and for whom it holds.
 
     ``threshold`` None charges the distortion itself (eq. 5), else one where it is exceeded (eq. 6).
     """
 
-    limit: float
+    limit: float | By
     threshold: float | None = None
+    per: Per = "individual"
 
     def of(self, distortion: Numbers) -> Numbers:
         """Return what moves of the given distortion are charged."""
@@ -38,10 +42,25 @@ class Charge:
             return distortion
         return (distortion > self.threshold).astype(np.float64)
 
+    def limits(self, counts: Counts) -> Numbers:
+        """Return the limit of every holder: of each source, or with ``per="xy"`` of each (x, y); infinite for none."""
+        domain = counts.domain
+        if self.per == "xy":
+            x, y = domain.split_xy(counts.records.cells)
+            fields = {**_fields(domain.x, x), **_fields(domain.y, y)}
+            return numbers_at(f"the limit of {self.words}", self.limit, fields, len(x))
+        fields = {**_fields(domain.d, counts.d), **_fields(domain.x, counts.x), **_fields(domain.y, counts.y)}
+        return numbers_at(f"the limit of {self.words}", self.limit, fields, len(counts))
+
     @property
     def words(self) -> str:
         """Say what is charged."""
         return "expected distortion" if self.threshold is None else f"Pr[distortion > {self.threshold:g}]"
+
+
+def _fields(axis: Axis, cells: Cells) -> dict[str, Field]:
+    codes = axis.unravel(cells)
+    return {v.name: Field(v, code) for v, code in zip(axis.variables, codes, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -50,8 +69,8 @@ class ExpectedDistortion:
 
     Parameters
     ----------
-    limit : float
-        The budget c.
+    limit : float or By
+        The budget c, the same for all or by columns of (d, x, y) with :class:`By`.
     per : {"individual", "xy"}
         Whether it holds for every (d, x, y), as the paper's equation reads, or for every (x, y) on average
         over D, which is weaker: some groups may be changed more.
@@ -59,20 +78,29 @@ class ExpectedDistortion:
     Examples
     --------
     >>> ExpectedDistortion(0.5).charges
-    (Charge(limit=0.5, threshold=None),)
+    (Charge(limit=0.5, threshold=None, per='individual'),)
+    >>> ExpectedDistortion(By(0.5, [({"hired": 1}, 0.2)])).limit.default
+    0.5
     """
 
-    limit: float
+    limit: float | By
     per: Per = "individual"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", check.finite("the limit of ExpectedDistortion", self.limit, low=0))
+        limit = change_each(self.limit, lambda c: check.number("the limit of ExpectedDistortion", c, low=0))
+        if isinstance(limit, float):
+            check.finite("the limit of ExpectedDistortion", limit)
+        object.__setattr__(self, "limit", limit)
         check.one_of("per of ExpectedDistortion", self.per, PER)
 
     @property
     def charges(self) -> tuple[Charge, ...]:
         """The one charge of this budget."""
-        return (Charge(self.limit),)
+        return (Charge(self.limit, None, self.per),)
+
+    def with_limits(self, change: Any) -> ExpectedDistortion:
+        """Return the same budget with every limit changed."""
+        return replace(self, limit=change_each(self.limit, change))
 
 
 @dataclass(frozen=True)
@@ -81,7 +109,7 @@ class ExcessDistortion:
 
     Parameters
     ----------
-    thresholds : mapping of float to float
+    thresholds : mapping of float to float or By
         For each threshold the largest probability with which it may be exceeded.
     per : {"individual", "xy"}
         As in :class:`ExpectedDistortion`.
@@ -92,25 +120,23 @@ class ExcessDistortion:
     [0.1, 0.05]
     """
 
-    thresholds: Mapping[float, float]
+    thresholds: Mapping[float, float | By]
     per: Per = "individual"
 
     def __post_init__(self) -> None:
         if not isinstance(self.thresholds, Mapping) or not self.thresholds:
             raise SpecError("ExcessDistortion needs at least one threshold with its probability, such as {0.9: 0.1}")
-        pairs = sorted(
-            (
-                check.finite("a threshold of ExcessDistortion", threshold, low=0),
-                check.number(f"the probability of exceeding threshold {threshold!r}", probability, low=0, high=1),
-            )
-            for threshold, probability in self.thresholds.items()
-        )
+        pairs = [
+            (check.finite("a threshold of ExcessDistortion", threshold, low=0), _probability(threshold, allowed))
+            for threshold, allowed in self.thresholds.items()
+        ]
+        pairs.sort(key=lambda pair: pair[0])
         for (low, allowed), (high, larger) in itertools.pairwise(pairs):
-            if larger > allowed:
+            if max(each(larger)) > max(each(allowed)):
                 raise SpecError(
-                    f"threshold {high:g} may be exceeded with probability {larger:g}, more than the lower "
-                    f"threshold {low:g} with {allowed:g}; exceeding the higher exceeds the lower as well, so "
-                    f"write at most {allowed:g}"
+                    f"threshold {high:g} may be exceeded with probability {max(each(larger)):g}, more than the lower "
+                    f"threshold {low:g} with {max(each(allowed)):g}; exceeding the higher exceeds the lower as well, so "
+                    f"write at most {max(each(allowed)):g}"
                 )
         check.one_of("per of ExcessDistortion", self.per, PER)
         object.__setattr__(self, "thresholds", FrozenMap(dict(pairs)))
@@ -118,7 +144,18 @@ class ExcessDistortion:
     @property
     def charges(self) -> tuple[Charge, ...]:
         """One charge a threshold, ascending."""
-        return tuple(Charge(limit, threshold) for threshold, limit in self.thresholds.items())
+        return tuple(Charge(limit, threshold, self.per) for threshold, limit in self.thresholds.items())
+
+    def with_limits(self, change: Any) -> ExcessDistortion:
+        """Return the same budget with every limit changed; a probability is at most one."""
+        return replace(
+            self, thresholds={t: change_each(c, lambda v: min(1.0, change(v))) for t, c in self.thresholds.items()}
+        )
+
+
+def _probability(threshold: Any, allowed: Any) -> Any:
+    what = f"the probability of exceeding threshold {threshold!r}"
+    return change_each(allowed, lambda c: math.inf if c == math.inf else check.number(what, c, low=0, high=1))
 
 
 Budget = ExpectedDistortion | ExcessDistortion

@@ -1,27 +1,41 @@
-"""Distances J between two probabilities of an outcome: eq. (3), and room for others.
+"""Distances J between two probabilities of an outcome: eq. (3), and others.
 
-A distance is used in two ways, and Proposition 1 asks of it just what each way needs. Against a fixed target
-its sublevel set is an interval. Between two groups it is, for both orders of the pair, one supporting line
-``on_p · p + on_q · q ≤ limit`` with ``on_p > 0 ≥ on_q``. Slopes are derivatives in the bound.
+What a problem needs of a distance is the set of (p, q) with J(p, q) ≤ bound, as lines ``on_p·p + on_q·q ≤ limit``;
+Proposition 1 asks that it be convex. Against a fixed target the lines leave an interval of p. Between every two groups,
+in both orders, one line is enough for the distances that have one (``both``): every rate is then held against the
+smallest of them. Slopes are derivatives of the lines in the bound.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from evenhand.counts import Numbers
+from evenhand.domain import Value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
-    """The half-plane ``on_p · p + on_q · q ≤ limit``."""
+    """The half-plane ``on_p · p + on_q · q ≤ limit``, one an entry of the bound, with its slope in the bound."""
 
-    on_p: float
-    on_q: float
-    limit: float
+    on_p: Numbers
+    on_q: Numbers
+    limit: Numbers
+    slope: tuple[Numbers, Numbers, Numbers]
+
+    @classmethod
+    def of(cls, size: int, line: tuple[Any, Any, Any], slope: tuple[Any, Any, Any]) -> Line:
+        """Broadcast plain numbers to one an entry."""
+
+        def wide(value: Any) -> Numbers:
+            return np.broadcast_to(np.asarray(value, dtype=float), (size,))
+
+        on_p, on_q, limit = (wide(value) for value in line)
+        return cls(on_p, on_q, limit, (wide(slope[0]), wide(slope[1]), wide(slope[2])))
 
 
 class Distance(ABC):
@@ -32,20 +46,28 @@ class Distance(ABC):
         """Return J(p, q), elementwise."""
 
     @abstractmethod
-    def interval(self, q: Numbers, bound: float) -> tuple[Numbers, Numbers]:
-        """Return the smallest and largest p with J(p, q) ≤ bound."""
+    def lines(self, bound: Numbers) -> tuple[Line, ...]:
+        """Return lines that together are J(p, q) ≤ bound."""
 
-    @abstractmethod
-    def interval_slope(self, q: Numbers, bound: float) -> tuple[Numbers, Numbers]:
-        """Return the derivatives of :meth:`interval` in the bound."""
+    def both(self, bound: Numbers) -> Line | None:
+        """Return the one line that, for p and q in both orders, is J ≤ bound, with on_p > 0 ≥ on_q; None if none is."""
+        return None
 
-    @abstractmethod
-    def line(self, bound: float) -> Line:
-        """Return the line that, over both orders of a pair, is the same as J ≤ bound."""
+    def within(self, bound: Numbers, target: Numbers) -> tuple[Line, ...]:
+        """Return lines that together are J(p, target) ≤ bound."""
+        return self.lines(bound)
 
-    @abstractmethod
-    def line_slope(self, bound: float) -> Line:
-        """Return the derivative of :meth:`line` in the bound."""
+    def excess(self, p: Numbers, q: Numbers, bound: Numbers) -> Numbers:
+        """Return J(p, q) − bound."""
+        return np.asarray(self.value(p, q) - bound)
+
+    def concerns(self, level: Value) -> bool:
+        """Whether the distance is about this level of the outcome."""
+        return True
+
+    def outcomes(self) -> tuple[Value, ...]:
+        """The levels of the outcome that the distance names."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -60,22 +82,121 @@ class Ratio(Distance):
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return |p/q − 1|."""
-        p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
-        ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
-        return np.where((p == 0) & (q == 0), 0.0, np.abs(ratio - 1))
+        return np.abs(_ratio(p, q) - 1)
 
-    def interval(self, q: Numbers, bound: float) -> tuple[Numbers, Numbers]:
-        """Return [(1 − ε) q, (1 + ε) q]."""
-        return (1 - bound) * q, (1 + bound) * q
+    def lines(self, bound: Numbers) -> tuple[Line, ...]:
+        """Return p ≤ (1 + ε) q and p ≥ (1 − ε) q."""
+        size = len(bound)
+        above = Line.of(size, (1.0, -(1 + bound), 0.0), (0.0, -1.0, 0.0))
+        below = Line.of(size, (-1.0, 1 - bound, 0.0), (0.0, -1.0, 0.0))
+        return above, below
 
-    def interval_slope(self, q: Numbers, bound: float) -> tuple[Numbers, Numbers]:
-        """Return (−q, q)."""
-        return -q, q
-
-    def line(self, bound: float) -> Line:
+    def both(self, bound: Numbers) -> Line:
         """Return p ≤ (1 + ε) q; the other inequality follows, since 1/(1 + ε) ≥ 1 − ε."""
-        return Line(1.0, -(1 + bound), 0.0)
+        return self.lines(bound)[0]
 
-    def line_slope(self, bound: float) -> Line:
-        """Return the derivative of :meth:`line`."""
-        return Line(0.0, -1.0, 0.0)
+
+@dataclass(frozen=True)
+class Difference(Distance):
+    """The difference |p − q|, in points of probability.
+
+    Examples
+    --------
+    >>> Difference().value(np.array([0.3]), np.array([0.2])).round(6).tolist()
+    [0.1]
+    """
+
+    def value(self, p: Numbers, q: Numbers) -> Numbers:
+        """Return |p − q|."""
+        return np.abs(np.asarray(p) - np.asarray(q))
+
+    def lines(self, bound: Numbers) -> tuple[Line, ...]:
+        """Return p − q ≤ ε and q − p ≤ ε."""
+        size = len(bound)
+        return (
+            Line.of(size, (1.0, -1.0, bound), (0.0, 0.0, 1.0)),
+            Line.of(size, (-1.0, 1.0, bound), (0.0, 0.0, 1.0)),
+        )
+
+    def both(self, bound: Numbers) -> Line:
+        """Return p − q ≤ ε."""
+        return self.lines(bound)[0]
+
+
+@dataclass(frozen=True)
+class LogRatio(Distance):
+    """The log-ratio |log(p/q)|, the same in both orders; 0/0 satisfies every bound, p/0 and 0/q none.
+
+    Examples
+    --------
+    >>> LogRatio().value(np.array([0.2, 0.1]), np.array([0.1, 0.2])).round(6).tolist()
+    [0.693147, 0.693147]
+    """
+
+    def value(self, p: Numbers, q: Numbers) -> Numbers:
+        """Return |log(p/q)|."""
+        with np.errstate(divide="ignore"):
+            return np.abs(np.log(_ratio(p, q)))
+
+    def lines(self, bound: Numbers) -> tuple[Line, ...]:
+        """Return p ≤ e^ε q and q ≤ e^ε p."""
+        size, factor = len(bound), np.exp(bound)
+        return (
+            Line.of(size, (1.0, -factor, 0.0), (0.0, -factor, 0.0)),
+            Line.of(size, (-factor, 1.0, 0.0), (-factor, 0.0, 0.0)),
+        )
+
+    def both(self, bound: Numbers) -> Line:
+        """Return p ≤ e^ε q."""
+        return self.lines(bound)[0]
+
+
+@dataclass(frozen=True)
+class FourFifths(Distance):
+    """How far p falls short of q, as a share of q: max(0, 1 − p/q), on the favourable outcome alone.
+
+    A bound of 0.2 is the four-fifths rule: no group's rate of the favourable outcome is below 80 % of another's. With
+    two groups that is the same as a :class:`Ratio` bound of 0.25 on that outcome.
+
+    Parameters
+    ----------
+    favourable : level of the outcome
+        The outcome that the rule is about; the others are not bounded.
+
+    Examples
+    --------
+    >>> FourFifths(1).value(np.array([0.08, 0.12]), np.array([0.1, 0.1])).round(6).tolist()
+    [0.2, 0.0]
+    """
+
+    favourable: Value
+
+    def value(self, p: Numbers, q: Numbers) -> Numbers:
+        """Return max(0, 1 − p/q); nothing falls short of zero."""
+        return np.where(np.asarray(q) > 0, np.maximum(0.0, 1 - _ratio(p, q)), 0.0)
+
+    def lines(self, bound: Numbers) -> tuple[Line, ...]:
+        """Return p ≥ (1 − ε) q."""
+        return (
+            Line.of(len(bound), (-1.0, np.maximum(1 - bound, 0.0), 0.0), (0.0, np.where(bound < 1, -1.0, 0.0), 0.0)),
+        )
+
+    def both(self, bound: Numbers) -> Line:
+        """Return (1 − ε) p ≤ q."""
+        slope = np.where(bound < 1, -1.0, 0.0)
+        return Line.of(len(bound), (np.maximum(1 - bound, 0.0), -1.0, 0.0), (slope, 0.0, 0.0))
+
+    def concerns(self, level: Value) -> bool:
+        """Whether the level is the favourable one."""
+        return level == self.favourable and isinstance(level, bool) == isinstance(self.favourable, bool)
+
+    def outcomes(self) -> tuple[Value, ...]:
+        """The favourable outcome."""
+        return (self.favourable,)
+
+
+def _ratio(p: Numbers, q: Numbers) -> Numbers:
+    """Return p/q, with 0/0 = 1 and p/0 infinite."""
+    p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
+    ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
+    return np.where((p == 0) & (q == 0), 1.0, ratio)

@@ -6,16 +6,18 @@ probability c/1e4.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
 from evenhand.counts import Numbers
 from evenhand.domain import Cells, Domain, Value, Variable
-from evenhand.errors import SpecError
+from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check
 from evenhand.spec.frozen import FrozenMap
 
@@ -96,24 +98,61 @@ class Ordinal(Rule):
 
 @dataclass(frozen=True)
 class Nominal(Rule):
-    """An unordered column: any change costs the same.
+    """An unordered column: any change costs the same, or each its own.
+
+    Parameters
+    ----------
+    cost : float or mapping
+        One cost for every change, or a table ``{(from, to): cost}`` with every pair of different levels. An infinite cost
+        forbids the change.
 
     Examples
     --------
     >>> from evenhand.domain import Role
-    >>> Nominal(4).costs(Variable("charge", Role.FEATURE, ("F", "M"), ordered=False)).tolist()
+    >>> charge = Variable("charge", Role.FEATURE, ("F", "M"), ordered=False)
+    >>> Nominal(4).costs(charge).tolist()
     [[0.0, 4.0], [4.0, 0.0]]
+    >>> Nominal({("F", "M"): 1, ("M", "F"): 3}).costs(charge).tolist()
+    [[0.0, 1.0], [3.0, 0.0]]
     """
 
-    cost: float
+    cost: float | Mapping[tuple[Value, Value], float]
 
     def __post_init__(self) -> None:
-        check.number("the cost of Nominal", self.cost, low=0)
+        if not isinstance(self.cost, Mapping):
+            check.number("the cost of Nominal", self.cost, low=0)
+            return
+        for pair, cost in self.cost.items():
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise SpecError(f"a cost table of Nominal is {{(from, to): cost}}; {pair!r} is not such a pair")
+            check.number(f"the cost of changing {pair[0]!r} to {pair[1]!r}", cost, low=0)
+            if pair[0] == pair[1] and cost != 0:
+                raise SpecError(f"staying at {pair[0]!r} must cost 0, not {cost:g}")
+        object.__setattr__(self, "cost", FrozenMap({pair: float(cost) for pair, cost in self.cost.items()}))
 
     def costs(self, variable: Variable) -> Numbers:
         """Return the cost off the diagonal."""
         size = len(variable)
-        return np.where(np.eye(size, dtype=bool), 0.0, float(self.cost))
+        if not isinstance(self.cost, Mapping):
+            return np.where(np.eye(size, dtype=bool), 0.0, float(self.cost))
+        for level in sorted({level for pair in self.cost for level in pair}, key=str):
+            if level not in variable.levels:
+                raise SpecError(
+                    f"the cost table of column {variable.name!r} names {level!r}, which is not among its levels "
+                    f"{list(variable.levels)}.{did_you_mean(level, variable.levels)}"
+                )
+        return np.array([[self._between(variable, a, b) for b in variable.levels] for a in variable.levels])
+
+    def _between(self, variable: Variable, a: Value, b: Value) -> float:
+        assert isinstance(self.cost, Mapping)
+        if a == b:
+            return 0.0
+        if (a, b) not in self.cost:
+            raise SpecError(
+                f"the cost table of column {variable.name!r} lacks the change from {a!r} to {b!r}; give it a cost, or "
+                f"math.inf to forbid it"
+            )
+        return self.cost[a, b]
 
 
 @dataclass(frozen=True)
@@ -134,9 +173,57 @@ class Free(Rule):
         return np.zeros((len(variable), len(variable)))
 
 
+Columns = Mapping[str, Any]
+"""The values of several columns, one array a column."""
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """A user's δ as it was tabulated at fit: the moves of finite cost, in the numbering of X × Y.
+
+    Parameters
+    ----------
+    moves : sequence of (from, to, cost)
+        Cells of X × Y, ascending. Moves that are not listed are forbidden; staying costs nothing.
+    name : str
+        What the function was called.
+    """
+
+    moves: Sequence[tuple[int, int, float]]
+    name: str = "a user's function"
+
+    def __post_init__(self) -> None:
+        moves = tuple((int(a), int(b), float(c)) for a, b, c in self.moves)
+        if any(a >= b for (*a, _), (*b, _) in itertools.pairwise(moves)):
+            raise SpecError("the moves of a cost table must be distinct and ascending")
+        if any(not c >= 0 for *_, c in moves):
+            raise SpecError("a cost table has a negative cost")
+        object.__setattr__(self, "moves", moves)
+
+    @cached_property
+    def _arrays(self) -> tuple[Cells, Cells, Numbers]:
+        origin, target, cost = (np.array(column) for column in zip(*self.moves, strict=True))
+        return origin.astype(np.int64), target.astype(np.int64), cost.astype(float)
+
+    def targets_of(self, cells: Cells) -> tuple[Cells, Cells]:
+        """Return for given cells of X × Y every move: the position among ``cells``, and the target."""
+        origin, target, _ = self._arrays
+        first, last = np.searchsorted(origin, cells), np.searchsorted(origin, cells, side="right")
+        position = np.repeat(np.arange(len(cells)), last - first)
+        within = np.arange(len(position)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
+        return position, target[first[position] + within]
+
+    def between(self, origin: Cells, target: Cells, size: int) -> Numbers:
+        """Return the cost of moves, infinite where they are not listed."""
+        known_from, known_to, cost = self._arrays
+        key, wanted = known_from * size + known_to, origin * size + target
+        place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+        return np.where(key[place] == wanted, cost[place], np.inf)
+
+
 @dataclass(frozen=True)
 class Distortion:
-    """The distortion δ: a rule a column, combined.
+    """The distortion δ: a rule a column, combined; or a function of your own.
 
     Parameters
     ----------
@@ -144,16 +231,27 @@ class Distortion:
         A feature without a rule is fixed. The outcome needs one.
     combine : {"sum", "sum_of_squares", "max"}
         How the columns' costs combine. ``sum_of_squares`` squares the attributes of X, as the paper does for
-        COMPAS, and adds the outcome's cost as it is.
+        COMPAS, and adds the outcome's cost as it is. With costs of 0 and 1, ``max`` is a binary δ: 1 if any change
+        that matters is made, so that an expected distortion is the probability of one.
+    function : callable, optional
+        δ as ``function(before, after)``: two mappings of columns (features and outcome) to arrays of the same length, one
+        entry a move; returns one cost a move, at least 0, infinite to forbid it, 0 where nothing changes. It is called
+        once, at fit, for every move that the rules leave; columns without a rule are free then, and the rules' own
+        costs do not count.
 
     Examples
     --------
     >>> Distortion({"age": Ordinal(1), "hired": Free()}, combine="max").combine
     'max'
+    >>> def harm(before, after):
+    ...     return 1.0 * (after["hired"] < before["hired"])
+    >>> Distortion(function=harm).rules
+    {}
     """
 
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, Rule] = field(default_factory=dict)
     combine: Combine = "sum"
+    function: Callable[[Columns, Columns], Any] | CostTable | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.rules, Mapping):
@@ -162,11 +260,19 @@ class Distortion:
             if not isinstance(rule, Rule):
                 raise SpecError(f"the rule of column {column!r} must be Ordinal, Nominal, Fixed or Free, not {rule!r}")
         check.one_of("combine of Distortion", self.combine, COMBINE)
+        if self.function is not None and not callable(self.function) and not isinstance(self.function, CostTable):
+            raise SpecError(f"the function of Distortion must be callable, not {self.function!r}")
         object.__setattr__(self, "rules", FrozenMap(self.rules))
+
+    @property
+    def table(self) -> CostTable | None:
+        """The tabulated function, where there is one."""
+        return self.function if isinstance(self.function, CostTable) else None
 
     def costs(self, variable: Variable) -> Numbers:
         """Return the table of costs of one column."""
-        return self.rules.get(variable.name, Fixed()).costs(variable)
+        unstated = Fixed() if self.function is None else Free()
+        return self.rules.get(variable.name, unstated).costs(variable)
 
     def join(self, features: Sequence[Numbers], outcome: Numbers) -> Numbers:
         """Combine the costs of the feature columns and of the outcome."""
@@ -180,6 +286,10 @@ class Distortion:
 
     def between(self, domain: Domain, x: Cells, y: Cells, to_x: Cells, to_y: Cells) -> Numbers:
         """Return δ((x, y), (x̂, ŷ)), elementwise."""
+        if self.table is not None:
+            return self.table.between(domain.xy(x, y), domain.xy(to_x, to_y), domain.x.size * domain.y.size)
+        if self.function is not None:
+            raise SpecError("a distortion function must be tabulated on the table's domain first; fit does so")
         features = [self.costs(variable)[code, to_code] for variable, code, to_code in self._columns(domain, x, to_x)]
         return self.join(features, self.costs(domain.outcome)[y, to_y])
 

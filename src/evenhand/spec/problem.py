@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check, toml
-from evenhand.spec.budget import Budget, ExcessDistortion, ExpectedDistortion
+from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
+from evenhand.spec.conditional import Conditional
 from evenhand.spec.distortion import Distortion
 from evenhand.spec.parity import Parity
 from evenhand.spec.utility import KL, Utility
@@ -17,6 +18,8 @@ Targets = Literal["observed", "all"]
 TieBreak = Literal["least_change", "even"] | None
 TARGETS = ("observed", "all")
 TIE_BREAKS = ("least_change", "even", None)
+Suppress = Literal["fixed", "alternating"] | None
+SUPPRESS = (None, "fixed", "alternating")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +48,16 @@ class Problem:
     tie_break : {"least_change", "even", None}
         Which of the equally useful mappings to choose: the one of least expected distortion and then least
         change, the one that spreads the expected distortion most evenly, or whatever the solver finds.
+    suppress_protected : {None, "fixed", "alternating"}
+        For data whose reader may not see D (section 3.2.2): P(x̂, ŷ | d, x, y) = p(ŷ|x̂) P(x̂ | d, x, y), so that the
+        released outcome depends on the released features alone. ``"fixed"`` keeps p(ŷ|x̂) at the table's own p(y|x), or
+        at ``conditional``; ``"alternating"`` improves it and the mapping in turns, to a local optimum.
+    conditional : Conditional, dataframe or fitted classifier, optional
+        With ``suppress_protected="fixed"``: the class probabilities p(ŷ|x̂) of a model that exists already. The mapping
+        then bounds that model's mean score on the released features, and the utility is taken on the features alone.
+        A classifier is asked once, at fit, for every combination of features in the table.
+    blind : bool
+        Whether the mapping must be the same for every group, for people whose D is unknown when it is applied.
 
     Examples
     --------
@@ -68,6 +81,9 @@ class Problem:
     utility: Utility = field(default_factory=KL)
     targets: Targets = "observed"
     tie_break: TieBreak = "least_change"
+    suppress_protected: Suppress = None
+    conditional: Any = None
+    blind: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "protected", _names("protected", self.protected))
@@ -80,6 +96,7 @@ class Problem:
             object.__setattr__(self, "budget", budgets)
         self._check_kinds()
         self._check_roles()
+        self._check_parity()
         self._check_rules()
 
     @property
@@ -88,6 +105,16 @@ class Problem:
         if self.budget is None:
             return ()
         return (self.budget,) if isinstance(self.budget, Budget) else tuple(self.budget)
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """Every charge of every budget."""
+        return tuple(charge for budget in self.budgets for charge in budget.charges)
+
+    @property
+    def utility_on_features(self) -> bool:
+        """Whether Δ compares the features alone, because p(ŷ|x̂) is not the table's own."""
+        return self.conditional is not None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -118,6 +145,26 @@ class Problem:
             raise SpecError(f"utility must be a measure such as KL() or L1(), not {self.utility!r}")
         check.one_of("targets", self.targets, TARGETS)
         check.one_of("tie_break", self.tie_break, TIE_BREAKS)
+        self._check_suppression()
+
+    def _check_suppression(self) -> None:
+        check.one_of("suppress_protected", self.suppress_protected, SUPPRESS)
+        if not isinstance(self.blind, bool):
+            raise SpecError(f"blind must be true or false, not {self.blind!r}")
+        if self.conditional is not None and self.suppress_protected != "fixed":
+            raise SpecError('a conditional p(ŷ|x̂) is held fixed: write suppress_protected="fixed" with it')
+        if self.suppress_protected is not None and self.targets == "all":
+            raise SpecError(
+                f'suppress_protected="{self.suppress_protected}" needs p(y|x̂) for every x̂, which only observed features '
+                f'have; write targets="observed"'
+            )
+        given = self.conditional
+        known = isinstance(given, Conditional) or hasattr(given, "predict_proba") or hasattr(given, "columns")
+        if given is not None and not known:
+            raise SpecError(
+                f"conditional must be an eh.Conditional, a dataframe of features, outcome and probability, or a fitted "
+                f"classifier with predict_proba, not {type(given).__name__}"
+            )
 
     def _check_roles(self) -> None:
         for role in ("protected", "features"):
@@ -131,6 +178,18 @@ class Problem:
                 raise SpecError(f"column {column!r} is listed {where}; each column has one role")
             seen[column] = role
 
+    def _check_parity(self) -> None:
+        for parity in self.parity:
+            name = type(parity).__name__
+            for what, named, known in (("on", parity.on, self.protected), ("given", parity.given, self.features)):
+                for column in named or ():
+                    if column not in known:
+                        kind = "protected" if what == "on" else "features"
+                        hint = did_you_mean(column, known)
+                        raise SpecError(
+                            f"{what} of {name} names {column!r}, which is not in {kind} {list(known)}.{hint}"
+                        )
+
     def _check_rules(self) -> None:
         for column in self.distortion.rules:
             if column in self.protected:
@@ -141,7 +200,7 @@ class Problem:
             if column not in self.columns:
                 hint = did_you_mean(column, self.columns)
                 raise SpecError(f"the distortion has a rule for {column!r}, which is not a column here.{hint}")
-        if self.outcome not in self.distortion.rules:
+        if self.outcome not in self.distortion.rules and self.distortion.function is None:
             raise SpecError(
                 f"the outcome {self.outcome!r} has no rule, so it is not known what changing it costs; add "
                 f"for example {{{self.outcome!r}: Ordinal(step=1)}} to the distortion, or Fixed() if it may "

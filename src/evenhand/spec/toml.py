@@ -15,10 +15,25 @@ import tomli_w
 
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
-from evenhand.spec.distance import Ratio
-from evenhand.spec.distortion import Distortion, Fixed, Free, Nominal, Ordinal
+from evenhand.spec.by import By
+from evenhand.spec.conditional import Conditional
+from evenhand.spec.distance import Difference, Distance, FourFifths, LogRatio, Ratio
+from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal
 from evenhand.spec.parity import PairwiseParity, TargetParity
-from evenhand.spec.utility import KL, L1
+from evenhand.spec.user_distance import Piece, TabulatedDistance
+from evenhand.spec.utility import (
+    KL,
+    L1,
+    Hellinger,
+    JensenShannon,
+    MaxRelativeChange,
+    NeymanChi2,
+    PearsonChi2,
+    Recorded,
+    ReverseKL,
+    SquaredL2,
+    TotalVariation,
+)
 
 if TYPE_CHECKING:
     from evenhand.spec.problem import Problem
@@ -36,7 +51,10 @@ class Family:
         for word, kind in self.kinds.items():
             if type(part) is kind:
                 return word
-        raise SpecError(f"{type(part).__name__} cannot be written as TOML")
+        raise SpecError(
+            f"{type(part).__name__} holds a function of your own and cannot be written as TOML; a mapping that was fitted "
+            f"with it can, because fit tabulates it (mapping.problem)"
+        )
 
     def kind(self, where: str, table: Any) -> type:
         """Return the kind that a table names."""
@@ -51,9 +69,21 @@ class Family:
         return self.kinds[word]
 
 
-UTILITIES = Family("measure", {"KL": KL, "L1": L1})
+MEASURES = (
+    KL, ReverseKL, L1, TotalVariation, PearsonChi2, NeymanChi2, Hellinger, JensenShannon, SquaredL2, MaxRelativeChange,
+)  # fmt: skip
+UTILITIES = Family("measure", {kind.__name__: kind for kind in MEASURES} | {"recorded": Recorded})
 PARITIES = Family("kind", {"pairwise": PairwiseParity, "target": TargetParity})
-DISTANCES = Family("measure", {"ratio": Ratio})
+DISTANCES = Family(
+    "measure",
+    {
+        "ratio": Ratio,
+        "difference": Difference,
+        "log-ratio": LogRatio,
+        "four-fifths": FourFifths,
+        "tabulated": TabulatedDistance,
+    },
+)
 RULES = Family("rule", {"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
 BUDGETS = Family("kind", {"expected": ExpectedDistortion, "excess": ExcessDistortion})
 
@@ -66,15 +96,48 @@ def write(problem: Problem) -> str:
         "outcome": problem.outcome,
         "targets": problem.targets,
         "tie_break": problem.tie_break or "none",
+        "suppress_protected": problem.suppress_protected or "no",
+        "blind": problem.blind,
         "utility": _write_part(UTILITIES, problem.utility),
         "parity": [_write_part(PARITIES, parity) for parity in problem.parity],
-        "distortion": {
-            "combine": problem.distortion.combine,
-            "rules": {column: _write_part(RULES, rule) for column, rule in problem.distortion.rules.items()},
-        },
+        "distortion": _write_distortion(problem.distortion),
         "budget": [_write_part(BUDGETS, budget) for budget in problem.budgets],
+        "conditional": _write_conditional(problem.conditional),
     }
     return tomli_w.dumps({key: value for key, value in document.items() if value != []})
+
+
+def _write_distortion(distortion: Distortion) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "combine": distortion.combine,
+        "rules": {column: _write_part(RULES, rule) for column, rule in distortion.rules.items()},
+    }
+    if distortion.function is None:
+        return table
+    if distortion.table is None:
+        raise SpecError(
+            "a distortion function cannot be written as TOML; a mapping that was fitted with it can, because fit "
+            "tabulates it (mapping.problem)"
+        )
+    origin, target, cost = (list(column) for column in zip(*distortion.table.moves, strict=True))
+    return table | {"function": {"name": distortion.table.name, "from": origin, "to": target, "cost": cost}}
+
+
+def _write_conditional(conditional: Any) -> list[dict[str, Any]]:
+    if conditional is None:
+        return []
+    if not isinstance(conditional, Conditional):
+        raise SpecError(
+            "a conditional that is a model or a dataframe cannot be written as TOML; a mapping that was fitted with it "
+            "can, because fit tabulates it (mapping.problem)"
+        )
+    return [
+        {
+            "features": list(features),
+            "probabilities": [{"outcome": level, "probability": share} for level, share in shares],
+        }
+        for features, shares in conditional.rows
+    ]
 
 
 def read(text: str, problem: type[Problem]) -> dict[str, Any]:
@@ -93,7 +156,9 @@ def read(text: str, problem: type[Problem]) -> dict[str, Any]:
         "parity": lambda tables: _read_list("parity", PARITIES, tables),
         "budget": _read_budget,
         "distortion": _read_distortion,
+        "conditional": _read_conditional,
         "tie_break": lambda word: None if word == "none" else word,
+        "suppress_protected": lambda word: None if word == "no" else word,
     }
     return {key: readers[key](value) if key in readers else value for key, value in given.items()}
 
@@ -109,13 +174,31 @@ def _write_part(family: Family, part: Any) -> dict[str, Any]:
 
 
 def _write_value(name: str, value: Any) -> Any:
-    if name == "distance":
+    if isinstance(value, By):
+        cases = [{"where": _plain(where), "value": _write_value(name, inner)} for where, inner in value.cases]
+        return [{"value": _write_value(name, value.default)}, *cases]
+    if isinstance(value, Distance):
         return _write_part(DISTANCES, value)
     if name == "thresholds":
-        return [{"above": above, "probability": share} for above, share in value.items()]
+        return [{"above": above, "probability": _write_value("probability", p)} for above, p in value.items()]
     if name == "target":
         return [{"outcome": level, "probability": share} for level, share in value.items()]
-    return list(value) if isinstance(value, tuple) else value
+    if name == "cost" and isinstance(value, Mapping):
+        return [{"from": a, "to": b, "cost": cost} for (a, b), cost in value.items()]
+    if name == "pieces":
+        return [_write_piece(piece) for piece in value]
+    return _plain(value)
+
+
+def _write_piece(piece: Piece) -> dict[str, Any]:
+    target = {} if piece.target is None else {"target": piece.target}
+    return {"bound": piece.bound, **target, "lines": [list(line) for line in piece.lines]}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, tuple | list) else value
 
 
 def _default(item: Field[Any]) -> Any:
@@ -136,7 +219,81 @@ def _read_distortion(table: Any) -> Distortion:
     if not isinstance(rules, Mapping):
         raise SpecError("distortion.rules must be a table with one entry a column")
     given["rules"] = {column: _read_part(f"distortion.rules.{column}", RULES, rule) for column, rule in rules.items()}
+    if "function" in given:
+        given["function"] = _read_cost_table(given["function"])
     return Distortion(**given)
+
+
+def _read_cost_table(table: Any) -> CostTable:
+    where = "distortion.function"
+    if not isinstance(table, Mapping):
+        raise SpecError(f"{where} must be a table of the keys 'from', 'to' and 'cost'; code is never read from a file")
+    _refuse_unknown(where, table, ("name", "from", "to", "cost"))
+    try:
+        moves = list(zip(table["from"], table["to"], table["cost"], strict=True))
+        return CostTable(moves, str(table.get("name", "a user's function")))
+    except (KeyError, TypeError, ValueError):
+        raise SpecError(f"{where} needs 'from', 'to' and 'cost', three arrays of one length") from None
+
+
+def _read_conditional(rows: Any) -> Conditional:
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise SpecError("conditional must be an array of {features = [...], probabilities = [...]}")
+    for row in rows:
+        _refuse_unknown("conditional", row, ("features", "probabilities"))
+        if len(row) < 2:
+            raise SpecError(f"conditional: {dict(row)} needs both 'features' and 'probabilities'")
+    return Conditional(
+        [
+            (tuple(row["features"]), _read_pairs("conditional.probabilities", row["probabilities"], "outcome"))
+            for row in rows
+        ]
+    )
+
+
+def _read_by(where: str, value: Any, inner: Callable[[Any], Any]) -> Any:
+    """Read a value that may be an array of {where, value}, one of them without where."""
+    if not isinstance(value, list) or not any(isinstance(case, Mapping) and "value" in case for case in value):
+        return inner(value)
+    defaults, cases = [], []
+    for case in value:
+        if not isinstance(case, Mapping) or "value" not in case:
+            raise SpecError(f"{where} must be an array of {{where = {{...}}, value = ...}}, not {case!r}")
+        _refuse_unknown(where, case, ("where", "value"))
+        read = inner(case["value"])
+        if "where" in case:
+            cases.append((case["where"], read))
+        else:
+            defaults.append(read)
+    if len(defaults) != 1:
+        raise SpecError(
+            f"{where} needs exactly one {{value = ...}} without where, for all the rest; it has {len(defaults)}"
+        )
+    return By(defaults[0], cases)
+
+
+def _read_pieces(where: str, value: Any) -> tuple[Piece, ...]:
+    try:
+        return tuple(
+            Piece(float(piece["bound"]), piece.get("target"), tuple(tuple(map(float, line)) for line in piece["lines"]))
+            for piece in value
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise SpecError(f"{where} must be an array of {{bound, target, lines}}") from None
+
+
+def _read_costs(where: str, value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    costs = {}
+    for row in value:
+        if not isinstance(row, Mapping):
+            raise SpecError(f"{where} must be a number or an array of {{from = ..., to = ..., cost = ...}}")
+        _refuse_unknown(where, row, ("from", "to", "cost"))
+        if len(row) < 3:
+            raise SpecError(f"{where}: {dict(row)} needs 'from', 'to' and 'cost'")
+        costs[row["from"], row["to"]] = row["cost"]
+    return costs
 
 
 def _read_list(where: str, family: Family, tables: Any) -> tuple[Any, ...]:
@@ -151,10 +308,21 @@ def _read_part(where: str, family: Family, table: Any) -> Any:
     given.pop(family.key)
     readers: dict[str, Callable[[Any], Any]] = {
         "distance": lambda value: _read_part(f"{where}.distance", DISTANCES, value),
-        "thresholds": lambda value: _read_pairs(f"{where}.thresholds", value, "above"),
-        "target": lambda value: _read_pairs(f"{where}.target", value, "outcome"),
+        "thresholds": lambda value: _read_thresholds(f"{where}.thresholds", value),
+        "target": lambda value: _read_by(
+            f"{where}.target", value, lambda inner: _read_pairs(f"{where}.target", inner, "outcome")
+        ),
+        "bound": lambda value: _read_by(f"{where}.bound", value, lambda inner: inner),
+        "limit": lambda value: _read_by(f"{where}.limit", value, lambda inner: inner),
+        "cost": lambda value: _read_costs(f"{where}.cost", value),
+        "pieces": lambda value: _read_pieces(f"{where}.pieces", value),
     }
     return kind(**{key: readers[key](value) if key in readers else value for key, value in given.items()})
+
+
+def _read_thresholds(where: str, value: Any) -> dict[Any, Any]:
+    pairs = _read_pairs(where, value, "above")
+    return {above: _read_by(where, allowed, lambda inner: inner) for above, allowed in pairs.items()}
 
 
 def _read_pairs(where: str, value: Any, key: str) -> dict[Any, float]:

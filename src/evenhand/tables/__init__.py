@@ -4,12 +4,13 @@ Frames are read and written through narwhals, so that what comes out is of the t
 evenhand itself makes (mappings, audits) are pandas frames.
 """
 
-from evenhand.tables.reading import Frame, cells, count, counts_of, first_unseen, read, row_weights
+from evenhand.tables.reading import Frame, cells, conditional_rows, count, counts_of, first_unseen, read, row_weights
 from evenhand.tables.writing import frame, labels, merged, replace, take
 
 __all__ = [
     "Frame",
     "cells",
+    "conditional_rows",
     "count",
     "counts_of",
     "first_unseen",

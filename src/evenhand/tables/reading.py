@@ -19,6 +19,9 @@ from evenhand.spec import Ordinal, Problem
 
 MISSING_ADVICE = "fill them, drop those rows, or write a value of your own for what is missing"
 
+PROBABILITY = "probability"
+"""The column of a conditional's frame that holds p(ŷ|x̂)."""
+
 UNSEEN = -1
 """The code of a value that is not a level."""
 
@@ -67,6 +70,19 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
         for axis in (domain.d, domain.x, domain.y)
     )
     return Counts.of(domain, d, x, y, row_weights(problem, table, weights))
+
+
+def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
+    """Read p(ŷ|x̂) from a frame with a row for each combination of features and each outcome, and its probability."""
+    table = read(frame)
+    columns = [column(table, name).to_list() for name in (*problem.features, problem.outcome, PROBABILITY)]
+    found: dict[tuple[Value, ...], dict[Value, float]] = {}
+    for *features, outcome, probability in zip(*columns, strict=True):
+        shares = found.setdefault(tuple(features), {})
+        if outcome in shares:
+            raise DataError(f"the conditional gives {tuple(features)} with {problem.outcome}={outcome!r} twice")
+        shares[outcome] = float(probability)
+    return list(found.items())
 
 
 def _roles(problem: Problem) -> dict[str, Role]:

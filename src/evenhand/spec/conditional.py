@@ -1,0 +1,88 @@
+"""A fixed conditional p(ŷ|x̂), for data whose reader may not see D (section 3.2.2).
+
+Either the table's own p(y|x), or the class probabilities of a model that already exists: then the mapping protects that
+model as it is, without retraining it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.counts import Counts, Numbers
+from evenhand.domain import Cells, Domain, Value
+from evenhand.errors import DataError, SpecError
+from evenhand.spec import check
+
+SUM_TOLERANCE = 1e-6
+"""How far a model's probabilities may be from summing to one; they are then normalised."""
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """A table of p(ŷ|x̂): for each combination of features, the probability of each outcome.
+
+    Parameters
+    ----------
+    rows : sequence of (features, probabilities)
+        The levels of all features, in the problem's order, and the probability of every level of the outcome; or a
+        mapping from the one to the other.
+
+    Examples
+    --------
+    >>> Conditional({("young",): {0: 0.7, 1: 0.3}, ("old",): {0: 0.4, 1: 0.6}}).rows[0]
+    (('young',), ((0, 0.7), (1, 0.3)))
+    """
+
+    rows: Any
+
+    def __post_init__(self) -> None:
+        given = self.rows.items() if isinstance(self.rows, Mapping) else self.rows
+        rows = tuple(_row(features, shares) for features, shares in given)
+        if len({features for features, _ in rows}) != len(rows):
+            raise SpecError("the conditional gives a combination of features twice")
+        object.__setattr__(self, "rows", rows)
+
+    def at(self, domain: Domain, cells: Cells) -> Numbers:
+        """Return p(ŷ|x̂) for cells of X: a row a cell, a column an outcome."""
+        table = dict(self.rows)
+        return np.array([self._of(domain, table, domain.x.labels(int(cell))) for cell in cells])
+
+    @staticmethod
+    def _of(domain: Domain, table: Mapping[Any, Any], labels: Mapping[str, Value]) -> list[float]:
+        features = tuple(labels.values())
+        if features not in table:
+            words = ", ".join(f"{name}={level}" for name, level in labels.items())
+            raise DataError(f"the conditional has no row for {words}; it needs one for every combination in the table")
+        shares = dict(table[features])
+        for level in shares:
+            if level not in domain.outcome.levels:
+                raise DataError(
+                    f"the conditional names outcome {level!r}, but the levels of {domain.outcome.name!r} are "
+                    f"{list(domain.outcome.levels)}"
+                )
+        values = np.array([shares.get(level, 0.0) for level in domain.outcome.levels])
+        return [float(value) for value in values / values.sum()]
+
+
+def _row(features: Any, shares: Any) -> tuple[tuple[Any, ...], tuple[tuple[Any, float], ...]]:
+    named = features if isinstance(features, Sequence) and not isinstance(features, str) else (features,)
+    pairs = tuple(shares.items()) if isinstance(shares, Mapping) else tuple((y, p) for y, p in shares)
+    for level, share in pairs:
+        check.number(f"the probability of outcome {level!r} given {tuple(named)!r}", share, low=0, high=1)
+    total = sum(share for _, share in pairs)
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise SpecError(f"the conditional's probabilities given {tuple(named)!r} sum to {total:g}, not to 1")
+    return tuple(named), tuple((level, float(share)) for level, share in pairs)
+
+
+def outcome_given_features(conditional: Conditional | None, counts: Counts, cells: Cells) -> Numbers:
+    """Return p(ŷ|x̂) for cells of X: as given, or the table's own p(y|x)."""
+    if conditional is not None:
+        return conditional.at(counts.domain, cells)
+    size = counts.domain.y.size
+    joint = counts.records.at((cells[:, None] * size + np.arange(size)).ravel()).reshape(-1, size)
+    return np.asarray(joint / joint.sum(axis=1, keepdims=True))

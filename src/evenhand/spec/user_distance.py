@@ -1,0 +1,273 @@
+"""A user's own distance J, as Proposition 1 allows it.
+
+Held against a target, J must be quasiconvex in its first argument: its sublevel set is an interval. Held between groups, it
+must be quasiconvex in both together: its sublevel set in the unit square is convex, and is described by supporting lines.
+Both conditions are checked on a grid, and a J that fails is refused. The lines are what is kept: a mapping file holds them,
+never the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.counts import Numbers
+from evenhand.errors import SpecError
+from evenhand.spec.distance import Distance, Line
+
+GRID = 401
+"""Points an axis on which J is looked at."""
+
+PAIRS = 200_000
+"""Random pairs of points between which quasiconvexity in both arguments is checked."""
+
+ANGLES = 720
+"""Points on the edge of a sublevel set that every supporting line must leave on one side."""
+
+LINES = 90
+"""Supporting lines to begin with; more are added where a solution asks for them."""
+
+ROUGH = 1e-9
+"""How much J may rise between two points, relative to its size, before it is refused."""
+
+HALVINGS = 60
+STEP = 1e-6
+"""The step of the numerical derivative."""
+
+
+@dataclass(frozen=True)
+class UserDistance(Distance):
+    """A distance J(p, q) of your own.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(p, q)`` on arrays of probabilities, elementwise.
+    name : str
+        What to call it.
+
+    Examples
+    --------
+    >>> odds = UserDistance(lambda p, q: np.abs(p - q) / (p + q + 0.1), name="relative difference")
+    >>> odds.value(np.array([0.3]), np.array([0.2])).round(4).tolist()
+    [0.1667]
+    """
+
+    function: Callable[[Numbers, Numbers], Any]
+    name: str = "a user's distance"
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise SpecError(f"the function of UserDistance must be callable, not {self.function!r}")
+
+    def value(self, p: Numbers, q: Numbers) -> Numbers:
+        """Return J(p, q)."""
+        p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
+        found = np.asarray(self.function(p, q), dtype=float)
+        if found.shape != p.shape:
+            raise SpecError(f"{self.name} returned the shape {found.shape} for arrays of shape {p.shape}")
+        if np.any(np.isnan(found)):
+            at = int(np.flatnonzero(np.isnan(found.ravel()))[0])
+            raise SpecError(f"{self.name} returned NaN at p={p.ravel()[at]:g}, q={q.ravel()[at]:g}")
+        return found
+
+    def lines(self, bound: Numbers) -> tuple[Line, ...]:
+        """Refuse: a function has no lines before it is tabulated."""
+        raise SpecError(f"{self.name} must be tabulated first; fit does so")
+
+    def tabulated(self, bounds: Sequence[float], targets: Sequence[float] | None) -> TabulatedDistance:
+        """Return J as lines, for these bounds: against these targets, or between groups where there are none."""
+        pieces = []
+        for bound in sorted(set(bounds)):
+            if targets is None:
+                self._check_joint()
+                pieces.append(Piece(bound, None, tuple(self._supporting(bound))))
+            else:
+                pieces += [Piece(bound, q, self._interval(bound, q)) for q in sorted(set(targets))]
+        return TabulatedDistance(self.name, tuple(pieces))
+
+    def _interval(self, bound: float, q: float) -> tuple[tuple[float, float, float], ...]:
+        """Return the p with J(p, q) ≤ bound as two lines."""
+        grid = np.union1d(np.linspace(0, 1, GRID * 5), [q])
+        value = self.value(grid, np.full(len(grid), q))
+        self._check_valley(value, grid, q)
+        lowest = float(grid[np.argmin(value)])
+
+        def edge(inside: float, outside: float) -> float:
+            if self._at(outside, q) <= bound:
+                return outside
+            for _ in range(HALVINGS):
+                middle = (inside + outside) / 2
+                inside, outside = (middle, outside) if self._at(middle, q) <= bound else (inside, middle)
+            return inside
+
+        if value.min() > bound:
+            raise SpecError(
+                f"{self.name} is at least {value.min():g} against the target {q:g}: nothing meets {bound:g}"
+            )
+        return (1.0, 0.0, edge(lowest, 1.0)), (-1.0, 0.0, -edge(lowest, 0.0))
+
+    def _at(self, p: float, q: float) -> float:
+        return float(self.value(np.array([p]), np.array([q]))[0])
+
+    def _check_valley(self, value: Numbers, grid: Numbers, q: float) -> None:
+        """Refuse a J that rises and falls again: it is not quasiconvex in its first argument."""
+        finite = np.where(np.isinf(value), np.finfo(float).max, value)
+        least = int(np.argmin(finite))
+        slack = ROUGH * (1 + np.abs(finite[:-1]))
+        step = np.diff(finite)
+        wrong = np.concatenate([step[:least] > slack[:least], step[least:] < -slack[least:]])
+        if wrong.any():
+            at = float(grid[int(np.flatnonzero(wrong)[0])])
+            raise SpecError(
+                f"{self.name} is not quasiconvex in its first argument: against {q:g} it rises and falls again near "
+                f"p={at:.3g}. Proposition 1 needs a J whose sublevel sets are intervals"
+            )
+
+    def _check_joint(self) -> None:
+        """Refuse a J that is larger between two points than at both."""
+        rng = np.random.default_rng(0)
+        a, b = rng.random((2, PAIRS, 2))
+        near = rng.random(PAIRS) < 0.5
+        b[near] = np.clip(a[near] + (b[near] - a[near]) * 0.05, 0, 1)
+        share = rng.random(PAIRS)[:, None]
+        middle = a + share * (b - a)
+        ends = np.maximum(self.value(*a.T), self.value(*b.T))
+        between = self.value(*middle.T)
+        wrong = between > ends + ROUGH * (1 + np.abs(ends))
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise SpecError(
+                f"{self.name} is not quasiconvex in both arguments together: it is {between[at]:.4g} at "
+                f"{_point(middle[at])}, but at most {ends[at]:.4g} at {_point(a[at])} and {_point(b[at])} on either side. "
+                f"Proposition 1 needs that of a J between groups; hold it against a target instead"
+            )
+
+    def _supporting(self, bound: float) -> list[tuple[float, float, float]]:
+        """Return supporting lines of the set J ≤ bound in the unit square."""
+        edge, inside = self._edge(bound)
+        chosen = edge[:: ANGLES // LINES]
+        normal = self._normals(chosen, inside)
+        return _distinct([(*n, float(np.max(edge @ n))) for n in normal])
+
+    def supporting_at(self, bound: float, p: float, q: float) -> tuple[float, float, float] | None:
+        """Return a supporting line that cuts off a point outside the set; None where the point is inside."""
+        edge, inside = self._edge(bound)
+        point = np.array([p, q])
+        if self._at(p, q) <= bound:
+            return None
+        at = self._on_the_edge(bound, inside, (point - inside)[None, :])
+        normal = self._normals(at, inside)[0]
+        return (float(normal[0]), float(normal[1]), float(max(np.max(edge @ normal), at[0] @ normal)))
+
+    def _edge(self, bound: float) -> tuple[Numbers, Numbers]:
+        """Return points around the edge of the set J ≤ bound, and a point well inside it."""
+        axis = np.linspace(0, 1, GRID)
+        p, q = (a.ravel() for a in np.meshgrid(axis, axis))
+        room = np.minimum(bound - self.value(p, q), 1.0)
+        inner = (p > 0) & (p < 1) & (q > 0) & (q < 1) & (room > 0)
+        if not inner.any():
+            raise SpecError(f"no two different rates meet {self.name} ≤ {bound:g}: raise the bound")
+        # The middle of the inner points: well inside a convex set.
+        inside = np.array([p[inner].mean(), q[inner].mean()])
+        angle = np.linspace(0, 2 * np.pi, ANGLES, endpoint=False)
+        return self._on_the_edge(bound, inside, 2 * np.column_stack([np.cos(angle), np.sin(angle)])), inside
+
+    def _on_the_edge(self, bound: float, inside: Numbers, direction: Numbers) -> Numbers:
+        low, high = np.zeros(len(direction)), np.ones(len(direction))
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            point = inside + middle[:, None] * direction
+            square = np.all((point >= 0) & (point <= 1), axis=1)
+            fits = square & (self.value(*np.clip(point, 0, 1).T) <= bound)
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        return np.clip(inside + low[:, None] * direction, 0, 1)
+
+    def _normals(self, edge: Numbers, inside: Numbers) -> Numbers:
+        """Return the outward direction of steepest rise of J at points of the edge, of length one."""
+        size = len(edge)
+        gradient = np.empty((size, 2))
+        for axis in range(2):
+            step = np.zeros(2)
+            step[axis] = STEP
+            up, down = np.clip(edge + step, 0, 1), np.clip(edge - step, 0, 1)
+            with np.errstate(invalid="ignore"):
+                gradient[:, axis] = (self.value(*up.T) - self.value(*down.T)) / (up - down)[:, axis]
+        outward = edge - inside
+        usable = np.all(np.isfinite(gradient), axis=1) & (np.einsum("ij,ij->i", gradient, outward) > 0)
+        normal = np.where(usable[:, None], gradient, outward)
+        return normal / np.linalg.norm(normal, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Lines ``(on_p, on_q, limit)`` for one bound, and one target where there is one."""
+
+    bound: float
+    target: float | None
+    lines: tuple[tuple[float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class TabulatedDistance(Distance):
+    """A user's distance as it was tabulated at fit.
+
+    Its excess over a bound is measured in points of probability: how far (p, q) lies beyond the nearest line.
+    """
+
+    name: str
+    pieces: tuple[Piece, ...]
+
+    def value(self, p: Numbers, q: Numbers) -> Numbers:
+        """Refuse: only the sublevel sets were kept."""
+        raise SpecError(f"{self.name} was tabulated for its bounds alone; its value elsewhere is not known")
+
+    def excess(self, p: Numbers, q: Numbers, bound: Numbers) -> Numbers:
+        """Return how far (p, q) lies beyond the lines of its bound."""
+        found = np.empty(len(p))
+        for at in range(len(p)):
+            lines = np.array(self._piece(float(bound[at]), float(q[at])).lines)
+            found[at] = np.max(lines @ [p[at], q[at], -1.0])
+        return found
+
+    def lines(self, bound: Numbers) -> tuple[Line, ...]:
+        """Return the lines between groups; entries with fewer lines repeat their last."""
+        return self._stacked(bound, [self._piece(float(b), None) for b in bound])
+
+    def within(self, bound: Numbers, target: Numbers) -> tuple[Line, ...]:
+        """Return the lines against each entry's target."""
+        return self._stacked(bound, [self._piece(float(b), float(t)) for b, t in zip(bound, target, strict=True)])
+
+    def with_line(self, bound: float, line: tuple[float, float, float]) -> TabulatedDistance:
+        """Return the same with one more line between groups."""
+        pieces = (replace(p, lines=(*p.lines, line)) if p.bound == bound else p for p in self.pieces)
+        return replace(self, pieces=tuple(pieces))
+
+    def _piece(self, bound: float, target: float | None) -> Piece:
+        for piece in self.pieces:
+            if piece.bound == bound and (piece.target is None or piece.target == target):
+                return piece
+        raise SpecError(f"{self.name} was not tabulated for the bound {bound:g}")
+
+    def _stacked(self, bound: Numbers, pieces: list[Piece]) -> tuple[Line, ...]:
+        size = max((len(piece.lines) for piece in pieces), default=0)
+        full = np.array([[*p.lines, *[p.lines[-1]] * (size - len(p.lines))] for p in pieces]).reshape(
+            len(pieces), size, 3
+        )
+        return tuple(Line.of(len(bound), tuple(full[:, i].T), (0.0, 0.0, 0.0)) for i in range(size))
+
+
+def _distinct(lines: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Drop lines that repeat another, up to the accuracy of a numerical derivative."""
+    kept: list[tuple[float, float, float]] = []
+    for line in lines:
+        if not any(np.allclose(line, other, atol=1e-7, rtol=0) for other in kept):
+            kept.append(line)
+    return kept
+
+
+def _point(point: Numbers) -> str:
+    return f"({point[0]:.3g}, {point[1]:.3g})"

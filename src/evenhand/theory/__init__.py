@@ -1,0 +1,46 @@
+"""Theory as numbers: what the paper's propositions say for one table, and what data says beside them.
+
+``advantage`` is section 3.3, ``applying`` section 3.4, ``robustness`` (with ``merging``) section 3.5; ``intervals`` and
+``spread`` are what people can use where those say little. Every function takes frozen values and returns one,
+with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping was found.
+"""
+
+from evenhand.theory.advantage import Advantage, Estimator, advantage, estimator
+from evenhand.theory.applying import Applying, applying
+from evenhand.theory.intervals import (
+    HoldOut,
+    SmallGroups,
+    clopper_pearson,
+    holdout,
+    small_groups,
+)
+from evenhand.theory.merging import Merge
+from evenhand.theory.rates import l1_distance, regrouped, released_rates
+from evenhand.theory.robustness import Robustness, Statement, radius, robustness
+from evenhand.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
+
+__all__ = [
+    "Advantage",
+    "Applying",
+    "Bootstrap",
+    "DrawSpread",
+    "Estimator",
+    "HoldOut",
+    "Merge",
+    "Robustness",
+    "SmallGroups",
+    "Statement",
+    "advantage",
+    "applying",
+    "bootstrap",
+    "clopper_pearson",
+    "draw_spread",
+    "estimator",
+    "holdout",
+    "l1_distance",
+    "radius",
+    "regrouped",
+    "released_rates",
+    "robustness",
+    "small_groups",
+]

@@ -1,0 +1,1640 @@
+"""Re-check a proof file written by evenhand: ``python verifier.py FILE``.
+
+For an auditor who has neither evenhand nor a solver: one file, Python's standard library alone. A proof file holds a
+table of counts, a statement (what was bounded, and by how much), and either a mapping with its claims or the claim
+that no mapping meets the bounds. A number in it means exactly its decimal text, and all sums are made with fractions.
+
+For a mapping P(x̂,ŷ | d,x,y) these are recomputed:
+
+- that it is one: probabilities are positive, rows sum to one, every move is allowed;
+- each bound, in its own units: J(p, q) − ε for parity and E[δ] − c (or Pr[δ > t] − c) for the change of individuals;
+- the objective Δ(p, r): exactly for ℓ1 and total variation, between proven ends for KL (the logarithms are enclosed);
+- a lower bound on Δ for every mapping that meets the bounds.
+
+Why the lower bound is enough (weak duality): give each constraint a price per unit (λ of any sign on r = the released
+distribution, μ ≥ 0 on parity, η ≥ 0 on budgets) and add "price × excess" to Δ, which for a mapping that meets the
+bounds adds nothing or less. What remains splits into parts whose least values are seen at once, the cheapest choice
+of each individual among them, so their sum
+
+    inf over r ≥ 0 of [Δ(r) − λ·r]  +  Σ over individuals of the cheapest choice's price  −  Σ μ·c  −  Σ η·limit
+
+is below Δ of every such mapping, whoever chose the prices; wrong prices only weaken it. Without Δ and λ the same sum
+is at most zero if any mapping meets the bounds: where it is positive, none does.
+
+It knows nothing of how a mapping was found, and must not import anything of evenhand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import itertools
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Context
+from fractions import Fraction
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+FORMAT, VERSION = "evenhand-proof", 1
+
+ROW_TOLERANCE = Fraction("1e-12")
+"""How far a row's sum may be from one, and rows that should agree from each other."""
+
+VIOLATION_CLAIM_TOLERANCE = Fraction("1e-12")
+"""How far the claimed violation may be from the recomputed one."""
+
+WORST_VIOLATION = Fraction("1e-6")
+"""A mapping that exceeds any bound by more than this is refused."""
+
+CLAIM_TOLERANCE = Fraction("1e-9")
+"""How far the claimed objective and gap may be from the recomputed ones, and the lower bound above what is proven."""
+
+OPTIMAL_GAP = Fraction("1e-7")
+"""The largest gap of a mapping that may be called optimal."""
+
+OPTIMAL_VIOLATION = Fraction("1e-9")
+"""The largest violation of a mapping that may be called optimal."""
+
+INFEASIBILITY_TOLERANCE = Fraction("1e-6")
+"""How far, relatively, the claimed infeasibility may be from the recomputed one."""
+
+LONGEST_NUMBER, LARGEST_EXPONENT = 400, 400
+"""Longer texts of numbers, and larger powers of ten, are refused: nobody measures so finely."""
+
+LARGEST_LOG_RATIO = 1000
+"""A log-ratio bound ε above this has no price: e^ε would fill the page."""
+
+MOST_MOVES = 20_000_000
+"""A record with more allowed moves than this is refused, for it would take days."""
+
+MOST_LISTED = 40
+"""At most so many constraints are listed by name."""
+
+SCOPE = (
+    "Compare the counts and the statement in the file with your own: that they are the right ones is not proven here."
+)
+"""What no proof of this kind can say."""
+
+LOG_BITS = 192
+"""Logarithms are computed in units of two to minus this, rounded outward."""
+
+LOG_TERMS = 64
+"""Terms of the atanh series; each adds more than three bits, as |z| ≤ 1/3."""
+
+MEASURES = ("ratio", "difference", "log-ratio", "four-fifths", "lines")
+COMBINE = ("sum", "sum_of_squares", "max")
+STATUSES = ("optimal", "feasible", "local")
+
+Codes: TypeAlias = tuple[int, ...]
+Cell: TypeAlias = tuple[Codes, int | None]
+Cost: TypeAlias = Fraction | None
+Costs: TypeAlias = tuple[tuple[Cost, ...], ...]
+Line: TypeAlias = tuple[Fraction, Fraction, Fraction]
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+class Refused(ValueError):
+    """The proof does not stand; the text says why."""
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Numbers: exact decimals, and logarithms between proven ends
+# ---------------------------------------------------------------------------------------------------------------
+
+
+class Exact(Fraction):
+    """A decimal number that remembers its text.
+
+    >>> Exact("1e-05").text, Exact("1e-05") * 3
+    ('1e-05', Fraction(3, 100000))
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> Exact:
+        """Read a decimal text."""
+        exponent = re.search(r"[eE]([+-]?\d+)$", text)
+        if len(text) > LONGEST_NUMBER or (exponent and abs(int(exponent[1])) > LARGEST_EXPONENT):
+            raise Refused(f"the number {text[:40]} is written out of all measure")
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+class Interval(NamedTuple):
+    """A number known to lie between two fractions."""
+
+    low: Fraction
+    high: Fraction
+
+    def plus(self, other: Interval) -> Interval:
+        """Return the sum."""
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def times(self, factor: Fraction) -> Interval:
+        """Return the product with a number."""
+        ends = sorted((self.low * factor, self.high * factor))
+        return Interval(ends[0], ends[1])
+
+    def distance(self, value: Fraction) -> Fraction:
+        """Return how far a number is from the interval."""
+        return max(ZERO, self.low - value, value - self.high)
+
+
+def exactly(value: Fraction | int) -> Interval:
+    """Return the interval of one number."""
+    return Interval(Fraction(value), Fraction(value))
+
+
+def log(value: Fraction) -> Interval:
+    """Enclose the natural logarithm of a positive fraction.
+
+    With value = m·2^k and 1/2 < m < 2, log(value) = 2·atanh(z) + k·log 2 where z = (m − 1)/(m + 1), |z| < 1/3.
+
+    >>> ends = log(Fraction(2))
+    >>> float(ends.low) == float(ends.high) == math.log(2)
+    True
+    """
+    if value <= 0:
+        raise ValueError("the logarithm needs a positive number")
+    power = value.numerator.bit_length() - value.denominator.bit_length()
+    m = value / Fraction(2) ** power
+    return _atanh((m - 1) / (m + 1)).times(Fraction(2)).plus(_log_two().times(Fraction(power)))
+
+
+@cache
+def _log_two() -> Interval:
+    return _atanh(Fraction(1, 3)).times(Fraction(2))
+
+
+def _atanh(z: Fraction) -> Interval:
+    """Enclose atanh(z), |z| ≤ 1/3, in whole units of 2^−LOG_BITS, rounded down and up."""
+    if z < 0:
+        ends = _atanh(-z)
+        return Interval(-ends.high, -ends.low)
+    unit = 1 << LOG_BITS
+    low = _series(z.numerator * unit // z.denominator, down)
+    # The terms left out are at most a geometric series with ratio z² ≤ 1/9, below twice the first of them; and a
+    # unit more covers it, for that first one is below 3^−129 / 129, under 2^−LOG_BITS.
+    high = _series(-(-z.numerator * unit // z.denominator), up) + 1
+    return Interval(Fraction(low, unit), Fraction(high, unit))
+
+
+def down(number: int, divisor: int) -> int:
+    """Divide, rounding down."""
+    return number // divisor
+
+
+def up(number: int, divisor: int) -> int:
+    """Divide, rounding up."""
+    return -(-number // divisor)
+
+
+def _series(z: int, divide: Callable[[int, int], int]) -> int:
+    """Return Σ z^(2i+1)/(2i+1), i < LOG_TERMS, for z ≥ 0 in whole units, each step rounded one way."""
+    unit = 1 << LOG_BITS
+    square = divide(z * z, unit)
+    total, power = 0, z
+    for i in range(LOG_TERMS):
+        total += divide(power, 2 * i + 1)
+        power = divide(power * square, unit)
+    return total
+
+
+@cache
+def exp_above(value: Fraction) -> Fraction:
+    """Return a number that is proven to be at least e^value, and hardly larger.
+
+    The guess comes from the decimal module; it is used only once its logarithm is proven to reach ``value``.
+    """
+    if value > LARGEST_LOG_RATIO:
+        raise Refused(f"a log-ratio bound of {shown(value)} has a multiplier; above {LARGEST_LOG_RATIO} none is read")
+    context = Context(prec=50)
+    guess = Fraction(context.exp(context.divide(value.numerator, value.denominator)))
+    margin = Fraction("1e-40")
+    while log(guess * (1 + margin)).low < value:
+        margin *= 2
+    return guess * (1 + margin)
+
+
+def shown(value: Fraction | int) -> str:
+    """Write a number for people."""
+    try:
+        return f"{float(value):.12g}"
+    except OverflowError:
+        return "a number beyond 1e308"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The file and its digest
+# ---------------------------------------------------------------------------------------------------------------
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def canonical(value: Any) -> str:
+    """Write a document in its one canonical form: keys sorted, no spaces, numbers in their own decimal text.
+
+    For plain Python values this is ``json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)``.
+
+    >>> canonical({"b": [1, 0.5, None], "a": "é"})
+    '{"a":"é","b":[1,0.5,null]}'
+    """
+    if isinstance(value, Exact):
+        return value.text
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_encode(key)}:{canonical(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    return _encode(value)
+
+
+def digest(document: dict[str, Any]) -> str:
+    """Return the SHA-256 of a document's canonical text, its own entry ``sha256`` left out.
+
+    The writer calls it on plain values before ``json.dump``; the reader calls it on what it has read.
+
+    >>> digest({"a": 0.1, "sha256": "anything"}) == digest({"a": 0.1})
+    True
+    """
+    rest = {key: value for key, value in document.items() if key != "sha256"}
+    return hashlib.sha256(canonical(rest).encode("utf-8")).hexdigest()
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """Read a proof file; decimal numbers become :class:`Exact`."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8")
+        document = json.loads(
+            text, parse_float=Exact, parse_int=_whole, parse_constant=_no_constant, object_pairs_hook=_distinct_keys
+        )
+    except OSError as error:
+        raise Refused(f"the file cannot be read: {error.strerror}") from error
+    except Refused:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"the file is not a JSON document: {error}") from error
+    if not isinstance(document, dict):
+        raise Refused(f"the document must be an object, not {_brief(document)}")
+    return document
+
+
+def _whole(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise Refused(f"the number {text[:40]} is written out of all measure")
+    return int(text)
+
+
+def _no_constant(text: str) -> None:
+    raise Refused(f"{text} is not a number that a proof can hold")
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise Refused("an object of the file names the same entry twice")
+    return document
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Reading structure: each refusal says where
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def _brief(value: Any) -> str:
+    text = canonical(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _fields(value: Any, where: str, names: Sequence[str], optional: Sequence[str] | None = ()) -> dict[str, Any]:
+    """Return an object with these entries; ``optional`` None lets it have any others."""
+    if not isinstance(value, dict):
+        raise Refused(f"{where} must be an object, not {_brief(value)}")
+    for name in names:
+        if name not in value:
+            raise Refused(f"{where} lacks its entry {name!r}")
+    for name in value:
+        if optional is not None and name not in names and name not in optional:
+            raise Refused(f"{where} has an entry {name!r} that this verifier does not know")
+    return value
+
+
+def _entries(value: Any, where: str, size: int | None = None) -> list[Any]:
+    if not isinstance(value, list):
+        raise Refused(f"{where} must be a list, not {_brief(value)}")
+    if size is not None and len(value) != size:
+        raise Refused(f"{where} must have {size} entries, not {len(value)}")
+    return value
+
+
+def _number(value: Any, where: str, low: Fraction | None = None) -> Fraction:
+    if type(value) is not int and not isinstance(value, Exact):
+        raise Refused(f"{where} must be a number, not {_brief(value)}")
+    number = Fraction(value)
+    if low is not None and number < low:
+        raise Refused(f"{where} must be at least {low}, not {shown(number)}")
+    return number
+
+
+def _positive(value: Any, where: str) -> Fraction:
+    number = _number(value, where)
+    if number <= 0:
+        raise Refused(f"{where} must be positive, not {shown(number)}")
+    return number
+
+
+def _code(value: Any, where: str, size: int) -> int:
+    if type(value) is not int or not 0 <= value < size:
+        raise Refused(f"{where} must be a whole number from 0 to {size - 1}, not {_brief(value)}")
+    return value
+
+
+def _text(value: Any, where: str, among: Sequence[str] | None = None) -> str:
+    if not isinstance(value, str) or (among is not None and value not in among):
+        kind = "a text" if among is None else "one of " + ", ".join(among)
+        raise Refused(f"{where} must be {kind}, not {_brief(value)}")
+    return value
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise Refused(f"{where} must be true or false, not {_brief(value)}")
+    return value
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The table
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's name and the texts of its levels."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of record (d, x, y) and its share of the table."""
+
+    d: Codes
+    x: Codes
+    y: int
+    mass: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns, and the kinds of records that were seen."""
+
+    protected: tuple[Column, ...]
+    features: tuple[Column, ...]
+    outcome: Column
+    sources: tuple[Source, ...]
+    records: Fraction
+
+    @cached_property
+    def cells(self) -> dict[Cell, Fraction]:
+        """p(x, y)."""
+        return _totals(((s.x, s.y), s.mass) for s in self.sources)
+
+    @cached_property
+    def feature_cells(self) -> dict[Cell, Fraction]:
+        """p(x), each with None in place of an outcome."""
+        return _totals(((s.x, None), s.mass) for s in self.sources)
+
+    @cached_property
+    def by_cell(self) -> dict[tuple[Codes, int], list[int]]:
+        """The sources of every (x, y)."""
+        found: dict[tuple[Codes, int], list[int]] = {}
+        for index, source in enumerate(self.sources):
+            found.setdefault((source.x, source.y), []).append(index)
+        return found
+
+    def words(self, source: Source) -> str:
+        """Name a source."""
+        parts = [named(self.protected, source.d), named(self.features, source.x), named([self.outcome], (source.y,))]
+        return ", ".join(part for part in parts if part)
+
+
+def _totals(pairs: Iterator[tuple[Cell, Fraction]]) -> dict[Cell, Fraction]:
+    found: dict[Cell, Fraction] = {}
+    for cell, mass in pairs:
+        found[cell] = found.get(cell, ZERO) + mass
+    return found
+
+
+def named(columns: Sequence[Column], codes: Codes) -> str:
+    """Write codes as column=level."""
+    return ", ".join(f"{c.name}={c.levels[code]}" for c, code in zip(columns, codes, strict=True))
+
+
+def read_table(document: dict[str, Any]) -> Table:
+    """Read the columns and counts."""
+    columns = _fields(document["columns"], "columns", ("protected", "features", "outcome"))
+    protected = tuple(_column(c, "a protected column") for c in _entries(columns["protected"], "columns.protected"))
+    features = tuple(_column(c, "a feature") for c in _entries(columns["features"], "columns.features"))
+    outcome = _column(columns["outcome"], "the outcome")
+    names = [column.name for column in (*protected, *features, outcome)]
+    if len(set(names)) < len(names):
+        raise Refused("two columns have the same name")
+    return _counted(protected, features, outcome, _entries(document["counts"], "counts"))
+
+
+def _column(value: Any, where: str) -> Column:
+    found = _fields(value, where, ("name", "levels"))
+    name = _text(found["name"], f"the name of {where}")
+    levels = _entries(found["levels"], f"the levels of {name!r}")
+    texts = tuple(level if isinstance(level, str) else canonical(level) for level in levels)
+    if not levels or len({canonical(level) for level in levels}) < len(levels):
+        raise Refused(f"the levels of {name!r} must be distinct, and at least one")
+    return Column(name, texts)
+
+
+def _codes(value: Any, where: str, columns: Sequence[Column]) -> Codes:
+    codes = _entries(value, where, len(columns))
+    return tuple(_code(code, where, len(column.levels)) for code, column in zip(codes, columns, strict=True))
+
+
+def _counted(protected: tuple[Column, ...], features: tuple[Column, ...], outcome: Column, rows: list[Any]) -> Table:
+    weights: dict[tuple[Codes, Codes, int], Fraction] = {}
+    for position, row in enumerate(rows):
+        where = f"counts[{position}]"
+        d, x, y, weight = _entries(row, where, 4)
+        key = (_codes(d, where, protected), _codes(x, where, features), _code(y, where, len(outcome.levels)))
+        if key in weights:
+            raise Refused(f"{where} repeats a kind of record")
+        weights[key] = _positive(weight, f"the weight of {where}")
+    if not weights:
+        raise Refused("counts is empty")
+    total = sum(weights.values(), start=ZERO)
+    sources = tuple(Source(d, x, y, weight / total) for (d, x, y), weight in weights.items())
+    return Table(protected, features, outcome, sources, total)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Distortion: which moves are allowed, and what they cost
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCosts:
+    """δ combined from a table of costs for each column; feature costs are already squared where they should be."""
+
+    largest: bool
+    features: tuple[Costs, ...]
+    outcome: Costs
+
+    def cost(self, x: Codes, y: int, to_x: Codes, to_y: int) -> Cost:
+        """Return δ, None where the move is forbidden."""
+        costs = self._between(x, to_x)
+        last = self.outcome[y][to_y]
+        return None if costs is None or last is None else self._join(costs, last)
+
+    def reach(self, x: Codes, y: int, within: Collection[Codes] | None) -> Iterator[tuple[Codes, dict[int, Fraction]]]:
+        """Yield every x̂ of finite cost, with δ by ŷ."""
+        outcomes = [(to_y, cost) for to_y, cost in enumerate(self.outcome[y]) if cost is not None]
+        for to_x, costs in self._features(x, within):
+            yield to_x, {to_y: self._join(costs, cost) for to_y, cost in outcomes}
+
+    def _features(self, x: Codes, within: Collection[Codes] | None) -> Iterator[tuple[Codes, list[Fraction]]]:
+        options = [
+            [(to, cost) for to, cost in enumerate(costs[code]) if cost is not None]
+            for costs, code in zip(self.features, x, strict=True)
+        ]
+        size = math.prod(map(len, options))
+        if within is not None and len(within) < size:
+            for to_x in within:
+                costs = self._between(x, to_x)
+                if costs is not None:
+                    yield to_x, costs
+            return
+        if size > MOST_MOVES:
+            raise Refused(f"a record has {size} allowed moves, more than {MOST_MOVES}")
+        for combination in itertools.product(*options):
+            to_x = tuple(to for to, _ in combination)
+            if within is None or to_x in within:
+                yield to_x, [cost for _, cost in combination]
+
+    def _between(self, x: Codes, to_x: Codes) -> list[Fraction] | None:
+        found = []
+        for costs, code, to in zip(self.features, x, to_x, strict=True):
+            cost = costs[code][to]
+            if cost is None:
+                return None
+            found.append(cost)
+        return found
+
+    def _join(self, costs: list[Fraction], outcome: Fraction) -> Fraction:
+        return max([*costs, outcome]) if self.largest else sum(costs, start=outcome)
+
+
+@dataclass(frozen=True, eq=False)
+class CostTable:
+    """δ listed move by move; what is not listed is forbidden."""
+
+    moves: dict[tuple[Codes, int], dict[Codes, dict[int, Fraction]]]
+
+    def cost(self, x: Codes, y: int, to_x: Codes, to_y: int) -> Cost:
+        """Return δ, None where the move is forbidden."""
+        return self.moves.get((x, y), {}).get(to_x, {}).get(to_y)
+
+    def reach(self, x: Codes, y: int, within: Collection[Codes] | None) -> Iterator[tuple[Codes, dict[int, Fraction]]]:
+        """Yield every x̂ listed for (x, y), with δ by ŷ."""
+        for to_x, costs in self.moves.get((x, y), {}).items():
+            if within is None or to_x in within:
+                yield to_x, costs
+
+
+def _read_distortion(value: Any, table: Table) -> ColumnCosts | CostTable:
+    if isinstance(value, dict) and "table" in value:
+        return _read_cost_table(_fields(value, "statement.distortion", ("table",))["table"], table)
+    found = _fields(value, "statement.distortion", ("combine", "costs"))
+    combine = _text(found["combine"], "statement.distortion.combine", COMBINE)
+    names = [column.name for column in (*table.features, table.outcome)]
+    costs = _fields(found["costs"], "statement.distortion.costs", names)
+    power = 2 if combine == "sum_of_squares" else 1
+    features = tuple(_read_costs(costs[column.name], column, power) for column in table.features)
+    return ColumnCosts(combine == "max", features, _read_costs(costs[table.outcome.name], table.outcome, 1))
+
+
+def _read_costs(value: Any, column: Column, power: int) -> Costs:
+    where, size = f"the costs of {column.name!r}", len(column.levels)
+    return tuple(
+        tuple(None if cost is None else _number(cost, where, ZERO) ** power for cost in _entries(row, where, size))
+        for row in _entries(value, where, size)
+    )
+
+
+def _read_cost_table(value: Any, table: Table) -> CostTable:
+    moves: dict[tuple[Codes, int], dict[Codes, dict[int, Fraction]]] = {}
+    size = len(table.outcome.levels)
+    for row in _entries(value, "statement.distortion.table"):
+        where = "a row of statement.distortion.table"
+        x, y, to_x, to_y, cost = _entries(row, where, 5)
+        start = (_codes(x, where, table.features), _code(y, where, size))
+        costs = moves.setdefault(start, {}).setdefault(_codes(to_x, where, table.features), {})
+        if _code(to_y, where, size) in costs:
+            raise Refused("statement.distortion.table lists a move twice")
+        costs[to_y] = _number(cost, where, ZERO)
+    return CostTable(moves)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The statement
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bound:
+    """J(rate of ``group``, rate of ``against`` or target) ≤ ``bound``; ``against`` None is everybody else."""
+
+    outcome: int
+    group: Codes
+    against: Codes | None
+    target: Fraction | None
+    segment: Codes
+    bound: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Parity:
+    """Bounds of one kind; ``on`` and ``given`` are positions of columns."""
+
+    name: str
+    measure: str
+    given_lines: tuple[Line, ...]
+    on: Codes
+    given: Codes
+    released: bool
+    bounds: tuple[Bound, ...]
+
+    def lines(self, bound: Fraction) -> Sequence[Line]:
+        """Return the lines (a, b, c), each a·p + b·q ≤ c, that J(p, q) ≤ bound implies."""
+        if self.measure == "ratio":
+            return [(ONE, -(1 + bound), ZERO), (-ONE, 1 - bound, ZERO)]
+        if self.measure == "difference":
+            return [(ONE, -ONE, bound), (-ONE, ONE, bound)]
+        if self.measure == "four-fifths":
+            return [(-ONE, 1 - bound, ZERO)]
+        if self.measure == "lines":
+            return self.given_lines
+        above = exp_above(bound)
+        return [(ONE, -above, ZERO), (-above, ONE, ZERO)]
+
+    @property
+    def n_lines(self) -> int:
+        """The number of lines of each bound."""
+        return {"four-fifths": 1, "lines": len(self.given_lines)}.get(self.measure, 2)
+
+    def excess(self, p: Fraction, q: Fraction, bound: Fraction) -> Interval | None:
+        """Return J(p, q) − ε; None where it is infinite."""
+        if self.measure == "lines":
+            return exactly(max((a * p + b * q - c for a, b, c in self.given_lines), default=ZERO))
+        if self.measure == "difference":
+            return exactly(abs(p - q) - bound)
+        if p == 0 and q == 0:
+            return exactly(-bound)
+        if self.measure == "log-ratio":
+            return None if p == 0 or q == 0 else _absolute(log(p / q)).plus(exactly(-bound))
+        if self.measure == "four-fifths":
+            return exactly((max(ZERO, 1 - p / q) if q else ZERO) - bound)
+        return exactly(abs(p / q - 1) - bound) if q else None
+
+
+def _absolute(value: Interval) -> Interval:
+    if value.low >= 0:
+        return value
+    return Interval(max(ZERO, -value.high), max(-value.low, value.high))
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """Limits on the expected distortion (threshold None), or on the probability of more than the threshold.
+
+    A holder is the sources that share a limit, with their weights.
+    """
+
+    threshold: Fraction | None
+    per: str
+    holders: tuple[tuple[tuple[int, Fraction], ...], ...]
+    limits: tuple[Fraction, ...]
+
+    def charge(self, distortion: Fraction) -> Fraction:
+        """Return what a move of this distortion is charged."""
+        if self.threshold is None:
+            return distortion
+        return ONE if distortion > self.threshold else ZERO
+
+    @property
+    def words(self) -> str:
+        """Say what is limited."""
+        return "expected distortion" if self.threshold is None else f"Pr[distortion > {shown(self.threshold)}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The table and what was asked of its mapping."""
+
+    table: Table
+    measure: str
+    on_x: bool
+    targets: frozenset[Codes] | None
+    new_cells: bool
+    blind: bool
+    conditional: dict[Codes, tuple[Fraction, ...]] | None
+    distortion: ColumnCosts | CostTable
+    parity: tuple[Parity, ...]
+    budgets: tuple[Budget, ...]
+
+    @property
+    def original(self) -> dict[Cell, Fraction]:
+        """The distribution that Δ compares with: p(x, y), or p(x)."""
+        return self.table.feature_cells if self.on_x else self.table.cells
+
+    def cell(self, x: Codes, y: int) -> Cell:
+        """Return the entry of the released distribution that (x̂, ŷ) adds to."""
+        return (x, None) if self.on_x else (x, y)
+
+    def cost(self, source: Source, to_x: Codes, to_y: int) -> Cost:
+        """Return the distortion of a move, None where it is not allowed."""
+        if self.targets is not None and to_x not in self.targets:
+            return None
+        if not self.new_cells and (to_x, to_y) not in self.table.cells:
+            return None
+        return self.distortion.cost(source.x, source.y, to_x, to_y)
+
+    def moves(self, x: Codes, y: int) -> Iterator[tuple[Codes, dict[int, Fraction]]]:
+        """Yield every allowed x̂ with δ by allowed ŷ; under a conditional only x̂ all of whose ŷ are allowed."""
+        for to_x, costs in self.distortion.reach(x, y, self.targets):
+            if not self.new_cells:
+                costs = {to_y: cost for to_y, cost in costs.items() if (to_x, to_y) in self.table.cells}
+            if self.conditional is not None:
+                shares = self.conditional.get(to_x)
+                if shares is None or any(share and to_y not in costs for to_y, share in enumerate(shares)):
+                    continue
+            if costs:
+                yield to_x, costs
+
+    def owners(self, x: Codes, y: int) -> list[list[int]]:
+        """Return who chooses a row together: a source alone, or under ``blind`` all sources of the same (x, y)."""
+        sources = self.table.by_cell[x, y]
+        return [sources] if self.blind else [[source] for source in sources]
+
+
+def read_problem(document: dict[str, Any]) -> Problem:
+    """Read the table and the statement."""
+    table = read_table(document)
+    names = ("utility", "targets", "new_cells", "blind", "conditional", "distortion", "parity", "budgets")
+    found = _fields(document["statement"], "statement", names)
+    utility = _fields(found["utility"], "statement.utility", ("measure", "on"))
+    return Problem(
+        table=table,
+        measure=_text(utility["measure"], "statement.utility.measure"),
+        on_x=_text(utility["on"], "statement.utility.on", ("xy", "x")) == "x",
+        targets=_read_targets(found["targets"], table),
+        new_cells=_flag(found["new_cells"], "statement.new_cells"),
+        blind=_flag(found["blind"], "statement.blind"),
+        conditional=_read_conditional(found["conditional"], table),
+        distortion=_read_distortion(found["distortion"], table),
+        parity=tuple(_read_parity(p, table) for p in _entries(found["parity"], "statement.parity")),
+        budgets=tuple(_read_budget(b, table) for b in _entries(found["budgets"], "statement.budgets")),
+    )
+
+
+def _read_targets(value: Any, table: Table) -> frozenset[Codes] | None:
+    if value == "all":
+        return None
+    if value == "observed":
+        return frozenset(source.x for source in table.sources)
+    where = 'statement.targets (if not "observed" or "all")'
+    return frozenset(_codes(x, where, table.features) for x in _entries(value, where))
+
+
+def _read_conditional(value: Any, table: Table) -> dict[Codes, tuple[Fraction, ...]] | None:
+    if value is None:
+        return None
+    found: dict[Codes, tuple[Fraction, ...]] = {}
+    where = "statement.conditional"
+    for row in _entries(value, where):
+        codes, shares = _entries(row, where, 2)
+        x = _codes(codes, where, table.features)
+        shares = tuple(_number(s, where, ZERO) for s in _entries(shares, where, len(table.outcome.levels)))
+        if x in found or abs(sum(shares) - 1) > ROW_TOLERANCE:
+            raise Refused(f"{where} must give every x̂ once, with probabilities that sum to 1; see {_brief(codes)}")
+        found[x] = shares
+    return found
+
+
+def _positions(value: Any, where: str, columns: Sequence[Column]) -> Codes:
+    names = [column.name for column in columns]
+    found = tuple(names.index(_text(name, where, names)) for name in _entries(value, where))
+    if len(set(found)) < len(found):
+        raise Refused(f"{where} names a column twice")
+    return found
+
+
+def _read_parity(value: Any, table: Table) -> Parity:
+    found = _fields(value, "a parity", ("name", "kind", "distance", "on", "given", "released", "bounds"))
+    name = _text(found["name"], "the name of a parity")
+    where = f"parity {name!r}"
+    kind = _text(found["kind"], f"the kind of {where}", ("pairwise", "target"))
+    released = _flag(found["released"], f"released of {where}")
+    if released and kind != "target":
+        raise Refused(f"{where} is pairwise within released segments, which is not linear")
+    measure, lines = _read_distance(found["distance"], f"the distance of {where}")
+    on = _positions(found["on"], f"on of {where}", table.protected)
+    given = _positions(found["given"], f"given of {where}", table.features)
+    segments = [table.features[i] for i in given]
+    bounds = tuple(
+        _read_bound(bound, where, kind, table, [table.protected[i] for i in on], segments)
+        for bound in _entries(found["bounds"], f"the bounds of {where}")
+    )
+    return Parity(name, measure, lines, on, given, released, bounds)
+
+
+def _read_distance(value: Any, where: str) -> tuple[str, tuple[Line, ...]]:
+    found = _fields(value, where, ("measure",), ("lines",))
+    measure = _text(found["measure"], where, MEASURES)
+    if (measure == "lines") != ("lines" in found):
+        raise Refused(f"{where} must list lines if, and only if, its measure is 'lines'")
+    rows = [_entries(row, where, 3) for row in _entries(found.get("lines", []), where)]
+    return measure, tuple((_number(a, where), _number(b, where), _number(c, where)) for a, b, c in rows)
+
+
+def _read_bound(
+    value: Any, where: str, kind: str, table: Table, groups: Sequence[Column], segments: Sequence[Column]
+) -> Bound:
+    where = f"a bound of {where}"
+    found = _fields(value, where, ("outcome", "group", "against", "segment", "bound"))
+    against, target = _read_against(found["against"], where, kind, groups)
+    segment = [] if found["segment"] is None else found["segment"]
+    return Bound(
+        _code(found["outcome"], where, len(table.outcome.levels)),
+        _codes(found["group"], where, groups),
+        against,
+        target,
+        _codes(segment, f"the segment of {where}", segments),
+        _number(found["bound"], where, ZERO),
+    )
+
+
+def _read_against(value: Any, where: str, kind: str, groups: Sequence[Column]) -> tuple[Codes | None, Fraction | None]:
+    if kind == "target":
+        target = _number(_fields(value, f"against of {where}", ("target",))["target"], f"the target of {where}", ZERO)
+        if target > 1:
+            raise Refused(f"the target of {where} is no probability: {shown(target)}")
+        return None, target
+    return (None if value == "rest" else _codes(value, f"against of {where}", groups)), None
+
+
+def _read_budget(value: Any, table: Table) -> Budget:
+    found = _fields(value, "a budget", ("threshold", "per", "limits"))
+    threshold = None if found["threshold"] is None else _number(found["threshold"], "the threshold of a budget", ZERO)
+    per = _text(found["per"], "per of a budget", ("individual", "xy"))
+    rows = [_entries(row, "a limit of a budget", 2) for row in _entries(found["limits"], "the limits of a budget")]
+    read_holder = _individual if per == "individual" else _record
+    holders = tuple(read_holder(holder, table) for holder, _ in rows)
+    return Budget(threshold, per, holders, tuple(_number(limit, "a limit of a budget", ZERO) for _, limit in rows))
+
+
+def _individual(value: Any, table: Table) -> tuple[tuple[int, Fraction], ...]:
+    return ((_code(value, "the holder of a budget", len(table.sources)), ONE),)
+
+
+def _record(value: Any, table: Table) -> tuple[tuple[int, Fraction], ...]:
+    where = "the holder of a budget"
+    x, y = _entries(value, where, 2)
+    cell = (_codes(x, where, table.features), _code(y, where, len(table.outcome.levels)))
+    if cell not in table.by_cell:
+        raise Refused(f"{where} is the cell {_brief(value)}, which has no record")
+    return tuple((s, table.sources[s].mass / table.cells[cell]) for s in table.by_cell[cell])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Populations: the sources whose rates are compared
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Sources and their weights, which sum to one."""
+
+    shares: tuple[tuple[int, Fraction], ...]
+
+
+class Populations:
+    """The populations of one parity, each made once."""
+
+    def __init__(self, problem: Problem, parity: Parity) -> None:
+        self._table, self._parity = problem.table, parity
+        self._made: dict[tuple[Codes | None, Codes, Codes], Population] = {}
+        self._members: dict[Codes, dict[Codes, list[int]]] = {}
+        for index, source in enumerate(self._table.sources):
+            segment = () if parity.released else tuple(source.x[i] for i in parity.given)
+            groups = self._members.setdefault(segment, {})
+            groups.setdefault(tuple(source.d[i] for i in parity.on), []).append(index)
+
+    def of(self, bound: Bound) -> Population:
+        """Return the population of the bound's group."""
+        return self._find(bound.group, bound, rest=False)
+
+    def against(self, bound: Bound) -> Population:
+        """Return the population that it is compared with."""
+        if bound.against is None:
+            return self._find(bound.group, bound, rest=True)
+        return self._find(bound.against, bound, rest=False)
+
+    def _find(self, group: Codes, bound: Bound, *, rest: bool) -> Population:
+        segment = () if self._parity.released else bound.segment
+        key = (None if rest else group, group, segment)
+        if key not in self._made:
+            groups = self._members.get(segment, {})
+            members = [i for g, found in groups.items() if (g != group) == rest for i in found]
+            if not members:
+                words = bound_words(self._table, self._parity, bound)
+                raise Refused(f"parity {self._parity.name!r} bounds a group without any record ({words})")
+            mass = sum((self._table.sources[i].mass for i in members), start=ZERO)
+            self._made[key] = Population(tuple((i, self._table.sources[i].mass / mass) for i in members))
+        return self._made[key]
+
+
+def bound_words(table: Table, parity: Parity, bound: Bound) -> str:
+    """Name a parity bound."""
+    groups = [table.protected[i] for i in parity.on]
+    words = f"{named([table.outcome], (bound.outcome,))} for {named(groups, bound.group) or 'everybody'}"
+    if bound.target is not None:
+        words += f" against the target {shown(bound.target)}"
+    else:
+        words += f" against {'the rest' if bound.against is None else named(groups, bound.against) or 'everybody'}"
+    if bound.segment:
+        where = "released" if parity.released else "original"
+        words += f", where {where} {named([table.features[i] for i in parity.given], bound.segment)}"
+    return words if parity.measure == "lines" else f"{words}: {parity.measure} ≤ {shown(bound.bound)}"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The mapping, and what it does
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """The probabilities of each source's moves."""
+
+    rows: tuple[dict[tuple[Codes, int], Fraction], ...]
+
+    @property
+    def n_moves(self) -> int:
+        """The number of moves of positive probability."""
+        return sum(map(len, self.rows))
+
+
+def read_kernel(value: Any, problem: Problem) -> Kernel:
+    """Read the mapping; refuse what is no distribution."""
+    table = problem.table
+    rows: list[dict[tuple[Codes, int], Fraction]] = [{} for _ in table.sources]
+    for position, entry in enumerate(_entries(value, "kernel")):
+        where = f"kernel[{position}]"
+        source, to_x, to_y, probability = _entries(entry, where, 4)
+        row = rows[_code(source, where, len(rows))]
+        target = (_codes(to_x, where, table.features), _code(to_y, where, len(table.outcome.levels)))
+        if target in row:
+            raise Refused(f"{where} repeats a move")
+        row[target] = _positive(probability, f"the probability of {where}")
+    return Kernel(tuple(rows))
+
+
+def check_rows(problem: Problem, kernel: Kernel) -> Fraction:
+    """Check that rows sum to one; return the largest error."""
+    worst = ZERO
+    for source, row in zip(problem.table.sources, kernel.rows, strict=True):
+        error = abs(sum(row.values(), start=ZERO) - 1)
+        if error > ROW_TOLERANCE:
+            raise Refused(
+                f"the probabilities of {problem.table.words(source)} sum to {shown(sum(row.values(), start=ZERO))}, "
+                f"not to 1 within {shown(ROW_TOLERANCE)}"
+            )
+        worst = max(worst, error)
+    return worst
+
+
+def check_allowed(problem: Problem, kernel: Kernel) -> None:
+    """Check that every move of the mapping is allowed."""
+    for source, row in zip(problem.table.sources, kernel.rows, strict=True):
+        for to_x, to_y in row:
+            if problem.cost(source, to_x, to_y) is None:
+                table = problem.table
+                to = f"{named(table.features, to_x)}, {named([table.outcome], (to_y,))}"
+                raise Refused(f"the mapping turns {table.words(source)} into {to}, which the statement forbids")
+
+
+def check_blind(problem: Problem, kernel: Kernel) -> None:
+    """Check that the mapping does not depend on protected columns."""
+    for sources in problem.table.by_cell.values():
+        first = kernel.rows[sources[0]]
+        for other in sources[1:]:
+            row = kernel.rows[other]
+            if any(abs(first.get(to, ZERO) - row.get(to, ZERO)) > ROW_TOLERANCE for to in {*first, *row}):
+                words = problem.table.words(problem.table.sources[other])
+                raise Refused(f"the mapping should not depend on protected columns, but it does at {words}")
+
+
+def check_conditional(problem: Problem, conditional: dict[Codes, tuple[Fraction, ...]], kernel: Kernel) -> None:
+    """Check that P(x̂,ŷ|d,x,y) = q(ŷ|x̂) P(x̂|d,x,y)."""
+    for source, row in zip(problem.table.sources, kernel.rows, strict=True):
+        by_x: dict[Codes, Fraction] = {}
+        for (to_x, _), probability in row.items():
+            by_x[to_x] = by_x.get(to_x, ZERO) + probability
+        for to_x, total in by_x.items():
+            if to_x not in conditional:
+                raise Refused(f"statement.conditional says nothing of {named(problem.table.features, to_x)}")
+            for to_y, share in enumerate(conditional[to_x]):
+                if abs(row.get((to_x, to_y), ZERO) - share * total) > ROW_TOLERANCE:
+                    words = problem.table.words(source)
+                    raise Refused(f"the released outcome of {words} does not follow statement.conditional")
+
+
+def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterator[tuple[Bound, Interval | None]]:
+    """Yield every bound with J − ε; None where it is infinite."""
+    populations = Populations(problem, parity)
+    spreads: dict[Population, dict[tuple[Codes, int], Fraction]] = {}
+
+    def rates(population: Population) -> dict[tuple[Codes, int], Fraction]:
+        if population not in spreads:
+            spreads[population] = _spread(kernel, parity, population)
+        return spreads[population]
+
+    for bound in parity.bounds:
+        segment = bound.segment if parity.released else ()
+        found = rates(populations.of(bound))
+        p = found.get((segment, bound.outcome), ZERO)
+        if bound.target is None:
+            q = rates(populations.against(bound)).get((segment, bound.outcome), ZERO)
+        else:
+            q = bound.target
+        if parity.released:
+            within = sum((mass for (b, _), mass in found.items() if b == segment), start=ZERO)
+            if not within:
+                continue  # nobody of the group is released into the segment: 0/0 meets every bound
+            p /= within
+        yield bound, parity.excess(p, q, bound.bound)
+
+
+def _spread(kernel: Kernel, parity: Parity, population: Population) -> dict[tuple[Codes, int], Fraction]:
+    """Return p(ŷ | population), or p(b̂, ŷ | population) for parity within released segments."""
+    found: dict[tuple[Codes, int], Fraction] = {}
+    for source, share in population.shares:
+        for (to_x, to_y), probability in kernel.rows[source].items():
+            key = (tuple(to_x[i] for i in parity.given) if parity.released else (), to_y)
+            found[key] = found.get(key, ZERO) + share * probability
+    return found
+
+
+def budget_excesses(problem: Problem, kernel: Kernel, budget: Budget) -> Iterator[Fraction]:
+    """Yield E − c for every holder."""
+    for holder, limit in zip(budget.holders, budget.limits, strict=True):
+        expected = ZERO
+        for index, weight in holder:
+            source = problem.table.sources[index]
+            for (to_x, to_y), probability in kernel.rows[index].items():
+                cost = problem.distortion.cost(source.x, source.y, to_x, to_y)
+                if cost:
+                    expected += weight * probability * budget.charge(cost)
+        yield expected - limit
+
+
+def released_distribution(problem: Problem, kernel: Kernel) -> dict[Cell, Fraction]:
+    """Return r, on (x̂, ŷ) or on x̂."""
+    return _totals(
+        (problem.cell(to_x, to_y), source.mass * probability)
+        for source, row in zip(problem.table.sources, kernel.rows, strict=True)
+        for (to_x, to_y), probability in row.items()
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Utility: Δ, and the infimum of Δ(r) − λ·r
+# ---------------------------------------------------------------------------------------------------------------
+
+Released: TypeAlias = dict[Cell, Fraction]
+HALF = Fraction(1, 2)
+
+
+def l1(p: Released, r: Released, scale: Fraction = ONE) -> Interval:
+    """Return scale · Σ |r − p|."""
+    return exactly(scale * sum((abs(r.get(cell, ZERO) - p.get(cell, ZERO)) for cell in {*p, *r}), start=ZERO))
+
+
+def l1_infimum(p: Released, price: Released, scale: Fraction = ONE) -> Interval | None:
+    """Return inf of scale·Σ|r − p| − λ·r: λ ≤ scale, and Σ p·min(−λ, scale)."""
+    if any(value > scale for value in price.values()):
+        return None
+    return exactly(sum((mass * min(-price.get(cell, ZERO), scale) for cell, mass in p.items()), start=ZERO))
+
+
+def kl(p: Released, r: Released) -> Interval:
+    """Enclose Σ p log(p/r)."""
+    total = exactly(0)
+    for cell, mass in p.items():
+        if cell not in r:
+            raise Refused("the mapping empties a cell of the table, so its KL divergence is infinite")
+        total = total.plus(log(mass / r[cell]).times(mass))
+    return total
+
+
+def kl_infimum(p: Released, price: Released) -> Interval | None:
+    """Enclose inf of Σ p log(p/r) − λ·r: λ < 0 where p > 0, λ ≤ 0 elsewhere, and Σ p (log(−λ) + 1)."""
+    if any(value > 0 for value in price.values()) or any(price.get(cell, ZERO) == 0 for cell in p):
+        return None
+    total = exactly(0)
+    for cell, mass in p.items():
+        total = total.plus(log(-price[cell]).plus(exactly(1)).times(mass))
+    return total
+
+
+@dataclass(frozen=True)
+class Utility:
+    """A measure Δ that can be recomputed; ``infimum`` is None where it is −∞."""
+
+    value: Callable[[Released, Released], Interval]
+    infimum: Callable[[Released, Released], Interval | None]
+
+
+UTILITIES = {
+    "L1": Utility(l1, l1_infimum),
+    "TotalVariation": Utility(lambda p, r: l1(p, r, HALF), lambda p, price: l1_infimum(p, price, HALF)),
+    "KL": Utility(kl, kl_infimum),
+}
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Weak duality: what any prices prove
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """The prices λ, μ (parity, bound, line) and η (budget, holder)."""
+
+    released: Released
+    parity: dict[tuple[int, int, int], Fraction]
+    budgets: dict[tuple[int, int], Fraction]
+
+
+def read_multipliers(value: Any, problem: Problem) -> Multipliers:
+    """Read the prices; those left out are zero."""
+    found = _fields(value, "multipliers", (), ("released", "parity", "budgets"))
+    where = "multipliers.released"
+    rows = [_entries(row, where, 3) for row in _entries(found.get("released", []), where)]
+    released = {_read_cell(x, y, where, problem): _number(price, where) for x, y, price in rows}
+    if len(released) < len(rows):
+        raise Refused(f"{where} names a cell twice")
+    return Multipliers(released, _parity_prices(found, problem), _budget_prices(found, problem))
+
+
+def _read_cell(x: Any, y: Any, where: str, problem: Problem) -> Cell:
+    codes = _codes(x, where, problem.table.features)
+    if not problem.on_x:
+        return codes, _code(y, where, len(problem.table.outcome.levels))
+    if y is not None:
+        raise Refused(f"{where} must have null for an outcome, as the utility is measured on x")
+    return codes, None
+
+
+def _parity_prices(found: dict[str, Any], problem: Problem) -> dict[tuple[int, int, int], Fraction]:
+    where = "multipliers.parity"
+    prices: dict[tuple[int, int, int], Fraction] = {}
+    for row in _entries(found.get("parity", []), where):
+        i, j, k, price = _entries(row, where, 4)
+        parity = problem.parity[_code(i, where, len(problem.parity))]
+        key = (i, _code(j, where, len(parity.bounds)), _code(k, where, parity.n_lines))
+        if key in prices:
+            raise Refused(f"{where} names a line twice")
+        prices[key] = _number(price, where, ZERO)
+    return prices
+
+
+def _budget_prices(found: dict[str, Any], problem: Problem) -> dict[tuple[int, int], Fraction]:
+    where = "multipliers.budgets"
+    prices: dict[tuple[int, int], Fraction] = {}
+    for row in _entries(found.get("budgets", []), where):
+        i, j, price = _entries(row, where, 3)
+        budget = problem.budgets[_code(i, where, len(problem.budgets))]
+        key = (i, _code(j, where, len(budget.limits)))
+        if key in prices:
+            raise Refused(f"{where} names a holder twice")
+        prices[key] = _number(price, where, ZERO)
+    return prices
+
+
+@dataclass(eq=False)
+class Tariff:
+    """What the constraints charge a source: by outcome, by released segment and outcome, and for distortion.
+
+    ``right`` is Σ μ·c + Σ η·limit.
+    """
+
+    outcome: list[dict[int, Fraction]]
+    segment: list[dict[int, dict[tuple[Codes, int], Fraction]]]
+    distortion: list[dict[int, Fraction]]
+    right: Fraction = ZERO
+
+    @classmethod
+    def empty(cls, size: int) -> Tariff:
+        """Return a tariff that charges nothing."""
+        return cls([{} for _ in range(size)], [{} for _ in range(size)], [{} for _ in range(size)])
+
+
+def make_tariff(problem: Problem, multipliers: Multipliers) -> Tariff:
+    """Turn the prices of constraints into the prices of moves."""
+    tariff = Tariff.empty(len(problem.table.sources))
+    for index, parity in enumerate(problem.parity):
+        _charge_parity(tariff, problem, parity, index, multipliers)
+    for (i, j), price in multipliers.budgets.items():
+        budget = problem.budgets[i]
+        tariff.right += price * budget.limits[j]
+        for source, weight in budget.holders[j]:
+            charges = tariff.distortion[source]
+            charges[i] = charges.get(i, ZERO) + price * weight
+    return tariff
+
+
+def _charge_parity(tariff: Tariff, problem: Problem, parity: Parity, index: int, multipliers: Multipliers) -> None:
+    populations = Populations(problem, parity)
+    charged: dict[Population, dict[tuple[Codes, int], Fraction]] = {}
+
+    def add(population: Population, segment: Codes, outcome: int, amount: Fraction) -> None:
+        charges = charged.setdefault(population, {})
+        charges[segment, outcome] = charges.get((segment, outcome), ZERO) + amount
+
+    for (i, j, k), price in multipliers.parity.items():
+        if i != index or not price:
+            continue
+        bound = parity.bounds[j]
+        a, b, c = parity.lines(bound.bound)[k]
+        population = populations.of(bound)
+        segment = bound.segment if parity.released else ()
+        add(population, segment, bound.outcome, price * a)
+        if bound.target is None:
+            add(populations.against(bound), segment, bound.outcome, price * b)
+            tariff.right += price * c
+        elif parity.released:
+            # a·p(ŷ,b̂|d) + (b·target − c)·p(b̂|d) ≤ 0, the second rate being the sum over all outcomes
+            for outcome in range(len(problem.table.outcome.levels)):
+                add(population, segment, outcome, price * (b * bound.target - c))
+        else:
+            tariff.right += price * (c - b * bound.target)
+    for population, charges in charged.items():
+        _share_out(tariff, parity, index, population, charges)
+
+
+def _share_out(
+    tariff: Tariff, parity: Parity, index: int, population: Population, charges: dict[tuple[Codes, int], Fraction]
+) -> None:
+    """Charge each source of a population its share."""
+    for source, share in population.shares:
+        for (segment, outcome), amount in charges.items():
+            if parity.released:
+                by_segment = tariff.segment[source].setdefault(index, {})
+                by_segment[segment, outcome] = by_segment.get((segment, outcome), ZERO) + share * amount
+            else:
+                by_outcome = tariff.outcome[source]
+                by_outcome[outcome] = by_outcome.get(outcome, ZERO) + share * amount
+
+
+@dataclass(frozen=True, eq=False)
+class Buyer:
+    """Sources that choose together, and their prices added up."""
+
+    problem: Problem
+    mass: Fraction
+    outcome: dict[int, Fraction]
+    segment: list[tuple[Codes, dict[tuple[Codes, int], Fraction]]]
+    distortion: list[tuple[Budget, Fraction]]
+    released: Released
+
+    def price(self, to_x: Codes, to_y: int, cost: Fraction) -> Fraction:
+        """Return the price of one move."""
+        total = self.outcome.get(to_y, ZERO)
+        worth = self.released.get(self.problem.cell(to_x, to_y))
+        if worth:
+            total += self.mass * worth
+        for budget, amount in self.distortion:
+            if cost:
+                total += amount * budget.charge(cost)
+        for given, charges in self.segment:
+            total += charges.get((tuple(to_x[i] for i in given), to_y), ZERO)
+        return total
+
+    def cheapest(self, moves: list[tuple[Codes, dict[int, Fraction]]]) -> Fraction | None:
+        """Return the least price of a choice; None where there is no choice."""
+        conditional = self.problem.conditional
+        if conditional is None:
+            return min((self.price(x, y, cost) for x, costs in moves for y, cost in costs.items()), default=None)
+        return min((self._lottery(x, costs, conditional[x]) for x, costs in moves), default=None)
+
+    def _lottery(self, to_x: Codes, costs: dict[int, Fraction], shares: tuple[Fraction, ...]) -> Fraction:
+        """Return the price of x̂ whose outcome is drawn."""
+        terms = (share * self.price(to_x, to_y, costs[to_y]) for to_y, share in enumerate(shares) if share)
+        return sum(terms, start=ZERO)
+
+
+def _buyer(problem: Problem, tariff: Tariff, released: Released, sources: list[int]) -> Buyer:
+    outcome: dict[int, Fraction] = {}
+    distortion: dict[int, Fraction] = {}
+    segment: list[tuple[Codes, dict[tuple[Codes, int], Fraction]]] = []
+    for source in sources:
+        for to_y, amount in tariff.outcome[source].items():
+            outcome[to_y] = outcome.get(to_y, ZERO) + amount
+        for budget, amount in tariff.distortion[source].items():
+            distortion[budget] = distortion.get(budget, ZERO) + amount
+        segment += [(problem.parity[index].given, charges) for index, charges in tariff.segment[source].items()]
+    mass = sum((problem.table.sources[source].mass for source in sources), start=ZERO)
+    charges = [(problem.budgets[index], amount) for index, amount in distortion.items() if amount]
+    return Buyer(problem, mass, outcome, segment, charges, released)
+
+
+def priced(problem: Problem, multipliers: Multipliers) -> Fraction | None:
+    """Return Σ of the cheapest choices − Σ μ·c − Σ η·limit; None (+∞) where some record has no allowed move."""
+    tariff = make_tariff(problem, multipliers)
+    total = -tariff.right
+    for x, y in problem.table.by_cell:
+        moves = list(problem.moves(x, y))
+        for sources in problem.owners(x, y):
+            least = _buyer(problem, tariff, multipliers.released, sources).cheapest(moves)
+            if least is None:
+                return None
+            total += least
+    return total
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The judgement
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found: whether the proof stands, else the reason; what was recomputed beside what was claimed."""
+
+    stands: bool
+    reason: str
+    rows: tuple[tuple[str, str, str], ...] = ()
+    sentences: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Write the report for people."""
+        lines = [*self.sentences[:1], "", *_columns(("checked", "recomputed", "claimed"), self.rows), ""]
+        lines += self.sentences[1:]
+        lines.append("EVERYTHING STANDS." if self.stands else f"REFUSED: {self.reason}.")
+        # A name in the file must not be able to write to the auditor's terminal anything but itself.
+        printable = ("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line) for line in lines)
+        return "\n".join(printable).strip()
+
+
+def _columns(head: tuple[str, str, str], rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(3)]
+    return ["  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]
+
+
+@dataclass
+class Findings:
+    """A report in the making."""
+
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+    def row(self, what: str, recomputed: str, claimed: str = "") -> None:
+        """Note one check."""
+        self.rows.append((what, recomputed, claimed))
+
+    def report(self, reason: str = "") -> Report:
+        """Close the report; a reason refuses."""
+        return Report(not reason, reason, tuple(self.rows), tuple(self.sentences))
+
+
+def verify(path: str | Path) -> Report:
+    """Re-check a proof file; never raises because of what the file holds."""
+    findings = Findings()
+    try:
+        judge(read(path), findings)
+    except Refused as refusal:
+        return findings.report(str(refusal))
+    except RecursionError:
+        return findings.report("the file is nested too deeply to be a proof")
+    return findings.report()
+
+
+def judge(document: dict[str, Any], findings: Findings) -> None:
+    """Check a document that was read; raise :class:`Refused` where it does not stand."""
+    _fields(document, "the document", ("format", "version", "kind", "sha256"), None)
+    if document["format"] != FORMAT or type(document["version"]) is not int or document["version"] != VERSION:
+        raise Refused(f"the document is not of format {FORMAT!r}, version {VERSION}")
+    kind = _text(document["kind"], "kind", ("mapping", "infeasible"))
+    findings.sentences.append(f"An evenhand proof, kind {kind!r}.")
+    _check_digest(document, findings)
+    needed = ["columns", "counts", "statement", "claims", *(["kernel"] if kind == "mapping" else ["multipliers"])]
+    _fields(document, "the document", needed, None)
+    problem = read_problem(document)
+    _describe(problem, kind, findings)
+    multipliers = read_multipliers(document.get("multipliers", {}), problem)
+    (_judge_mapping if kind == "mapping" else _judge_infeasible)(document, problem, multipliers, findings)
+
+
+def _check_digest(document: dict[str, Any], findings: Findings) -> None:
+    try:
+        found = digest(document)
+    except UnicodeEncodeError as error:
+        raise Refused("the file holds text that is no Unicode") from error
+    claimed = _text(document["sha256"], "sha256")
+    findings.row("digest (SHA-256)", found[:16] + "…", claimed[:16] + "…" if len(claimed) > 16 else claimed)
+    if found != claimed:
+        raise Refused("the digest does not match: the file was changed after it was written")
+
+
+def _describe(problem: Problem, kind: str, findings: Findings) -> None:
+    table = problem.table
+    names = [", ".join(column.name for column in columns) or "none" for columns in (table.protected, table.features)]
+    findings.sentences[0] = (
+        f"An evenhand proof, kind {kind!r}: a total weight of {shown(table.records)} in {len(table.sources)} kinds of "
+        f"records; protected: {names[0]}; features: {names[1]}; outcome: {table.outcome.name}."
+    )
+
+
+# A mapping
+
+
+def _judge_mapping(document: dict[str, Any], problem: Problem, multipliers: Multipliers, findings: Findings) -> None:
+    names = ("status", "objective", "lower_bound", "gap", "max_violation")
+    claims = _fields(document["claims"], "claims", names, None)
+    status = _text(claims["status"], "claims.status", STATUSES)
+    kernel = read_kernel(document["kernel"], problem)
+    _check_kernel(problem, kernel, findings)
+    violation = _check_violation(problem, kernel, _number(claims["max_violation"], "claims.max_violation"), findings)
+    objective = _number(claims["objective"], "claims.objective")
+    _check_objective(problem, kernel, objective, findings)
+    bound = None if claims["lower_bound"] is None else _number(claims["lower_bound"], "claims.lower_bound")
+    proven = None if bound is None else _check_lower_bound(problem, multipliers, bound, findings)
+    gap = _check_gap(claims["gap"], objective, bound, findings)
+    _check_status(status, gap, violation, findings)
+    _conclude(problem, proven, findings)
+
+
+def _check_kernel(problem: Problem, kernel: Kernel, findings: Findings) -> None:
+    error = check_rows(problem, kernel)
+    findings.row("rows sum to 1", f"{len(kernel.rows)} rows, largest error {shown(error)}")
+    check_allowed(problem, kernel)
+    findings.row("moves allowed", f"all {kernel.n_moves}")
+    if problem.blind:
+        check_blind(problem, kernel)
+        findings.row("independent of protected columns", "yes")
+    if problem.conditional is not None:
+        check_conditional(problem, problem.conditional, kernel)
+        findings.row("outcome drawn from the stated p(ŷ|x̂)", "yes")
+
+
+def _check_violation(problem: Problem, kernel: Kernel, claimed: Fraction, findings: Findings) -> Interval:
+    worst = exactly(0)
+    for parity in problem.parity:
+        worst = _highest([worst, _worst_parity(problem, kernel, parity, findings)])
+    for budget in problem.budgets:
+        excess = max(budget_excesses(problem, kernel, budget), default=None)
+        of = len(problem.table.sources if budget.per == "individual" else problem.table.by_cell)
+        what = f"budget: {budget.words} ≤ {_range(budget.limits)}, {len(set(budget.holders))} of {of} ({budget.per})"
+        findings.row(what, "nothing bounded" if excess is None else f"largest E − c = {shown(excess)}")
+        worst = _highest([worst, exactly(excess or 0)])
+    findings.row("largest violation", shown(worst.high), shown(claimed))
+    if worst.high > WORST_VIOLATION:
+        raise Refused(f"a bound is exceeded by {shown(worst.high)}, more than {shown(WORST_VIOLATION)}")
+    if worst.distance(claimed) > VIOLATION_CLAIM_TOLERANCE:
+        raise Refused(f"the largest violation is {shown(worst.high)}, not {shown(claimed)} as claimed")
+    return worst
+
+
+def _worst_parity(problem: Problem, kernel: Kernel, parity: Parity, findings: Findings) -> Interval:
+    found = []
+    for bound, excess in parity_excesses(problem, kernel, parity):
+        if excess is None:
+            words = bound_words(problem.table, parity, bound)
+            raise Refused(f"parity {parity.name!r} is violated without limit, one of the rates being zero ({words})")
+        found.append(excess)
+    least = "" if parity.measure == "lines" else f" ≤ {_range([bound.bound for bound in parity.bounds])}"
+    on = ", ".join(problem.table.protected[i].name for i in parity.on) or "everybody"
+    given = ", ".join(problem.table.features[i].name for i in parity.given)
+    within = f" within {'released ' if parity.released else ''}{given}" if given else ""
+    what = f"parity {parity.name!r} by {on}{within}: {parity.measure}{least}, {len(parity.bounds)} bounds"
+    worst = _highest(found) if found else exactly(0)
+    findings.row(what, f"largest J − ε = {shown(worst.high)}" if found else "nothing bounded")
+    return worst
+
+
+def _range(values: Sequence[Fraction]) -> str:
+    if not values:
+        return "nothing"
+    low, high = shown(min(values)), shown(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def _highest(values: Sequence[Interval]) -> Interval:
+    return Interval(max(v.low for v in values), max(v.high for v in values))
+
+
+def _check_objective(problem: Problem, kernel: Kernel, claimed: Fraction, findings: Findings) -> None:
+    what = f"objective ({problem.measure} on {'x' if problem.on_x else 'x, y'})"
+    if problem.measure not in UTILITIES:
+        findings.row(what, "not recomputed", shown(claimed))
+        return
+    found = UTILITIES[problem.measure].value(problem.original, released_distribution(problem, kernel))
+    findings.row(what, shown(found.low), shown(claimed))
+    if found.distance(claimed) > CLAIM_TOLERANCE:
+        raise Refused(f"the objective is {shown(found.low)}, not {shown(claimed)} as claimed")
+
+
+def _check_lower_bound(
+    problem: Problem, multipliers: Multipliers, claimed: Fraction, findings: Findings
+) -> Fraction | None:
+    """Return what is proven, zero at least since Δ is never negative; None where the measure is not recomputed."""
+    if problem.measure not in UTILITIES:
+        findings.row("lower bound", "not recomputed", shown(claimed))
+        return None
+    proven = lower_bound(problem, multipliers)
+    findings.row("lower bound", "−∞" if proven is None else shown(proven), shown(claimed))
+    if claimed > CLAIM_TOLERANCE and proven is None:
+        raise Refused("the multipliers on the released distribution prove nothing: with them the bound is −∞")
+    best = max(ZERO, proven or ZERO)
+    if claimed > best + CLAIM_TOLERANCE:
+        raise Refused(f"the multipliers prove a lower bound of {shown(best)}, not of {shown(claimed)} as claimed")
+    return best
+
+
+def lower_bound(problem: Problem, multipliers: Multipliers) -> Fraction | None:
+    """Return what the multipliers prove: no mapping that meets the bounds has a smaller Δ. None: nothing."""
+    infimum = UTILITIES[problem.measure].infimum(problem.original, multipliers.released)
+    choices = priced(problem, multipliers)
+    return None if infimum is None or choices is None else infimum.low + choices
+
+
+def _check_gap(value: Any, objective: Fraction, bound: Fraction | None, findings: Findings) -> Fraction | None:
+    if bound is None:
+        if value is not None:
+            raise Refused("a gap is claimed, but no lower bound")
+        return None
+    gap = _number(value, "claims.gap")
+    findings.row("gap (objective − lower bound)", shown(objective - bound), shown(gap))
+    if abs(objective - bound - gap) > CLAIM_TOLERANCE:
+        raise Refused(f"the gap is {shown(objective - bound)}, not {shown(gap)} as claimed")
+    return gap
+
+
+def _check_status(status: str, gap: Fraction | None, violation: Interval, findings: Findings) -> None:
+    findings.row("status", "", status)
+    if status != "optimal":
+        return
+    if gap is None or gap > OPTIMAL_GAP:
+        raise Refused(f"the status is 'optimal', which needs a gap of at most {shown(OPTIMAL_GAP)}")
+    if violation.high > OPTIMAL_VIOLATION:
+        raise Refused(f"the status is 'optimal', which needs violations of at most {shown(OPTIMAL_VIOLATION)}")
+
+
+def _conclude(problem: Problem, proven: Fraction | None, findings: Findings) -> None:
+    say = findings.sentences.append
+    say("The mapping is a probability distribution for every kind of record, makes allowed moves only, and meets")
+    say("every bound of the statement up to the largest violation above, in the units of that bound.")
+    if problem.measure not in UTILITIES:
+        say(f"The measure {problem.measure!r} is not one that this script recomputes ({', '.join(UTILITIES)} are): the")
+        say("objective, the lower bound and the status are the writer's word. Only feasibility was checked.")
+    elif proven is None:
+        say("No lower bound is claimed: whether a better mapping exists is left open.")
+    else:
+        say(f"No mapping that meets every bound has an objective below {shown(proven)}.")
+    say(SCOPE)
+
+
+# Infeasibility
+
+
+def _judge_infeasible(document: dict[str, Any], problem: Problem, multipliers: Multipliers, findings: Findings) -> None:
+    claims = _fields(document["claims"], "claims", ("infeasibility",), None)
+    if multipliers.released:
+        raise Refused("a proof of infeasibility has no multipliers on the released distribution")
+    claimed = None if claims["infeasibility"] is None else _number(claims["infeasibility"], "claims.infeasibility")
+    found = priced(problem, multipliers)
+    words = "∞" if found is None else shown(found)
+    findings.row("infeasibility", words, "none" if claimed is None else shown(claimed))
+    if found is not None and found <= 0:
+        raise Refused(f"the multipliers prove nothing: their sum is {words}, which is not positive")
+    if (found is None) != (claimed is None):
+        raise Refused(f"the infeasibility is {words}, not {'null' if claimed is None else shown(claimed)} as claimed")
+    if found is not None and claimed is not None and abs(found - claimed) > INFEASIBILITY_TOLERANCE * found:
+        raise Refused(f"the infeasibility is {words}, not {shown(claimed)} as claimed")
+    findings.sentences.append("No mapping meets all the bounds of the statement.")
+    if found is None:
+        findings.sentences.append("Some kind of record has no allowed move at all, not even to stay as it is.")
+    else:
+        findings.sentences += _conflict(problem, multipliers)
+    findings.sentences.append(SCOPE)
+
+
+def _conflict(problem: Problem, multipliers: Multipliers) -> list[str]:
+    """Name the constraints that cannot hold together."""
+    lines = ["With the moves that are allowed, these cannot hold together (multiplier in brackets):"]
+    for (i, j, _), price in multipliers.parity.items():
+        parity = problem.parity[i]
+        if price:
+            words = bound_words(problem.table, parity, parity.bounds[j])
+            lines.append(f"  parity {parity.name!r}: {words}  [{shown(price)}]")
+    for (i, j), price in multipliers.budgets.items():
+        if price:
+            lines.append(f"  {_limit_words(problem, problem.budgets[i], j)}  [{shown(price)}]")
+    hidden = len(lines) - 1 - MOST_LISTED
+    return lines if hidden <= 0 else [*lines[: MOST_LISTED + 1], f"  and {hidden} more"]
+
+
+def _limit_words(problem: Problem, budget: Budget, position: int) -> str:
+    table = problem.table
+    source = table.sources[budget.holders[position][0][0]]
+    if budget.per == "individual":
+        holder = table.words(source)
+    else:
+        holder = f"{named(table.features, source.x)}, {named([table.outcome], (source.y,))} (average over groups)"
+    return f"{budget.words} ≤ {shown(budget.limits[position])} for {holder}"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The command
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command: 0 if everything stands, 1 if the proof is refused, 2 for a wrong command."""
+    parser = argparse.ArgumentParser(
+        prog="verifier.py", description="Re-check a proof file written by evenhand, in exact arithmetic."
+    )
+    parser.add_argument("file", type=Path, help="the proof file (JSON)")
+    try:
+        path = parser.parse_args(argv).file
+        if not path.is_file():
+            parser.error(f"there is no file {path}")
+    except SystemExit as leaving:
+        return int(leaving.code or 0)
+    report = verify(path)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    sys.stdout.write(report.text() + "\n")
+    return 0 if report.stands else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

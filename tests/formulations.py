@@ -1,0 +1,159 @@
+"""Every form of Δ, parity, budget, distortion and mode, and tables that pair each setting with each other once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+
+import evenhand as eh
+
+UTILITIES = {
+    name: getattr(eh, name)
+    for name in (
+        "KL", "ReverseKL", "L1", "TotalVariation", "PearsonChi2", "NeymanChi2", "Hellinger", "JensenShannon",
+        "SquaredL2", "MaxRelativeChange",
+    )
+}  # fmt: skip
+
+PARITIES = {
+    "pairwise": lambda e: [eh.PairwiseParity(e)],
+    "pairwise difference": lambda e: [eh.PairwiseParity(e / 2, eh.Difference())],
+    "pairwise log-ratio": lambda e: [eh.PairwiseParity(e, eh.LogRatio())],
+    "four-fifths": lambda e: [eh.PairwiseParity(e / (1 + e), eh.FourFifths(1))],
+    "rest": lambda e: [eh.PairwiseParity(e, against="rest")],
+    "reference": lambda e: [eh.PairwiseParity(e, on=["race"], against={"race": "b"})],
+    "reference log-ratio": lambda e: [
+        eh.PairwiseParity(e, eh.LogRatio(), against={"sex": "m", "race": "a"}),
+    ],
+    "univariate": lambda e: [eh.PairwiseParity(e, on=["sex"]), eh.PairwiseParity(e, on=["race"])],
+    "by outcome": lambda e: [eh.PairwiseParity(eh.By(math.inf, [({"y": 1}, e)]))],
+    "by pair": lambda e: [
+        eh.PairwiseParity(
+            eh.By(2 * e, [({"sex": "m", "race": "a", "against": {"sex": "f", "race": "a"}}, e), ({"y": 0}, 3 * e)])
+        )
+    ],
+    "given": lambda e: [eh.PairwiseParity(1.5 * e, on=["sex"], given=["f0"], min_segment=20)],
+    "given difference": lambda e: [eh.PairwiseParity(e / 2, eh.Difference(), on=["race"], given=["f1"], against="rest")],
+    "target": lambda e: [eh.TargetParity(e)],
+    "target difference": lambda e: [eh.TargetParity(e / 2, {0: 0.55, 1: 0.45}, eh.Difference())],
+    "target log-ratio": lambda e: [eh.TargetParity(e, distance=eh.LogRatio(), on=["race"])],
+    "target by group": lambda e: [eh.TargetParity(eh.By(e, [({"sex": "f"}, e / 2), ({"race": "b", "y": 1}, 2 * e)]))],
+    "target in segments": lambda e: [
+        eh.TargetParity(
+            1.5 * e,
+            eh.By({0: 0.5, 1: 0.5}, [({"f0": [1]}, {0: 0.6, 1: 0.4})]),
+            on=["sex"],
+            given=["f0"],
+        )
+    ],
+    "released segments": lambda e: [eh.TargetParity(1.5 * e, on=["sex"], given=["f0"], released=True)],
+    "released segments, difference": lambda e: [
+        eh.TargetParity(e / 2, distance=eh.Difference(), on=["race"], given=["f1"], released=True)
+    ],
+    "several": lambda e: [eh.TargetParity(2 * e), eh.PairwiseParity(e, on=["sex"]), eh.PairwiseParity(e, eh.Difference())],
+}
+
+BUDGETS = {
+    "none": lambda: None,
+    "expected": lambda: eh.ExpectedDistortion(0.6),
+    "expected xy": lambda: eh.ExpectedDistortion(0.5, per="xy"),
+    "excess": lambda: eh.ExcessDistortion({0.9: 0.5, 1.9: 0.2}),
+    "excess xy": lambda: eh.ExcessDistortion({0.9: 0.5, 1.9: 0.2}, per="xy"),
+    "by cell": lambda: eh.ExpectedDistortion(
+        eh.By(0.7, [({"sex": "m"}, 0.5), ({"f0": [0], "y": 1}, 0.4), ({"race": "b", "y": 0, "f1": 2}, math.inf)])
+    ),
+    "both": lambda: [eh.ExpectedDistortion(0.8, per="xy"), eh.ExcessDistortion({1.4: eh.By(0.3, [({"y": 1}, 0.2)])})],
+    "zero for some": lambda: eh.ExpectedDistortion(eh.By(0.8, [({"race": "a", "f0": 0}, 0.0)])),
+}
+
+COST_TABLE = {(a, b): 1.0 + 0.5 * (a < b) for a in range(3) for b in range(3) if a != b}
+
+
+def careful(before, after):
+    """A user's function: steps of f1 cost their square, the rest one each; f0 never falls."""
+    cost = (after["f1"] - before["f1"]) ** 2 * 0.5 + 1.0 * (after["f0"] != before["f0"]) + (after["y"] != before["y"])
+    return np.where(after["f0"] < before["f0"], np.inf, cost)
+
+
+DISTORTIONS = {
+    "sum": lambda y: eh.Distortion({"f0": eh.Ordinal(1), "f1": eh.Ordinal(1, max_steps=1, up_step=0.5), "y": y}),
+    "squares": lambda y: eh.Distortion(
+        {"f0": eh.Nominal(1.2), "f1": eh.Ordinal(1), "y": y}, combine="sum_of_squares"
+    ),
+    "max": lambda y: eh.Distortion({"f0": eh.Free(), "f1": eh.Ordinal(1, down=False), "y": y}, combine="max"),
+    "table": lambda y: eh.Distortion({"f0": eh.Fixed(), "f1": eh.Nominal(COST_TABLE), "y": y}),
+    "binary": lambda y: eh.Distortion({"f0": eh.Nominal(1), "f1": eh.Free(), "y": eh.Nominal(1)}, combine="max"),
+    "function": lambda y: eh.Distortion(function=careful),
+}
+
+MODES = {
+    "plain": {},
+    "all targets": {"targets": "all"},
+    "blind": {"blind": True},
+    "suppressed": {"suppress_protected": "fixed"},
+    "suppressed, blind": {"suppress_protected": "fixed", "blind": True},
+    "own model": {
+        "suppress_protected": "fixed",
+        "conditional": eh.Conditional(
+            {(a, b): {0: 0.7 - 0.1 * a - 0.05 * b, 1: 0.3 + 0.1 * a + 0.05 * b} for a in range(2) for b in range(3)}
+        ),
+    },
+}
+
+FACTORS = (UTILITIES, PARITIES, BUDGETS, DISTORTIONS, MODES)
+
+
+def all_pairs():
+    """Rows of settings in which every two settings of two factors meet, found greedily."""
+    names = [list(factor) for factor in FACTORS]
+    missing = {
+        (i, a, j, b)
+        for i, j in itertools.combinations(range(len(names)), 2)
+        for a in names[i]
+        for b in names[j]
+    }
+    rng = np.random.default_rng(7)
+    rows = []
+    while missing:
+        best, covered = None, set()
+        for _ in range(60):
+            seed = sorted(missing)[rng.integers(len(missing))]
+            row = [names[k][rng.integers(len(names[k]))] for k in range(len(names))]
+            row[seed[0]], row[seed[2]] = seed[1], seed[3]
+            found = {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(row)), 2)} & missing
+            if len(found) > len(covered):
+                best, covered = row, found
+        rows.append(tuple(best))
+        missing -= covered
+    return rows
+
+
+def table(seed):
+    """A table of 400 people: two protected columns, two features, an outcome that depends on all."""
+    rng = np.random.default_rng(seed)
+    n = 400
+    sex, race = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    f0 = (rng.random(n) < 0.4 + 0.15 * sex).astype(int)
+    f1 = rng.integers(0, 3, n)
+    y = (rng.random(n) < 0.3 + 0.1 * sex + 0.08 * race + 0.1 * f0 + 0.05 * f1).astype(int)
+    return pd.DataFrame({"sex": np.array(["f", "m"])[sex], "race": np.array(["a", "b"])[race], "f0": f0, "f1": f1, "y": y})
+
+
+def problem_of(row, seed):
+    """The problem of one row of settings, its tightness varied by the seed."""
+    utility, parity, budget, distortion, mode = row
+    bound = [0.08, 0.15, 0.25, 0.4][seed % 4]
+    change = eh.Nominal(1) if "suppressed" in mode or mode == "own model" else eh.Ordinal(1, up=bool(seed % 3))
+    return eh.Problem(
+        protected=["sex", "race"],
+        features=["f0", "f1"],
+        outcome="y",
+        utility=UTILITIES[utility](),
+        parity=PARITIES[parity](bound),
+        distortion=DISTORTIONS[distortion](change),
+        budget=BUDGETS[budget](),
+        **MODES[mode],
+    )
