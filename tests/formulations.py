@@ -35,11 +35,13 @@ PARITIES = {
             eh.By(2 * e, [({"sex": "m", "race": "a", "against": {"sex": "f", "race": "a"}}, e), ({"y": 0}, 3 * e)])
         )
     ],
-    "given": lambda e: [eh.PairwiseParity(1.5 * e, on=["sex"], given=["f0"], min_segment=20)],
-    "given difference": lambda e: [eh.PairwiseParity(e / 2, eh.Difference(), on=["race"], given=["f1"], against="rest")],
-    "target": lambda e: [eh.TargetParity(e)],
+    "given": lambda e: [eh.PairwiseParity(0.7 * e, on=["sex"], given=["f0"], min_segment=20)],
+    "given difference": lambda e: [
+        eh.PairwiseParity(e / 5, eh.Difference(), on=["race"], given=["f1"], against="rest")
+    ],
+    "target": lambda e: [eh.TargetParity(e / 2)],
     "target difference": lambda e: [eh.TargetParity(e / 2, {0: 0.55, 1: 0.45}, eh.Difference())],
-    "target log-ratio": lambda e: [eh.TargetParity(e, distance=eh.LogRatio(), on=["race"])],
+    "target log-ratio": lambda e: [eh.TargetParity(e / 4, distance=eh.LogRatio(), on=["race"])],
     "target by group": lambda e: [eh.TargetParity(eh.By(e, [({"sex": "f"}, e / 2), ({"race": "b", "y": 1}, 2 * e)]))],
     "target in segments": lambda e: [
         eh.TargetParity(
@@ -49,11 +51,15 @@ PARITIES = {
             given=["f0"],
         )
     ],
-    "released segments": lambda e: [eh.TargetParity(1.5 * e, on=["sex"], given=["f0"], released=True)],
+    "released segments": lambda e: [eh.TargetParity(e / 6, on=["sex"], given=["f0"], released=True)],
     "released segments, difference": lambda e: [
-        eh.TargetParity(e / 2, distance=eh.Difference(), on=["race"], given=["f1"], released=True)
+        eh.TargetParity(e / 9, distance=eh.Difference(), on=["race"], given=["f1"], released=True)
     ],
-    "several": lambda e: [eh.TargetParity(2 * e), eh.PairwiseParity(e, on=["sex"]), eh.PairwiseParity(e, eh.Difference())],
+    "several": lambda e: [
+        eh.TargetParity(2 * e),
+        eh.PairwiseParity(e, on=["sex"]),
+        eh.PairwiseParity(e, eh.Difference()),
+    ],
 }
 
 BUDGETS = {
@@ -69,24 +75,48 @@ BUDGETS = {
     "zero for some": lambda: eh.ExpectedDistortion(eh.By(0.8, [({"race": "a", "f0": 0}, 0.0)])),
 }
 
-COST_TABLE = {(a, b): 1.0 + 0.5 * (a < b) for a in range(3) for b in range(3) if a != b}
+COST_TABLE = {(a, b): 0.75 * (a - b) if b < a else math.inf for a in range(3) for b in range(3) if a != b}
 
 
 def careful(before, after):
-    """A user's function: steps of f1 cost their square, the rest one each; f0 never falls."""
+    """A user's function: steps of f1 cost their square, the rest one each; features never rise."""
     cost = (after["f1"] - before["f1"]) ** 2 * 0.5 + 1.0 * (after["f0"] != before["f0"]) + (after["y"] != before["y"])
-    return np.where(after["f0"] < before["f0"], np.inf, cost)
+    return np.where((after["f0"] > before["f0"]) | (after["f1"] > before["f1"]), np.inf, cost)
 
+
+def one_way(before, after):
+    """The same, where the outcome never rises either."""
+    return np.where(after["y"] > before["y"], np.inf, careful(before, after))
+
+
+def of_features(before, after):
+    """A function of the features alone."""
+    return careful(before | {"y": 0}, after | {"y": 0})
+
+
+FUNCTIONS = {"falls": one_way, "changes": careful, "is free": of_features}
+OUTCOMES = {"falls": eh.Ordinal(1, up=False), "changes": eh.Ordinal(1.2, up_step=0.8), "is free": eh.Free()}
 
 DISTORTIONS = {
-    "sum": lambda y: eh.Distortion({"f0": eh.Ordinal(1), "f1": eh.Ordinal(1, max_steps=1, up_step=0.5), "y": y}),
-    "squares": lambda y: eh.Distortion(
-        {"f0": eh.Nominal(1.2), "f1": eh.Ordinal(1), "y": y}, combine="sum_of_squares"
+    "sum": lambda y: eh.Distortion(
+        {"f0": eh.Ordinal(1, up=False), "f1": eh.Ordinal(0.5, max_steps=1, up_step=2), "y": OUTCOMES[y]}
     ),
-    "max": lambda y: eh.Distortion({"f0": eh.Free(), "f1": eh.Ordinal(1, down=False), "y": y}, combine="max"),
-    "table": lambda y: eh.Distortion({"f0": eh.Fixed(), "f1": eh.Nominal(COST_TABLE), "y": y}),
-    "binary": lambda y: eh.Distortion({"f0": eh.Nominal(1), "f1": eh.Free(), "y": eh.Nominal(1)}, combine="max"),
-    "function": lambda y: eh.Distortion(function=careful),
+    "squares": lambda y: eh.Distortion(
+        {"f0": eh.Nominal(1.2), "f1": eh.Ordinal(0.7, up=False), "y": OUTCOMES[y]}, combine="sum_of_squares"
+    ),
+    "max": lambda y: eh.Distortion(
+        {"f0": eh.Ordinal(1, up=False), "f1": eh.Ordinal(1, up=False), "y": OUTCOMES[y]}, combine="max"
+    ),
+    "table": lambda y: eh.Distortion({"f0": eh.Fixed(), "f1": eh.Nominal(COST_TABLE), "y": OUTCOMES[y]}),
+    "binary": lambda y: eh.Distortion(
+        {
+            "f0": eh.Ordinal(1, up=False),
+            "f1": eh.Ordinal(0, up=False),
+            "y": eh.Nominal(1) if y == "changes" else OUTCOMES[y],
+        },
+        combine="max",
+    ),
+    "function": lambda y: eh.Distortion(function=FUNCTIONS[y]),
 }
 
 MODES = {
@@ -98,7 +128,7 @@ MODES = {
     "own model": {
         "suppress_protected": "fixed",
         "conditional": eh.Conditional(
-            {(a, b): {0: 0.7 - 0.1 * a - 0.05 * b, 1: 0.3 + 0.1 * a + 0.05 * b} for a in range(2) for b in range(3)}
+            {(a, b): {0: 0.75 - 0.15 * a - 0.1 * b, 1: 0.25 + 0.15 * a + 0.1 * b} for a in range(2) for b in range(3)}
         ),
     },
 }
@@ -110,10 +140,7 @@ def all_pairs():
     """Rows of settings in which every two settings of two factors meet, found greedily."""
     names = [list(factor) for factor in FACTORS]
     missing = {
-        (i, a, j, b)
-        for i, j in itertools.combinations(range(len(names)), 2)
-        for a in names[i]
-        for b in names[j]
+        (i, a, j, b) for i, j in itertools.combinations(range(len(names)), 2) for a in names[i] for b in names[j]
     }
     rng = np.random.default_rng(7)
     rows = []
@@ -132,28 +159,33 @@ def all_pairs():
 
 
 def table(seed):
-    """A table of 400 people: two protected columns, two features, an outcome that depends on all."""
+    """A table of 400 people: two protected columns, two features that go with them, an outcome that depends on all."""
     rng = np.random.default_rng(seed)
     n = 400
     sex, race = rng.integers(0, 2, n), rng.integers(0, 2, n)
-    f0 = (rng.random(n) < 0.4 + 0.15 * sex).astype(int)
-    f1 = rng.integers(0, 3, n)
-    y = (rng.random(n) < 0.3 + 0.1 * sex + 0.08 * race + 0.1 * f0 + 0.05 * f1).astype(int)
-    return pd.DataFrame({"sex": np.array(["f", "m"])[sex], "race": np.array(["a", "b"])[race], "f0": f0, "f1": f1, "y": y})
+    f0 = (rng.random(n) < 0.2 + 0.55 * sex).astype(int)
+    f1 = np.clip(rng.integers(0, 3, n) + (rng.random(n) < 0.5) * (2 * race - 1), 0, 2)
+    y = (rng.random(n) < 0.2 + 0.12 * sex + 0.1 * race + 0.15 * f0 + 0.12 * f1).astype(int)
+    sex, race = np.array(["f", "m"])[sex], np.array(["a", "b"])[race]
+    return pd.DataFrame({"sex": sex, "race": race, "f0": f0, "f1": f1, "y": y})
 
 
 def problem_of(row, seed):
-    """The problem of one row of settings, its tightness varied by the seed."""
+    """The problem of one row of settings, its tightness varied by the seed.
+
+    Features only fall, and an outcome that is compared between groups mostly does too: else groups could trade places
+    at no loss, and every objective would be zero.
+    """
     utility, parity, budget, distortion, mode = row
-    bound = [0.08, 0.15, 0.25, 0.4][seed % 4]
-    change = eh.Nominal(1) if "suppressed" in mode or mode == "own model" else eh.Ordinal(1, up=bool(seed % 3))
+    both_ways = parity.startswith(("target", "released")) or seed % 5 == 0
+    outcome = "is free" if "suppress_protected" in MODES[mode] else "changes" if both_ways else "falls"
     return eh.Problem(
         protected=["sex", "race"],
         features=["f0", "f1"],
         outcome="y",
         utility=UTILITIES[utility](),
-        parity=PARITIES[parity](bound),
-        distortion=DISTORTIONS[distortion](change),
+        parity=PARITIES[parity]([0.06, 0.12, 0.2, 0.3][seed % 4]),
+        distortion=DISTORTIONS[distortion](outcome),
         budget=BUDGETS[budget](),
         **MODES[mode],
     )

@@ -27,18 +27,21 @@ ORDER = [
     "tabulate",
     "edges",
     "theory",
+    "models",
     "audit",
     "verifier",
     "storage",
+    "prices",
+    "conflict",
     "proof",
     "mapping",
     "alternating",
     "fitting",
-    "diagnose",
+    "diagnosis",
+    "report",
     "frontier",
     "datasets",
     "reproduce",
-    "report",
     "screen",
     "cli",
     "__main__",
@@ -123,6 +126,12 @@ def test_every_public_name_is_there():
     assert {"fit", "Problem", "Mapping", "KL", "L1", "PairwiseParity", "TargetParity"} <= set(eh.__all__)
     with pytest.raises(AttributeError, match="no attribute 'fitt'"):
         eh.fitt  # noqa: B018
+
+
+def test_no_module_hides_a_public_name():
+    """A submodule becomes an attribute of the package when it is imported, and would hide a function of its name."""
+    modules_ = {path.relative_to(ROOT).with_suffix("").parts[0] for path in modules()}
+    assert modules_ & set(eh.__all__) == {"datasets"}
 
 
 def test_no_name_promises_too_much():

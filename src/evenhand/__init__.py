@@ -59,6 +59,8 @@ _HOMES = {
     "mapping": ["Mapping"],
     "edges": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "fitting": ["fit"],
+    "diagnosis": ["Diagnosis", "diagnose"],
+    "frontier": ["Frontier", "frontier"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -69,6 +71,8 @@ if TYPE_CHECKING:
     from evenhand.audit import Audit as Audit
     from evenhand.certificate import Certificate as Certificate
     from evenhand.counts import Counts as Counts
+    from evenhand.diagnosis import Diagnosis as Diagnosis
+    from evenhand.diagnosis import diagnose as diagnose
     from evenhand.edges import identity_from as identity_from
     from evenhand.edges import smallest_budget_factor as smallest_budget_factor
     from evenhand.edges import smallest_parity_bound as smallest_parity_bound
@@ -82,6 +86,8 @@ if TYPE_CHECKING:
     from evenhand.errors import StorageError as StorageError
     from evenhand.errors import TimeLimitError as TimeLimitError
     from evenhand.fitting import fit as fit
+    from evenhand.frontier import Frontier as Frontier
+    from evenhand.frontier import frontier as frontier
     from evenhand.mapping import Mapping as Mapping
     from evenhand.spec import KL as KL
     from evenhand.spec import L1 as L1

@@ -1,8 +1,8 @@
 """Strategy 2 of section 3.2.2: alternating minimisation where D is suppressed.
 
-With P(x̂, ŷ | d, x, y) = p(ŷ|x̂) P(x̂ | d, x, y) the problem is convex in either factor while the other is held. Solving for
-one and then the other never raises the objective, and ends in a local optimum. It is begun twice: from p(ŷ|x̂) = p(y),
-which meets pairwise parity and the default target at any bound, and from the table's own p(y|x).
+With P(x̂, ŷ | d, x, y) = p(ŷ|x̂) P(x̂ | d, x, y) the problem is convex in either factor while the other is held.
+Solving for one and then the other never raises the objective, and ends in a local optimum. It is begun twice: from
+p(ŷ|x̂) = p(y), which meets pairwise parity and the default target at any bound, and from the table's own p(y|x).
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
     if not runs:
         raise InfeasibleError(
             "alternating minimisation has no feasible start: neither p(ŷ|x̂) = p(y) nor the table's own p(y|x) leaves a "
-            "mapping within the budgets and forbidden moves. The outcome is drawn anew for everybody, so give its changes "
-            "a smaller cost (or Free()), or raise the budgets"
+            "mapping within the budgets and forbidden moves. The outcome is drawn anew for everybody, so give its "
+            "changes a smaller cost (or Free()), or raise the budgets"
         )
     return min(runs, key=lambda run: run.objective), tuple(words)
 

@@ -15,6 +15,7 @@ from evenhand.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_a
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Axis, Cells
 from evenhand.kernel import Kernel, identity
+from evenhand.models import predicted_scores
 from evenhand.spec import AGAINST_TARGET, Problem, TargetParity
 from evenhand.tables import frame, labels
 
@@ -36,6 +37,12 @@ class Audit:
         For each group, the share of people changed and their expected distortion.
     changes : pandas.DataFrame
         For each column, from which level to which, and the share of all people.
+    lifts : pandas.DataFrame
+        For each group and outcome, before and after: the extended lift p(y|d) / p(y), the selective lift p(y|d) /
+        p(y|not d), and the contrastive lift p(y|d) / p(y|d') against the group d' with the lowest rate.
+    scores : pandas.DataFrame
+        The mean score by group of a model that learned the released outcome well: if it sees the protected columns
+        (eq. 8), and if it does not (eq. 9).
     headlines : tuple of str
         For each parity constraint, how far apart the rates are before and after.
     notes : tuple of str
@@ -46,11 +53,13 @@ class Audit:
     bounds: Any
     groups: Any
     changes: Any
+    lifts: Any
+    scores: Any
     headlines: tuple[str, ...]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        names = "rates, bounds, groups, changes, headlines, notes"
+        names = "rates, bounds, groups, changes, lifts, scores, headlines, notes"
         return f"<Audit: {'; '.join(self.headlines) or 'no parity constraint'}. Tables: {names}>"
 
 
@@ -61,6 +70,8 @@ def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) 
         bounds=frame(_bounds(counts, measured)),
         groups=frame(_groups(counts, measured)),
         changes=frame(_changes(counts, kernel)),
+        lifts=frame(_lifts(counts, measured)),
+        scores=frame(_scores(problem, counts, kernel)),
         headlines=tuple(_headline(counts, part) for part in measured.parity if len(part.value)),
         notes=tuple(_notes(problem, counts, measured)),
     )
@@ -77,6 +88,38 @@ def _rates(counts: Counts, measured: Achieved) -> dict[str, Any]:
         "weight": np.repeat(weight, n_outcomes),
         "before": measured.rates_before.ravel(),
         "after": measured.rates_after.ravel(),
+    }
+
+
+def _lifts(counts: Counts, measured: Achieved) -> dict[str, Any]:
+    """Return the criteria that eqs. (1) and (2) generalise."""
+    n_groups, n_outcomes = measured.rates_before.shape
+    columns: dict[str, Any] = {
+        **labels(counts.domain.d, np.repeat(counts.groups.cells, n_outcomes)),
+        **labels(counts.domain.y, np.tile(np.arange(n_outcomes), n_groups)),
+    }
+    share = counts.groups.probability[:, None]
+    for when, rates in (("before", measured.rates_before), ("after", measured.rates_after)):
+        everybody = (share * rates).sum(axis=0)
+        rest = (everybody - share * rates) / np.maximum(1 - share, np.finfo(float).tiny)
+        for name, other in (("extended", everybody), ("selective", rest), ("contrastive", rates.min(axis=0))):
+            columns[f"{name}_{when}"] = _quotient(rates, np.broadcast_to(other, rates.shape)).ravel()
+    return columns
+
+
+def _quotient(rate: Numbers, other: Numbers) -> Numbers:
+    """Return rate/other; nothing over nothing is one."""
+    ratio = np.divide(rate, other, out=np.full(rate.shape, np.inf), where=other > 0)
+    return np.where((rate == 0) & (other <= 0), 1.0, ratio)
+
+
+def _scores(problem: Problem, counts: Counts, kernel: Kernel) -> dict[str, Any]:
+    size = counts.domain.y.size
+    return {
+        **labels(counts.domain.d, np.repeat(counts.groups.cells, size)),
+        **labels(counts.domain.y, np.tile(np.arange(size), len(counts.groups.cells))),
+        "seeing_protected": predicted_scores(problem, counts, kernel, protected=True).ravel(),
+        "not_seeing_protected": predicted_scores(problem, counts, kernel, protected=False).ravel(),
     }
 
 
@@ -197,4 +240,28 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
         "the bounds hold for the table that was fitted, in expectation over the draws; they limit the released "
         "outcome's rates, and so the mean score of a model that learns them well, not its thresholded decisions"
     )
-    yield ("a model that may not see the protected columns is not covered: it can depend on them through the features")
+    for part in measured.parity:
+        yield from part.compared.left_out
+    yield from _who_reads(problem, measured)
+
+
+def _who_reads(problem: Problem, measured: Achieved) -> Iterator[str]:
+    """Say what holds for a model that may not see D, and for people whose D is unknown."""
+    if problem.suppress_protected is None:
+        yield (
+            "a model that may not see the protected columns is not covered: it can depend on them through the features"
+        )
+    else:
+        yield (
+            f"the released outcome depends on the released features alone, p(ŷ|x̂,d) = p(ŷ|x̂), within "
+            f"{measured.outcome_leak:.1e}: the bounds carry over to a model that may not see the protected columns"
+        )
+    if problem.utility_on_features:
+        yield "p(ŷ|x̂) is that of a given model: what is bounded is that model's mean score on the released features"
+    if problem.blind:
+        yield (
+            "the mapping is the same for every group, and apply mode needs no protected column; it then averages over "
+            "p(y|x) instead of p(y|x,d), so that mean scores are those of audit.scores, not exactly the released rates"
+        )
+    elif problem.suppress_protected is not None:
+        yield "apply mode still reads the protected columns, although the model does not; blind=True would not"

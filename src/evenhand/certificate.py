@@ -41,8 +41,8 @@ class Certificate:
     Attributes
     ----------
     status : {"optimal", "feasible", "local"}
-        ``optimal``: every bound holds within 1e-9 and the gap is at most 1e-7. ``feasible``: the bounds hold
-        (within the violation stated), the optimum may be better. ``local``: found by alternating minimisation, which is not
+        ``optimal``: every bound holds within 1e-9 and the gap is at most 1e-7. ``feasible``: the bounds hold (within
+        the violation stated), the optimum may be better. ``local``: found by alternating minimisation, which is not
         convex; the bounds hold, and the gap is to a bound on every mapping, whether or not it suppresses D.
     objective : float
         Δ(p, r) achieved.

@@ -78,8 +78,7 @@ def fit(
     clock = Clock(time_limit)
     report = progress or _silent
     report("counting", 0.0)
-    counts = counts_of(problem, frame, weights)
-    _check(problem, counts)
+    counts = checked_counts(problem, frame, weights)
     mapping = _within_user_distances(problem, counts, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
@@ -118,7 +117,9 @@ def _silent(stage: str, share: float) -> None:
     pass
 
 
-def _check(problem: Problem, counts: Counts) -> None:
+def checked_counts(problem: Problem, frame: Frame | Counts, weights: str | Sequence[float] | None = None) -> Counts:
+    """Count a table, and refuse one in which there is nothing to compare."""
+    counts = counts_of(problem, frame, weights)
     if len(counts.groups.cells) < 2:
         only = counts.domain.d.words(int(counts.groups.cells[0]))
         raise DataError(
@@ -127,6 +128,7 @@ def _check(problem: Problem, counts: Counts) -> None:
         )
     if counts.domain.y.size < 2:
         raise DataError(f"the outcome {problem.outcome!r} has a single value: {counts.domain.outcome.levels[0]!r}")
+    return counts
 
 
 def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | None:

@@ -96,12 +96,26 @@ def gather(rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kern
     return Kernel(starts, targets, probability / total[rows])
 
 
-def for_apply(kernel: Kernel, counts: Counts) -> Kernel:
-    """Return p(x̂ | d, x) = Σ over y and ŷ of P(x̂, ŷ | d, x, y) p(y | x, d), for each observed (d, x)."""
-    before = counts.people_before_outcome
+def for_apply(kernel: Kernel, counts: Counts, *, blind: bool = False) -> Kernel:
+    """Return p(x̂ | d, x) = Σ over y and ŷ of P(x̂, ŷ | d, x, y) p(y | x, d), for each observed (d, x).
+
+    ``blind`` is for a kernel that is the same for every d, applied where D is unknown: p(x̂|x), with p(y|x) in place of
+    p(y | x, d), for each observed x.
+    """
+    before = counts.features if blind else counts.people_before_outcome
+    share = counts.probability / before.probability[before.of_source]
     to_x, _ = counts.domain.split_xy(kernel.targets)
-    weighted = kernel.probability * counts.outcome_given_rest[kernel.rows]
-    return gather(before.of_source[kernel.rows], to_x, weighted, len(before.cells))
+    return gather(before.of_source[kernel.rows], to_x, kernel.probability * share[kernel.rows], len(before.cells))
+
+
+def with_rows(kernel: Kernel, rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kernel:
+    """Return a kernel with ``size`` more rows at its end, from loose entries."""
+    more = gather(rows, targets, probability, size)
+    return Kernel(
+        np.concatenate([kernel.starts, kernel.starts[-1] + more.starts[1:]]),
+        np.concatenate([kernel.targets, more.targets]),
+        np.concatenate([kernel.probability, more.probability]),
+    )
 
 
 def seeded_draws(seed: int, size: int) -> Cells:

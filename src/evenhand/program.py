@@ -8,9 +8,9 @@
                 H (g, m) ≤ h                                parity; m are auxiliary, in the unit box
                 B x ≤ b                                     budgets
 
-Choices are stored contiguously by owner (ordinarily a source, and its choices are its moves). Rows of H know how their slack grows when their bound is relaxed by
-one unit (``relief``), which gives edges and prices. Knows nothing of groups, outcomes or people: those words
-belong to ``compile``, which also knows how to go back.
+Choices are stored contiguously by owner (ordinarily a source, and its choices are its moves). Rows of H know how
+their slack grows when their bound is relaxed by one unit (``relief``), which gives edges and prices. Knows nothing of
+groups, outcomes or people: those words belong to ``compile``, which also knows how to go back.
 """
 
 from __future__ import annotations

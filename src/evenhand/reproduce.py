@@ -19,7 +19,7 @@ from evenhand.fitting import fit
 from evenhand.mapping import Mapping
 from evenhand.spec import Distortion, ExpectedDistortion, Ordinal, PairwiseParity, Problem, TargetParity
 
-OBJECTIVE, RATE, EDGE, COARSE_EDGE, EXACT = 2e-6, 5e-5, 1e-6, 1e-4, 0.0
+OBJECTIVE, RATE, EDGE, COARSE_EDGE, PRICE, EXACT = 2e-6, 5e-5, 1e-6, 1e-4, 1e-5, 0.0
 """How far each kind of number may be from its reference."""
 
 LIMITS = {"gap": 1e-7, "max_violation": 1e-9, "row_error": 1e-12}
@@ -148,6 +148,7 @@ def _compas(study: Study) -> Iterator[Claim]:
     for i, (group, (printed, rate)) in enumerate(zip(groups, after, strict=True)):
         yield claim(f"rate after, {group}", printed, rate, RATE, partial(rate_after, i))
     yield claim("expected distortion", "", 0.2140, None, lambda: study.mean(paper, "distortion"))
+    yield claim("price dΔ/dε at ε=0.1, c=0.5", "", 0.125659, PRICE, lambda: study.fit(paper).prices().parity[0])
     yield claim("smallest ε at c=0.25", "around 0.2", 0.2109576, EDGE, lambda: study.smallest(at(0.1)))
     yield claim("identity feasible from ε", "0.59 *", 0.6146101, EDGE, lambda: identity_from(paper, counts))
     yield claim("KL at ε=0.59, c=0.25", "0 *", 4e-5, OBJECTIVE, partial(loss_at, 0.59))
@@ -170,7 +171,9 @@ def _costly_outcome(study: Study) -> Iterator[Claim]:
 
     def smallest_limit() -> float:
         factor = smallest_budget_factor(text, study.counts)
-        return float("nan") if factor is None else text.budgets[0].charges[0].limit * factor
+        limit = text.budgets[0].charges[0].limit
+        assert isinstance(limit, float)
+        return float("nan") if factor is None else limit * factor
 
     yield study.claim("outcome cost 2, ε=0.1, c=0.5", "feasible *", "infeasible", EXACT, lambda: study.verdict(text))
     yield study.claim("outcome cost 2: smallest ε", "", 0.2109576, EDGE, lambda: study.smallest(text))

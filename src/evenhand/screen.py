@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from evenhand.audit import Audit
     from evenhand.mapping import Mapping
 
+ROUNDING = 1e-14
+"""A smaller number in a table is shown as nothing."""
+
 NOTICED = 1e-9
 """A rate that moves by less is not shown as moved."""
 
@@ -28,7 +31,8 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit) -> None:
     from evenhand.report.words import asked, certificate_words
 
     console.rule(f"[bold]{title}")
-    console.print(about, style="dim")
+    if about:
+        console.print(about, style="dim")
     heading("What was asked")
     pairs(asked(mapping.problem))
     heading("Each group's rates, before and after")
@@ -99,6 +103,31 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
 
 def _people(number: float) -> str:
     return "under 1" if number < 1 else f"{number:,.0f}"
+
+
+def frame_table(frame: Any, most: int | None = None) -> None:
+    """Show a pandas frame, numbers to the right, up to ``most`` rows."""
+    shown = frame if most is None else frame.head(most)
+    right = tuple(i for i, kind in enumerate(frame.dtypes) if kind.kind in "fi")
+    table = table_of(*map(str, frame.columns), right=right)
+    for i in right:
+        table.columns[i].no_wrap = True
+    for row in shown.itertuples(index=False):
+        table.add_row(*(plain(cell(value)) for value in row))
+    console.print(Padding(table, (0, 2)))
+    if len(shown) < len(frame):
+        console.print(Padding(f"… and {len(frame) - len(shown)} more", (0, 2)), style="dim")
+
+
+def cell(value: Any) -> str:
+    """Return one value of a table in few digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if value != value:
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "0" if abs(value) < ROUNDING else f"{value:.4g}"
 
 
 def written(path: Path, what: str) -> None:

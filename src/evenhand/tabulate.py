@@ -15,7 +15,7 @@ from evenhand.achieved import parity_achieved
 from evenhand.compile import moves_of_records
 from evenhand.counts import Counts, Numbers
 from evenhand.domain import Axis, Cells
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, EvenhandError, SpecError
 from evenhand.kernel import Kernel
 from evenhand.spec import (
     AGAINST_TARGET,
@@ -41,8 +41,11 @@ CUT_TOLERANCE = 5e-10
 def tabulated(problem: Problem, counts: Counts) -> Problem:
     """Return the problem with every callable replaced by its table on the counts' domain."""
     _check_utility(problem, counts)
+    _check_parity(problem, counts)
     changes: dict[str, Any] = {}
-    if problem.distortion.function is not None and problem.distortion.table is None:
+    if problem.distortion.table is not None:
+        _check_table(problem.distortion.table, counts)
+    elif problem.distortion.function is not None:
         changes["distortion"] = replace(problem.distortion, function=_cost_table(problem, counts))
     if problem.conditional is not None:
         changes["conditional"] = _conditional(problem, counts)
@@ -61,6 +64,15 @@ def _check_utility(problem: Problem, counts: Counts) -> None:
     problem.utility.check(marginal.probability)
 
 
+def _check_parity(problem: Problem, counts: Counts) -> None:
+    """Refuse a constraint that would bound nothing in this table."""
+    for parity in problem.parity:
+        part = comparisons(parity, counts)
+        if not len(part):
+            reasons = "; ".join(part.left_out)
+            raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
+
+
 def _cost_table(problem: Problem, counts: Counts) -> CostTable:
     """Call the distortion function for every move that rules and targets leave."""
     function: Any = problem.distortion.function
@@ -73,11 +85,39 @@ def _cost_table(problem: Problem, counts: Counts) -> CostTable:
         )
     origin = counts.records.cells[record]
     before, after = _columns(counts, origin), _columns(counts, target)
-    cost = _checked(name, function(before, after), origin, target, counts)
+    try:
+        found = function(before, after)
+    except Exception as error:
+        raise SpecError(
+            f"{name} failed on {len(origin):,} moves of the columns {list(before)}: {type(error).__name__}: {error}; "
+            f"it is called as {name}(before, after), with an array for each column"
+        ) from error
+    cost = _checked(name, found, origin, target, counts)
     kept = np.isfinite(cost)
     order = np.lexsort((target[kept], origin[kept]))
     columns = (origin[kept][order].tolist(), target[kept][order].tolist(), cost[kept][order].tolist())
-    return CostTable(list(zip(*columns, strict=True)), name)
+    return CostTable(list(zip(*columns, strict=True)), name, _levels(counts))
+
+
+def _check_table(table: CostTable, counts: Counts) -> None:
+    """Refuse a table that was made on other columns or levels: its cells would mean something else here."""
+    advice = "give the distortion its function again"
+    for (name, levels), own in zip(table.columns, _levels(counts), strict=False):
+        if (name, levels) != own:
+            raise DataError(
+                f"the costs of {table.name} were tabulated for column {name!r} with the levels {list(levels)}, but "
+                f"here it is {own[0]!r} with {list(own[1])}; {advice}"
+            )
+    cells, size = counts.records.cells, counts.domain.x.size * counts.domain.y.size
+    if table.last >= size or not np.all(np.isfinite(table.between(cells, cells, size))):
+        raise DataError(
+            f"the costs of {table.name} were tabulated on another table: some of this table's combinations of features "
+            f"and outcome are not in them; {advice}"
+        )
+
+
+def _levels(counts: Counts) -> list[tuple[str, tuple[Any, ...]]]:
+    return [(v.name, v.levels) for v in (*counts.domain.x.variables, counts.domain.outcome)]
 
 
 def _without(distortion: Distortion) -> Distortion:
@@ -130,27 +170,47 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
         given.at(counts.domain, counts.features.cells)
         return given
     if not hasattr(given, "predict_proba"):
-        found = Conditional(conditional_rows(problem, given))
+        found = Conditional(_rows(problem, given))
         found.at(counts.domain, counts.features.cells)
         return found
     return _asked(problem, counts, given)
 
 
+def _rows(problem: Problem, given: Any) -> Any:
+    try:
+        return conditional_rows(problem, given)
+    except EvenhandError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the conditional's column 'probability' must hold numbers: {error}") from None
+
+
 def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
     """Ask a classifier for its probabilities at every combination of features."""
     x = frame(labels(counts.domain.x, counts.features.cells))
-    wanted = list(getattr(model, "feature_names_in_", x.columns))
+    wanted = [str(name) for name in getattr(model, "feature_names_in_", x.columns)]
     lacking = [name for name in wanted if name not in x.columns]
     if lacking:
         raise DataError(
             f"the classifier reads {lacking}, which are not features of the problem ({list(x.columns)}); a model that "
             f"reads protected columns cannot be protected this way"
         )
-    shares = np.asarray(model.predict_proba(x[wanted]), dtype=float)
+    try:
+        shares = np.asarray(model.predict_proba(x[wanted]), dtype=float)
+    except Exception as error:
+        raise DataError(
+            f"the classifier's predict_proba failed on the columns {wanted}: {type(error).__name__}: {error}; it must "
+            f"be fitted, and read the features as they are in the table"
+        ) from error
     classes = [getattr(c, "item", lambda c=c: c)() for c in getattr(model, "classes_", [])]
     levels = list(counts.domain.outcome.levels)
-    if set(classes) != set(levels) or shares.shape != (len(x), len(classes)):
+    if set(classes) != set(levels):
         raise DataError(f"the classifier's classes are {classes}, the levels of {problem.outcome!r} are {levels}")
+    if shares.shape != (len(x), len(classes)):
+        raise DataError(
+            f"the classifier's predict_proba must give one row a combination of features and one column a class: "
+            f"{(len(x), len(classes))}, not {shares.shape}"
+        )
     cells = [tuple(counts.domain.x.labels(int(cell)).values()) for cell in counts.features.cells]
     rows = [dict(zip(classes, row / row.sum(), strict=True)) for row in shares]
     return Conditional(list(zip(cells, rows, strict=True)))
@@ -174,6 +234,9 @@ def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) 
         if not isinstance(own.distance, UserDistance):
             continue
         found = parity_achieved(comparisons(own, counts), counts, kernel)
+        if np.any(found.compared.against == AGAINST_TARGET):
+            # Against a target the lines are the ends of an interval: no others are needed.
+            continue
         distance = table.distance
         assert isinstance(distance, TabulatedDistance)
         for at in np.flatnonzero(found.excess > CUT_TOLERANCE):

@@ -9,7 +9,7 @@ from families import random_problem, small_frame, small_problem
 import evenhand as eh
 from evenhand.compile import compile_problem
 from evenhand.program import Multipliers, lower_bound
-from evenhand.solve import Clock, solve
+from evenhand.solve import Clock, solve, solve_along
 from evenhand.solve.repair import exceeds, repair, tidy
 
 UTILITIES = [eh.KL(), eh.L1()]
@@ -259,3 +259,109 @@ def test_repair_out_of_time_says_so(compas):
     same, notes = repair(program, identity, clock)
     assert np.array_equal(same, identity)
     assert "numerical slack left as it is" in notes[0]
+
+
+class TestAlong:
+    """Programmes solved one after the other, each from the last, against each solved by itself."""
+
+    BOUNDS = (0.6, 0.4, 0.25, 0.3, 0.5)
+
+    def programs(self, compas, utility, limits=(0.25,) * 5):
+        problem = replace(compas.problem, utility=utility)
+        for bound, limit in zip(self.BOUNDS, limits, strict=True):
+            budget = eh.ExpectedDistortion(limit)
+            asked = replace(problem, parity=[eh.PairwiseParity(bound)], budget=budget)
+            yield compile_problem(asked, compas.counts).program
+
+    @pytest.mark.parametrize("limits", [(0.25,) * 5, (0.5, 0.3, 0.25, 0.4, 0.2)])
+    @pytest.mark.parametrize("utility", [*UTILITIES, eh.Hellinger(), eh.MaxRelativeChange()])
+    def test_as_by_itself(self, compas, utility, limits):
+        programs = list(self.programs(compas, utility, limits))
+        for program, found in zip(programs, solve_along(programs, Clock()), strict=True):
+            alone = solve(program, None, Clock())
+            loss = [program.loss.value(program.released(result.x)) for result in (found, alone)]
+            assert loss[0] == pytest.approx(loss[1], abs=1e-8)
+            assert loss[0] - lower_bound(program, found.multipliers) <= 1e-8
+            assert exceeds(program, found.x) <= 1e-9
+
+    @pytest.mark.parametrize(
+        ("utility", "module", "name"),
+        [(eh.KL(), "quadratic", "QuadraticSolver"), (eh.L1(), "linear", "LinearSolver")],
+    )
+    def test_one_solver_serves_programmes_of_one_shape(self, compas, monkeypatch, utility, module, name):
+        import evenhand.solve as package
+
+        home = getattr(package, module)
+        kind, made = getattr(home, name), []
+
+        def counted(*arguments, **options):
+            made.append(kind(*arguments, **options))
+            return made[-1]
+
+        monkeypatch.setattr(home, name, counted)
+        results = list(solve_along(self.programs(compas, utility), Clock()))
+        assert len(made) == 1
+        assert max(result.steps for result in results) <= 3
+
+    @pytest.mark.parametrize("utility", UTILITIES)
+    def test_another_shape_begins_anew(self, compas, utility):
+        """A budget of zero prunes moves, and the next programme has them again."""
+        problem = replace(compas.problem, utility=utility, parity=[eh.PairwiseParity(0.7)])
+        limits = (0.25, 0.0, 0.25)
+        programs = [
+            compile_problem(replace(problem, budget=eh.ExpectedDistortion(limit)), compas.counts).program
+            for limit in limits
+        ]
+        assert programs[0].n_moves != programs[1].n_moves
+        for program, found in zip(programs, solve_along(programs, Clock()), strict=True):
+            assert program.loss.value(program.released(found.x)) == pytest.approx(0, abs=1e-8)
+
+    @pytest.mark.parametrize("utility", UTILITIES)
+    def test_an_infeasible_programme_does_not_disturb_the_next(self, compas, utility):
+        problem = replace(compas.problem, utility=utility, budget=eh.ExpectedDistortion(0.25))
+        programs = [
+            compile_problem(replace(problem, parity=[eh.PairwiseParity(bound)]), compas.counts).program
+            for bound in (0.3, 0.1, 0.3)
+        ]
+        first, none, again = solve_along(programs, Clock())
+        assert none is None
+        loss = [programs[0].loss.value(programs[0].released(found.x)) for found in (first, again)]
+        assert loss[0] == pytest.approx(loss[1], abs=1e-8)
+
+    def test_programmes_are_asked_for_one_at_a_time(self, compas):
+        asked = []
+
+        def counted():
+            for program in self.programs(compas, eh.L1()):
+                asked.append(program)
+                yield program
+
+        results = solve_along(counted(), Clock())
+        next(results)
+        assert len(asked) == 1
+
+    @pytest.mark.parametrize("utility", UTILITIES)
+    def test_a_solver_that_fails_is_replaced(self, compas, utility, monkeypatch):
+        from evenhand.solve import linear, quadratic
+
+        for kind, name in ((quadratic.QuadraticSolver, "minimise"), (linear.LinearSolver, "run")):
+            real, calls = getattr(kind, name), []
+
+            def sometimes(self, *arguments, real=real, calls=calls):
+                calls.append(self)
+                if len(calls) == 1:
+                    raise eh.SolverError("it stopped")
+                return real(self, *arguments)
+
+            monkeypatch.setattr(kind, name, sometimes)
+        results = list(solve_along(self.programs(compas, utility), Clock()))
+        assert results[0] is None
+        assert all(result is not None for result in results[1:])
+
+    def test_out_of_time(self, compas):
+        with pytest.raises(eh.TimeLimitError):
+            next(solve_along(self.programs(compas, eh.KL()), Clock(1e-9)))
+
+    def test_a_quasiconvex_loss_has_no_warm_way(self, compas):
+        utility = eh.Quasiconvex(lambda p, r: np.max(r - p), lambda p, level: (np.eye(len(p)), p + level))
+        assert next(solve_along(self.programs(compas, utility), Clock())) is None

@@ -13,8 +13,9 @@ from scipy import sparse
 
 from evenhand.compile.choices import Choices, choices_of, outcome_choices
 from evenhand.compile.distortion import BudgetRows, budget_rows
+from evenhand.compile.inverse import EntryMultipliers, budget_multipliers, entry_multipliers
 from evenhand.compile.moves import Moves, allowed_moves, moves_of_records
-from evenhand.compile.parity import LEAST_OF_ALL, ParityRows, parity_rows, without_unreachable
+from evenhand.compile.parity import LEAST_OF_ALL, Barring, ParityRows, parity_rows, without_unreachable
 from evenhand.compile.utility import loss_from
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Cells
@@ -25,8 +26,11 @@ from evenhand.spec import Comparisons, Problem, comparisons, outcome_given_featu
 __all__ = [
     "LEAST_OF_ALL",
     "Compiled",
+    "EntryMultipliers",
+    "budget_multipliers",
     "compile_outcomes",
     "compile_problem",
+    "entry_multipliers",
     "moves_of_records",
 ]
 
@@ -47,6 +51,8 @@ class Compiled:
         What its rows are about.
     targets : array
         The cells that r is over: of X × Y, or of X where the utility is on the features.
+    barred : list of lists
+        Lines of parity constraints that ruled outcomes out altogether, in the order in which they did.
     """
 
     program: Program
@@ -55,6 +61,7 @@ class Compiled:
     parity: ParityRows
     budgets: BudgetRows
     targets: Cells
+    barred: list[list[Barring]]
 
     @property
     def moves(self) -> Moves:
@@ -79,13 +86,13 @@ def compile_problem(problem: Problem, counts: Counts, conditional: Numbers | Non
     """
     if conditional is None and problem.suppress_protected is not None:
         conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
-    compared, moves = _comparisons_and_moves(problem, counts)
-    return _assembled(problem, counts, compared, choices_of(problem, counts, moves, conditional))
+    compared, moves, barred = _comparisons_and_moves(problem, counts)
+    return _assembled(problem, counts, compared, choices_of(problem, counts, moves, conditional), barred)
 
 
 def compile_outcomes(problem: Problem, counts: Counts, kernel: Kernel) -> Compiled:
     """Write the choice of p(ŷ|x̂) as a programme, for the P(x̂ | d, x, y) of a kernel: half of strategy 2."""
-    compared, moves = _comparisons_and_moves(problem, counts)
+    compared, moves, barred = _comparisons_and_moves(problem, counts)
     to_x, _ = counts.domain.split_xy(moves.target)
     width = counts.domain.x.size
     chosen, _ = counts.domain.split_xy(kernel.targets)
@@ -94,15 +101,17 @@ def compile_outcomes(problem: Problem, counts: Counts, kernel: Kernel) -> Compil
     wanted = moves.source * width + to_x
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     features = np.where(keys[place] == wanted, share[place], 0.0)
-    return _assembled(problem, counts, compared, outcome_choices(counts, moves, features))
+    return _assembled(problem, counts, compared, outcome_choices(counts, moves, features), barred)
 
 
-def _comparisons_and_moves(problem: Problem, counts: Counts) -> tuple[list[Comparisons], Moves]:
+def _comparisons_and_moves(problem: Problem, counts: Counts) -> tuple[list[Comparisons], Moves, list[list[Barring]]]:
     compared = [comparisons(parity, counts) for parity in problem.parity]
-    return compared, without_unreachable(compared, counts, allowed_moves(problem, counts))
+    return compared, *without_unreachable(compared, counts, allowed_moves(problem, counts))
 
 
-def _assembled(problem: Problem, counts: Counts, compared: list[Comparisons], choices: Choices) -> Compiled:
+def _assembled(
+    problem: Problem, counts: Counts, compared: list[Comparisons], choices: Choices, barred: list[list[Barring]]
+) -> Compiled:
     moves = choices.moves
     rows = parity_rows(compared, counts, moves)
     budgets = budget_rows(problem, counts, choices)
@@ -123,7 +132,7 @@ def _assembled(problem: Problem, counts: Counts, compared: list[Comparisons], ch
         distortion=choices.mean(counts, moves.distortion),
         change=choices.mean(counts, (moves.target != own).astype(float)),
     )
-    return Compiled(program, choices, compared, rows, budgets, targets)
+    return Compiled(program, choices, compared, rows, budgets, targets, barred)
 
 
 def _release(problem: Problem, counts: Counts, choices: Choices) -> tuple[Cells, Matrix, Numbers]:

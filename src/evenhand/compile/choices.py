@@ -4,7 +4,8 @@ Ordinarily each source is a distribution over its own moves. A blind mapping dec
 (x, y), whatever their group. With D suppressed (section 3.2.2) a source chooses x̂ alone, and ŷ follows from p(ŷ|x̂); or,
 in the other half of the alternating minimisation, every x̂ chooses ŷ, and the sources follow.
 
-All are the same shape: *owners*, each a distribution over its *choices*, and shares by which a choice spreads over moves.
+All are the same shape: *owners*, each a distribution over its *choices*, and shares by which a choice spreads over
+moves.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def outcome_choices(counts: Counts, moves: Moves, features: Numbers) -> Choices:
     _, once = np.unique(owner * len(counts) + moves.source, return_index=True)
     weight = sums(owner[once], (counts.probability[moves.source] * share)[once], len(released))
     leaves = np.bincount(owner[once], minlength=len(released))[owner]
-    return _joined(counts, moves, owner, weight, moves.target, share, leaves)
+    return _joined(counts, moves, owner, weight, moves.target, share, leaves.astype(float))
 
 
 def _every_move(counts: Counts, moves: Moves) -> Choices:
@@ -116,13 +117,21 @@ def _joined(
     place = (np.arange(int(kept.sum())), number[choice[kept]])
     spread = sparse.csr_array((share[kept], place), shape=(int(kept.sum()), int(whole.sum())))
     owners = keys[whole] // width
-    if len(np.unique(owners)) < len(weight):
+    lost = np.setdiff1d(np.arange(len(weight)), owners)
+    if len(lost):
         raise InfeasibleError(
-            "somebody has no move that is open to all who must share it: under suppressed D every ŷ with p(ŷ|x̂) > 0 "
-            "must be reachable, and a blind mapping must be allowed for every group. Allow more moves in the distortion, "
-            "or raise budgets of zero"
+            f"{_words(counts, moves.source[owner == lost[0]])} have no move that is open to all who must share it: "
+            f"under suppressed D every ŷ with p(ŷ|x̂) > 0 must be reachable, and a blind mapping must be allowed for "
+            f"every group. Allow more moves in the distortion, or raise budgets of zero"
         )
     return Choices(owners, weight, spread, moves.keep(kept))
+
+
+def _words(counts: Counts, sources: Cells) -> str:
+    if not len(sources):
+        return "some people"
+    d, x, y = (int(cells[sources[0]]) for cells in (counts.d, counts.x, counts.y))
+    return f"people at ({counts.domain.words(d, x, y)})"
 
 
 def _first(choice: Cells, values: Numbers, size: int) -> Numbers:
@@ -138,7 +147,7 @@ def _check_outcome_costs(problem: Problem, counts: Counts) -> None:
     if forbidden.any():
         a, b = (outcome.levels[i] for i in np.argwhere(forbidden)[0])
         raise SpecError(
-            f"suppress_protected draws the outcome from p(ŷ|x̂), so every change of {outcome.name!r} can happen, but the "
-            f"distortion forbids {a!r} → {b!r}: that is infeasible for every bound and budget. Give it a finite cost, or "
-            f"use {outcome.name!r}: Free() to charge the features alone"
+            f"suppress_protected draws the outcome from p(ŷ|x̂), so every change of {outcome.name!r} can happen, but "
+            f"the distortion forbids {a!r} → {b!r}: that is infeasible for every bound and budget. Give it a finite "
+            f"cost, or use {outcome.name!r}: Free() to charge the features alone"
         )

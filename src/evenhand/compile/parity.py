@@ -1,9 +1,9 @@
 """Parity, eqs. (1) to (4), as rows over the rates g.
 
-A rate is the probability of an outcome in a population (and, where a constraint is about released segments, of the segment
-as well). Held against a target, a rate has a row for each line of the distance; held between populations, so has a pair.
-Where all pairs of a segment share one bound, each rate is held against the smallest of them, m: two rows a rate instead
-of one a pair.
+A rate is the probability of an outcome in a population (and, where a constraint is about released segments, of the
+segment as well). Held against a target, a rate has a row for each line of the distance; held between populations, so
+has a pair. Where all pairs of a segment share one bound, each rate is held against the smallest of them, m: two rows
+a rate instead of one a pair.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ LEAST_OF_ALL = -2
 class ParityRows:
     """Rows over (g, m) with their relief; the rates g as rows over the moves; and what each row is about.
 
-    ``constraint``, ``entry`` and ``line`` say of each row to which comparison it belongs. With a shared m the entry is the
-    first of the rate's own, or ``LEAST_OF_ALL`` for the rows ``m ≤ rate``; ``rate`` and ``auxiliary`` are the columns.
+    ``constraint``, ``entry`` and ``line`` say of each row to which comparison it belongs. With a shared m the entry
+    is the first of the rate's own, or ``LEAST_OF_ALL`` for the rows ``m ≤ rate``; ``rate`` and ``auxiliary`` are the
+    columns.
     """
 
     rows: Inequalities
@@ -139,9 +140,7 @@ def _rate_index(part: Comparisons, counts: Counts, population: Cells, outcome: C
 
 def _held(part: Comparisons, counts: Counts, first: int) -> _Block:
     """Hold each entry's rate against its target or its counterpart, a row for each line of the distance."""
-    distance, size = part.parity.distance, len(part)
-    target = part.against == AGAINST_TARGET
-    lines = distance.within(part.bound, part.target) if target.any() else distance.lines(part.bound)
+    lines, size = _lines(part), len(part)
     own = first + _rate_index(part, counts, part.population, part.outcome)
     pieces = []
     for line in lines:
@@ -252,40 +251,57 @@ def _assembled(
     )
 
 
-def without_unreachable(compared: list[Comparisons], counts: Counts, moves: Moves) -> Moves:
-    """Drop the moves to outcomes that somebody may never have.
+Barring = tuple[int, int, int]
+"""A constraint, an entry of it and a line of its distance that rule an outcome out."""
 
-    A ratio to zero is unbounded: where the target gives an outcome no probability, or where the group that a rate is held
-    against can never have it, nobody may. Removing the moves makes those rates exactly zero instead of nearly so.
+
+def without_unreachable(compared: list[Comparisons], counts: Counts, moves: Moves) -> tuple[Moves, list[list[Barring]]]:
+    """Drop the moves to outcomes that somebody may never have; and return what ruled them out, round by round.
+
+    A ratio to zero is unbounded: where the target gives an outcome no probability, or where the group that a rate is
+    held against can never have it, nobody may. Removing the moves makes those rates exactly zero instead of nearly
+    so.
     """
+    rounds: list[list[Barring]] = []
     while True:
-        barred = _barred_outcomes(compared, counts, moves)
+        barred, because = _barred_outcomes(compared, counts, moves)
         _, outcome = counts.domain.split_xy(moves.target)
         kept = ~barred[moves.source, outcome]
         if kept.all():
-            return moves
+            return moves, rounds
         _refuse_stranded(counts, moves.source[kept], barred)
         moves = moves.keep(kept)
+        rounds.append(because)
 
 
-def _barred_outcomes(compared: list[Comparisons], counts: Counts, moves: Moves) -> NDArray[np.bool_]:
-    """Return, for each source and outcome, whether some constraint rules it out."""
+def _barred_outcomes(
+    compared: list[Comparisons], counts: Counts, moves: Moves
+) -> tuple[NDArray[np.bool_], list[Barring]]:
+    """Return, for each source and outcome, whether some constraint rules it out; and which lines do."""
     size = counts.domain.y.size
     _, outcome = counts.domain.split_xy(moves.target)
     reaches = np.zeros((len(counts), size))
     reaches[moves.source, outcome] = 1.0
     barred = np.zeros((len(counts), size), dtype=bool)
-    for part in compared:
+    because: list[Barring] = []
+    for i, part in enumerate(compared):
         if np.any(part.segment != EVERYWHERE):
             continue
         reachable = (part.weights @ reaches) > 0
         target = part.against == AGAINST_TARGET
         empty = np.where(target, part.target == 0, ~reachable[part.against, part.outcome])
-        lines = part.parity.distance.lines(part.bound) if not target.any() else part.parity.distance.within(part.bound, part.target)  # fmt: skip
-        for line in lines:
+        for number, line in enumerate(_lines(part)):
             for at in np.flatnonzero(empty & _homogeneous(line)):
                 barred[part.populations[part.population[at]].member, part.outcome[at]] = True
-    return barred
+                because.append((i, int(at), number))
+    return barred, because
+
+
+def _lines(part: Comparisons) -> tuple[Line, ...]:
+    distance = part.parity.distance
+    if np.any(part.against == AGAINST_TARGET):
+        return distance.within(part.bound, part.target)
+    return distance.lines(part.bound)
 
 
 def _homogeneous(line: Line) -> NDArray[np.bool_]:

@@ -13,7 +13,6 @@ from evenhand.counts import Numbers
 from evenhand.program import Loss, Matrix
 from evenhand.spec import Epigraph, Polyhedral, Quasiconvex, Smooth, Utility
 
-
 FLOOR = 1e-12
 """Gradients are taken at no smaller r: at an empty cell those of some measures are infinite."""
 
@@ -62,7 +61,7 @@ class SmoothFrom(From):
         """The cells that must not be empty."""
         most = np.array([self.p.max()])
         infinite = np.isinf(self.measure.value(most, np.zeros(1)))
-        return (self.p > 0) & infinite
+        return np.asarray((self.p > 0) & infinite)
 
     def gradient(self, r: Numbers) -> Numbers:
         """Return the first derivatives."""

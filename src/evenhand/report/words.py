@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from evenhand.certificate import Certificate
 from evenhand.spec import (
     Budget,
+    By,
+    Difference,
     ExpectedDistortion,
     Fixed,
+    FourFifths,
     Free,
+    LogRatio,
     Nominal,
     Ordinal,
     PairwiseParity,
     Parity,
     Problem,
+    Ratio,
     Rule,
     TargetParity,
+    each,
 )
 
 COMBINED = {
@@ -31,7 +39,15 @@ STATUS = {
 }
 MEASURES = {
     "KL": "the Kullback–Leibler divergence, in nats,",
+    "ReverseKL": "the reverse Kullback–Leibler divergence, in nats,",
     "L1": "the ℓ1 distance",
+    "TotalVariation": "the total variation",
+    "PearsonChi2": "Pearson's χ²",
+    "NeymanChi2": "Neyman's χ²",
+    "Hellinger": "the squared Hellinger distance",
+    "JensenShannon": "the Jensen–Shannon divergence, in nats,",
+    "SquaredL2": "the squared ℓ2 distance",
+    "MaxRelativeChange": "the largest relative change of any cell",
 }
 
 
@@ -39,25 +55,91 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     """Say what a problem asks for, as pairs of a heading and a sentence."""
     yield "Outcome", problem.outcome
     yield "Protected", " × ".join(problem.protected) + " (read, never changed)"
-    yield "May change", f"{'; '.join(_changeable(problem))}. {COMBINED[problem.distortion.combine]}"
+    how = COMBINED[problem.distortion.combine] if problem.distortion.function is None else "A function of your own."
+    yield "May change", f"{'; '.join(_changeable(problem))}. {how}"
     for parity in problem.parity:
         yield "Bounded", parity_words(parity)
     for budget in problem.budgets:
         yield "Bounded", budget_words(budget)
+    yield from _mode(problem)
     name = type(problem.utility).__name__
-    yield (
-        "Minimised",
-        f"{MEASURES.get(name, name)} from the original to the released distribution of (features, outcome)",
-    )
+    what = "features" if problem.utility_on_features else "(features, outcome)"
+    measure = MEASURES.get(name, getattr(problem.utility, "name", name))
+    yield "Minimised", f"{measure} from the original to the released distribution of {what}"
+
+
+def _mode(problem: Problem) -> Iterator[tuple[str, str]]:
+    if problem.suppress_protected is not None:
+        source = {
+            "fixed": "the table's own p(y|x)" if problem.conditional is None else "a given model",
+            "alternating": "an alternating minimisation",
+        }[problem.suppress_protected]
+        yield "For whom", f"readers who may not see the protected columns: ŷ is drawn given x̂ alone, by {source}"
+    if problem.blind:
+        yield "Blind", "everybody with the same features and outcome is treated alike, whatever their group"
 
 
 def parity_words(parity: Parity) -> str:
     """Say what a parity constraint bounds."""
+    who = "group" if parity.on is None else f"group by {' × '.join(parity.on)}"
+    where = _where(parity)
     if isinstance(parity, PairwiseParity):
-        return f"for every two groups, each outcome's rates differ by a factor of at most {1 + parity.bound:g}"
+        if parity.against == "each":
+            first = f"for every two {who.replace('group', 'groups', 1)}"
+        elif parity.against == "rest":
+            first = f"for every {who} and all other people"
+        else:
+            first = f"for every {who} and the reference {_group(parity.against)}"
+        return f"{first}{where}, {_apart(parity, 'rates', '')}"
     assert isinstance(parity, TargetParity)
-    target = "its rate in the whole table" if parity.target is None else f"the target {dict(parity.target)}"
-    return f"for every group, each outcome's rate is within {parity.bound:.0%} of {target}"
+    return f"for every {who}{where}, {_apart(parity, 'rate', _target(parity))}"
+
+
+def _where(parity: Parity) -> str:
+    if parity.given is None:
+        return ""
+    kind = "released " if isinstance(parity, TargetParity) and parity.released else ""
+    return f" within each {kind}segment by {' × '.join(parity.given)}"
+
+
+def _group(named: Any) -> str:
+    return ", ".join(f"{column}={level}" for column, level in dict(named).items())
+
+
+def _target(parity: TargetParity) -> str:
+    if parity.target is None:
+        return "its rate in the whole table" if parity.given is None else "its rate in the whole segment"
+    if isinstance(parity.target, By):
+        return "the target of its segment"
+    return f"the target {dict(parity.target)}"
+
+
+def _apart(parity: Parity, rates: str, target: str) -> str:
+    """Say how far apart rates may be, by the distance's own meaning."""
+    distance = parity.distance
+    subject = f"each outcome's {rates}"
+    if isinstance(distance, FourFifths):
+        subject = f"the {rates} of outcome {distance.favourable!r}"
+    against = f" of {target}" if target else ""
+    if isinstance(distance, Ratio):
+        if target:
+            return f"{subject} is within {_bounds(parity, lambda e: f'{e:.0%}')}{against}"
+        return f"{subject} differ by a factor of at most {_bounds(parity, lambda e: f'{1 + e:g}')}"
+    if isinstance(distance, FourFifths):
+        return f"{subject} fall short by at most {_bounds(parity, lambda e: f'{e:.0%}')}{against}"
+    unit = {Difference: "points of probability", LogRatio: "in log-ratio"}.get(type(distance), "")
+    name = getattr(distance, "name", "")
+    verb = "is within" if target else "differ by at most"
+    return f"{subject} {verb} {_bounds(parity, lambda e: f'{e:g}')} {unit or 'by ' + name}{against}".replace("  ", " ")
+
+
+def _bounds(parity: Parity, shown: Callable[[float], str]) -> str:
+    """Return the bound, or the range of those that vary."""
+    finite = sorted({float(b) for b in each(parity.bound) if not math.isinf(b)})
+    unbounded = ", some not bounded" if any(math.isinf(b) for b in each(parity.bound)) else ""
+    if len(finite) == 1:
+        return shown(finite[0]) + unbounded
+    return f"{shown(finite[0])} to {shown(finite[-1])} by case{unbounded}"
 
 
 def budget_words(budget: Budget) -> str:
@@ -66,15 +148,21 @@ def budget_words(budget: Budget) -> str:
     if budget.per == "xy":
         whom = "each combination of features and outcome, on average over the groups"
     if isinstance(budget, ExpectedDistortion):
-        return f"for {whom}, the expected distortion is at most {budget.limit:g}"
-    parts = [f"above {t:g} with probability at most {p:g}" for t, p in budget.thresholds.items()]
+        return f"for {whom}, the expected distortion is at most {_limit(budget.limit)}"
+    parts = [f"above {t:g} with probability at most {_limit(p)}" for t, p in budget.thresholds.items()]
     return f"for {whom}, the distortion is " + ", and ".join(parts)
+
+
+def _limit(limit: Any) -> str:
+    values = sorted({float(value) for value in each(limit)})
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} by case"
 
 
 def _changeable(problem: Problem) -> Iterator[str]:
     fixed = []
     for column in (*problem.features, problem.outcome):
-        rule = problem.distortion.rules.get(column, Fixed())
+        unstated = Fixed() if problem.distortion.function is None else Free()
+        rule = problem.distortion.rules.get(column, unstated)
         if isinstance(rule, Fixed):
             fixed.append(column)
         else:
@@ -88,6 +176,8 @@ def rule_words(rule: Rule) -> str:
     if isinstance(rule, Ordinal):
         return _ordinal_words(rule)
     if isinstance(rule, Nominal):
+        if isinstance(rule.cost, Mapping):
+            return f"by a table of {len(rule.cost)} costs"
         return f"to any value (cost {rule.cost:g})"
     return "to any value, free" if isinstance(rule, Free) else "never"
 

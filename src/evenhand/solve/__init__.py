@@ -5,11 +5,12 @@ Imports :mod:`evenhand.program` only; knows nothing of groups, outcomes or peopl
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from evenhand.counts import Numbers
-from evenhand.errors import SolverError
+from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
 from evenhand.program import (
     Multipliers,
     PolyhedralLoss,
@@ -22,12 +23,12 @@ from evenhand.program import (
 )
 from evenhand.solve.clock import Clock
 from evenhand.solve.level import solve_quasiconvex
-from evenhand.solve.linear import LinearSolver, best_multipliers, solve_polyhedral
-from evenhand.solve.quadratic import solve_smooth
+from evenhand.solve.linear import LinearSolver, PolyhedralAlong, best_multipliers, solve_polyhedral
+from evenhand.solve.quadratic import SmoothAlong, solve_smooth
 from evenhand.solve.repair import exceeds, repair
 from evenhand.solve.tiebreak import even, least_change
 
-__all__ = ["Clock", "Result", "solve"]
+__all__ = ["Clock", "Result", "solve", "solve_along"]
 
 GAP_WORTH_POLISHING = 1e-8
 """Above this gap the multipliers are computed anew, exactly for the final r."""
@@ -68,6 +69,36 @@ def solve(
         notes = ("tie-break discarded: it did not hold the optimum",)
     multipliers = _final_multipliers(program, solution.multipliers, x, clock)
     return Result(x, multipliers, solution.steps, notes + more)
+
+
+def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | None]:
+    """Minimise the losses of programmes that differ little, each begun where the last one ended; no tie-break.
+
+    Programmes are asked for one at a time. None where this way finds nothing, be it that there is nothing to find:
+    :func:`solve` tries harder. A smooth loss is not held to any gap here; the caller's certificate is the judge.
+    """
+    smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
+    for program in programs:
+        try:
+            solution = _minimise_along(program, smooth, polyhedral)
+        except TimeLimitError:
+            raise
+        except (SolverError, InfeasibleError):
+            smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
+            solution = None
+        yield None if solution is None else _repaired(program, solution, clock)
+
+
+def _minimise_along(program: Program, smooth: SmoothAlong, polyhedral: PolyhedralAlong) -> Solution | None:
+    loss = program.loss
+    if isinstance(loss, PolyhedralLoss):
+        return polyhedral.minimise(program, loss)
+    return smooth.minimise(program, loss) if isinstance(loss, SmoothLoss) else None
+
+
+def _repaired(program: Program, solution: Solution, clock: Clock) -> Result:
+    x, notes = repair(program, solution.x, clock)
+    return Result(x, _final_multipliers(program, solution.multipliers, x, clock), solution.steps, notes)
 
 
 def _worse(program: Program, x: Numbers, before: Numbers) -> bool:

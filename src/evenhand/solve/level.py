@@ -45,8 +45,8 @@ def _from_highest(program: Program, loss: QuasiconvexLoss, clock: Clock) -> tupl
     found = None if loss.highest is None else _feasible(within(lay_out(program), loss, loss.highest), clock)
     if found is None or loss.highest is None:
         raise SpecError(
-            "this quasiconvex measure is infinite at the first mapping that meets the bounds; give it highest=, a level "
-            "from which to begin"
+            "this quasiconvex measure is infinite at the first mapping that meets the bounds; give it highest=, a "
+            "level from which to begin"
         )
     return loss.highest, found[: program.n_moves]
 

@@ -52,7 +52,7 @@ class LinearAnswer:
 
 
 class LinearSolver:
-    """One linear programme that may be solved again, from where it stands, with another cost or more rows."""
+    """One linear programme that may be solved again, from where it stands, with other numbers or more rows."""
 
     def __init__(self, model: Model, clock: Clock) -> None:
         self._clock = clock
@@ -70,6 +70,21 @@ class LinearSolver:
     def n_columns(self) -> int:
         """The number of columns."""
         return int(self._highs.getNumCol())
+
+    def take(self, model: Model) -> bool:
+        """Go on with other numbers in as many rows and columns, from the last basis; False where that cannot be done.
+
+        The last vertex is nearly feasible and nearly optimal, which primal simplex makes most of, whatever the size.
+        """
+        basis = self._highs.getBasis()
+        shape = (sum(len(r.low) for r in model.rows), len(model.cost))
+        if not basis.valid or shape != (self._highs.getNumRow(), self._highs.getNumCol()):
+            return False
+        self._highs.passModel(_highs_model(model))
+        if self._highs.setBasis(basis) != highspy.HighsStatus.kOk:
+            return False
+        self.use_primal_simplex()
+        return True
 
     def minimise_again(self, cost: Numbers) -> Numbers:
         """Solve with another cost, which cannot make a feasible programme infeasible."""
@@ -149,15 +164,38 @@ def solve_polyhedral(program: Program, loss: PolyhedralLoss, clock: Clock) -> tu
     The solver is returned as well: with the loss held at its optimum, a tie-break goes on from there.
     """
     model = with_epigraph(lay_out(program), loss)
-    solver = LinearSolver(model, clock)
-    if len(model.cost) < PRIMAL_SIMPLEX_TO:
-        solver.use_primal_simplex()
+    solver = _solver_of(model, clock)
     answer = solver.run()
     if answer.z is None:
         return None
     multipliers = multipliers_of(model, answer.duals, loss)
     solver.hold(model.cost, answer.objective + HELD_LOSS)
     return Solution(answer.z[model.column("x")], multipliers, steps=1), solver
+
+
+def _solver_of(model: Model, clock: Clock) -> LinearSolver:
+    solver = LinearSolver(model, clock)
+    if len(model.cost) < PRIMAL_SIMPLEX_TO:
+        solver.use_primal_simplex()
+    return solver
+
+
+class PolyhedralAlong:
+    """Polyhedral losses of programmes that differ little: one HiGHS model, each begun at the last one's basis."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._solver: LinearSolver | None = None
+
+    def minimise(self, program: Program, loss: PolyhedralLoss) -> Solution | None:
+        """Return the optimum; None where the programme is infeasible."""
+        model = with_epigraph(lay_out(program), loss)
+        if self._solver is None or not self._solver.take(model):
+            self._solver = _solver_of(model, self._clock)
+        answer = self._solver.run()
+        if answer.z is None:
+            return None
+        return Solution(answer.z[model.column("x")], multipliers_of(model, answer.duals, loss), steps=1)
 
 
 def best_multipliers(program: Program, released: Numbers, clock: Clock) -> Multipliers:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import clarabel
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.counts import Numbers
@@ -17,6 +18,8 @@ from evenhand.program import Multipliers, Program, SmoothLoss, Solution, lower_b
 from evenhand.solve.clock import Clock
 from evenhand.solve.edges import fullest
 from evenhand.solve.model import Model, lay_out, multipliers_of
+
+Indices: TypeAlias = NDArray[np.int64]
 
 TOLERANCE = 1e-10
 """Clarabel's tolerances for feasibility and gap."""
@@ -59,14 +62,27 @@ BISECTIONS = 40
 
 
 class QuadraticSolver:
-    """min cost·z + ½ Σ curvature z² over a model, to be solved again with other costs and curvatures."""
+    """min cost·z + ½ Σ curvature z² over a model, to be solved again with other costs, curvatures and coefficients."""
 
     def __init__(self, model: Model, curved: Numbers, clock: Clock, *, refine: bool = True) -> None:
         self._clock = clock
         self._refine = refine
-        self._model = model
         self._curved = curved
+        self._conic = _conic(model)
         self._solver: Any = None
+
+    def take(self, model: Model) -> bool:
+        """Go on with other coefficients and limits; False, and nothing is done, where other entries are zero.
+
+        Clarabel then keeps its ordering and its symbolic factorisation, which are half of a solve's time.
+        """
+        latest = _conic(model)
+        if not latest.fits(self._conic):
+            return False
+        self._conic = latest
+        if self._solver is not None:
+            self._solver.update(A=latest.matrix.data, b=latest.right)
+        return True
 
     def minimise(self, cost: Numbers, curvature: Numbers) -> tuple[Numbers, Numbers] | None:
         """Return z and the rows' multipliers, or None where the model is infeasible."""
@@ -83,7 +99,7 @@ class QuadraticSolver:
         return self._read(answer)
 
     def _build(self, quadratic: Any, cost: Numbers) -> Any:
-        matrix, right, cones, self._row_of = _conic(self._model)
+        conic = self._conic
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.presolve_enable = False
@@ -92,7 +108,9 @@ class QuadraticSolver:
             setattr(settings, name, TOLERANCE)
         if np.isfinite(self._clock.remaining):
             settings.time_limit = self._clock.remaining
-        solver = clarabel.DefaultSolver(sparse.csc_matrix(quadratic), cost, matrix, right, cones, settings)
+        solver = clarabel.DefaultSolver(
+            sparse.csc_matrix(quadratic), cost, conic.matrix, conic.right, conic.cones, settings
+        )
         solver.set_termination_callback(lambda info: self._clock.stop)
         return solver
 
@@ -101,8 +119,9 @@ class QuadraticSolver:
         # A solver that stopped short of its tolerances may still be near enough: the certificate is the judge.
         near = status in STOPPED_SHORT and answer.r_prim <= NEAR_ENOUGH
         if status == clarabel.SolverStatus.Solved or near:
-            duals = np.zeros(sum(len(r.low) for r in self._model.rows))
-            duals[self._row_of] = np.asarray(answer.z)[: len(self._row_of)]
+            row_of = self._conic.row_of
+            duals = np.zeros(self._conic.n_rows)
+            duals[row_of] = np.asarray(answer.z)[: len(row_of)]
             return np.asarray(answer.x), duals
         if status == clarabel.SolverStatus.PrimalInfeasible:
             return None
@@ -137,12 +156,42 @@ def solve_smooth(program: Program, loss: SmoothLoss, clock: Clock) -> Solution |
     return None if best is None else best[0]
 
 
+class SmoothAlong:
+    """Smooth losses of programmes that differ little: one Clarabel solver, each r begun where the last one ended."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._solver: QuadraticSolver | None = None
+        self._r: Numbers | None = None
+
+    def minimise(self, program: Program, loss: SmoothLoss) -> Solution | None:
+        """Return the best that the quickest way finds, which the gap must judge; None where it finds nothing."""
+        model = lay_out(program, in_units=ATTEMPTS[0].in_units)
+        if self._solver is None or not self._solver.take(model):
+            self._solver = _solver_of(model, self._clock, ATTEMPTS[0])
+        start = self._r if self._r is not None and len(self._r) == program.n_targets else loss.start
+        found = _descend(program, loss, model, self._solver, start, self._clock)
+        self._r = None if found is None else program.released(found[0].x)
+        return None if found is None else found[0]
+
+
 def _successive(program: Program, loss: SmoothLoss, clock: Clock, attempt: Attempt) -> tuple[Solution, float] | None:
-    """Expand the loss, solve, search, and again, until the gap is closed; return the solution and its gap."""
+    """Put a programme to Clarabel in one way, and begin where nothing is lost."""
     model = lay_out(program, in_units=attempt.in_units)
+    return _descend(program, loss, model, _solver_of(model, clock, attempt), loss.start, clock)
+
+
+def _solver_of(model: Model, clock: Clock, attempt: Attempt) -> QuadraticSolver:
+    on_r = model.column("r")
+    return QuadraticSolver(model, np.arange(on_r.start, on_r.stop), clock, refine=attempt.refine)
+
+
+def _descend(
+    program: Program, loss: SmoothLoss, model: Model, solver: QuadraticSolver, r: Numbers, clock: Clock
+) -> tuple[Solution, float] | None:
+    """Expand the loss about r, solve, search, and again, until the gap is closed; return the solution and its gap."""
     on_r, on_x = model.column("r"), model.column("x")
-    solver = QuadraticSolver(model, np.arange(on_r.start, on_r.stop), clock, refine=attempt.refine)
-    r, best = loss.start, None
+    best: tuple[Solution, float] | None = None
     for step in range(1, MOST_STEPS + 1):
         answer = solver.minimise(*_expansion(model, on_r, loss, r))
         if answer is None:
@@ -215,11 +264,37 @@ def _search(program: Program, loss: SmoothLoss, x: Numbers, proposed: Numbers) -
     return x + low * (proposed - x)
 
 
-def _conic(model: Model) -> tuple[Any, Numbers, list[Any], Any]:
-    """Write a model's rows and bounds as ``A z + s = b`` with s zero or not negative.
+@dataclass(frozen=True, eq=False)
+class Conic:
+    """A model's rows and bounds as ``A z + s = b`` with s zero in the first ``n_equal`` rows, else not negative.
 
     The first entries of s belong to rows of the model, to their upper side; ``row_of`` says which.
     """
+
+    matrix: Any
+    right: Numbers
+    n_equal: int
+    row_of: Indices
+    n_rows: int
+
+    @property
+    def cones(self) -> list[Any]:
+        """The cones of s."""
+        return [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(len(self.right) - self.n_equal)]
+
+    def fits(self, other: Conic) -> bool:
+        """Whether the same rows have entries in the same places."""
+        return (
+            self.matrix.shape == other.matrix.shape
+            and self.n_equal == other.n_equal
+            and np.array_equal(self.row_of, other.row_of)
+            and np.array_equal(self.matrix.indptr, other.matrix.indptr)
+            and np.array_equal(self.matrix.indices, other.matrix.indices)
+        )
+
+
+def _conic(model: Model) -> Conic:
+    """Write a model for Clarabel."""
     matrix = model.matrix
     row_low, row_high = model.row_bounds
     low, high = model.bounds
@@ -230,6 +305,6 @@ def _conic(model: Model) -> tuple[Any, Numbers, list[Any], Any]:
     eye = sparse.eye_array(len(low), format="csr")
     parts = [matrix[equal], matrix[above], -matrix[below], -eye[floor], eye[ceiling]]
     right = np.concatenate([row_high[equal], row_high[above], -row_low[below], -low[floor], high[ceiling]])
-    cones = [clarabel.ZeroConeT(len(equal)), clarabel.NonnegativeConeT(len(right) - len(equal))]
     stacked = sparse.csc_matrix(sparse.vstack(parts, format="csc"))
-    return stacked, right, cones, np.concatenate([equal, above])
+    stacked.sort_indices()
+    return Conic(stacked, right, len(equal), np.concatenate([equal, above]), matrix.shape[0])

@@ -88,8 +88,10 @@ class ExpectedDistortion:
 
     def __post_init__(self) -> None:
         limit = change_each(self.limit, lambda c: check.number("the limit of ExpectedDistortion", c, low=0))
-        if isinstance(limit, float):
-            check.finite("the limit of ExpectedDistortion", limit)
+        if all(math.isinf(c) for c in each(limit)):
+            raise SpecError(
+                f"the limit of ExpectedDistortion must be finite somewhere, not {limit}: it would limit nothing"
+            )
         object.__setattr__(self, "limit", limit)
         check.one_of("per of ExpectedDistortion", self.per, PER)
 
@@ -135,8 +137,8 @@ class ExcessDistortion:
             if max(each(larger)) > max(each(allowed)):
                 raise SpecError(
                     f"threshold {high:g} may be exceeded with probability {max(each(larger)):g}, more than the lower "
-                    f"threshold {low:g} with {max(each(allowed)):g}; exceeding the higher exceeds the lower as well, so "
-                    f"write at most {max(each(allowed)):g}"
+                    f"threshold {low:g} with {max(each(allowed)):g}; exceeding the higher exceeds the lower as well, "
+                    f"so write at most {max(each(allowed)):g}"
                 )
         check.one_of("per of ExcessDistortion", self.per, PER)
         object.__setattr__(self, "thresholds", FrozenMap(dict(pairs)))
@@ -155,7 +157,10 @@ class ExcessDistortion:
 
 def _probability(threshold: Any, allowed: Any) -> Any:
     what = f"the probability of exceeding threshold {threshold!r}"
-    return change_each(allowed, lambda c: math.inf if c == math.inf else check.number(what, c, low=0, high=1))
+    found = change_each(allowed, lambda c: math.inf if c == math.inf else check.number(what, c, low=0, high=1))
+    if all(math.isinf(c) for c in each(found)):
+        raise SpecError(f"{what} must be finite somewhere, not {found}: it would limit nothing")
+    return found
 
 
 Budget = ExpectedDistortion | ExcessDistortion

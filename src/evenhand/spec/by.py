@@ -1,7 +1,7 @@
 """A value that depends on group, outcome, segment or cell: one form everywhere.
 
-``By(0.1, [({"sex": "Male"}, 0.05)])`` is 0.1, except 0.05 for men. Of several cases that fit, the last one counts. Which
-columns a case may name depends on what the value belongs to, and is checked where the value meets a table.
+``By(0.1, [({"sex": "Male"}, 0.05)])`` is 0.1, except 0.05 for men. Of several cases that fit, the last one counts.
+Which columns a case may name depends on what the value belongs to, and is checked where the value meets a table.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ class By:
         for number, (where, _) in enumerate(self.cases, start=1):
             fits = _fits(what, where, fields, against, size)
             if not fits.any():
-                raise SpecError(f"{what}: a case of By is for {_words(where)}, but the table has nobody there")
+                raise SpecError(
+                    f"{what}: a case of By is for {_words(where)}, but nobody there is held to it: the table has "
+                    f"nobody there, or does not compare them"
+                )
             chosen[fits] = number
         return chosen
 
@@ -116,7 +119,11 @@ def _case(case: Any) -> tuple[Where, Any]:
 def _frozen(value: Any) -> Any:
     if isinstance(value, Mapping):
         return FrozenMap({key: _frozen(inner) for key, inner in value.items()})
-    return tuple(value) if isinstance(value, list | set | tuple) else value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, set | frozenset):
+        return tuple(sorted(value, key=repr))
+    return tuple(value) if isinstance(value, list | tuple) else value
 
 
 def _fits(what: str, where: Where, fields: Fields, against: Fields | None, size: int) -> NDArray[np.bool_]:
@@ -126,7 +133,7 @@ def _fits(what: str, where: Where, fields: Fields, against: Fields | None, size:
     if against is None:
         raise SpecError(f"{what}: a case of By has {AGAINST!r}, but nothing is held against another group here")
     second = where[AGAINST]
-    if not isinstance(second, Mapping):
+    if not isinstance(second, Mapping) or not second:
         raise SpecError(f"{what}: {AGAINST!r} must name the second group, such as {{'sex': 'Male'}}, not {second!r}")
     shared = {name: field for name, field in fields.items() if name not in against}
     forward = _one_side(what, first, fields, size) & _one_side(what, second, against, size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from evenhand.errors import SpecError, did_you_mean
@@ -26,6 +26,13 @@ def finite(what: str, value: Any, *, low: float = -math.inf) -> float:
     if math.isinf(checked):
         raise SpecError(f"{what} must be finite, not {value}")
     return checked
+
+
+def level(what: str, value: Any) -> Any:
+    """Return one level of a column: a plain value, not a list or a table."""
+    if not isinstance(value, Hashable) or isinstance(value, tuple | Mapping):
+        raise SpecError(f"{what} must be one level: a string, a number, true or false, not {value!r}")
+    return value
 
 
 def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:

@@ -1,7 +1,7 @@
 """Which rates a parity constraint compares, on a given table: eqs. (1), (2) and (4) written out.
 
-A population is a group, a group within a segment, or the rest of a segment beside a group. An entry holds the rate of one
-outcome in a population against its rate in another, or against a target. Knows nothing of how rates come about.
+A population is a group, a group within a segment, or the rest of a segment beside a group. An entry holds the rate of
+one outcome in a population against its rate in another, or against a target. Knows nothing of how rates come about.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Writer:
     def write(self) -> Comparisons:
         populations, triples = self._pairs()
         rows = [(k, j, s, y) for k, j, s in triples for y in self.outcomes]
-        population, against, segment, outcome = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)) if rows else (np.zeros(0, np.int64),) * 4  # fmt: skip
+        population, against, segment, outcome = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         bound = self._bounds(populations, population, against, segment, outcome)
         kept = np.isfinite(bound)
         at = segment if self.released else np.array([populations[k].segment for k in population], dtype=np.int64)
@@ -205,7 +205,8 @@ class _Writer:
         named: Any = self.parity.against
         if set(named) != set(self.groups.names):
             raise SpecError(
-                f"against of {self.what} must name one group by the columns {list(self.groups.names)}, not {dict(named)!r}"
+                f"against of {self.what} must name one group by the columns {list(self.groups.names)}, not "
+                f"{dict(named)!r}"
             )
         codes = []
         for variable in self.groups.variables:

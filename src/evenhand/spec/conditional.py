@@ -41,7 +41,16 @@ class Conditional:
 
     def __post_init__(self) -> None:
         given = self.rows.items() if isinstance(self.rows, Mapping) else self.rows
-        rows = tuple(_row(features, shares) for features, shares in given)
+        try:
+            rows = tuple(_row(features, shares) for features, shares in given)
+            hash(rows)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, SpecError):
+                raise
+            raise SpecError(
+                f"a Conditional is {{(feature levels): {{outcome: probability}}}}, such as "
+                f"{{('young', 3): {{0: 0.7, 1: 0.3}}}}, not {self.rows!r}"
+            ) from None
         if len({features for features, _ in rows}) != len(rows):
             raise SpecError("the conditional gives a combination of features twice")
         object.__setattr__(self, "rows", rows)

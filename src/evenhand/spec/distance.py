@@ -16,6 +16,7 @@ import numpy as np
 
 from evenhand.counts import Numbers
 from evenhand.domain import Value
+from evenhand.spec import check
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +171,9 @@ class FourFifths(Distance):
     """
 
     favourable: Value
+
+    def __post_init__(self) -> None:
+        check.level("favourable of FourFifths", self.favourable)
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return max(0, 1 − p/q); nothing falls short of zero."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -67,6 +67,10 @@ class Ordinal(Rule):
 
     def __post_init__(self) -> None:
         check.finite("the step of Ordinal", self.step, low=0)
+        for way in ("up", "down"):
+            if not isinstance(getattr(self, way), bool | np.bool_):
+                raise SpecError(f"{way} of Ordinal must be true or false, not {getattr(self, way)!r}")
+            object.__setattr__(self, way, bool(getattr(self, way)))
         if self.up_step is not None:
             check.finite("the up_step of Ordinal", self.up_step, low=0)
         if self.max_steps is not None:
@@ -74,7 +78,7 @@ class Ordinal(Rule):
             if self.max_steps != int(self.max_steps):
                 raise SpecError(f"the max_steps of Ordinal must be a whole number, not {self.max_steps}")
         if self.levels is not None:
-            if isinstance(self.levels, str) or not self.levels:
+            if isinstance(self.levels, str) or not isinstance(self.levels, Iterable) or not tuple(self.levels):
                 raise SpecError(f"the levels of Ordinal must be a list of values, not {self.levels!r}")
             object.__setattr__(self, "levels", tuple(self.levels))
 
@@ -103,8 +107,8 @@ class Nominal(Rule):
     Parameters
     ----------
     cost : float or mapping
-        One cost for every change, or a table ``{(from, to): cost}`` with every pair of different levels. An infinite cost
-        forbids the change.
+        One cost for every change, or a table ``{(from, to): cost}`` with every pair of different levels. An infinite
+        cost forbids the change.
 
     Examples
     --------
@@ -187,18 +191,31 @@ class CostTable:
         Cells of X × Y, ascending. Moves that are not listed are forbidden; staying costs nothing.
     name : str
         What the function was called.
+    columns : sequence of (name, levels)
+        The columns of X × Y and their levels, by which its cells are numbered.
     """
 
     moves: Sequence[tuple[int, int, float]]
     name: str = "a user's function"
+    columns: Sequence[tuple[str, Sequence[Value]]] = ()
 
     def __post_init__(self) -> None:
         moves = tuple((int(a), int(b), float(c)) for a, b, c in self.moves)
+        if not moves:
+            raise SpecError("a cost table needs at least one move")
         if any(a >= b for (*a, _), (*b, _) in itertools.pairwise(moves)):
             raise SpecError("the moves of a cost table must be distinct and ascending")
         if any(not c >= 0 for *_, c in moves):
             raise SpecError("a cost table has a negative cost")
+        if any(a == b and c != 0 for a, b, c in moves):
+            raise SpecError("a cost table charges for staying, which must cost 0")
         object.__setattr__(self, "moves", moves)
+        object.__setattr__(self, "columns", tuple((name, tuple(levels)) for name, levels in self.columns))
+
+    @property
+    def last(self) -> int:
+        """The largest cell that a move begins or ends in."""
+        return int(max(self._arrays[0].max(), self._arrays[1].max()))
 
     @cached_property
     def _arrays(self) -> tuple[Cells, Cells, Numbers]:
@@ -234,10 +251,10 @@ class Distortion:
         COMPAS, and adds the outcome's cost as it is. With costs of 0 and 1, ``max`` is a binary δ: 1 if any change
         that matters is made, so that an expected distortion is the probability of one.
     function : callable, optional
-        δ as ``function(before, after)``: two mappings of columns (features and outcome) to arrays of the same length, one
-        entry a move; returns one cost a move, at least 0, infinite to forbid it, 0 where nothing changes. It is called
-        once, at fit, for every move that the rules leave; columns without a rule are free then, and the rules' own
-        costs do not count.
+        δ as ``function(before, after)``: two mappings of columns (features and outcome) to arrays of the same length,
+        one entry a move; returns one cost a move, at least 0, infinite to forbid it, 0 where nothing changes. It is
+        called once, at fit, for every move that the rules leave; columns without a rule are free then, and the rules'
+        own costs do not count.
 
     Examples
     --------

@@ -1,14 +1,14 @@
 """Discrimination control: how far an outcome's rate may differ by group.
 
-Target parity is eq. (1): every group close to one distribution. Pairwise parity is eq. (2): every two groups close to each
-other, or every group close to all others together, or to one of them. Both are joint over all protected columns, or
-univariate with ``on``; and hold in the whole table, or within segments of it with ``given``, eq. (4).
+Target parity is eq. (1): every group close to one distribution. Pairwise parity is eq. (2): every two groups close to
+each other, or every group close to all others together, or to one of them. Both are joint over all protected columns,
+or univariate with ``on``; and hold in the whole table, or within segments of it with ``given``, eq. (4).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -39,8 +39,8 @@ class Parity:
     def __post_init__(self) -> None:
         name = type(self).__name__
         object.__setattr__(self, "bound", change_each(self.bound, lambda b: _bound(name, b)))
-        if isinstance(self.bound, float) and math.isinf(self.bound):
-            raise SpecError(f"the bound of {name} must be finite, not {self.bound}; an infinite bound bounds nothing")
+        if all(math.isinf(bound) for bound in each(self.bound)):
+            raise SpecError(f"the bound of {name} must be finite somewhere, not {self.bound}: it would bound nothing")
         if not isinstance(self.distance, Distance):
             raise SpecError(f"the distance of {name} must be a distance such as Ratio(), not {self.distance!r}")
         for what in ("on", "given"):
@@ -68,8 +68,8 @@ class PairwiseParity(Parity):
     Parameters
     ----------
     bound : float or By
-        The bound ε; by outcome, group, pair of groups or segment with :class:`By`. An infinite value in a By leaves that
-        case unbounded.
+        The bound ε; by outcome, group, pair of groups or segment with :class:`By`. An infinite value in a By leaves
+        that case unbounded.
     distance : Distance
         J; the probability ratio of eq. (3) by default.
     on : sequence of str, optional
@@ -102,7 +102,8 @@ class PairwiseParity(Parity):
         if isinstance(self.against, Mapping):
             if not self.against:
                 raise SpecError("against of PairwiseParity names a reference group, such as {'sex': 'Male'}")
-            object.__setattr__(self, "against", FrozenMap(self.against))
+            levels = {c: check.level(f"against of PairwiseParity: {c!r}", v) for c, v in self.against.items()}
+            object.__setattr__(self, "against", FrozenMap(levels))
         else:
             check.one_of("against of PairwiseParity", self.against, AGAINST)
 
@@ -161,7 +162,7 @@ def _columns(what: str, columns: Any) -> tuple[str, ...] | None:
         return None
     if isinstance(columns, str):
         raise SpecError(f"{what} must be a list of column names; write [{columns!r}]")
-    listed = tuple(columns)
+    listed = tuple(columns) if isinstance(columns, Iterable) else ()
     if not listed or not all(isinstance(name, str) for name in listed):
         raise SpecError(f"{what} must name at least one column, not {columns!r}")
     return listed

@@ -155,8 +155,8 @@ class Problem:
             raise SpecError('a conditional p(ŷ|x̂) is held fixed: write suppress_protected="fixed" with it')
         if self.suppress_protected is not None and self.targets == "all":
             raise SpecError(
-                f'suppress_protected="{self.suppress_protected}" needs p(y|x̂) for every x̂, which only observed features '
-                f'have; write targets="observed"'
+                f'suppress_protected="{self.suppress_protected}" needs p(y|x̂) for every x̂, which only observed '
+                f'features have; write targets="observed"'
             )
         given = self.conditional
         known = isinstance(given, Conditional) or hasattr(given, "predict_proba") or hasattr(given, "columns")
@@ -219,6 +219,8 @@ def _listed(what: str, given: Any, kind: Any, example: str) -> tuple[Any, ...]:
 def _names(role: str, names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise SpecError(f"{role} must be a list of column names; write [{names!r}]")
+    if not isinstance(names, Iterable):
+        raise SpecError(f"{role} must be a list of column names, not {names!r}")
     listed = tuple(names)
     for name in listed:
         if not isinstance(name, str):

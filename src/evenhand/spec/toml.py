@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tomli_w
 
 from evenhand.errors import SpecError, did_you_mean
+from evenhand.spec import check
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By
 from evenhand.spec.conditional import Conditional
@@ -52,8 +54,8 @@ class Family:
             if type(part) is kind:
                 return word
         raise SpecError(
-            f"{type(part).__name__} holds a function of your own and cannot be written as TOML; a mapping that was fitted "
-            f"with it can, because fit tabulates it (mapping.problem)"
+            f"{type(part).__name__} holds a function of your own and cannot be written as TOML; a mapping that was "
+            f"fitted with it can, because fit tabulates it (mapping.problem)"
         )
 
     def kind(self, where: str, table: Any) -> type:
@@ -63,7 +65,7 @@ class Family:
         if self.key not in table:
             raise SpecError(f"{where} needs the key {self.key!r}, one of {list(self.kinds)}")
         word = table[self.key]
-        if word not in self.kinds:
+        if not isinstance(word, str) or word not in self.kinds:
             hint = did_you_mean(word, self.kinds)
             raise SpecError(f"{where}: {self.key} must be one of {list(self.kinds)}, not {word!r}.{hint}")
         return self.kinds[word]
@@ -104,7 +106,16 @@ def write(problem: Problem) -> str:
         "budget": [_write_part(BUDGETS, budget) for budget in problem.budgets],
         "conditional": _write_conditional(problem.conditional),
     }
-    return tomli_w.dumps({key: value for key, value in document.items() if value != []})
+    return tomli_w.dumps(_native({key: value for key, value in document.items() if value != []}))
+
+
+def _native(value: Any) -> Any:
+    """Return plain values for NumPy's, which statements may hold as levels."""
+    if isinstance(value, dict):
+        return {key: _native(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_native(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _write_distortion(distortion: Distortion) -> dict[str, Any]:
@@ -120,7 +131,9 @@ def _write_distortion(distortion: Distortion) -> dict[str, Any]:
             "tabulates it (mapping.problem)"
         )
     origin, target, cost = (list(column) for column in zip(*distortion.table.moves, strict=True))
-    return table | {"function": {"name": distortion.table.name, "from": origin, "to": target, "cost": cost}}
+    columns = [{"name": name, "levels": list(levels)} for name, levels in distortion.table.columns]
+    named = {"name": distortion.table.name} | ({"columns": columns} if columns else {})
+    return table | {"function": named | {"from": origin, "to": target, "cost": cost}}
 
 
 def _write_conditional(conditional: Any) -> list[dict[str, Any]]:
@@ -228,12 +241,18 @@ def _read_cost_table(table: Any) -> CostTable:
     where = "distortion.function"
     if not isinstance(table, Mapping):
         raise SpecError(f"{where} must be a table of the keys 'from', 'to' and 'cost'; code is never read from a file")
-    _refuse_unknown(where, table, ("name", "from", "to", "cost"))
+    _refuse_unknown(where, table, ("name", "columns", "from", "to", "cost"))
     try:
         moves = list(zip(table["from"], table["to"], table["cost"], strict=True))
-        return CostTable(moves, str(table.get("name", "a user's function")))
+        columns = [(column["name"], column["levels"]) for column in table.get("columns", [])]
+        return CostTable(moves, str(table.get("name", "a user's function")), columns)
+    except SpecError as error:
+        raise SpecError(f"{where}: {error}") from None
     except (KeyError, TypeError, ValueError):
-        raise SpecError(f"{where} needs 'from', 'to' and 'cost', three arrays of one length") from None
+        raise SpecError(
+            f"{where} needs 'from', 'to' and 'cost', three arrays of one length, and 'columns', an array of "
+            f"{{name, levels}}"
+        ) from None
 
 
 def _read_conditional(rows: Any) -> Conditional:
@@ -243,9 +262,14 @@ def _read_conditional(rows: Any) -> Conditional:
         _refuse_unknown("conditional", row, ("features", "probabilities"))
         if len(row) < 2:
             raise SpecError(f"conditional: {dict(row)} needs both 'features' and 'probabilities'")
+        if not isinstance(row["features"], list):
+            raise SpecError(f"conditional.features must be an array of levels, not {row['features']!r}")
     return Conditional(
         [
-            (tuple(row["features"]), _read_pairs("conditional.probabilities", row["probabilities"], "outcome"))
+            (
+                tuple(check.level("each of conditional.features", level) for level in row["features"]),
+                _read_pairs("conditional.probabilities", row["probabilities"], "outcome"),
+            )
             for row in rows
         ]
     )
@@ -262,6 +286,8 @@ def _read_by(where: str, value: Any, inner: Callable[[Any], Any]) -> Any:
         _refuse_unknown(where, case, ("where", "value"))
         read = inner(case["value"])
         if "where" in case:
+            if not isinstance(case["where"], Mapping) or not case["where"]:
+                raise SpecError(f"{where}: where must be a table of columns and levels, not {case['where']!r}")
             cases.append((case["where"], read))
         else:
             defaults.append(read)
@@ -275,7 +301,11 @@ def _read_by(where: str, value: Any, inner: Callable[[Any], Any]) -> Any:
 def _read_pieces(where: str, value: Any) -> tuple[Piece, ...]:
     try:
         return tuple(
-            Piece(float(piece["bound"]), piece.get("target"), tuple(tuple(map(float, line)) for line in piece["lines"]))
+            Piece(
+                float(piece["bound"]),
+                piece.get("target"),
+                tuple((float(a), float(b), float(c)) for a, b, c in piece["lines"]),
+            )
             for piece in value
         )
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -292,7 +322,10 @@ def _read_costs(where: str, value: Any) -> Any:
         _refuse_unknown(where, row, ("from", "to", "cost"))
         if len(row) < 3:
             raise SpecError(f"{where}: {dict(row)} needs 'from', 'to' and 'cost'")
-        costs[row["from"], row["to"]] = row["cost"]
+        pair = check.level(f"{where}: from", row["from"]), check.level(f"{where}: to", row["to"])
+        if pair in costs:
+            raise SpecError(f"{where}: the change from {pair[0]!r} to {pair[1]!r} is given twice")
+        costs[pair] = row["cost"]
     return costs
 
 
@@ -333,7 +366,7 @@ def _read_pairs(where: str, value: Any, key: str) -> dict[Any, float]:
         _refuse_unknown(where, pair, (key, "probability"))
         if len(pair) < 2:
             raise SpecError(f"{where}: {dict(pair)} needs both {key!r} and 'probability'")
-        if pair[key] in pairs:
+        if check.level(f"{where}: {key}", pair[key]) in pairs:
             raise SpecError(f"{where}: {key} {pair[key]!r} is given twice")
         pairs[pair[key]] = pair["probability"]
     return pairs

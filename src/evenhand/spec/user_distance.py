@@ -1,9 +1,9 @@
 """A user's own distance J, as Proposition 1 allows it.
 
-Held against a target, J must be quasiconvex in its first argument: its sublevel set is an interval. Held between groups, it
-must be quasiconvex in both together: its sublevel set in the unit square is convex, and is described by supporting lines.
-Both conditions are checked on a grid, and a J that fails is refused. The lines are what is kept: a mapping file holds them,
-never the function.
+Held against a target, J must be quasiconvex in its first argument: its sublevel set is an interval. Held between
+groups, it must be quasiconvex in both together: its sublevel set in the unit square is convex, and is described by
+supporting lines. Both conditions are checked on a grid, and a J that fails is refused. The lines are what is kept: a
+mapping file holds them, never the function.
 """
 
 from __future__ import annotations
@@ -25,13 +25,20 @@ PAIRS = 200_000
 """Random pairs of points between which quasiconvexity in both arguments is checked."""
 
 ANGLES = 720
-"""Points on the edge of a sublevel set that every supporting line must leave on one side."""
+"""Points around the edge of a sublevel set."""
 
 LINES = 90
 """Supporting lines to begin with; more are added where a solution asks for them."""
 
 ROUGH = 1e-9
 """How much J may rise between two points, relative to its size, before it is refused."""
+
+ZOOMS = 9
+LOOKS = 17
+"""How often, and at how many angles, the furthest point in a direction is looked for more closely."""
+
+EVERYTHING = (1.0, 0.0, 1.0)
+"""The line p ≤ 1, which every probability meets."""
 
 HALVINGS = 60
 STEP = 1e-6
@@ -65,14 +72,25 @@ class UserDistance(Distance):
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return J(p, q)."""
-        p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
-        found = np.asarray(self.function(p, q), dtype=float)
+        p, q = np.broadcast_arrays(*(np.clip(np.asarray(rate, dtype=float), 0.0, 1.0) for rate in (p, q)))
+        found = self._called(p, q)
         if found.shape != p.shape:
             raise SpecError(f"{self.name} returned the shape {found.shape} for arrays of shape {p.shape}")
         if np.any(np.isnan(found)):
             at = int(np.flatnonzero(np.isnan(found.ravel()))[0])
             raise SpecError(f"{self.name} returned NaN at p={p.ravel()[at]:g}, q={q.ravel()[at]:g}")
         return found
+
+    def _called(self, p: Numbers, q: Numbers) -> Numbers:
+        try:
+            # A division by zero is told by the NaN that it gives, or gives an infinite J, which is one.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.asarray(self.function(p, q), dtype=float)
+        except Exception as error:
+            raise SpecError(
+                f"{self.name} failed on arrays of probabilities: {type(error).__name__}: {error}; it must take two "
+                f"arrays and return one number for each entry"
+            ) from error
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Refuse: a function has no lines before it is tabulated."""
@@ -81,9 +99,10 @@ class UserDistance(Distance):
     def tabulated(self, bounds: Sequence[float], targets: Sequence[float] | None) -> TabulatedDistance:
         """Return J as lines, for these bounds: against these targets, or between groups where there are none."""
         pieces = []
+        if targets is None:
+            self._check_joint()
         for bound in sorted(set(bounds)):
             if targets is None:
-                self._check_joint()
                 pieces.append(Piece(bound, None, tuple(self._supporting(bound))))
             else:
                 pieces += [Piece(bound, q, self._interval(bound, q)) for q in sorted(set(targets))]
@@ -142,26 +161,49 @@ class UserDistance(Distance):
             at = int(np.flatnonzero(wrong)[0])
             raise SpecError(
                 f"{self.name} is not quasiconvex in both arguments together: it is {between[at]:.4g} at "
-                f"{_point(middle[at])}, but at most {ends[at]:.4g} at {_point(a[at])} and {_point(b[at])} on either side. "
-                f"Proposition 1 needs that of a J between groups; hold it against a target instead"
+                f"{_point(middle[at])}, but at most {ends[at]:.4g} at {_point(a[at])} and {_point(b[at])} on either "
+                f"side. Proposition 1 needs that of a J between groups; hold it against a target instead"
             )
 
     def _supporting(self, bound: float) -> list[tuple[float, float, float]]:
         """Return supporting lines of the set J ≤ bound in the unit square."""
         edge, inside = self._edge(bound)
         chosen = edge[:: ANGLES // LINES]
+        # On a side of the unit square it is not J that ends the set.
+        chosen = chosen[np.all((chosen > 0) & (chosen < 1), axis=1)]
+        if not len(chosen):
+            return [EVERYTHING]
         normal = self._normals(chosen, inside)
-        return _distinct([(*n, float(np.max(edge @ n))) for n in normal])
+        reach = self._reach(bound, edge, inside, normal)
+        return _distinct([(*n, float(limit)) for n, limit in zip(normal.tolist(), reach, strict=True)])
 
     def supporting_at(self, bound: float, p: float, q: float) -> tuple[float, float, float] | None:
         """Return a supporting line that cuts off a point outside the set; None where the point is inside."""
-        edge, inside = self._edge(bound)
-        point = np.array([p, q])
         if self._at(p, q) <= bound:
             return None
-        at = self._on_the_edge(bound, inside, (point - inside)[None, :])
-        normal = self._normals(at, inside)[0]
-        return (float(normal[0]), float(normal[1]), float(max(np.max(edge @ normal), at[0] @ normal)))
+        edge, inside = self._edge(bound)
+        at = self._on_the_edge(bound, inside, (np.array([p, q]) - inside)[None, :])
+        normal = self._normals(at, inside)
+        limit = max(float(self._reach(bound, edge, inside, normal)[0]), float(at[0] @ normal[0]))
+        return (float(normal[0, 0]), float(normal[0, 1]), limit)
+
+    def _reach(self, bound: float, edge: Numbers, inside: Numbers, normal: Numbers) -> Numbers:
+        """Return how far the set reaches in given directions.
+
+        The points of its edge are too few for that: they miss its corners. Around the edge of a convex set the reach
+        rises to one peak, so it is looked for ever closer to the furthest point.
+        """
+        width = 2 * np.pi / len(edge)
+        furthest = np.argmax(edge @ normal.T, axis=0)
+        middle, reach = furthest * width, (edge @ normal.T).max(axis=0)
+        for _ in range(ZOOMS):
+            angle = middle[:, None] + np.linspace(-width, width, LOOKS)
+            point = self._on_the_edge(bound, inside, _ray(angle.ravel())).reshape(*angle.shape, 2)
+            reached = np.einsum("nai,ni->na", point, normal)
+            best = reached.argmax(axis=1)
+            middle = np.take_along_axis(angle, best[:, None], axis=1)[:, 0]
+            reach, width = np.maximum(reach, reached.max(axis=1)), 2 * width / (LOOKS - 1)
+        return np.asarray(reach)
 
     def _edge(self, bound: float) -> tuple[Numbers, Numbers]:
         """Return points around the edge of the set J ≤ bound, and a point well inside it."""
@@ -174,7 +216,7 @@ class UserDistance(Distance):
         # The middle of the inner points: well inside a convex set.
         inside = np.array([p[inner].mean(), q[inner].mean()])
         angle = np.linspace(0, 2 * np.pi, ANGLES, endpoint=False)
-        return self._on_the_edge(bound, inside, 2 * np.column_stack([np.cos(angle), np.sin(angle)])), inside
+        return self._on_the_edge(bound, inside, _ray(angle)), inside
 
     def _on_the_edge(self, bound: float, inside: Numbers, direction: Numbers) -> Numbers:
         low, high = np.zeros(len(direction)), np.ones(len(direction))
@@ -199,7 +241,7 @@ class UserDistance(Distance):
         outward = edge - inside
         usable = np.all(np.isfinite(gradient), axis=1) & (np.einsum("ij,ij->i", gradient, outward) > 0)
         normal = np.where(usable[:, None], gradient, outward)
-        return normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -229,24 +271,25 @@ class TabulatedDistance(Distance):
         """Return how far (p, q) lies beyond the lines of its bound."""
         found = np.empty(len(p))
         for at in range(len(p)):
-            lines = np.array(self._piece(float(bound[at]), float(q[at])).lines)
+            lines = np.array(self.piece(float(bound[at]), float(q[at])).lines)
             found[at] = np.max(lines @ [p[at], q[at], -1.0])
         return found
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Return the lines between groups; entries with fewer lines repeat their last."""
-        return self._stacked(bound, [self._piece(float(b), None) for b in bound])
+        return self._stacked(bound, [self.piece(float(b), None) for b in bound])
 
     def within(self, bound: Numbers, target: Numbers) -> tuple[Line, ...]:
         """Return the lines against each entry's target."""
-        return self._stacked(bound, [self._piece(float(b), float(t)) for b, t in zip(bound, target, strict=True)])
+        return self._stacked(bound, [self.piece(float(b), float(t)) for b, t in zip(bound, target, strict=True)])
 
     def with_line(self, bound: float, line: tuple[float, float, float]) -> TabulatedDistance:
         """Return the same with one more line between groups."""
         pieces = (replace(p, lines=(*p.lines, line)) if p.bound == bound else p for p in self.pieces)
         return replace(self, pieces=tuple(pieces))
 
-    def _piece(self, bound: float, target: float | None) -> Piece:
+    def piece(self, bound: float, target: float | None) -> Piece:
+        """Return the lines of a bound (and target)."""
         for piece in self.pieces:
             if piece.bound == bound and (piece.target is None or piece.target == target):
                 return piece
@@ -267,6 +310,11 @@ def _distinct(lines: list[tuple[float, float, float]]) -> list[tuple[float, floa
         if not any(np.allclose(line, other, atol=1e-7, rtol=0) for other in kept):
             kept.append(line)
     return kept
+
+
+def _ray(angle: Numbers) -> Numbers:
+    """Return directions, long enough to leave the unit square from any point of it."""
+    return 2 * np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def _point(point: Numbers) -> str:

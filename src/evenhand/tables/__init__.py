@@ -4,8 +4,18 @@ Frames are read and written through narwhals, so that what comes out is of the t
 evenhand itself makes (mappings, audits) are pandas frames.
 """
 
-from evenhand.tables.reading import Frame, cells, conditional_rows, count, counts_of, first_unseen, read, row_weights
-from evenhand.tables.writing import frame, labels, merged, replace, take
+from evenhand.tables.reading import (
+    Frame,
+    cells,
+    conditional_rows,
+    count,
+    counts_of,
+    first_unseen,
+    read,
+    read_csv,
+    row_weights,
+)
+from evenhand.tables.writing import frame, labels, merged, replace, take, to_pandas
 
 __all__ = [
     "Frame",
@@ -18,7 +28,9 @@ __all__ = [
     "labels",
     "merged",
     "read",
+    "read_csv",
     "replace",
     "row_weights",
     "take",
+    "to_pandas",
 ]

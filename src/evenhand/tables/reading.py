@@ -41,6 +41,16 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
         ) from None
 
 
+def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a CSV file; columns of whole numbers become integers, an empty field is missing."""
+    try:
+        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except OSError as error:
+        raise DataError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+    except (ValueError, pd.errors.ParserError) as error:
+        raise DataError(f"{os.fspath(path)!r} is not a sound CSV file: {error}") from None
+
+
 def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None = None) -> Counts:
     """Count a frame's rows over the cells of a problem.
 

@@ -85,6 +85,12 @@ def labels(axis: Axis, cells_: Cells, prefix: str = "") -> dict[str, Any]:
     }
 
 
+def to_pandas(table: Any) -> pd.DataFrame:
+    """Return any frame as a pandas frame."""
+    found: pd.DataFrame = nw.from_native(table, eager_only=True).to_pandas()
+    return found
+
+
 def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return a pandas frame of the given columns."""
     return pd.DataFrame(dict(columns))

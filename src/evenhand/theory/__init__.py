@@ -14,6 +14,7 @@ from evenhand.theory.intervals import (
     holdout,
     small_groups,
 )
+from evenhand.theory.mapped import Theory
 from evenhand.theory.merging import Merge
 from evenhand.theory.rates import l1_distance, regrouped, released_rates
 from evenhand.theory.robustness import Robustness, Statement, radius, robustness
@@ -30,6 +31,7 @@ __all__ = [
     "Robustness",
     "SmallGroups",
     "Statement",
+    "Theory",
     "advantage",
     "applying",
     "bootstrap",

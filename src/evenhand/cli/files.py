@@ -1,0 +1,63 @@
+"""What commands read and write: problems, tables, folders, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evenhand import screen
+from evenhand.errors import EvenhandError, SpecError
+from evenhand.spec import Problem
+from evenhand.storage import replace_file
+from evenhand.tables import read_csv
+
+STUDIES = ("compas", "adult")
+
+
+def problem_and_table(problem: str, table: Path | None) -> tuple[Problem, Any]:
+    """Read a problem (a TOML file, or the name of an embedded study) and its table (a CSV file, or the study's own)."""
+    from evenhand.datasets import load
+
+    if problem in STUDIES and not Path(problem).exists():
+        data = load(problem)
+        return data.problem, data.frame if table is None else read_csv(table)
+    stated = read_problem(Path(problem))
+    if table is None:
+        raise SpecError(f"{problem!r} needs a table: give the path of a CSV file after it")
+    return stated, read_csv(table)
+
+
+def read_problem(path: Path) -> Problem:
+    """Read a problem from a TOML file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError(
+            f"cannot read the problem {str(path)!r}: {error.strerror}; give a TOML file, or one of {list(STUDIES)}"
+        ) from None
+    except UnicodeDecodeError:
+        raise SpecError(f"the problem {str(path)!r} is not a text file in UTF-8") from None
+    try:
+        return Problem.from_toml(text)
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from None
+
+
+def write_csv(frame: Any, path: Path, what: str) -> None:
+    """Write a frame as CSV in one step, and say so."""
+    replace_file(path, frame.to_csv(index=False, lineterminator="\n").encode())
+    screen.written(path, what)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that may exist already."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EvenhandError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
+
+
+def refuse_existing(path: Path | None, force: bool) -> None:
+    """Refuse to overwrite a file unless asked to."""
+    if path is not None and path.exists() and not force:
+        raise EvenhandError(f"{str(path)!r} exists already; --force overwrites it")

@@ -1,0 +1,232 @@
+"""Every statement is the same in TOML, and a wrong one is told by its key."""
+
+import math
+
+import numpy as np
+import pytest
+from families import small_frame, small_problem
+from formulations import BUDGETS, DISTORTIONS, MODES, PARITIES, UTILITIES, table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+
+
+def again(problem):
+    return eh.Problem.from_toml(problem.to_toml())
+
+
+def of(parity="pairwise", budget="expected", distortion="sum", mode="plain", utility="KL"):
+    return eh.Problem(
+        protected=["sex", "race"],
+        features=["f0", "f1"],
+        outcome="y",
+        utility=UTILITIES[utility](),
+        parity=PARITIES[parity](0.1),
+        distortion=DISTORTIONS[distortion]("is free"),
+        budget=BUDGETS[budget](),
+        **MODES[mode],
+    )
+
+
+FORMS = [
+    *({"parity": name} for name in PARITIES),
+    *({"budget": name} for name in BUDGETS),
+    *({"distortion": name} for name in DISTORTIONS if name != "function"),
+    *({"mode": name} for name in MODES),
+    *({"utility": name} for name in UTILITIES),
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_every_form_round_trips(form):
+    problem = of(**form)
+    assert again(problem) == problem
+    assert hash(again(problem)) == hash(problem)
+
+
+def test_a_function_is_written_once_it_is_tabulated():
+    problem = of(distortion="function")
+    with pytest.raises(eh.SpecError, match="a distortion function cannot be written as TOML"):
+        problem.to_toml()
+    mapping = eh.fit(problem, table(0))
+    kept = again(mapping.problem)
+    assert kept == mapping.problem
+    assert eh.fit(kept, table(0)).objective == pytest.approx(mapping.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [eh.PairwiseParity, eh.TargetParity])
+def test_a_distance_is_written_once_it_is_tabulated(kind):
+    parity = kind(eh.By(0.1, [({"hired": 0}, 0.2)]), distance=eh.UserDistance(lambda p, q: (p - q) ** 2, "square"))
+    problem = small_problem(parity=[parity])
+    with pytest.raises(eh.SpecError, match="UserDistance holds a function of your own"):
+        problem.to_toml()
+    mapping = eh.fit(problem, small_frame())
+    kept = again(mapping.problem)
+    assert kept == mapping.problem
+    assert eh.fit(kept, small_frame()).objective == pytest.approx(mapping.objective, abs=1e-9)
+
+
+def test_a_models_conditional_is_written_once_it_is_tabulated():
+    class Model:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, frame):
+            return np.tile([0.6, 0.4], (len(frame), 1))
+
+    rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Free()})
+    problem = small_problem(suppress_protected="fixed", conditional=Model(), distortion=rules)
+    with pytest.raises(eh.SpecError, match="conditional that is a model"):
+        problem.to_toml()
+    kept = eh.fit(problem, small_frame()).problem
+    assert again(kept) == kept
+
+
+LEVELS = st.one_of(st.text(max_size=4), st.integers(-5, 5), st.booleans())
+SHARES = st.floats(0, 1)
+WHERE = st.dictionaries(
+    st.text(min_size=1, max_size=4).filter(lambda name: name != "against"),
+    st.one_of(LEVELS, st.lists(LEVELS, min_size=1, max_size=3)),
+    min_size=1,
+    max_size=3,
+)
+PAIR = st.builds(lambda where, against: {**where, "against": against}, WHERE, WHERE)
+
+
+@given(SHARES, st.lists(st.tuples(st.one_of(WHERE, PAIR), st.one_of(SHARES, st.just(math.inf))), max_size=3))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_any_exceptions_round_trip(default, cases):
+    value = eh.By(default, cases)
+    problem = small_problem(
+        parity=[eh.PairwiseParity(value), eh.TargetParity(value)],
+        budget=[eh.ExpectedDistortion(value), eh.ExcessDistortion({0.5: value})],
+    )
+    assert again(problem) == problem
+
+
+@given(st.dictionaries(st.tuples(LEVELS, LEVELS).filter(lambda p: p[0] != p[1]), st.floats(0, math.inf), min_size=1))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_any_cost_table_round_trips(costs):
+    problem = small_problem(distortion=eh.Distortion({"hired": eh.Nominal(costs)}))
+    assert again(problem) == problem
+
+
+def test_numbers_of_numpy_are_numbers():
+    where, levels = {"group": np.str_("a"), "hired": np.array([0, 1])}, np.array([0, 1])
+    problem = small_problem(
+        parity=[
+            eh.PairwiseParity(eh.By(np.float64(0.2), [(where, np.float64(0.1))]), eh.FourFifths(levels[1])),
+            eh.TargetParity(0.5, {levels[0]: np.float64(0.5), levels[1]: 0.5}),
+        ],
+        suppress_protected="fixed",
+        conditional=eh.Conditional({(level,): {levels[0]: 0.5, levels[1]: 0.5} for level in levels}),
+    )
+    assert again(problem) == problem
+
+
+STATEMENTS = {
+    "by": small_problem(parity=[eh.PairwiseParity(eh.By(0.2, [({"group": "a", "against": {"group": "b"}}, 0.1)]))]),
+    "target": small_problem(
+        parity=[
+            eh.TargetParity(
+                0.2,
+                eh.By({0: 0.5, 1: 0.5}, [({"score": 0}, {0: 0.4, 1: 0.6})]),
+                given=["score"],
+                released=True,
+                min_segment=3,
+            )
+        ]
+    ),
+    "pairwise": small_problem(
+        parity=[
+            eh.PairwiseParity(
+                0.2, eh.FourFifths(1), on=["group"], given=["score"], against={"group": "a"}, min_segment=5
+            )
+        ]
+    ),
+    "limit": small_problem(budget=eh.ExpectedDistortion(eh.By(0.4, [({"group": "a"}, 0.2)]))),
+    "threshold": small_problem(budget=eh.ExcessDistortion({0.9: eh.By(0.4, [({"group": "a"}, 0.2)])})),
+    "cost": small_problem(distortion=eh.Distortion({"hired": eh.Nominal({(0, 1): 1, (1, 0): 2})})),
+    "conditional": small_problem(
+        suppress_protected="fixed",
+        conditional=eh.Conditional({(0,): {0: 0.5, 1: 0.5}, (1,): {0: 0.5, 1: 0.5}}),
+        blind=True,
+    ),
+    "function": small_problem(
+        distortion=eh.Distortion(function=eh.spec.CostTable([(0, 0, 0.0), (0, 1, 2.5)], "mine", [("hired", (0, 1))]))
+    ),
+    "tabulated": small_problem(
+        parity=[
+            eh.PairwiseParity(
+                0.1, eh.UserDistance(lambda p, q: np.abs(p - q), "mine").tabulated([0.1], None), min_segment=0
+            )
+        ]
+    ),
+}
+
+PAIR_OF_GROUPS = 'where = { group = "a", against = { group = "b" } }'
+MALFORMED = [
+    ("by", "    { value = 0.2 },\n", "", r"parity\[0\].bound needs exactly one"),
+    ("by", "where = {", "wher = {", r"parity\[0\].bound has no key 'wher'. Did you mean 'where'"),
+    ("by", PAIR_OF_GROUPS, "where = 3", r"parity\[0\].bound: where must be a table"),
+    ("by", PAIR_OF_GROUPS, "where = {}", r"parity\[0\].bound: where must be a table"),
+    ("by", "value = 0.1 }", "value = 0.1 }, 3", r"parity\[0\].bound must be an array of"),
+    ("by", "value = 0.1", 'value = "x"', "bound of PairwiseParity must be a number"),
+    (
+        "target",
+        "outcome = 0, probability = 0.5",
+        "outcome = [0], probability = 0.5",
+        r"target: outcome must be one level",
+    ),
+    (
+        "target",
+        "outcome = 0, probability = 0.5",
+        "outcome = 0, probability = 0.6",
+        "target of TargetParity sums to 1.1",
+    ),
+    ("target", "{ outcome = 0, probability = 0.5 }", "3", r"parity\[0\].target must be an array"),
+    ("target", "released = true", 'released = "yes"', "released of TargetParity must be true or false"),
+    ("target", "min_segment = 3.0", 'min_segment = "a"', "min_segment of TargetParity must be a number"),
+    ("target", 'kind = "target"', 'kind = "pairwise"', r"parity\[0\] has no key 'released'"),
+    ("pairwise", 'group = "a"', "", "against of PairwiseParity names a reference group"),
+    ("pairwise", 'group = "a"', 'group = ["a"]', "against of PairwiseParity: 'group' must be one level"),
+    ("pairwise", 'on = [\n    "group",\n]', "on = 3", "on of PairwiseParity must name at least one column"),
+    ("pairwise", 'given = [\n    "score",\n]', "given = [3]", "given of PairwiseParity must name at least one column"),
+    ("pairwise", "favourable", "favorable", r"distance has no key 'favorable'. Did you mean 'favourable'"),
+    ("pairwise", "favourable = 1", "favourable = [1]", "favourable of FourFifths must be one level"),
+    ("pairwise", 'measure = "four-fifths"', "measure = []", "distance: measure must be one of"),
+    ("limit", "value = 0.2", "value = -1", "limit of ExpectedDistortion must be at least 0"),
+    ("limit", 'where = { group = "a" }', 'where = "group"', r"budget\[0\].limit: where must be a table"),
+    ("threshold", "value = 0.2", "value = 7", "probability of exceeding threshold 0.9 must be at most 1"),
+    ("threshold", "above = 0.9", "above = [1]", r"budget\[0\].thresholds: above must be one level"),
+    ("threshold", 'where = { group = "a" }', 'where = "group"', r"budget\[0\].thresholds: where must be a table"),
+    ("cost", "from = 0", "from = [0]", "distortion.rules.hired.cost: from must be one level"),
+    ("cost", "from = 0, to = 1", "from = 1, to = 0", "hired.cost: the change from 1 to 0 is given twice"),
+    ("cost", "cost = 2.0", "cost = -2.0", "cost of changing 1 to 0 must be at least 0"),
+    ("cost", "cost = 2.0", "price = 2.0", "hired.cost has no key 'price'"),
+    ("cost", ", cost = 2.0", "", "hired.cost: .* needs 'from', 'to' and 'cost'"),
+    ("conditional", "features = [\n    0,\n]", "features = 3", "conditional.features must be an array"),
+    ("conditional", "features = [\n    0,\n]", "features = [[1]]", "conditional.features must be one level"),
+    ("conditional", "probability = 0.5", "probability = 0.4", r"conditional's probabilities given \(0,\) sum to 0.8"),
+    ("conditional", "probabilities =", "probs =", "conditional has no key 'probs'"),
+    ("conditional", 'suppress_protected = "fixed"', 'suppress_protected = "no"', "write suppress_protected"),
+    ("conditional", 'suppress_protected = "fixed"', 'suppress_protected = "fix"', "suppress_protected must be one of"),
+    ("conditional", "blind = true", 'blind = "yes"', "blind must be true or false"),
+    ("conditional", "blind = true", "blnd = true", "no key 'blnd'. Did you mean 'blind'"),
+    ("function", "cost = [\n    0.0,", "cost = [", "distortion.function needs 'from', 'to' and 'cost'"),
+    ("function", "2.5", "-2.5", "distortion.function: a cost table has a negative cost"),
+    ("function", 'name = "mine"', 'nam = "mine"', "distortion.function has no key 'nam'"),
+    ("function", "levels = [", "levls = [", "distortion.function needs .* 'columns'"),
+    ("tabulated", 'measure = "tabulated"', 'measure = "tabulatd"', "Did you mean 'tabulated'"),
+    ("tabulated", "bound = 0.1\nlines", "bnd = 0.1\nlines", r"distance.pieces must be an array of"),
+    ("tabulated", "lines = [", "lines = [3,", r"distance.pieces must be an array of"),
+]
+
+
+@pytest.mark.parametrize(("which", "old", "new", "words"), MALFORMED)
+def test_malformed_documents(which, old, new, words):
+    text = STATEMENTS[which].to_toml()
+    assert eh.Problem.from_toml(text) == STATEMENTS[which]
+    assert old in text, text
+    with pytest.raises(eh.SpecError, match=words):
+        eh.Problem.from_toml(text.replace(old, new))
