@@ -35,7 +35,7 @@ REFERENCE = "eh.fit, no tie-break"
 
 def frontier(data, problem):
     """Return a function that traces the bounds in one call."""
-    from evenhand.frontier import frontier
+    from evenhand.tradeoff import frontier
 
     return lambda bounds: frontier(problem, data.frame, bounds=bounds).frame["objective"].tolist()
 

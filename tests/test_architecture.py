@@ -39,7 +39,7 @@ ORDER = [
     "fitting",
     "diagnosis",
     "report",
-    "frontier",
+    "tradeoff",
     "datasets",
     "reproduce",
     "screen",

@@ -60,7 +60,7 @@ _HOMES = {
     "edges": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "fitting": ["fit"],
     "diagnosis": ["Diagnosis", "diagnose"],
-    "frontier": ["Frontier", "frontier"],
+    "tradeoff": ["Frontier", "frontier"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -86,8 +86,6 @@ if TYPE_CHECKING:
     from evenhand.errors import StorageError as StorageError
     from evenhand.errors import TimeLimitError as TimeLimitError
     from evenhand.fitting import fit as fit
-    from evenhand.frontier import Frontier as Frontier
-    from evenhand.frontier import frontier as frontier
     from evenhand.mapping import Mapping as Mapping
     from evenhand.spec import KL as KL
     from evenhand.spec import L1 as L1
@@ -120,6 +118,8 @@ if TYPE_CHECKING:
     from evenhand.spec import TotalVariation as TotalVariation
     from evenhand.spec import UserDistance as UserDistance
     from evenhand.tables import count as count
+    from evenhand.tradeoff import Frontier as Frontier
+    from evenhand.tradeoff import frontier as frontier
 
 
 def __getattr__(name: str) -> Any:

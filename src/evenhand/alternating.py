@@ -7,6 +7,7 @@ p(ŷ|x̂) = p(y), which meets pairwise parity and the default target at any boun
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,9 @@ SETTLED = 1e-8
 """A whole round that lowers the objective by less is the last."""
 
 MOST_ROUNDS = 50
+
+SHARE_OF_BOUND = 0.2
+"""The share of the whole that bounding every mapping counts for in reports of progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +57,16 @@ class Run:
 def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress) -> tuple[Run, tuple[str, ...]]:
     """Return the better of the two runs, and what to say of both."""
     runs, words = [], []
-    for share, (start, conditional) in enumerate(_starts(counts)):
-        progress(f"alternating from {start}", 0.2 + 0.3 * share)
-        run = _run(problem, counts, start, conditional, clock)
+    for number, (start, conditional) in enumerate(_starts(counts)):
+        first = SHARE_OF_BOUND + (1 - SHARE_OF_BOUND) * number / 2
+        progress(f"alternating from {start}", first)
+
+        def told(rounds: int, objective: float, start: str = start, first: float = first) -> None:
+            # Nobody knows how many rounds there will be: each covers half of what is left.
+            share = (1 - 0.5**rounds) * (1 - SHARE_OF_BOUND) / 2
+            progress(f"alternating from {start}: round {rounds}, loss {objective:.6g}", first + share)
+
+        run = _run(problem, counts, start, conditional, clock, told)
         if run is None:
             words.append(f"alternating from {start}: infeasible")
         else:
@@ -78,14 +89,22 @@ def _starts(counts: Counts) -> tuple[tuple[str, Numbers], ...]:
     )
 
 
-def _run(problem: Problem, counts: Counts, start: str, conditional: Numbers, clock: Clock) -> Run | None:
+def _run(
+    problem: Problem,
+    counts: Counts,
+    start: str,
+    conditional: Numbers,
+    clock: Clock,
+    told: Callable[[int, float], None],
+) -> Run | None:
     found = _step(problem, counts, _features(problem, counts, conditional), clock)
     if found is None:
         return None
     kernel, history, reason = found[0], [found[1]], f"stopped after {MOST_ROUNDS} rounds"
-    for _ in range(MOST_ROUNDS):
+    for rounds in range(1, MOST_ROUNDS + 1):
         before = history[-1]
         kernel, conditional = _round(problem, counts, kernel, conditional, history, clock)
+        told(rounds, history[-1])
         if before - history[-1] <= SETTLED:
             reason = f"stopped when a round lowered it by less than {SETTLED:g}"
             break

@@ -21,7 +21,7 @@ from evenhand.mapping import Mapping
 from evenhand.prices import Prices
 from evenhand.program import Progress
 from evenhand.solve import Clock
-from evenhand.spec import By, Charge, Problem, TabulatedDistance, each
+from evenhand.spec import By, Charge, Problem, TabulatedDistance, UserDistance, each
 from evenhand.tables import Frame
 from evenhand.tabulate import tabulated
 
@@ -138,7 +138,7 @@ def diagnose(
     try:
         mapping = fit(problem, counts, time_limit=time_limit, progress=lambda stage, share: report(stage, 0.5 * share))
     except InfeasibleError as error:
-        return _infeasible(problem, counts, clock, str(error), report)
+        return _infeasible(problem, counts, clock, error, report)
     report("finding the edges", 0.8)
     return _feasible(problem, counts, mapping, clock)
 
@@ -184,13 +184,20 @@ def _price_words(found: Diagnosis) -> Iterator[str]:
 
 def _edges(problem: Problem, counts: Counts, clock: Clock, floors: bool) -> tuple[float | None, float | None]:
     """Return the smallest parity bound and the smallest factor on budgets; None for what is not known or not there."""
-    lines_only = any(isinstance(parity.distance, TabulatedDistance) for parity in problem.parity)
-    edge = parity_edge(problem, counts, clock, floors=floors) if problem.parity and not lines_only else None
+    edge = None
+    # The lines of a user's distance are known for its own bounds alone; and at very small ones it may have none.
+    own = any(isinstance(parity.distance, UserDistance | TabulatedDistance) for parity in problem.parity)
+    if problem.parity:
+        try:
+            edge = parity_edge(problem, counts, clock, floors=floors)
+        except SpecError:
+            if not own:
+                raise
     factor = budget_edge(problem, counts, clock) if problem.charges else None
     return None if edge is None else edge.bound, factor
 
 
-def _infeasible(asked: Problem, counts: Counts, clock: Clock, said: str, report: Progress) -> Diagnosis:
+def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleError, report: Progress) -> Diagnosis:
     # An alternating minimisation is refused where even the mappings that do not suppress D cannot meet the bounds.
     problem = bounding(asked)
     compiled = _compiled(problem, counts)
@@ -199,7 +206,9 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, said: str, report:
     bound, factor, cheapest = None, None, None
     if why is not None or problem is asked:
         report("finding the smallest changes", 0.8)
-        bound, factor = _edges(problem, counts, clock, floors=True)
+        bound, factor = error.smallest_parity_bound, error.smallest_budget_factor
+        if bound is None and factor is None:
+            bound, factor = _edges(problem, counts, clock, floors=True)
         cheapest = _cheapest(problem, counts, bound, factor, clock)
     return Diagnosis(
         problem=asked,
@@ -209,7 +218,7 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, said: str, report:
         smallest_budget=_limits(problem, factor),
         smallest_budget_factor=factor,
         cheapest=cheapest,
-        sentences=(*_caveat(asked, why), *_why(problem, why, said, bound, factor, cheapest)),
+        sentences=(*_caveat(asked, why), *_why(problem, why, str(error), bound, factor, cheapest)),
         conflict=why,
     )
 

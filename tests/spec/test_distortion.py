@@ -75,3 +75,48 @@ def test_strings_without_an_order():
 def test_bad_statements(build, words):
     with pytest.raises(eh.SpecError, match=words):
         build()
+
+
+CHARGE = Variable("charge", Role.FEATURE, ("F", "M", "X"), ordered=False)
+PAIRS = {(a, b): 1.0 for a in "FMX" for b in "FMX" if a != b}
+
+
+def test_a_table_of_costs():
+    costs = eh.Nominal({**PAIRS, ("F", "M"): 3, ("M", "X"): np.inf, ("F", "F"): 0}).costs(CHARGE)
+    assert costs.tolist() == [[0, 3, 1], [1, 0, np.inf], [1, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        ({("F", "M"): 1}, "cost table of column 'charge' lacks the change from 'F' to 'X'"),
+        ({**PAIRS, ("F", "Z"): 1}, r"column 'charge' names 'Z', which is not among its levels \['F', 'M', 'X'\]"),
+    ],
+)
+def test_a_table_that_does_not_fit_the_column(cost, words):
+    with pytest.raises(eh.SpecError, match=words):
+        eh.Nominal(cost).costs(CHARGE)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: eh.Nominal({("F", "M"): -1}), "cost of changing 'F' to 'M' must be at least 0"),
+        (lambda: eh.Nominal({("F", "M"): float("nan")}), "cost of changing 'F' to 'M' must be a number"),
+        (lambda: eh.Nominal({("F", "F"): 1}), "staying at 'F' must cost 0, not 1"),
+        (lambda: eh.Nominal({"F": 1}), "'F' is not such a pair"),
+        (lambda: eh.Nominal({("F", "M", "X"): 1}), "is not such a pair"),
+        (lambda: eh.Ordinal(1, up="no"), "up of Ordinal must be true or false, not 'no'"),
+        (lambda: eh.Ordinal(1, down=1), "down of Ordinal must be true or false, not 1"),
+        (lambda: eh.Ordinal(1, levels=3), "levels of Ordinal must be a list of values, not 3"),
+        (lambda: eh.Distortion(function=3), "function of Distortion must be callable, not 3"),
+    ],
+)
+def test_more_bad_statements(build, words):
+    with pytest.raises(eh.SpecError, match=words):
+        build()
+
+
+def test_levels_may_be_an_array():
+    assert eh.Ordinal(1, levels=np.array(["low", "high"])).levels == ("low", "high")
+    assert eh.Ordinal(1, up=np.bool_(False)) == eh.Ordinal(1, up=False)

@@ -1,5 +1,9 @@
+import math
+
 import numpy as np
 import pytest
+from formulations import table
+from oracle import by
 
 import evenhand as eh
 
@@ -86,3 +90,80 @@ def test_a_target_that_names_no_outcome():
     problem = small_problem(parity=[eh.TargetParity(0.2, {"yes": 0.5, "no": 0.5})])
     with pytest.raises(eh.SpecError, match="names outcome 'yes'"):
         eh.fit(problem, small_frame())
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: eh.PairwiseParity(0.1, on=3), "on of PairwiseParity must name at least one column, not 3"),
+        (lambda: eh.PairwiseParity(0.1, on=[]), "on of PairwiseParity must name at least one column"),
+        (lambda: eh.PairwiseParity(0.1, given="age"), r"given of PairwiseParity must be a list .* write \['age'\]"),
+        (lambda: eh.PairwiseParity(0.1, against="rst"), "against of PairwiseParity must be one of .* 'rest'"),
+        (lambda: eh.PairwiseParity(0.1, against={}), "names a reference group"),
+        (lambda: eh.PairwiseParity(0.1, against={"sex": ["m"]}), "'sex' must be one level"),
+        (lambda: eh.PairwiseParity(0.1, min_segment=5), "min_segment of PairwiseParity is about segments"),
+        (
+            lambda: eh.PairwiseParity(0.1, given=["age"], min_segment=-1),
+            "min_segment of PairwiseParity must be at least",
+        ),
+        (lambda: eh.TargetParity(0.1, released=True), "released of TargetParity is about segments"),
+        (lambda: eh.TargetParity(0.1, released=1, given=["age"]), "released of TargetParity must be true or false"),
+        (lambda: eh.TargetParity(0.1, eh.By(None, [({"age": 1}, {0: 1.0})])), "mapping of outcomes, not None"),
+        (lambda: eh.FourFifths([1]), "favourable of FourFifths must be one level"),
+    ],
+)
+def test_bad_statements_about_groups_and_segments(build, words):
+    with pytest.raises(eh.SpecError, match=words):
+        build()
+
+
+FALLS = eh.Ordinal(1, up=False)
+
+
+def priced(budget, distortion=None):
+    """A statement in which budgets bind."""
+    return eh.Problem(
+        protected=["sex", "race"],
+        features=["f0", "f1"],
+        outcome="y",
+        parity=[eh.PairwiseParity(0.35)],
+        distortion=distortion or eh.Distortion({"f0": FALLS, "f1": FALLS, "y": FALLS}),
+        budget=budget,
+    )
+
+
+def test_a_budget_by_cell():
+    cell = {"sex": "m", "y": 1, "f0": [1], "f1": [0, 1]}
+    limit = eh.By(0.9, [({"sex": "m"}, 0.6), (cell, 0.25), ({"race": "a", "sex": "f"}, math.inf)])
+    mapping = eh.fit(priced(eh.ExpectedDistortion(limit)), table(0))
+    counts, spent = mapping.counts, mapping.achieved.distortion
+    for source in range(len(counts)):
+        place = counts.domain.d.labels(counts.d[source]) | counts.domain.x.labels(counts.x[source])
+        place["y"] = int(counts.y[source])
+        assert spent[source] <= by(limit, place) + 1e-9
+    inside = mapping.achieved.budgets[0].limit == 0.25
+    assert spent[inside].max() == pytest.approx(0.25, abs=1e-6)
+    even = eh.fit(priced(eh.ExpectedDistortion(0.9)), table(0))
+    assert even.achieved.distortion[inside].max() > 0.3
+    assert mapping.objective > even.objective + 1e-6
+
+
+def test_expected_and_excess_together():
+    expected, excess = eh.ExpectedDistortion(0.6), eh.ExcessDistortion({0.5: 0.5, 1.5: 0.1})
+    both, one, other = (eh.fit(priced(budget), table(0)) for budget in ([expected, excess], expected, excess))
+    assert both.objective > max(one.objective, other.objective) + 1e-6
+    assert len(both.achieved.budgets) == 3
+    assert both.achieved.max_violation <= 1e-9
+
+
+def test_a_binary_distortion_is_a_probability():
+    undesirable = eh.Distortion({"f0": FALLS, "f1": eh.Ordinal(0, up=False), "y": FALLS}, combine="max")
+    expected = eh.fit(priced(eh.ExpectedDistortion(0.45), undesirable), table(0))
+    excess = eh.fit(priced(eh.ExcessDistortion({0: 0.45}), undesirable), table(0))
+    assert expected.objective > 1e-4
+    assert excess.objective == pytest.approx(expected.objective, abs=1e-7)
+    rows = expected.table()
+    wrong = rows[(rows["to_f0"] != rows["f0"]) | (rows["to_y"] != rows["y"])]
+    share = wrong.groupby(["sex", "race", "f0", "f1", "y"])["probability"].sum()
+    assert share.max() == pytest.approx(0.45, abs=1e-6)
+    assert share.max() <= 0.45 + 1e-9

@@ -152,8 +152,8 @@ def frontier(
     force: ForceOption = False,
 ) -> None:
     """Trace what tighter bounds cost: the objective along parity bounds, budgets or both, with exact edges."""
-    from evenhand.frontier import frontier as trace
     from evenhand.report import charts
+    from evenhand.tradeoff import frontier as trace
 
     refuse_existing(out, force)
     refuse_existing(chart, force)

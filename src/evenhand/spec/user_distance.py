@@ -173,9 +173,9 @@ class UserDistance(Distance):
         chosen = chosen[np.all((chosen > 0) & (chosen < 1), axis=1)]
         if not len(chosen):
             return [EVERYTHING]
-        normal = self._normals(chosen, inside)
+        normal = _distinct(self._normals(chosen, inside))
         reach = self._reach(bound, edge, inside, normal)
-        return _distinct([(*n, float(limit)) for n, limit in zip(normal.tolist(), reach, strict=True)])
+        return [(float(n[0]), float(n[1]), float(limit)) for n, limit in zip(normal, reach, strict=True)]
 
     def supporting_at(self, bound: float, p: float, q: float) -> tuple[float, float, float] | None:
         """Return a supporting line that cuts off a point outside the set; None where the point is inside."""
@@ -303,13 +303,13 @@ class TabulatedDistance(Distance):
         return tuple(Line.of(len(bound), tuple(full[:, i].T), (0.0, 0.0, 0.0)) for i in range(size))
 
 
-def _distinct(lines: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
-    """Drop lines that repeat another, up to the accuracy of a numerical derivative."""
-    kept: list[tuple[float, float, float]] = []
-    for line in lines:
-        if not any(np.allclose(line, other, atol=1e-7, rtol=0) for other in kept):
-            kept.append(line)
-    return kept
+def _distinct(directions: Numbers) -> Numbers:
+    """Drop directions that repeat another, up to the accuracy of a numerical derivative."""
+    kept: list[Numbers] = []
+    for direction in directions:
+        if not any(np.allclose(direction, other, atol=1e-7, rtol=0) for other in kept):
+            kept.append(direction)
+    return np.array(kept)
 
 
 def _ray(angle: Numbers) -> Numbers:

@@ -10,11 +10,11 @@ import pytest
 from families import random_problem, small_frame, small_problem
 
 import evenhand as eh
-from evenhand.frontier import Frontier, frontier
 from evenhand.report import charts
+from evenhand.tradeoff import Frontier, frontier
 
 # The package's own attribute of this name is the function.
-module = import_module("evenhand.frontier")
+module = import_module("evenhand.tradeoff")
 
 SAME = 1e-7
 BOUNDS = [0.1, 0.22, 0.3, 0.45, 0.6, 0.62]
