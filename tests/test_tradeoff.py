@@ -13,7 +13,6 @@ import evenhand as eh
 from evenhand.report import charts
 from evenhand.tradeoff import Frontier, frontier
 
-# The package's own attribute of this name is the function.
 module = import_module("evenhand.tradeoff")
 
 SAME = 1e-7

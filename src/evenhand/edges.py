@@ -47,6 +47,11 @@ def smallest_parity_bound(problem: Problem, frame: Frame | Counts, *, lossless: 
     lossless : bool
         Ask for the smallest bound at which nothing is lost: r = p.
 
+    Notes
+    -----
+    With ``suppress_protected="alternating"`` it is where the fixed conditional p(y|x) becomes feasible; alternating may
+    find a mapping below.
+
     Examples
     --------
     >>> from dataclasses import replace

@@ -155,8 +155,8 @@ class Mapping:
         Returns
         -------
         pandas.DataFrame
-            For each group and outcome: ``predicted``, the ``score`` (mean probability) and the ``decision`` (share of
-            people for whom this outcome is the likeliest), which no bound covers.
+            For each group and outcome: the ``released`` rate, the ``predicted`` mean score, the model's mean ``score``
+            and its ``decision`` (the share of people for whom this outcome is the likeliest), which no bound covers.
         """
         train, new = self.release(frame, seed=seed), self.apply(frame, seed=seed + 1)
         return model_rates(self.problem, self.counts, self.kernel, train, new, model, protected=protected)

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand import tables
 from evenhand.achieved import group_rates
-from evenhand.counts import Counts, Numbers, sums
+from evenhand.counts import Counts, Numbers, positions, sums
 from evenhand.domain import Cells
 from evenhand.errors import DataError, SpecError
 from evenhand.kernel import Kernel, for_apply
@@ -88,11 +88,14 @@ def model_rates(
 
 def _by_group(counts: Counts, table: Any, scores: Numbers) -> dict[str, Any]:
     """Return the mean score of every group and outcome, and the share of people for whom the outcome is likeliest."""
-    d, unseen = tables.cells(counts.domain.d, table)
+    d, new = tables.cells(counts.domain.d, table)
+    groups = counts.groups.cells
+    known, place = positions(groups, d)
+    # Levels that are known one by one may still make up a group that is not.
+    unseen = new | ~known
     if unseen.all():
         raise DataError("no row of the frame belongs to a group of the fitted table")
-    groups = counts.groups.cells
-    place = np.searchsorted(groups, d[~unseen])
+    place = place[~unseen]
     people = np.maximum(np.bincount(place, minlength=len(groups)), 1)
     decided = np.eye(scores.shape[1])[np.argmax(scores, axis=1)]
 

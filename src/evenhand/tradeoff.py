@@ -175,7 +175,7 @@ def frontier(
     >>> import evenhand as eh
     >>> data = eh.datasets.load("compas")
     >>> problem = replace(data.problem, budget=eh.ExpectedDistortion(0.25))
-    >>> found = frontier(problem, data.frame, bounds=[0.1, 0.3, 0.5, 0.7])
+    >>> found = eh.frontier(problem, data.frame, bounds=[0.1, 0.3, 0.5, 0.7])
     >>> found.frame[["bound", "objective", "status"]].round(6)
        bound  objective      status
     0    0.1        NaN  infeasible

@@ -149,11 +149,12 @@ def test_a_budget_by_cell():
 
 
 def test_expected_and_excess_together():
-    expected, excess = eh.ExpectedDistortion(0.6), eh.ExcessDistortion({0.5: 0.5, 1.5: 0.1})
+    expected = eh.ExpectedDistortion(eh.By(math.inf, [({"race": "a"}, 0.4)]))
+    excess = eh.ExcessDistortion({0.5: eh.By(math.inf, [({"race": "b"}, 0.46)]), 1.5: 0.1})
     both, one, other = (eh.fit(priced(budget), table(0)) for budget in ([expected, excess], expected, excess))
     assert both.objective > max(one.objective, other.objective) + 1e-6
     assert len(both.achieved.budgets) == 3
-    assert both.achieved.max_violation <= 1e-9
+    assert max(budget.violation for budget in both.achieved.budgets) <= 1e-9
 
 
 def test_a_binary_distortion_is_a_probability():

@@ -167,6 +167,8 @@ class UserDistance(Distance):
 
     def _supporting(self, bound: float) -> list[tuple[float, float, float]]:
         """Return supporting lines of the set J ≤ bound in the unit square."""
+        if self._only_equal(bound):
+            return [(1.0, -1.0, 0.0), (-1.0, 1.0, 0.0)]
         edge, inside = self._edge(bound)
         chosen = edge[:: ANGLES // LINES]
         # On a side of the unit square it is not J that ends the set.
@@ -176,6 +178,14 @@ class UserDistance(Distance):
         normal = _distinct(self._normals(chosen, inside))
         reach = self._reach(bound, edge, inside, normal)
         return [(float(n[0]), float(n[1]), float(limit)) for n, limit in zip(normal, reach, strict=True)]
+
+    def _only_equal(self, bound: float) -> bool:
+        """Whether equal rates meet the bound, and no others on the grid do."""
+        axis = np.linspace(0, 1, GRID)
+        p, q = (a.ravel() for a in np.meshgrid(axis, axis))
+        meets, equal = self.value(p, q) <= bound, p == q
+        # A set that is merely thin has an inside all the same.
+        return bool(np.array_equal(meets, equal) and not np.any(self.value(axis, axis) < bound))
 
     def supporting_at(self, bound: float, p: float, q: float) -> tuple[float, float, float] | None:
         """Return a supporting line that cuts off a point outside the set; None where the point is inside."""

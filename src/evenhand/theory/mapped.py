@@ -3,6 +3,7 @@ in."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +12,12 @@ import numpy as np
 
 from evenhand.counts import Counts, Numbers
 from evenhand.kernel import Kernel
-from evenhand.spec import Parity, Problem, Ratio, TargetParity, comparisons
+from evenhand.spec import Parity, Problem, Ratio, TargetParity, comparisons, each
 from evenhand.tables import Frame
 from evenhand.theory.advantage import Advantage, advantage
 from evenhand.theory.applying import Applying, applying
 from evenhand.theory.intervals import HoldOut, SmallGroups, holdout, small_groups
-from evenhand.theory.rates import l1_distance, regrouped, released_rates
+from evenhand.theory.rates import l1_distance, largest_ratio, regrouped, released_rates
 from evenhand.theory.robustness import Robustness, robustness
 from evenhand.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 
@@ -25,8 +26,9 @@ from evenhand.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 class Theory:
     """What the paper's propositions, and data beside them, say of a mapping.
 
-    The bound ε that they speak of is that of the first parity constraint by ratio that holds in the whole table; its
-    groups (``on``) are the groups. Where there is none, it is the largest ratio that the mapping leaves.
+    The bound ε that they speak of is that of the first parity constraint which holds the ratio of every rate to a
+    target, or of every two rates, in the whole table; its groups (``on``) are the groups. Where there is none, ε is the
+    largest ratio that the mapping leaves between groups.
 
     Examples
     --------
@@ -45,8 +47,14 @@ class Theory:
 
     @cached_property
     def _constraint(self) -> Parity | None:
-        suitable = (p for p in self.problem.parity if isinstance(p.distance, Ratio) and p.given is None)
-        return next(suitable, None)
+        return next((parity for parity in self.problem.parity if self._is_spoken_of(parity)), None)
+
+    @staticmethod
+    def _is_spoken_of(parity: Parity) -> bool:
+        """Whether a constraint holds the ratio of every rate to a target, or of every two, in the whole table."""
+        everybody = isinstance(parity, TargetParity) or getattr(parity, "against", None) == "each"
+        bounded = not any(math.isinf(bound) for bound in each(parity.bound))
+        return isinstance(parity.distance, Ratio) and parity.given is None and everybody and bounded
 
     @cached_property
     def _grouped(self) -> tuple[Counts, Kernel]:
@@ -57,13 +65,15 @@ class Theory:
 
     @cached_property
     def bound(self) -> float:
-        """The bound ε that is spoken of: the largest, where it varies."""
+        """The bound ε that is spoken of: the largest, where it varies; infinite where only some group has a rate of zero."""
         if self._constraint is not None:
             return float(comparisons(self._constraint, self.counts).bound.max())
-        rates = released_rates(*self._grouped)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            apart = rates.max(axis=0) / rates.min(axis=0) - 1
-        return float(np.nanmax(np.where(np.isfinite(apart), apart, np.nan), initial=0.0))
+        return float(largest_ratio(released_rates(*self._grouped)))
+
+    @property
+    def _told_bound(self) -> float | None:
+        """The bound, None where a rate of zero leaves none."""
+        return self.bound if math.isfinite(self.bound) else None
 
     @cached_property
     def target(self) -> Numbers | None:
@@ -78,7 +88,7 @@ class Theory:
     def advantage(self) -> Advantage:
         """Section 3.3: how much better than a guess anybody could tell the group from the outcome, before and after."""
         counts, kernel = self._grouped
-        return advantage(counts, released_rates(counts, kernel), bound=self.bound)
+        return advantage(counts, released_rates(counts, kernel), bound=self._told_bound)
 
     def applying(self) -> Applying:
         """Section 3.4: the bound on distortion at apply time for each (d, x), and what it is."""
@@ -91,7 +101,7 @@ class Theory:
         counts, kernel = self._grouped
         return robustness(
             counts, released_rates(counts, kernel), l1_distance(self.counts, self.kernel),
-            bound=self.bound, pairwise=self.target is None,
+            bound=self._told_bound or 0.0, pairwise=self.target is None,
             confidence=confidence, margin=margin, loss_margin=loss_margin, people=people,
         )  # fmt: skip
 
@@ -99,7 +109,7 @@ class Theory:
         """Exact intervals, all at once, for the released rates of people who were not used for fitting."""
         counts, kernel = self._grouped
         return holdout(
-            counts, kernel, rows, bound=self.bound, target=self.target, confidence=confidence, seed=seed
+            counts, kernel, rows, bound=self._told_bound, target=self.target, confidence=confidence, seed=seed
         )  # fmt: skip
 
     def bootstrap(
@@ -108,7 +118,7 @@ class Theory:
         """Percentile intervals of the released rates when the table's people are resampled."""
         counts, kernel = self._grouped
         return bootstrap(
-            counts, kernel, bound=self.bound, target=self.target,
+            counts, kernel, bound=self._told_bound, target=self.target,
             confidence=confidence, resamples=resamples, seed=seed, people=people,
         )  # fmt: skip
 
@@ -116,7 +126,7 @@ class Theory:
         """How far the rates of a single release stray from their expectation, the table being what it is."""
         counts, kernel = self._grouped
         return draw_spread(
-            counts, kernel, bound=self.bound, target=self.target, releases=releases, seed=seed, people=people
+            counts, kernel, bound=self._told_bound, target=self.target, releases=releases, seed=seed, people=people
         )  # fmt: skip
 
     def small_groups(self, *, width: float = 0.1, confidence: float = 0.95) -> SmallGroups:
