@@ -80,3 +80,60 @@ def test_headlines_give_the_worst_distance_before_and_after(compas_mapping, adul
     assert "before: 0.705" in adult
     assert "against the target 0.241" in adult
     assert "before: 0.615" in repr(compas_mapping.audit())
+
+
+def test_lifts_by_brute_force(compas, compas_mapping):
+    """Extended, selective and contrastive lift, before and after, from counts of people alone."""
+    lifts = compas_mapping.audit().lifts.set_index(["sex", "race", "is_recid"])
+    released = compas_mapping.expand(compas.frame)
+    for when, people in (("before", compas.frame.assign(weight=1.0)), ("after", released)):
+        mass = people.groupby(["sex", "race", "is_recid"])["weight"].sum()
+        for sex, race, y in lifts.index:
+            mine, rest = mass.loc[sex, race], mass.drop((sex, race))
+            rate = mine[y] / mine.sum()
+            others = {g: mass.loc[g][y] / mass.loc[g].sum() for g in {index[:2] for index in mass.index}}
+            everybody = mass.groupby("is_recid").sum()[y] / mass.sum()
+            row = lifts.loc[(sex, race, y)]
+            assert row[f"extended_{when}"] == pytest.approx(rate / everybody)
+            selective = rate / (rest.groupby("is_recid").sum()[y] / rest.sum())
+            assert row[f"selective_{when}"] == pytest.approx(selective)
+            assert row[f"contrastive_{when}"] == pytest.approx(rate / min(others.values()))
+
+
+def test_lifts_over_nothing():
+    """A rate over a rate of zero is infinite; nothing over nothing is one; one group alone has no others."""
+    frame = small_frame()
+    frame.loc[frame["group"].eq("b"), "hired"] = 0
+    lifts = eh.fit(small_problem(parity=[]), frame).audit().lifts.set_index(["group", "hired"])
+    assert lifts.loc[("a", 1), "contrastive_before"] == np.inf
+    assert lifts.loc[("b", 1), "contrastive_before"] == 1
+    assert lifts.loc[("b", 1), "extended_before"] == 0
+
+
+MODES_SAY = {
+    "blind": ({"blind": True}, "the mapping is the same for every group, and apply mode needs no protected column"),
+    "suppressed": ({"suppress_protected": "fixed"}, "apply mode still reads the protected columns"),
+    "own model": (
+        {"suppress_protected": "fixed", "conditional": eh.Conditional({(s,): {0: 0.6, 1: 0.4} for s in (0, 1)})},
+        "what is bounded is that model's mean score",
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", MODES_SAY)
+def test_every_mode_says_for_whom_it_holds(mode):
+    changes, words = MODES_SAY[mode]
+    rules = {"score": eh.Ordinal(1), "hired": eh.Ordinal(1, up=False) if mode == "blind" else eh.Free()}
+    problem = small_problem(
+        distortion=eh.Distortion(rules), parity=[eh.PairwiseParity(0.6)], budget=eh.ExpectedDistortion(2.0), **changes
+    )
+    notes = " ".join(eh.fit(problem, small_frame()).audit().notes)
+    assert words in notes
+    assert ("is not covered: it can depend on them through the features" in notes) == (mode == "blind")
+
+
+def test_segments_that_were_left_out_are_named():
+    few = pd.DataFrame({"group": ["a", "b"], "score": [2, 2], "hired": [0, 1]})
+    problem = small_problem(parity=[eh.PairwiseParity(0.9, given=["score"], min_segment=20)])
+    notes = eh.fit(problem, pd.concat([small_frame(), few], ignore_index=True)).audit().notes
+    assert any("the segment score=2 has a weight of 2, below min_segment 20" in note for note in notes)

@@ -367,10 +367,11 @@ def test_other_modes(mode, tmp_path):
 
 
 def test_limits_of_zero_stay_zero_and_are_not_called_a_way_out():
+    limit = eh.By(0.1, [({"sex": "f", "race": "a"}, 0.0), ({"race": "b", "f0": 0}, math.inf)])
     problem = eh.Problem(
         protected=["sex", "race"], features=["f0", "f1"], outcome="y", parity=[eh.PairwiseParity(0.3)],
         distortion=DISTORTIONS["sum"]("falls"),
-        budget=eh.ExpectedDistortion(eh.By(0.1, [({"sex": "f", "race": "a"}, 0.0), ({"race": "b", "f0": 0}, math.inf)])),
+        budget=eh.ExpectedDistortion(limit),
     )  # fmt: skip
     found = eh.diagnose(problem, table(3))
     assert not found.feasible

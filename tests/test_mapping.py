@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from families import small_frame, small_problem
+from formulations import DISTORTIONS, MODES, table
 
 import evenhand as eh
 
@@ -192,3 +193,154 @@ def test_counts_must_fit_the_problem(compas):
     rules = dict(compas.problem.distortion.rules) | {"is_recid": eh.Ordinal(1, levels=[1, 0])}
     with pytest.raises(eh.DataError, match="gives the levels"):
         eh.fit(replace(compas.problem, distortion=eh.Distortion(rules)), compas.counts)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Modes: blind, suppressed D
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def in_mode(mode, bound, **changes):
+    outcome = "is free" if "suppress_protected" in MODES[mode] else "falls"
+    statement = {
+        "protected": ["sex", "race"],
+        "features": ["f0", "f1"],
+        "outcome": "y",
+        "parity": [eh.PairwiseParity(bound)],
+        "distortion": DISTORTIONS["sum"](outcome),
+        "budget": eh.ExpectedDistortion(0.6),
+        **MODES[mode],
+    }
+    return eh.Problem(**{**statement, **changes})
+
+
+class TestBlind:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def blind():
+        found = eh.fit(in_mode("blind", 0.5), table(3))
+        assert found.objective > 1e-3
+        return found
+
+    @pytest.mark.parametrize("act", ["release", "apply", "expand"])
+    def test_it_needs_no_protected_column(self, blind, act):
+        without = table(3).drop(columns=["sex", "race"])
+        columns = ["f0", "f1"] + ["y"] * (act != "apply")
+        with_them, without_them = (getattr(blind, act)(frame) for frame in (table(3), without))
+        assert set(without_them.columns) <= {"f0", "f1", "y", "weight"}
+        if act == "expand":
+            with_them = with_them.groupby(columns, as_index=False)["weight"].sum()
+            without_them = without_them.sort_values(columns, ignore_index=True)
+            assert with_them["weight"].to_numpy() == pytest.approx(without_them["weight"].to_numpy())
+        assert with_them[columns].equals(without_them[columns])
+
+    def test_an_unknown_group_is_nothing_new(self, blind):
+        strangers = table(3).assign(sex="x", race="z")
+        assert blind.release(strangers)[["f0", "f1", "y"]].equals(blind.release(table(3))[["f0", "f1", "y"]])
+
+    def test_its_table_of_apply_mode_has_no_protected_column(self, blind):
+        applied = blind.table("apply")
+        assert list(applied.columns) == ["f0", "f1", "to_f0", "to_f1", "probability"]
+        assert np.allclose(applied.groupby(["f0", "f1"])["probability"].sum(), 1)
+        assert "sex" in blind.table("release")
+
+    def test_everybody_with_the_same_record_is_treated_alike(self, blind):
+        rows = blind.table().drop(columns=["sex", "race"])
+        spread = rows.groupby(["f0", "f1", "y", "to_f0", "to_f1", "to_y"])["probability"].agg(["min", "max"])
+        assert (spread["max"] - spread["min"]).max() <= 1e-12
+
+    def test_new_records_are_kept(self, blind):
+        new = pd.DataFrame({"f0": [0, 9], "f1": [0, 0], "y": [0, 1]})
+        with pytest.warns(eh.EvenhandWarning, match=r"1 of 2 rows have a combination of features and outcome"):
+            assert blind.release(new).iloc[1].tolist() == [9, 0, 1]
+        with pytest.raises(eh.DataError, match="1 of 2 rows have a combination of features"):
+            blind.apply(new, unseen="error")
+
+
+class TestSuppressed:
+    """A person whose (d, x, y) is new keeps x and gets ŷ from p(ŷ|x), so that ŷ never tells the group."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def frame():
+        frame = table(3)
+        return frame[~(frame["sex"].eq("m") & frame["f0"].eq(1) & frame["f1"].eq(2))]
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def suppressed(frame):
+        return eh.fit(in_mode("suppressed", 0.3), frame)
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def unseen():
+        return pd.DataFrame({"sex": ["m"] * 4000, "race": "a", "f0": 1, "f1": 2, "y": 1})
+
+    def test_release_keeps_x_and_draws_y(self, suppressed, unseen, frame):
+        with pytest.warns(eh.EvenhandWarning, match=r"they keep their features and get ŷ from p\(ŷ\|x\)"):
+            released = suppressed.release(unseen)
+        assert released[["f0", "f1"]].equals(unseen[["f0", "f1"]])
+        like = frame[frame["f0"].eq(1) & frame["f1"].eq(2)]
+        assert 0 < like["y"].mean() < 1
+        assert released["y"].mean() == pytest.approx(like["y"].mean(), abs=0.03)
+
+    def test_expand_is_the_expectation(self, suppressed, unseen, frame):
+        with pytest.warns(eh.EvenhandWarning):
+            wide = suppressed.expand(unseen)
+        like = frame[frame["f0"].eq(1) & frame["f1"].eq(2)]
+        assert wide.set_index("y")["weight"].to_dict() == pytest.approx(
+            {0: 4000 * (1 - like["y"].mean()), 1: 4000 * like["y"].mean()}
+        )
+        assert (wide["f0"] == 1).all()
+
+    def test_a_new_x_is_left_as_it_is(self, suppressed):
+        strange = pd.DataFrame({"sex": ["m"], "race": ["a"], "f0": [7], "f1": [2], "y": [1]})
+        with pytest.warns(eh.EvenhandWarning):
+            assert suppressed.release(strange).equals(strange)
+
+    def test_a_new_group_is_drawn_all_the_same(self, suppressed, frame):
+        with pytest.warns(eh.EvenhandWarning, match="get ŷ from"):
+            released = suppressed.release(frame.assign(sex="x"))
+        assert released[["f0", "f1"]].equals(frame[["f0", "f1"]])
+        assert not released["y"].equals(frame["y"])
+
+    def test_or_it_is_an_error(self, suppressed, unseen):
+        with pytest.raises(eh.DataError, match="4000 of 4000 rows"):
+            suppressed.release(unseen, unseen="error")
+
+    def test_the_outcome_depends_on_released_features_alone(self, suppressed):
+        rows = suppressed.table()
+        rows["whole"] = rows.groupby(["sex", "race", "f0", "f1", "y", "to_f0", "to_f1"])["probability"].transform("sum")
+        rows["share"] = rows["probability"] / rows["whole"]
+        spread = rows[rows["whole"] > 1e-6].groupby(["to_f0", "to_f1", "to_y"])["share"].agg(["min", "max"])
+        assert (spread["max"] - spread["min"]).max() <= 1e-6
+
+    def test_alternating_draws_from_its_own_conditional(self):
+        mapping = eh.fit(in_mode("suppressed", 0.05, suppress_protected="alternating"), table(3))
+        assert mapping.conditional.sum(axis=1) == pytest.approx(np.ones(len(mapping.conditional)))
+        rows = mapping.table()
+        people = table(3).value_counts().rename("n").reset_index()
+        mass = rows.merge(people).assign(mass=lambda f: f["n"] * f["probability"])
+        joint = mass.groupby(["to_f0", "to_f1", "to_y"])["mass"].sum().unstack(fill_value=0.0)
+        shares = joint.div(joint.sum(axis=1), axis=0)
+        for cell, row in zip(mapping.counts.features.cells, mapping.conditional, strict=True):
+            labels = tuple(mapping.counts.domain.x.labels(int(cell)).values())
+            if labels in shares.index:
+                assert row == pytest.approx(shares.loc[labels].to_numpy())
+
+
+def test_bounds_and_limits_that_vary_hold_case_by_case():
+    """By everywhere: in parity by pair and by outcome, in limits by cell, in targets by segment."""
+    limit = eh.By(0.7, [({"sex": "m"}, 0.5), ({"f0": [0], "y": 1}, 0.4), ({"race": "b", "y": 0, "f1": 2}, np.inf)])
+    bound = eh.By(0.6, [({"y": 0}, 0.8), ({"sex": "m", "race": "a", "against": {"sex": "f", "race": "a"}}, 0.3)])
+    problem = in_mode("plain", 0.1, parity=[eh.PairwiseParity(bound)], budget=eh.ExpectedDistortion(limit))
+    mapping = eh.fit(problem, table(3))
+    bounds = mapping.audit().bounds
+    assert bounds["slack"].min() >= -1e-9
+    pair = bounds[bounds["where"] == "y=1: sex=m, race=a against sex=f, race=a"]
+    assert pair["bound"].tolist() == [0.3]
+    assert bounds[bounds["where"] == "y=0: sex=m, race=b against sex=f, race=a"]["bound"].tolist() == [0.8]
+    cells = bounds[bounds["constraint"] == "expected distortion"].set_index("where")["bound"]
+    assert cells["sex=f, race=a; f0=0, f1=1; y=1"] == 0.4
+    assert cells["sex=m, race=a; f0=1, f1=1; y=0"] == 0.5
+    assert np.isinf(cells["sex=m, race=b; f0=1, f1=2; y=0"])

@@ -142,7 +142,11 @@ def test_most_of_these_forms_lose_something():
     assert len(lossy) >= 0.7 * len(CASES), set(CASES) - set(lossy)
 
 
-@pytest.mark.parametrize("utility", [eh.Hellinger(), eh.PearsonChi2(), eh.MaxRelativeChange()])
+SQUARES = eh.Separable(lambda p, r: (r - p) ** 2, lambda p, r: 2 * (r - p), lambda p, r: np.full_like(p, 2.0))
+RISE = eh.Quasiconvex(lambda p, r: np.max(r - p), lambda p, level: (np.eye(len(p)), p + level))
+
+
+@pytest.mark.parametrize("utility", [eh.Hellinger(), eh.PearsonChi2(), eh.MaxRelativeChange(), SQUARES, RISE])
 def test_another_measure_is_only_proved_to_be_within_the_bounds(utility, audit, tmp_path):
     eh.fit(of(utility=utility), table(3)).proof(tmp_path / "a.proof")
     said = " ".join(accepted(audit(tmp_path / "a.proof")).split())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from families import small_frame, small_problem
+from formulations import BUDGETS, DISTORTIONS, MODES, PARITIES, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -205,3 +206,88 @@ def test_a_failed_write_leaves_the_old_file(mapping, path, monkeypatch):
         mapping.save(path)
     assert path.read_bytes() == old
     assert [p.name for p in path.parent.iterdir()] == ["m.mapping"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Every mode survives the file
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+SQUARES = eh.Separable(
+    lambda p, r: (r - p) ** 2, lambda p, r: 2 * (r - p), lambda p, r: np.full_like(p, 2.0), name="squares"
+)
+BREGMAN = eh.Bregman(lambda t: t**2, lambda t: 2 * t, lambda t: np.full_like(t, 2.0))
+LARGEST_RISE = eh.Quasiconvex(lambda p, r: np.max(r - p), lambda p, level: (np.eye(len(p)), p + level))
+
+
+def plain(parity=None, *, outcome="falls", mode="plain", **changes):
+    statement = {
+        "protected": ["sex", "race"],
+        "features": ["f0", "f1"],
+        "outcome": "y",
+        "parity": parity or [eh.PairwiseParity(0.4)],
+        "distortion": DISTORTIONS["sum"](outcome),
+        "budget": eh.ExpectedDistortion(0.6),
+        **MODES[mode],
+    }
+    return eh.Problem(**{**statement, **changes})
+
+
+RELATIVE = eh.UserDistance(lambda p, q: np.abs(p - q) / (p + q + 0.1), "the relative gap")
+MODES_TO_KEEP = {
+    "blind": plain([eh.PairwiseParity(0.6)], mode="blind"),
+    "suppressed": plain([eh.PairwiseParity(0.1)], mode="suppressed", outcome="is free"),
+    "suppressed, blind": plain([eh.PairwiseParity(0.3)], mode="suppressed, blind", outcome="is free"),
+    "own model": plain([eh.PairwiseParity(0.15)], mode="own model", outcome="is free"),
+    "alternating": plain(
+        [eh.PairwiseParity(0.1)], mode="suppressed", outcome="is free", suppress_protected="alternating"
+    ),
+    "a user's measure": plain(utility=SQUARES),
+    "a user's Bregman divergence": plain(utility=BREGMAN),
+    "a user's quasiconvex measure": plain(utility=LARGEST_RISE),
+    "a user's distance": plain([eh.PairwiseParity(0.15, RELATIVE)]),
+    "a user's distance to a target": plain(
+        [eh.TargetParity(0.05, {0: 0.6, 1: 0.4}, RELATIVE, on=["sex"])], outcome="changes"
+    ),
+    "a user's distortion": plain(distortion=DISTORTIONS["function"]("falls")),
+    "released segments": plain(PARITIES["released segments"](0.6)),
+    "target by segment": plain(PARITIES["target in segments"](0.3), outcome="changes"),
+    "By everywhere": plain(PARITIES["by pair"](0.3), budget=BUDGETS["by cell"](), targets="all"),
+    "several budgets": plain(budget=BUDGETS["both"]()),
+    "limits of zero": plain([eh.PairwiseParity(0.8)], budget=BUDGETS["zero for some"]()),
+}
+
+
+@pytest.mark.parametrize("name", MODES_TO_KEEP)
+def test_every_mode_survives_the_file(name, tmp_path):
+    mapping = eh.fit(MODES_TO_KEEP[name], table(3))
+    mapping.save(tmp_path / "m")
+    loaded = eh.Mapping.load(tmp_path / "m")
+    assert loaded.certificate == mapping.certificate
+    assert loaded.table().equals(mapping.table())
+    assert loaded.table("apply").equals(mapping.table("apply"))
+    assert loaded.release(table(3), seed=2).equals(mapping.release(table(3), seed=2))
+    assert loaded.audit().bounds.equals(mapping.audit().bounds)
+    if loaded.has_prices:
+        assert loaded.prices().frame.equals(mapping.prices().frame)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+def test_the_history_of_an_alternating_minimisation_is_kept(tmp_path):
+    mapping = eh.fit(MODES_TO_KEEP["alternating"], table(3))
+    assert len(mapping.certificate.history) >= 2
+    mapping.save(tmp_path / "m")
+    loaded = eh.Mapping.load(tmp_path / "m").certificate
+    assert loaded.history == mapping.certificate.history
+    assert loaded.notes == mapping.certificate.notes
+    assert np.allclose(eh.Mapping.load(tmp_path / "m").conditional, mapping.conditional, atol=1e-12)
+
+
+def test_a_users_measure_is_recorded_and_cannot_be_fitted_again(tmp_path):
+    """A file holds no code: what the function said of this mapping is kept, and no more."""
+    eh.fit(MODES_TO_KEEP["a user's measure"], table(3)).save(tmp_path / "m")
+    loaded = eh.Mapping.load(tmp_path / "m")
+    assert loaded.problem.utility.name == "squares"
+    with pytest.raises(eh.SpecError, match="'squares' was a user's function and is only recorded here"):
+        eh.fit(loaded.problem, table(3))

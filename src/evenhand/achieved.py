@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.counts import Counts, Numbers, positions, sums
-from evenhand.domain import Axis, Cells
+from evenhand.domain import Cells
 from evenhand.kernel import Kernel
 from evenhand.spec import (
     AGAINST_TARGET,
@@ -196,7 +196,7 @@ def _rates_in_released_segments(compared: Comparisons, counts: Counts, kernel: K
     assert compared.segments is not None
     domain = counts.domain
     to_x, _ = domain.split_xy(kernel.targets)
-    segment = _part_of(compared.segments, domain.x, to_x)
+    segment = domain.x.cells_of(compared.segments, to_x)
     rate = np.empty(len(compared))
     for place in np.unique(compared.segment):
         inside = Kernel(kernel.starts, kernel.targets, np.where(segment == place, kernel.probability, 0.0))
@@ -206,11 +206,6 @@ def _rates_in_released_segments(compared: Comparisons, counts: Counts, kernel: K
         total = joint.sum(axis=1)[of]
         rate[here] = np.where(total > 0, joint[of, outcome] / np.where(total > 0, total, 1.0), compared.target[here])
     return rate
-
-
-def _part_of(part: Axis, axis: Axis, cells: Cells) -> Cells:
-    codes = dict(zip(axis.names, axis.unravel(cells), strict=True))
-    return part.ravel([codes[name] for name in part.names])
 
 
 def _budget(charge: Charge, counts: Counts, kernel: Kernel, cost: Numbers) -> BudgetAchieved:

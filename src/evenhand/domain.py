@@ -134,6 +134,11 @@ class Axis:
             codes.append(code)
         return codes[::-1]
 
+    def cells_of(self, part: Axis, cells: Cells) -> Cells:
+        """Return the cells of a part of this axis (some of its variables) that given cells lie in."""
+        codes = dict(zip(self.names, self.unravel(cells), strict=True))
+        return part.ravel([codes[name] for name in part.names])
+
     def labels(self, cell: int) -> dict[str, Value]:
         """Name one cell: a level for each variable."""
         codes = self.unravel(np.asarray([cell]))

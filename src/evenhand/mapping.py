@@ -364,7 +364,7 @@ def _report_unseen(
     if example is not None:
         message += f" ({example})"
     if unseen == "error":
-        raise DataError(f"{message}; unseen='keep' leaves such rows unchanged")
+        raise DataError(f"{message}; with unseen='keep' they {then}")
     warnings.warn(f"{message}; they {then}", EvenhandWarning, stacklevel=4)
 
 

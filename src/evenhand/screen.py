@@ -15,12 +15,16 @@ from rich.table import Table
 if TYPE_CHECKING:
     from evenhand.audit import Audit
     from evenhand.mapping import Mapping
+    from evenhand.verifier import Report
 
 ROUNDING = 1e-14
 """A smaller number in a table is shown as nothing."""
 
 NOTICED = 1e-9
 """A rate that moves by less is not shown as moved."""
+
+LEAST_SHARE = 5e-5
+"""A change of a smaller share of people would be shown as 0.00%, and is not."""
 
 console = Console(highlight=False)
 complaints = Console(stderr=True, highlight=False)
@@ -88,9 +92,9 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
             f"{row['expected_distortion']:.4f}",
         )  # fmt: skip
     console.print(Padding(groups, (0, 2)))
-    console.print()
     moves = table_of("Column", "From", "To", "People", "Share", right=(-2, -1))
-    for row in sorted(audit.changes.to_dict("records"), key=lambda row: -row["share"]):
+    listed = [row for row in audit.changes.to_dict("records") if row["share"] >= LEAST_SHARE]
+    for row in sorted(listed, key=lambda row: -row["share"]):
         moves.add_row(
             row["column"],
             str(row["from"]),
@@ -98,7 +102,9 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
             _people(row["share"] * total),
             f"{row['share']:.2%}",
         )
-    console.print(Padding(moves, (0, 2)))
+    if listed:
+        console.print()
+        console.print(Padding(moves, (0, 2)))
 
 
 def _people(number: float) -> str:
@@ -128,6 +134,38 @@ def cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "0" if abs(value) < ROUNDING else f"{value:.4g}"
+
+
+def proof(report: Report) -> None:
+    """Show what was found in a proof file; names in it are printed, never obeyed."""
+    console.print(_harmless(report.sentences[0]) if report.sentences else "Not a proof that can be read.")
+    if report.rows:
+        console.print()
+        table = table_of("Checked", "Recomputed", "Claimed")
+        for row in report.rows:
+            table.add_row(*map(_harmless, row))
+        console.print(table)
+    console.print()
+    paragraph: list[str] = []
+    for line in (*report.sentences[1:], ""):
+        if line and not line.startswith("  "):
+            paragraph.append(_harmless(line))
+            continue
+        if paragraph:
+            console.print(" ".join(paragraph))
+            paragraph = []
+        if line:
+            bullets([_printable(line.strip())])
+    verdict = "[bold]Everything stands.[/]" if report.stands else f"[bold red]Refused[/]: {_harmless(report.reason)}."
+    console.print(verdict)
+
+
+def _harmless(text: str) -> str:
+    return plain(_printable(text))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def written(path: Path, what: str) -> None:

@@ -71,6 +71,21 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
         if not len(part):
             reasons = "; ".join(part.left_out)
             raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
+        if problem.targets == "all" and getattr(parity, "released", False):
+            _check_segments(part.segments, counts)
+
+
+def _check_segments(segments: Axis | None, counts: Counts) -> None:
+    """Refuse released segments that nobody is in: no rate is bounded there, so people could be moved out of reach."""
+    assert segments is not None
+    codes = dict(zip(counts.domain.x.names, counts.domain.x.unravel(counts.features.cells), strict=True))
+    seen = np.unique(segments.ravel([codes[name] for name in segments.names]))
+    if len(seen) < segments.size:
+        empty = int(np.flatnonzero(np.append(seen, -1) != np.arange(len(seen) + 1))[0])
+        raise DataError(
+            f'targets="all" could release people into the segment {segments.words(empty)}, where nobody is in this table '
+            f'and TargetParity bounds nothing; write targets="observed", or give fewer columns'
+        )
 
 
 def _cost_table(problem: Problem, counts: Counts) -> CostTable:

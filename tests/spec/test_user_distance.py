@@ -130,6 +130,15 @@ def test_lines_cut_off_nothing_that_meets_the_bound(function, bound):
     assert 0 < meets.sum() < len(p)
 
 
+def test_lines_reach_the_corners_where_derivatives_mislead():
+    def far(p, q):
+        return 1.0 * (ratio(p, q) > 0.3)
+
+    lines = np.array(eh.UserDistance(far).tabulated([0.5], None).pieces[0].lines)
+    for corner in ((0, 0), (1, 1), (1, 1 / 1.3), (0.7, 1)):
+        assert np.max(lines @ [*corner, -1.0]) <= 1e-9
+
+
 def test_rates_that_meet_the_bound_stay_as_they_are_near_one():
     frame = small_frame().assign(hired=lambda f: (f.index % 100 > 0).astype(int))
     parity = eh.PairwiseParity(eh.By(0.3, [({"hired": 0}, 5.0)]), eh.UserDistance(ratio))

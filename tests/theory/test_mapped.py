@@ -72,7 +72,7 @@ def test_a_univariate_bound_speaks_of_its_own_groups():
     assert theory.advantage().after.advantage == pytest.approx(expected.after.advantage)
     assert list(theory.bootstrap(resamples=50).rates.columns[:2]) == ["race", "y"]
     assert list(theory.holdout(table(4)).rates.columns[:2]) == ["race", "y"]
-    assert list(theory.small_groups(width=0.0).groups.columns[:1]) == ["race"]
+    assert list(theory.small_groups().frame.columns[:1]) == ["race"]
 
 
 def test_every_part_is_the_function_of_this_package(compas, compas_mapping):
@@ -92,7 +92,7 @@ def test_every_part_is_the_function_of_this_package(compas, compas_mapping):
 def test_the_papers_statement_is_vacuous_on_its_own_table(compas_mapping):
     statement = compas_mapping.theory.robustness().statement("paper")
     assert statement.ratio_vacuous
-    assert compas_mapping.theory.robustness().radius == pytest.approx(0.127, abs=5e-4)
+    assert statement.radius == pytest.approx(0.127, abs=5e-4)
 
 
 def test_a_target_is_held_against_itself(adult, adult_mapping):

@@ -23,7 +23,7 @@ def verify(
         with screen.progress_bar() as report:
             report("checking in exact arithmetic", 0.2)
             found = verifier.verify(file)
-        screen.console.print(found.text(), markup=False)
+        screen.proof(found)
         if not found.stands:
             raise typer.Exit(1)
         return

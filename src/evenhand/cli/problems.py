@@ -81,7 +81,8 @@ def _fit_and_write(
     with screen.progress_bar() as report:
         mapping = learn(stated, frame, weights=weights, time_limit=time_limit, progress=report)
         audit = mapping.audit()
-    screen.explain(f"{name}: a weight of {mapping.counts.weight.sum():,.0f}", "", mapping, audit)
+    size = mapping.counts.weight.sum()
+    screen.explain(f"{name}: {size:,.0f} people" + " by weight" * (weights is not None), "", mapping, audit)
     _show_readers(mapping, audit)
     screen.heading("What was written")
     mapping.save(out)
@@ -93,10 +94,10 @@ def _fit_and_write(
 
 def _show_readers(mapping: Mapping, audit: Any) -> None:
     """Show the mean scores that eqs. (8) and (9) predict of models that see, or do not see, the protected columns."""
-    screen.heading("Mean scores that models of the released data will have, by group")
+    screen.heading("Mean score of a model of the released data, if it sees the protected columns or not")
     levels = mapping.counts.domain.outcome.levels
     shown = levels[1:] if len(levels) == 2 else levels
-    scores = audit.scores
+    scores = audit.scores.rename(columns={"seeing_protected": "Sees them", "not_seeing_protected": "Does not"})
     screen.frame_table(scores[scores[mapping.problem.outcome].isin(shown)])
 
 
@@ -126,7 +127,7 @@ def diagnose(
         screen.heading("How far these rates can go within budgets and forbidden moves")
         screen.frame_table(found.conflict.reach, TOP)
     if found.prices is not None:
-        screen.heading("What relaxing each bound by one unit would gain")
+        screen.heading("What each bound costs: utility gained for each unit that it is relaxed, at first")
         screen.frame_table(found.prices[found.prices["price"] > NOTHING], 2 * TOP)
     if proof is not None:
         found.proof(proof)

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from evenhand.compile.moves import Moves
 from evenhand.counts import Counts, Numbers
-from evenhand.domain import Axis, Cells
+from evenhand.domain import Cells
 from evenhand.errors import InfeasibleError
 from evenhand.program import Inequalities, Matrix
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons, Line
@@ -116,7 +116,7 @@ def _rates(part: Comparisons, counts: Counts, moves: Moves) -> Matrix:
     segments = _released_segments(part)
     place = np.zeros(len(move), dtype=np.int64)
     if part.segments is not None and np.any(part.segment != EVERYWHERE):
-        cell = _part_cells(part.segments, counts.domain.x, to_x)[move]
+        cell = counts.domain.x.cells_of(part.segments, to_x)[move]
         place = np.minimum(np.searchsorted(segments, cell), len(segments) - 1)
         known = segments[place] == cell
         population, move, weight, place = population[known], move[known], weight[known], place[known]
@@ -124,11 +124,6 @@ def _rates(part: Comparisons, counts: Counts, moves: Moves) -> Matrix:
     row = (population * n_segments + place) * n_y + to_y[move]
     shape = (len(part.populations) * n_segments * n_y, len(moves.source))
     return sparse.csr_array((weight, (row, move)), shape=shape)
-
-
-def _part_cells(part: Axis, axis: Axis, cells: Cells) -> Cells:
-    codes = dict(zip(axis.names, axis.unravel(cells), strict=True))
-    return part.ravel([codes[name] for name in part.names])
 
 
 def _rate_index(part: Comparisons, counts: Counts, population: Cells, outcome: Cells) -> Cells:

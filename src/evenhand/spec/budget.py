@@ -15,10 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.counts import Counts, Numbers
-from evenhand.domain import Axis, Cells
 from evenhand.errors import SpecError
 from evenhand.spec import check
-from evenhand.spec.by import By, Field, change_each, each, numbers_at
+from evenhand.spec.by import By, change_each, each, fields_of, numbers_at
 from evenhand.spec.frozen import FrozenMap
 
 Per = Literal["individual", "xy"]
@@ -47,20 +46,15 @@ class Charge:
         domain = counts.domain
         if self.per == "xy":
             x, y = domain.split_xy(counts.records.cells)
-            fields = {**_fields(domain.x, x), **_fields(domain.y, y)}
+            fields = {**fields_of(domain.x, x), **fields_of(domain.y, y)}
             return numbers_at(f"the limit of {self.words}", self.limit, fields, len(x))
-        fields = {**_fields(domain.d, counts.d), **_fields(domain.x, counts.x), **_fields(domain.y, counts.y)}
+        fields = {**fields_of(domain.d, counts.d), **fields_of(domain.x, counts.x), **fields_of(domain.y, counts.y)}
         return numbers_at(f"the limit of {self.words}", self.limit, fields, len(counts))
 
     @property
     def words(self) -> str:
         """Say what is charged."""
         return "expected distortion" if self.threshold is None else f"Pr[distortion > {self.threshold:g}]"
-
-
-def _fields(axis: Axis, cells: Cells) -> dict[str, Field]:
-    codes = axis.unravel(cells)
-    return {v.name: Field(v, code) for v, code in zip(axis.variables, codes, strict=True)}
 
 
 @dataclass(frozen=True)

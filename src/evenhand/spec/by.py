@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.counts import Numbers
-from evenhand.domain import Cells, Variable
+from evenhand.domain import Axis, Cells, Variable
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec.frozen import FrozenMap
 
@@ -33,6 +33,11 @@ class Field:
 
 
 Fields = Mapping[str, Field]
+
+
+def fields_of(axis: Axis, cells: Cells) -> dict[str, Field]:
+    """Return the columns of an axis as fields, at given cells of it."""
+    return {v.name: Field(v, codes) for v, codes in zip(axis.variables, axis.unravel(cells), strict=True)}
 
 
 @dataclass(frozen=True)

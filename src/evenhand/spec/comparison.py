@@ -17,7 +17,7 @@ from scipy import sparse
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Axis, Cells
 from evenhand.errors import DataError, SpecError, did_you_mean
-from evenhand.spec.by import By, Field, Fields, numbers_at
+from evenhand.spec.by import By, Field, fields_of, numbers_at
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 
 AGAINST_TARGET = -1
@@ -104,9 +104,9 @@ class _Writer:
         self.segments = (
             None if parity.given is None else _part(f"given of {self.what}", domain.x, parity.given, "feature")
         )
-        self.group = _cells(self.groups, domain.d, counts.d)
+        self.group = domain.d.cells_of(self.groups, counts.d)
         self.own_segment = (
-            np.full(len(counts), EVERYWHERE) if self.segments is None else _cells(self.segments, domain.x, counts.x)
+            np.full(len(counts), EVERYWHERE) if self.segments is None else domain.x.cells_of(self.segments, counts.x)
         )
         self.released = isinstance(parity, TargetParity) and parity.released
         self.left_out: list[str] = []
@@ -223,11 +223,11 @@ class _Writer:
     ) -> Numbers:
         own = np.array([p.group for p in populations], dtype=np.int64)
         place = np.array([p.segment for p in populations], dtype=np.int64)
-        fields = {**_fields(self.groups, own[population]), **self._outcome_field(outcome)}
+        fields = {**fields_of(self.groups, own[population]), **self._outcome_field(outcome)}
         if self.segments is not None:
-            fields |= _fields(self.segments, segment if self.released else place[population])
+            fields |= fields_of(self.segments, segment if self.released else place[population])
         each = isinstance(self.parity, PairwiseParity) and self.parity.against != "rest"
-        other = _fields(self.groups, own[against]) if each and len(against) else None
+        other = fields_of(self.groups, own[against]) if each and len(against) else None
         return numbers_at(f"the bound of {self.what}", self.parity.bound, fields, len(outcome), other)
 
     def _outcome_field(self, outcome: Cells) -> dict[str, Field]:
@@ -244,7 +244,7 @@ class _Writer:
         table = np.array([self._levels(choice) for choice in choices])
         which = np.zeros(len(outcome), dtype=np.int64)
         if isinstance(value, By):
-            fields = {} if self.segments is None else _fields(self.segments, segment)
+            fields = {} if self.segments is None else fields_of(self.segments, segment)
             which = value.which(f"the target of {self.what}", fields, None, len(outcome))
         return np.asarray(table[which, outcome], dtype=float)
 
@@ -288,14 +288,3 @@ def _part(what: str, axis: Axis, names: Any, kind: str) -> Axis:
             hint = did_you_mean(name, axis.names)
             raise SpecError(f"{what} names {name!r}, which is not a {kind}; those are {list(axis.names)}.{hint}")
     return Axis(tuple(v for v in axis.variables if v.name in names))
-
-
-def _cells(part: Axis, axis: Axis, cells: Cells) -> Cells:
-    """Return the cells of a part of an axis."""
-    codes = dict(zip(axis.names, axis.unravel(cells), strict=True))
-    return part.ravel([codes[name] for name in part.names])
-
-
-def _fields(axis: Axis, cells: Cells) -> Fields:
-    codes = axis.unravel(cells)
-    return {v.name: Field(v, code) for v, code in zip(axis.variables, codes, strict=True)}

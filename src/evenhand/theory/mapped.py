@@ -65,7 +65,7 @@ class Theory:
 
     @cached_property
     def bound(self) -> float:
-        """The bound ε that is spoken of: the largest, where it varies; infinite where only some group has a rate of zero."""
+        """The bound ε that is spoken of: the largest, where it varies; infinite where some rates are zero."""
         if self._constraint is not None:
             return float(comparisons(self._constraint, self.counts).bound.max())
         return float(largest_ratio(released_rates(*self._grouped)))
