@@ -1,8 +1,9 @@
 """Strategy 2 of section 3.2.2: alternating minimisation where D is suppressed.
 
 With P(x̂, ŷ | d, x, y) = p(ŷ|x̂) P(x̂ | d, x, y) the problem is convex in either factor while the other is held.
-Solving for one and then the other never raises the objective, and ends in a local optimum. It is begun twice: from
-p(ŷ|x̂) = p(y), which meets pairwise parity and the default target at any bound, and from the table's own p(y|x).
+Solving for one and then the other never raises the objective, and ends in a local optimum. It is begun from
+p(ŷ|x̂) = p(y), which meets pairwise parity and the default target at any bound; from the table's own p(y|x); and from
+between the two, because from p(y) every x̂ looks alike.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ SETTLED = 1e-8
 """A whole round that lowers the objective by less is the last."""
 
 MOST_ROUNDS = 50
+
+STARTS = 3
+
+TOWARDS_OWN = 0.3
+"""How far the third start lies from p(y) towards p(y|x)."""
 
 SHARE_OF_BOUND = 0.2
 """The share of the whole that bounding every mapping counts for in reports of progress."""
@@ -55,15 +61,15 @@ class Run:
 
 
 def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress) -> tuple[Run, tuple[str, ...]]:
-    """Return the better of the two runs, and what to say of both."""
+    """Return the best of the runs, and what to say of each."""
     runs, words = [], []
     for number, (start, conditional) in enumerate(_starts(counts)):
-        first = SHARE_OF_BOUND + (1 - SHARE_OF_BOUND) * number / 2
+        first = SHARE_OF_BOUND + (1 - SHARE_OF_BOUND) * number / STARTS
         progress(f"alternating from {start}", first)
 
         def told(rounds: int, objective: float, start: str = start, first: float = first) -> None:
             # Nobody knows how many rounds there will be: each covers half of what is left.
-            share = (1 - 0.5**rounds) * (1 - SHARE_OF_BOUND) / 2
+            share = (1 - 0.5**rounds) * (1 - SHARE_OF_BOUND) / STARTS
             progress(f"alternating from {start}: round {rounds}, loss {objective:.6g}", first + share)
 
         run = _run(problem, counts, start, conditional, clock, told)
@@ -74,18 +80,21 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
             words.append(run.words)
     if not runs:
         raise InfeasibleError(
-            "alternating minimisation has no feasible start: neither p(ŷ|x̂) = p(y) nor the table's own p(y|x) leaves a "
-            "mapping within the budgets and forbidden moves. The outcome is drawn anew for everybody, so give its "
-            "changes a smaller cost (or Free()), or raise the budgets"
+            "alternating minimisation has no feasible start: neither p(ŷ|x̂) = p(y) nor the table's own p(y|x), nor "
+            "anything tried between them, leaves a mapping within the budgets and forbidden moves. The outcome is "
+            "drawn anew for everybody, so give its changes a smaller cost (or Free()), or raise the budgets"
         )
     return min(runs, key=lambda run: run.objective), tuple(words)
 
 
 def _starts(counts: Counts) -> tuple[tuple[str, Numbers], ...]:
     cells = counts.features.cells
+    everywhere = np.tile(counts.outcome, (len(cells), 1))
+    own = outcome_given_features(None, counts, cells)
     return (
-        ("p(y)", np.tile(counts.outcome, (len(cells), 1))),
-        ("p(y|x)", outcome_given_features(None, counts, cells)),
+        ("p(y)", everywhere),
+        ("p(y|x)", own),
+        ("between them", (1 - TOWARDS_OWN) * everywhere + TOWARDS_OWN * own),
     )
 
 

@@ -310,12 +310,13 @@ class _Writer:
         needed = AMPLE * self._largest_price(multipliers)
         for barred in reversed(self.compiled.barred):
             later = 0.0
-            for i, e, line in barred:
-                part = self.compared[i]
-                weights = part.weights[[int(part.population[e])]].data
+            for bar in barred:
+                part = self.compared[bar.constraint]
+                weights = part.weights[[bar.population]].data * bar.weight
                 value = needed / float(weights.min())
-                parity[i, e, line] = parity.get((i, e, line), 0.0) + value
-                later = max(later, value * (2 + float(part.bound[e])))
+                key = (bar.constraint, bar.entry, bar.line)
+                parity[key] = parity.get(key, 0.0) + value
+                later = max(later, value * (2 + float(part.bound[bar.entry])))
             needed = AMPLE * (needed + later * len(barred))
         for number, charge in enumerate(self.problem.charges):
             amount = charge.of(self.compiled.moves.distortion)

@@ -209,9 +209,9 @@ def table_of(*columns: str, right: tuple[int, ...] = ()) -> Table:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, float], None]]:
-    """Draw a bar on the error stream while something runs; it leaves nothing behind."""
+    """Draw a bar on the error stream while something runs; it leaves nothing behind, and is not drawn into files."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=complaints, transient=True) as bar:
+    with Progress(*columns, console=complaints, transient=True, disable=not complaints.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda stage, share: bar.update(task, description=stage, completed=share)
 

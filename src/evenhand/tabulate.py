@@ -83,8 +83,8 @@ def _check_segments(segments: Axis | None, counts: Counts) -> None:
     if len(seen) < segments.size:
         empty = int(np.flatnonzero(np.append(seen, -1) != np.arange(len(seen) + 1))[0])
         raise DataError(
-            f'targets="all" could release people into the segment {segments.words(empty)}, where nobody is in this table '
-            f'and TargetParity bounds nothing; write targets="observed", or give fewer columns'
+            f'targets="all" could release people into the segment {segments.words(empty)}, where nobody is in this '
+            f'table and TargetParity bounds nothing; write targets="observed", or give fewer columns'
         )
 
 

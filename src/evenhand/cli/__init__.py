@@ -32,7 +32,7 @@ def main() -> None:
     try:
         app()
     except EvenhandError as error:
-        screen.complaints.print(f"[bold red]Error[/]: {screen.plain(error)}")
+        screen.complaints.print(f"[bold red]Error[/]: {screen.plain(str(error).strip())}")
         sys.exit(1)
     except SystemExit as ending:
         if ending.code == INTERRUPTED:

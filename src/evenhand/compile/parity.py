@@ -8,6 +8,7 @@ a rate instead of one a pair.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -246,16 +247,22 @@ def _assembled(
     )
 
 
-Barring = tuple[int, int, int]
-"""A constraint, an entry of it and a line of its distance that rule an outcome out."""
+@dataclass(frozen=True)
+class Barring:
+    """A line of an entry of a constraint that rules an outcome out for a population, whose rate it weighs so much."""
+
+    constraint: int
+    entry: int
+    line: int
+    population: int
+    weight: float
 
 
 def without_unreachable(compared: list[Comparisons], counts: Counts, moves: Moves) -> tuple[Moves, list[list[Barring]]]:
     """Drop the moves to outcomes that somebody may never have; and return what ruled them out, round by round.
 
-    A ratio to zero is unbounded: where the target gives an outcome no probability, or where the group that a rate is
-    held against can never have it, nobody may. Removing the moves makes those rates exactly zero instead of nearly
-    so.
+    A ratio to zero is unbounded: where the target gives an outcome no probability, or where one of two groups that are
+    compared can never have it, neither may. Removing the moves makes those rates exactly zero instead of nearly so.
     """
     rounds: list[list[Barring]] = []
     while True:
@@ -283,13 +290,26 @@ def _barred_outcomes(
         if np.any(part.segment != EVERYWHERE):
             continue
         reachable = (part.weights @ reaches) > 0
-        target = part.against == AGAINST_TARGET
-        empty = np.where(target, part.target == 0, ~reachable[part.against, part.outcome])
         for number, line in enumerate(_lines(part)):
-            for at in np.flatnonzero(empty & _homogeneous(line)):
-                barred[part.populations[part.population[at]].member, part.outcome[at]] = True
-                because.append((i, int(at), number))
+            because += _barring(part, i, number, line, reachable)
+    for bar in because:
+        part = compared[bar.constraint]
+        barred[part.populations[bar.population].member, part.outcome[bar.entry]] = True
     return barred, because
+
+
+def _barring(
+    part: Comparisons, constraint: int, number: int, line: Line, reachable: NDArray[np.bool_]
+) -> Iterator[Barring]:
+    """Yield the entries that let one rate be no more than a multiple of another that is zero."""
+    target = part.against == AGAINST_TARGET
+    other = np.where(target, 0, part.against)
+    empty = np.where(target, part.target == 0, ~reachable[other, part.outcome])
+    for e in np.flatnonzero((line.limit == 0) & (line.on_p > 0) & empty):
+        yield Barring(constraint, int(e), number, int(part.population[e]), float(line.on_p[e]))
+    own = ~target & ~reachable[part.population, part.outcome]
+    for e in np.flatnonzero((line.limit == 0) & (line.on_q > 0) & (line.on_p <= 0) & own):
+        yield Barring(constraint, int(e), number, int(part.against[e]), float(line.on_q[e]))
 
 
 def _lines(part: Comparisons) -> tuple[Line, ...]:
@@ -297,11 +317,6 @@ def _lines(part: Comparisons) -> tuple[Line, ...]:
     if np.any(part.against == AGAINST_TARGET):
         return distance.within(part.bound, part.target)
     return distance.lines(part.bound)
-
-
-def _homogeneous(line: Line) -> NDArray[np.bool_]:
-    """Whether a line lets p be no more than a multiple of q."""
-    return np.asarray((line.on_p > 0) & (line.limit == 0))
 
 
 def _refuse_stranded(counts: Counts, sources: Cells, barred: NDArray[np.bool_]) -> None:

@@ -29,7 +29,8 @@ class From:
 
     def value(self, r: Numbers) -> float:
         """Return Δ(p, r)."""
-        return self.measure.value(self.p, r)
+        # A solver's r may be below zero in its last digit.
+        return self.measure.value(self.p, np.maximum(r, 0.0))
 
     def clip(self, multipliers: Numbers) -> Numbers:
         """Return the nearest multipliers with a finite infimum."""

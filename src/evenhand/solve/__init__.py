@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from evenhand.counts import Numbers
 from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
 from evenhand.program import (
@@ -33,6 +35,9 @@ __all__ = ["Clock", "Result", "solve", "solve_along"]
 GAP_WORTH_POLISHING = 1e-8
 """Above this gap the multipliers are computed anew, exactly for the final r."""
 
+
+EMPTY_FOR_SURE = -1e9
+"""The multiplier of a cell that cannot be anything but empty."""
 
 LOST = 5e-8
 """A tie-break that loses more than this is discarded."""
@@ -137,7 +142,11 @@ def _final_multipliers(program: Program, found: Multipliers, x: Numbers, clock: 
     r = program.released(x)
     if isinstance(loss, QuasiconvexLoss) or loss.value(r) - lower_bound(program, found) <= GAP_WORTH_POLISHING:
         return found
-    candidates = [found.released, *([loss.gradient(r)] if isinstance(loss, SmoothLoss) else [])]
+    candidates = [found.released]
+    if isinstance(loss, SmoothLoss):
+        # A cell that no choice leads to is empty whatever its multiplier: the loss there is a constant.
+        empty = np.diff(program.release.indptr) == 0
+        candidates = [np.where(empty, EMPTY_FOR_SURE, m) for m in (found.released, loss.gradient(r))]
     try:
         polished = [best_multipliers(program, released, clock) for released in candidates]
     except SolverError:

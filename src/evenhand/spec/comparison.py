@@ -156,6 +156,8 @@ class _Writer:
                 self.left_out.append(
                     f"the segment {self.segments.words(int(segment))} has a weight of {size:g}, below min_segment "
                     f"{self.parity.min_segment:g}: parity is not bounded there"
+                    + ", although people may be moved into it"
+                    * self.released
                 )
             else:
                 yield int(segment)

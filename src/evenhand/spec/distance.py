@@ -156,8 +156,8 @@ class LogRatio(Distance):
 class FourFifths(Distance):
     """How far p falls short of q, as a share of q: max(0, 1 − p/q), on the favourable outcome alone.
 
-    A bound of 0.2 is the four-fifths rule: no group's rate of the favourable outcome is below 80 % of another's. With
-    two groups that is the same as a :class:`Ratio` bound of 0.25 on that outcome.
+    A bound of 0.2 is the four-fifths rule: no group's rate of the favourable outcome is below 80 % of another's. Held
+    between every two groups that is the same as a :class:`Ratio` bound of 0.25 on that outcome.
 
     Parameters
     ----------
