@@ -260,6 +260,15 @@ class TestFit:
         assert "0.0212438" in result.stdout
         assert [p.name for p in tmp_path.iterdir()] == ["evenhand.mapping"]
 
+    @pytest.mark.parametrize("study", ["compas", "adult"])
+    def test_an_embedded_study_on_a_table_of_ones_own(self, folder, inside, study):
+        """A CSV file carries no order of levels; the study knows it."""
+        data = eh.datasets.load(study)
+        data.frame.to_csv(folder / "own.csv", index=False)
+        assert inside("fit", study, "own.csv", "--out", "own.mapping").returncode == 0
+        own = eh.Mapping.load(folder / "own.mapping")
+        assert own.objective == pytest.approx(eh.fit(data.problem, data.counts).objective, abs=1e-9)
+
     def test_what_exists_is_not_overwritten(self, folder, inside):
         for name in ("a.mapping", "a.proof"):
             (folder / name).write_text("precious")

@@ -252,6 +252,19 @@ class TestNobodyLeft:
         assert not list(tmp_path.iterdir())
 
 
+def test_outcomes_that_were_ruled_out_from_the_start_are_named(tmp_path):
+    """Nobody of group b can be hired, so a bound on ratios lets nobody of group a be: that is beyond their budgets."""
+    frame = small_frame()
+    frame.loc[frame["group"].eq("b"), "hired"] = 0
+    found = eh.diagnose(small_problem(), frame)
+    assert not found.feasible
+    barred = "hired=1 can never happen among group=b; a bound on ratios then lets nobody among group=a have it."
+    assert barred in found.sentences
+    assert "Larger parity bounds alone would not do." in found.sentences
+    assert found.smallest_budget == pytest.approx(1.0)
+    assert stands(found, tmp_path)
+
+
 def suppressed(limit, mode="fixed", parity=()):
     return small_problem(
         parity=list(parity),

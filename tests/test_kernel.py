@@ -90,14 +90,23 @@ def test_apply_rows_sum_to_one(adult_mapping):
 def test_draws_match_the_kernel():
     """Chi-square over a fixed seed: 40,000 draws of one row."""
     kernel = Kernel(np.array([0, 4]), np.array([1, 2, 5, 9]), np.array([0.5, 0.3, 0.15, 0.05]))
-    picked = kernel.pick(np.zeros(40_000, np.int64), seeded_draws(7, 40_000))
+    picked = kernel.pick(np.zeros(40_000, np.int64), seeded_draws(7, 40_000, "release"))
     observed = [int((picked == t).sum()) for t in kernel.targets]
     assert chisquare(observed, 40_000 * kernel.probability).pvalue > 0.01
 
 
 def test_seeded_draws_never_change():
-    assert seeded_draws(0, 3).tolist() == [2868620417670184, 1215011343576477, 184528347131102]
-    assert not np.array_equal(seeded_draws(0, 3), seeded_draws(1, 3))
+    assert seeded_draws(0, 3, "release").tolist() == [2151327883533787, 539764233379467, 3892058635915847]
+    assert not np.array_equal(seeded_draws(0, 3, "release"), seeded_draws(1, 3, "release"))
+    assert not np.array_equal(seeded_draws(0, 3, "release"), seeded_draws(0, 3, "apply"))
+
+
+@pytest.mark.parametrize("mode", ["release", "apply"])
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_draws_are_not_those_that_made_the_table(seed, mode):
+    """Somebody who simulates or splits a table with the same seed must not meet the same numbers again."""
+    draws = seeded_draws(seed, 4000, mode) / 2**DRAW_BITS
+    assert abs(np.corrcoef(draws, np.random.default_rng(seed).random(4000))[0, 1]) < 0.1
 
 
 def test_released_rows_match_the_kernel(compas, compas_mapping):

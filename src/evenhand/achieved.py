@@ -79,8 +79,8 @@ class Achieved:
         p(y|d) and p(ŷ|d): a row a group, a column an outcome.
     parity, budgets : tuples
         Each constraint with what was achieved.
-    distortion, changed : arrays
-        For each source, its expected distortion and its probability of any change.
+    distortion, changed, features_changed : arrays
+        For each source, its expected distortion, its probability of any change, and of a change of features.
     forbidden : float
         The largest probability of a move of infinite distortion or to a target that is not permitted.
     outcome_leak : float or None
@@ -101,6 +101,7 @@ class Achieved:
     budgets: tuple[BudgetAchieved, ...]
     distortion: Numbers
     changed: Numbers
+    features_changed: Numbers
     forbidden: float
     outcome_leak: float | None
     group_leak: float | None
@@ -135,6 +136,7 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
         budgets=tuple(_budget(charge, counts, kernel, cost) for charge in problem.charges),
         distortion=_by_row(kernel, cost * kernel.probability),
         changed=_by_row(kernel, moved * kernel.probability),
+        features_changed=_by_row(kernel, (to_x != x) * kernel.probability),
         forbidden=float(np.max(kernel.probability[~possible], initial=0.0)),
         outcome_leak=_outcome_leak(problem, counts, kernel),
         group_leak=_group_leak(counts, kernel) if problem.blind else None,

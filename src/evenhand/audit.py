@@ -194,6 +194,7 @@ def _groups(counts: Counts, measured: Achieved) -> dict[str, Any]:
         **labels(counts.domain.d, groups.cells),
         "weight": sums(groups.of_source, counts.weight),
         "changed": mean(measured.changed),
+        "features_changed": mean(measured.features_changed),
         "expected_distortion": mean(measured.distortion),
     }
 
@@ -242,6 +243,16 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
     )
     for part in measured.parity:
         yield from part.compared.left_out
+        before = parity_achieved(part.compared, counts, identity(counts.domain.xy(counts.x, counts.y)))
+        if before.violation <= 0:
+            yield (
+                f"{type(part.parity).__name__} binds nothing: the table as it is keeps every bound of it (at most "
+                f"{before.value.max():.3f}, the smallest bound is {part.parity.smallest_bound:g})"
+            )
+    if not problem.parity:
+        yield "no parity bound was asked for: nothing limits how far groups' rates are apart"
+    if not problem.charges:
+        yield "no budget was asked for: only forbidden moves limit how much anybody is changed"
     yield from _who_reads(problem, measured)
 
 

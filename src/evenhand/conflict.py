@@ -200,7 +200,7 @@ class _Story:
         return _table(("column", "from", "to", "group", "eases"), rows)
 
     def words(self) -> tuple[str, ...]:
-        return (*self._parity_words(), *self._budget_words(), *self._forbidden_words())
+        return (*self._parity_words(), *self._barred_words(), *self._budget_words(), *self._forbidden_words())
 
     def _parity_words(self) -> list[str]:
         return [self._entry_words(i, e) for i, e, _ in self.entries()[:MOST_TOLD]]
@@ -228,6 +228,20 @@ class _Story:
             said += f" and can reach {low:.4f} to {high:.4f}"
         together = " A blind mapping moves both together." if self.problem.blind else ""
         return f"{said}. The bound between them is {bound}.{together}"
+
+    def _barred_words(self) -> list[str]:
+        """Say which outcomes were ruled out from the start, because a ratio to zero is bounded."""
+        words: dict[str, None] = {}
+        for bar in (bar for barred in self.compiled.barred for bar in barred):
+            part, e = self.compiled.compared[bar.constraint], bar.entry
+            outcome = self.counts.domain.y.words(int(part.outcome[e]))
+            (other,) = {int(part.population[e]), int(part.against[e])} - {bar.population}
+            because = f"The target gives {outcome} no probability"
+            if other != AGAINST_TARGET:
+                because = f"{outcome} can never happen among {part.populations[other].words}"
+            own = part.populations[bar.population].words
+            words[f"{because}; a bound on ratios then lets nobody among {own} have it."] = None
+        return list(words)[:MOST_TOLD]
 
     def _limited_by(self) -> str:
         budgets = "budgets and " if self.problem.charges else ""

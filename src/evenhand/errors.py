@@ -83,5 +83,6 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
     >>> did_you_mean("bugdet", ["budget", "parity"])
     " Did you mean 'budget'?"
     """
-    near = get_close_matches(str(word), [str(k) for k in known], n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    names = {str(name).lower(): str(name) for name in known}
+    near = get_close_matches(str(word).lower(), names, n=1)
+    return f" Did you mean {names[near[0]]!r}?" if near else ""

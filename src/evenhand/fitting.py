@@ -223,8 +223,15 @@ def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> Non
 def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[str]:
     asked = " and ".join(f"{type(p).__name__}({p.smallest_bound:g})" for p in problem.parity) or "the budgets"
     words = [f"No mapping meets {asked} within these budgets and forbidden moves."]
-    if edge is None:
-        words.append("No parity bound, however large, would do: a group can never have some outcome.")
+    if edge is None and problem.suppress_protected is not None:
+        words.append(
+            f"No parity bound, however large, would do: with D suppressed the outcome is drawn from p(ŷ|x̂) for "
+            f"everybody, "
+            f"so what its changes cost is spent in any case. Write {problem.outcome!r}: Free() to charge the features "
+            f"alone."
+        )
+    elif edge is None:
+        words.append("No parity bound, however large, would do: budgets or forbidden moves rule every mapping out.")
     else:
         words.append(
             f"The smallest parity bound that can be met is {edge.bound:.7f}; try {_round_up(edge.bound)}. "

@@ -14,6 +14,11 @@ import numpy as np
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Cells
 
+SALT = 0x6576656E68616E64
+"""Sets these draws apart from all others with the same seed."""
+
+MODES = ("release", "apply")
+
 DRAW_BITS = 52
 """A draw is an integer of this many bits; thresholds end at exactly two to this power."""
 
@@ -118,7 +123,12 @@ def with_rows(kernel: Kernel, rows: Cells, targets: Cells, probability: Numbers,
     )
 
 
-def seeded_draws(seed: int, size: int) -> Cells:
-    """Return draws by position from PCG64's raw stream, which is the same in every version of NumPy."""
-    raw = np.random.PCG64(seed).random_raw(size)
+def seeded_draws(seed: int, size: int, mode: str) -> Cells:
+    """Return draws by position from PCG64's raw stream, which is the same in every version of NumPy.
+
+    The seed is mixed with the mode and with a number of our own: a plain PCG64(seed) would repeat the very numbers from
+    which somebody may have made, shuffled or split the table with the same seed, and the lottery would not be one.
+    """
+    mixed = np.random.SeedSequence([seed, SALT, MODES.index(mode)])
+    raw = np.random.PCG64(mixed).random_raw(size)
     return (raw >> np.uint64(64 - DRAW_BITS)).astype(np.int64)

@@ -211,7 +211,7 @@ class Mapping:
         """
         table = tables.read(frame)
         x, y, rows, known = self._sources(table, unseen)
-        drawn = self._train_kernel.pick(rows, _draws(seed, len(rows)))
+        drawn = self._train_kernel.pick(rows, _draws(seed, len(rows), "release"))
         to_x, to_y = self.counts.domain.split_xy(drawn)
         table = tables.replace(table, self.counts.domain.x, to_x, known & (to_x != x))
         return tables.replace(table, self.counts.domain.y, to_y, known & (to_y != y)).to_native()
@@ -237,7 +237,7 @@ class Mapping:
             known = found & ~new_d & ~new_x
         example = None if known.all() else tables.first_unseen(axes, table)
         _report_unseen(known, unseen, what, example)
-        drawn = self.apply_kernel.pick(rows, _draws(seed, len(rows)))
+        drawn = self.apply_kernel.pick(rows, _draws(seed, len(rows), "apply"))
         return tables.replace(table, domain.x, drawn, known & (drawn != x)).to_native()
 
     def expand(
@@ -368,9 +368,9 @@ def _report_unseen(
     warnings.warn(f"{message}; they {then}", EvenhandWarning, stacklevel=4)
 
 
-def _draws(seed: int | None, size: int) -> Cells:
+def _draws(seed: int | None, size: int, mode: Mode) -> Cells:
     if seed is None:
-        return seeded_draws(secrets.randbits(128), size)
+        return seeded_draws(secrets.randbits(128), size, mode)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise SpecError(f"seed must be a whole number of at least 0, or None for fresh draws, not {seed!r}")
-    return seeded_draws(int(seed), size)
+    return seeded_draws(int(seed), size, mode)

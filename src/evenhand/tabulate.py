@@ -31,9 +31,6 @@ from evenhand.spec import (
 )
 from evenhand.tables import conditional_rows, frame, labels
 
-MOST_MOVES = 20_000_000
-"""More moves than this are not tabulated; rules that fix or narrow columns leave fewer."""
-
 CUT_TOLERANCE = 5e-10
 """A user's J beyond its bound by more than this asks for another line."""
 
@@ -93,11 +90,6 @@ def _cost_table(problem: Problem, counts: Counts) -> CostTable:
     function: Any = problem.distortion.function
     name = getattr(function, "__name__", "a user's function")
     record, target = moves_of_records(replace(problem, distortion=_without(problem.distortion)), counts)
-    if len(record) > MOST_MOVES:
-        raise SpecError(
-            f"{name} would be called for {len(record):,} moves; give rules that fix columns or limit their steps "
-            f"(max_steps), so that at most {MOST_MOVES:,} are left"
-        )
     origin = counts.records.cells[record]
     before, after = _columns(counts, origin), _columns(counts, target)
     try:
@@ -185,7 +177,7 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
         given.at(counts.domain, counts.features.cells)
         return given
     if not hasattr(given, "predict_proba"):
-        found = Conditional(_rows(problem, given))
+        found = Conditional(_completed(_rows(problem, given), counts))
         found.at(counts.domain, counts.features.cells)
         return found
     return _asked(problem, counts, given)
@@ -200,6 +192,19 @@ def _rows(problem: Problem, given: Any) -> Any:
         raise DataError(f"the conditional's column 'probability' must hold numbers: {error}") from None
 
 
+def _completed(rows: list[Any], counts: Counts) -> list[Any]:
+    """Where the outcome has two levels, one probability gives the other."""
+    levels = counts.domain.outcome.levels
+    if len(levels) != 2:
+        return rows
+    both = []
+    for features, shares in rows:
+        lacking = [level for level in levels if level not in shares]
+        rest = {lacking[0]: 1 - sum(shares.values())} if len(shares) == len(lacking) == 1 else {}
+        both.append((features, {**shares, **rest}))
+    return both
+
+
 def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
     """Ask a classifier for its probabilities at every combination of features."""
     x = frame(labels(counts.domain.x, counts.features.cells))
@@ -207,8 +212,10 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
     lacking = [name for name in wanted if name not in x.columns]
     if lacking:
         raise DataError(
-            f"the classifier reads {lacking}, which are not features of the problem ({list(x.columns)}); a model that "
-            f"reads protected columns cannot be protected this way"
+            f"the classifier reads {lacking}, which are not features of the problem ({list(x.columns)}); it must "
+            f"take those "
+            f"as they are: put encoder and model into one pipeline. A model that reads protected columns cannot be "
+            f"shielded"
         )
     try:
         shares = np.asarray(model.predict_proba(x[wanted]), dtype=float)

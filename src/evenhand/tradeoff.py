@@ -37,6 +37,9 @@ LOG = logging.getLogger("evenhand")
 EDGES_SHARE = 0.2
 """The share of the whole that finding the edges counts for in reports of progress."""
 
+ROUNDING = 1e-14
+"""A smaller loss is rounding, and would draw a curve of its own."""
+
 EDGES = ("smallest_feasible", "lossless_from", "identity_from")
 
 AXES = {"bound": "parity bound ε", "budget_limit": "budget c", "budget_factor": "factor on all budgets"}
@@ -290,7 +293,8 @@ class _Point:
         bound, gap = (math.nan if v is None else v for v in (certificate.lower_bound, certificate.gap))
         # An alternating minimisation always tells its story, which is nothing remarkable.
         notes = more if certificate.history else certificate.notes + more
-        return cls(certificate.status, certificate.objective, bound, gap, certificate.max_violation, notes)
+        objective = certificate.objective if certificate.objective > ROUNDING else 0.0
+        return cls(certificate.status, objective, bound, gap, certificate.max_violation, notes)
 
 
 UNCHANGED = _Point("optimal", 0.0, 0.0, 0.0, 0.0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evenhand import screen
+from evenhand.domain import Domain
 from evenhand.errors import EvenhandError, SpecError
-from evenhand.spec import Problem
+from evenhand.spec import Ordinal, Problem
 from evenhand.storage import replace_file
 from evenhand.tables import read_csv
 
@@ -20,11 +22,23 @@ def problem_and_table(problem: str, table: Path | None) -> tuple[Problem, Any]:
 
     if problem in STUDIES and not Path(problem).exists():
         data = load(problem)
-        return data.problem, data.frame if table is None else read_csv(table)
+        if table is None:
+            return data.problem, data.frame
+        return _with_orders(data.problem, data.counts.domain), read_csv(table)
     stated = read_problem(Path(problem))
     if table is None:
         raise SpecError(f"{problem!r} needs a table: give the path of a CSV file after it")
     return stated, read_csv(table)
+
+
+def _with_orders(problem: Problem, domain: Domain) -> Problem:
+    """Return a study's problem with the order of its levels written out, which a CSV file does not carry."""
+    levels = {v.name: v.levels for v in (*domain.x.variables, domain.outcome) if isinstance(v.levels[0], str)}
+    rules = {
+        column: replace(rule, levels=levels[column]) if isinstance(rule, Ordinal) and column in levels else rule
+        for column, rule in problem.distortion.rules.items()
+    }
+    return replace(problem, distortion=replace(problem.distortion, rules=rules))
 
 
 def read_problem(path: Path) -> Problem:

@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 
 from evenhand.counts import Counts, Numbers, positions
 from evenhand.domain import Cells
+from evenhand.errors import DataError
 from evenhand.spec import Problem
+
+MOST_MOVES = 5_000_000
+"""More moves than this are refused: the programme would not fit into the memory of a usual machine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +72,19 @@ def moves_of_records(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
     record, entry = _repeat(which_x, origin, len(counts.features.cells))
     allowed_y = np.isfinite(problem.distortion.costs(domain.outcome))
     from_y, to_y = np.nonzero(allowed_y)
+    _refuse_too_many(counts, len(record), float(allowed_y.sum(axis=1).mean()))
     pair, choice = _repeat(y[record], from_y, domain.y.size)
     return record[pair], domain.xy(to_x[entry][pair], to_y[choice])
+
+
+def _refuse_too_many(counts: Counts, n_features: int, n_outcomes: float) -> None:
+    """Refuse before memory runs out: a move of a record is one of everybody's who has it."""
+    moves = n_features * n_outcomes * len(counts) / len(counts.records.cells)
+    if moves > MOST_MOVES:
+        raise DataError(
+            f"about {moves:,.0f} moves are allowed between the {len(counts):,} cells of this table, more than "
+            f"{MOST_MOVES:,}; limit the steps of columns (max_steps), fix some, or merge levels"
+        )
 
 
 def _moves_of_features(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:

@@ -24,6 +24,9 @@ WIDEST, NARROWEST = 7.0, 2.0
 HEADROOM = 1.06
 """The axis ends above the highest point by this factor."""
 
+NOTHING_LOST = 0.01
+"""The upper end of the axis where nothing is lost anywhere."""
+
 SHADE = 0.22
 """The opacity of the region that is infeasible on every line."""
 
@@ -148,7 +151,12 @@ def _edge_rules(alt: Any, x: Any, edges: Sequence[Mapping[str, Any]]) -> list[An
     named: dict[float, list[str]] = {}
     for row in edges:
         named.setdefault(round(row["at"], 9), []).append(row["edge"])
-    rows = [{"at": at, "label": f"{_joined(names)} {at:.4f}", "left": SMALLEST in names} for at, names in named.items()]
+    # At the left end there is no room inside the infeasible region, which is empty then.
+    widest = max(named, default=0.0)
+    rows = [
+        {"at": at, "label": f"{_joined(names)} {at:.4f}", "left": SMALLEST in names and at > LABELLED_FROM * widest}
+        for at, names in named.items()
+    ]
     chart = alt.Chart(alt.Data(values=rows))
     rule = chart.mark_rule(color="#404040", strokeDash=[4, 3]).encode(x=x)
     text = chart.mark_text(color="#404040", fontSize=11, angle=270, align="right", baseline="middle")
@@ -179,7 +187,8 @@ def _edge_marks(alt: Any, x: Any, edges: Sequence[Mapping[str, Any]], colour: An
 
 def _curves(alt: Any, x: Any, points: list[dict[str, Any]], loss: str, lines: str | None, order: list[str]) -> Any:
     """Return one curve a line, told apart by lightness, width and dashes: where they coincide each is still seen."""
-    top = max((point["objective"] for point in points), default=0.0) or 1.0
+    # Where nothing is lost anywhere, the axis still needs an extent.
+    top = max((point["objective"] for point in points), default=0.0) or NOTHING_LOST
     y = alt.Y("objective:Q", title=loss, scale=alt.Scale(domain=[0, HEADROOM * top], nice=False), axis=_ticks(alt))
     tooltip = [_place(alt), alt.Tooltip("objective:Q", format=".6g"), "status:N"]
     chart = alt.Chart(alt.Data(values=points))

@@ -23,6 +23,9 @@ from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 AGAINST_TARGET = -1
 """In place of the second population where a rate is held against a target."""
 
+MOST_ENTRIES = 1_000_000
+"""More comparisons than this are refused."""
+
 EVERYWHERE = -1
 """In place of a segment where a constraint has none."""
 
@@ -118,6 +121,7 @@ class _Writer:
         self.outcomes = [y for y, level in enumerate(domain.outcome.levels) if parity.distance.concerns(level)]
 
     def write(self) -> Comparisons:
+        self._refuse_too_many()
         populations, triples = self._pairs()
         rows = [(k, j, s, y) for k, j, s in triples for y in self.outcomes]
         population, against, segment, outcome = np.array(rows, dtype=np.int64).reshape(-1, 4).T
@@ -145,6 +149,17 @@ class _Writer:
                 first = 0
             triples += self._held(populations, first, [int(g) for g in groups], segment, inside)
         return populations, triples
+
+    def _refuse_too_many(self) -> None:
+        """Refuse a column that is not a group but a name: every pair of its values would be compared."""
+        groups = len(np.unique(self.group))
+        pairs = groups * (groups - 1) if isinstance(self.parity, PairwiseParity) else groups
+        if pairs * len(self.outcomes) > MOST_ENTRIES:
+            raise DataError(
+                f"{self.what} would compare {groups:,} groups by {list(self.groups.names)} with each other; a "
+                f"protected "
+                f"column must tell groups apart, not people: leave it out, merge its levels, or use TargetParity"
+            )
 
     def _segments(self) -> Iterator[int]:
         if self.segments is None:

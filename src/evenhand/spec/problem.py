@@ -14,6 +14,10 @@ from evenhand.spec.distortion import Distortion
 from evenhand.spec.parity import Parity
 from evenhand.spec.utility import KL, Utility
 
+WITHIN_PROTECTED = (
+    " To compare groups within a protected column, bound those pairs alone: By(math.inf, [({...}, bound), ...])."
+)
+
 Targets = Literal["observed", "all"]
 TieBreak = Literal["least_change", "even"] | None
 TARGETS = ("observed", "all")
@@ -188,6 +192,7 @@ class Problem:
                         hint = did_you_mean(column, known)
                         raise SpecError(
                             f"{what} of {name} names {column!r}, which is not in {kind} {list(known)}.{hint}"
+                            + WITHIN_PROTECTED * (column in self.protected)
                         )
 
     def _check_rules(self) -> None:

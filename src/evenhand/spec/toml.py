@@ -54,20 +54,26 @@ class Family:
             if type(part) is kind:
                 return word
         raise SpecError(
-            f"{type(part).__name__} holds a function of your own and cannot be written as TOML; a mapping that was "
-            f"fitted with it can, because fit tabulates it (mapping.problem)"
+            f"{type(part).__name__} holds a function of your own and cannot be written as TOML. A mapping that was "
+            f"fitted "
+            f"with it can be saved: the file keeps tables of distances and distortions, and what a utility said of it"
         )
+
+    @property
+    def listed(self) -> list[str]:
+        """The words that users write; the others are written by fit."""
+        return [word for word in self.kinds if word not in ("recorded", "tabulated")]
 
     def kind(self, where: str, table: Any) -> type:
         """Return the kind that a table names."""
         if not isinstance(table, Mapping):
             raise SpecError(f"{where} must be a table with the key {self.key!r}, not {table!r}")
         if self.key not in table:
-            raise SpecError(f"{where} needs the key {self.key!r}, one of {list(self.kinds)}")
+            raise SpecError(f"{where} needs the key {self.key!r}, one of {self.listed}")
         word = table[self.key]
         if not isinstance(word, str) or word not in self.kinds:
             hint = did_you_mean(word, self.kinds)
-            raise SpecError(f"{where}: {self.key} must be one of {list(self.kinds)}, not {word!r}.{hint}")
+            raise SpecError(f"{where}: {self.key} must be one of {self.listed}, not {word!r}.{hint}")
         return self.kinds[word]
 
 

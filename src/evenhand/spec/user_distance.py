@@ -162,7 +162,8 @@ class UserDistance(Distance):
             raise SpecError(
                 f"{self.name} is not quasiconvex in both arguments together: it is {between[at]:.4g} at "
                 f"{_point(middle[at])}, but at most {ends[at]:.4g} at {_point(a[at])} and {_point(b[at])} on either "
-                f"side. Proposition 1 needs that of a J between groups; hold it against a target instead"
+                f"side. Proposition 1 needs that of a J between groups; if it is quasiconvex in its first "
+                f"argument, hold it against a target"
             )
 
     def _supporting(self, bound: float) -> list[tuple[float, float, float]]:

@@ -44,11 +44,16 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
 def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a CSV file; columns of whole numbers become integers, an empty field is missing."""
     try:
-        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except UnicodeDecodeError:
+        raise DataError(f"{os.fspath(path)!r} is not text in UTF-8; save it as UTF-8 first") from None
     except OSError as error:
         raise DataError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
     except (ValueError, pd.errors.ParserError) as error:
         raise DataError(f"{os.fspath(path)!r} is not a sound CSV file: {error}") from None
+    if len(table.columns) == 1 and (found := [c for c in ";\t|" if c in str(table.columns[0])]):
+        raise DataError(f"{os.fspath(path)!r} seems to be separated by {found[0]!r}; save it with commas")
+    return table
 
 
 def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None = None) -> Counts:

@@ -185,7 +185,7 @@ def _drawn(counts: Counts, kernel: Kernel, rows: Frame, seed: int) -> _Drawn:
     found, source = positions(counts.sources, domain.dxy(d, x, y))
     known = found & ~new_d & ~new_x
     seed = int(check.finite("seed", seed, low=0))
-    _, drawn = domain.split_xy(kernel.pick(source, seeded_draws(seed, len(d))))
+    _, drawn = domain.split_xy(kernel.pick(source, seeded_draws(seed, len(d), "release")))
     outcome = np.where(known, drawn, y)
     chance = np.where(known[:, None], outcome_given_source(counts, kernel)[source], np.eye(domain.y.size)[y])
     shape = len(counts.groups.cells), domain.y.size
