@@ -94,7 +94,7 @@ def test_a_function_that_forbids_everything_is_infeasible():
 
 def test_too_many_moves(monkeypatch):
     monkeypatch.setattr("evenhand.compile.moves.MOST_MOVES", 10)
-    with pytest.raises(eh.DataError, match="about 32 moves are allowed .* more than 10; limit the steps"):
+    with pytest.raises(eh.DataError, match=r"about 32 moves are allowed .* more than 10; limit the steps"):
         eh.fit(with_function(steps), small_frame())
 
 

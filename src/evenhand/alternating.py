@@ -8,7 +8,7 @@ between the two, because from p(y) every x̂ looks alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,14 +21,12 @@ from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
 from evenhand.kernel import Kernel
 from evenhand.program import Progress
 from evenhand.solve import Clock, solve
-from evenhand.spec import Problem, outcome_given_features
+from evenhand.spec import Problem, TargetParity, outcome_given_features
 
 SETTLED = 1e-8
 """A whole round that lowers the objective by less is the last."""
 
 MOST_ROUNDS = 50
-
-STARTS = 3
 
 TOWARDS_OWN = 0.3
 """How far the third start lies from p(y) towards p(y|x)."""
@@ -63,13 +61,14 @@ class Run:
 def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress) -> tuple[Run, tuple[str, ...]]:
     """Return the best of the runs, and what to say of each."""
     runs, words = [], []
-    for number, (start, conditional) in enumerate(_starts(counts)):
-        first = SHARE_OF_BOUND + (1 - SHARE_OF_BOUND) * number / STARTS
+    starts = _starts(problem, counts)
+    for number, (start, conditional) in enumerate(starts):
+        first = SHARE_OF_BOUND + (1 - SHARE_OF_BOUND) * number / len(starts)
         progress(f"alternating from {start}", first)
 
         def told(rounds: int, objective: float, start: str = start, first: float = first) -> None:
             # Nobody knows how many rounds there will be: each covers half of what is left.
-            share = (1 - 0.5**rounds) * (1 - SHARE_OF_BOUND) / STARTS
+            share = (1 - 0.5**rounds) * (1 - SHARE_OF_BOUND) / len(starts)
             progress(f"alternating from {start}: round {rounds}, loss {objective:.6g}", first + share)
 
         run = _run(problem, counts, start, conditional, clock, told)
@@ -80,22 +79,28 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
             words.append(run.words)
     if not runs:
         raise InfeasibleError(
-            "alternating minimisation has no feasible start: neither p(ŷ|x̂) = p(y) nor the table's own p(y|x), nor "
-            "anything tried between them, leaves a mapping within the budgets and forbidden moves. The outcome is "
-            "drawn anew for everybody, so give its changes a smaller cost (or Free()), or raise the budgets"
+            "alternating minimisation found no feasible start, which does not prove that there is none: neither p(y) nor "
+            "the table's own p(y|x), nor anything tried between them, nor a stated target leaves a mapping within the "
+            "bounds, budgets and forbidden moves. The outcome is drawn anew for everybody, so give its changes a smaller "
+            "cost (or Free()), or raise the budgets"
         )
     return min(runs, key=lambda run: run.objective), tuple(words)
 
 
-def _starts(counts: Counts) -> tuple[tuple[str, Numbers], ...]:
+def _starts(problem: Problem, counts: Counts) -> list[tuple[str, Numbers]]:
     cells = counts.features.cells
     everywhere = np.tile(counts.outcome, (len(cells), 1))
     own = outcome_given_features(None, counts, cells)
-    return (
-        ("p(y)", everywhere),
-        ("p(y|x)", own),
-        ("between them", (1 - TOWARDS_OWN) * everywhere + TOWARDS_OWN * own),
-    )
+    between = (1 - TOWARDS_OWN) * everywhere + TOWARDS_OWN * own
+    return [("p(y)", everywhere), ("p(y|x)", own), ("between them", between), *_targets(problem, counts)]
+
+
+def _targets(problem: Problem, counts: Counts) -> Iterator[tuple[str, Numbers]]:
+    """Yield the targets that parity states, which meet it at any bound."""
+    for parity in problem.parity:
+        if isinstance(parity, TargetParity) and isinstance(parity.target, Mapping):
+            shares = [float(parity.target.get(level, 0.0)) for level in counts.domain.outcome.levels]
+            yield "the target", np.tile(shares, (len(counts.features.cells), 1))
 
 
 def _run(

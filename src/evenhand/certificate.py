@@ -28,6 +28,9 @@ VIOLATION_TOLERANCE = 1e-9
 WORST_VIOLATION = 1e-6
 """A mapping that exceeds a bound by more than this is not returned at all."""
 
+CONTRADICTION = 1e-7
+"""A lower bound this far above the objective is no rounding."""
+
 ROW_TOLERANCE = 1e-12
 """How far each row's sum may be from one."""
 
@@ -92,8 +95,8 @@ def certify(
     program = program or compile_problem(bounding(problem), counts).program
     measured = measured or achieved(problem, counts, kernel)
     _check_shapes(program, multipliers)
-    bound = _proved(program, multipliers) if problem.utility.certifiable else None
-    gap = None if bound is None else max(0.0, measured.objective - bound)
+    bound = _proved(problem, program, multipliers)
+    gap = None if bound is None else _gap(measured.objective, bound)
     return Certificate(
         status=_status(problem, measured, gap),
         objective=measured.objective,
@@ -111,11 +114,26 @@ def bounding(problem: Problem) -> Problem:
     return replace(problem, suppress_protected=None) if problem.suppress_protected == "alternating" else problem
 
 
-def _proved(program: Program, multipliers: Multipliers) -> float:
-    """Return the better of the multipliers' bound and zero, which no utility measure goes below."""
+def _proved(problem: Problem, program: Program, multipliers: Multipliers) -> float | None:
+    """Return the multipliers' bound, or zero where that is better and Δ goes no lower; None where nothing is proved."""
+    if not problem.utility.certifiable:
+        return None
     with np.errstate(over="ignore", invalid="ignore"):
         bound = lower_bound(program, multipliers)
-    return bound if np.isfinite(bound) and bound > 0 else 0.0
+    if problem.utility.nonnegative:
+        return bound if np.isfinite(bound) and bound > 0 else 0.0
+    return bound if np.isfinite(bound) else None
+
+
+def _gap(objective: float, bound: float) -> float:
+    """Return objective − bound; a bound above the objective beyond rounding contradicts itself."""
+    gap = objective - bound
+    if gap < -CONTRADICTION * max(1.0, abs(objective)):
+        raise SolverError(
+            f"the lower bound {bound:.9g} exceeds the objective {objective:.9g}: the utility measure contradicts itself "
+            f"(its value, gradient and curvature must belong to one convex function)"
+        )
+    return max(0.0, gap)
 
 
 def _status(problem: Problem, measured: Achieved, gap: float | None) -> Status:

@@ -300,7 +300,7 @@ class Mapping:
         if measure.certifiable:
             loss = compile_problem(bounding(self.problem), self.counts).program.loss
             infimum = loss.infimum(self.multipliers.released)
-        return Recorded(measure.name, self.objective, infimum, measure.new_cells)
+        return Recorded(measure.name, self.objective, infimum, measure.new_cells, measure.nonnegative)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Mapping:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from evenhand import verifier
-from evenhand.achieved import released_conditional
 from evenhand.certificate import Certificate, bounding
 from evenhand.compile import Compiled, budget_multipliers, compile_problem, entry_multipliers
 from evenhand.counts import Counts, Numbers
@@ -57,7 +56,7 @@ def write_mapping(
 ) -> None:
     """Write the proof of a mapping's certificate."""
     compiled = compile_problem(bounding(problem), counts)
-    writer = _Writer(problem, counts, compiled, kernel)
+    writer = _Writer(problem, counts, compiled)
     document = writer.document("mapping") | {
         "kernel": writer.kernel_rows(kernel),
         "multipliers": writer.multipliers(multipliers, released=True),
@@ -76,7 +75,7 @@ def write_infeasible(path: str | os.PathLike[str], problem: Problem, counts: Cou
     """Write the proof that no mapping meets every bound."""
     problem = tabulated(problem, counts)
     compiled = compile_problem(problem, counts)
-    writer = _Writer(problem, counts, compiled, None)
+    writer = _Writer(problem, counts, compiled)
     document = writer.document("infeasible") | {"multipliers": writer.multipliers(multipliers, released=False)}
     document["claims"] = {"infeasibility": 0.0}
     read = _as_read(document)
@@ -114,22 +113,18 @@ def _with_exact_violation(document: Document) -> Document:
 class _Writer:
     """Writes a problem on a table out in full."""
 
-    def __init__(self, problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel | None) -> None:
+    def __init__(self, problem: Problem, counts: Counts, compiled: Compiled) -> None:
         self.problem, self.counts, self.compiled = problem, counts, compiled
         self.domain = counts.domain
-        self.conditional = self._conditional(kernel)
+        self.conditional = self._conditional()
         self.compared = [comparisons(parity, counts) for parity in problem.parity]
         self.places = [self._places(part) for part in self.compared]
 
-    def _conditional(self, kernel: Kernel | None) -> Numbers | None:
-        if self.problem.suppress_protected is None:
+    def _conditional(self) -> Numbers | None:
+        if self.problem.suppress_protected != "fixed":
+            # Alternating chooses p(ŷ|x̂) itself, so the statement does not give it.
             return None
-        cells = self.counts.features.cells
-        found = outcome_given_features(self.problem.conditional, self.counts, cells)
-        if self.problem.suppress_protected == "alternating" and kernel is not None:
-            released, shares = released_conditional(self.counts, kernel)
-            found[np.searchsorted(cells, released)] = shares
-        return found
+        return outcome_given_features(self.problem.conditional, self.counts, self.counts.features.cells)
 
     def document(self, kind: str) -> Document:
         """Return everything but the kernel, the multipliers and the claims."""
@@ -168,6 +163,7 @@ class _Writer:
             "targets": problem.targets,
             "new_cells": bool(problem.utility.new_cells) or problem.utility_on_features,
             "blind": problem.blind,
+            "suppressed": problem.suppress_protected is not None,
             "conditional": None
             if shares is None
             else [[x, row] for x, row in zip(features, shares.tolist(), strict=True)],
@@ -285,6 +281,15 @@ class _Writer:
         before = sum(len(dict.fromkeys(_block_keys(part))) for part in self.compared[:constraint])
         block, position = self.places[constraint][entry]
         return before + block, position
+
+    def _scale(self, constraint: int, entry: int, line: int) -> float:
+        """Return what a line was divided by from the form in which the verifier writes it."""
+        part = self.compared[constraint]
+        at = slice(entry, entry + 1)
+        against_target = bool(part.against[entry] == AGAINST_TARGET)
+        distance, bound = part.parity.distance, part.bound[at]
+        lines = distance.within(bound, part.target[at]) if against_target else distance.lines(bound)
+        return float(lines[line].scale[0])
 
     def _released(self, multipliers: Multipliers) -> list[list[Any]]:
         cells = self.compiled.targets

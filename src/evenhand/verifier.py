@@ -691,6 +691,7 @@ class Problem:
     targets: frozenset[Codes] | None
     new_cells: bool
     blind: bool
+    suppressed: bool
     conditional: dict[Codes, tuple[Fraction, ...]] | None
     distortion: ColumnCosts | CostTable
     parity: tuple[Parity, ...]
@@ -735,7 +736,7 @@ def read_problem(document: dict[str, Any]) -> Problem:
     """Read the table and the statement."""
     table = read_table(document)
     names = ("utility", "targets", "new_cells", "blind", "conditional", "distortion", "parity", "budgets")
-    found = _fields(document["statement"], "statement", names)
+    found = _fields(document["statement"], "statement", names, ("suppressed",))
     utility = _fields(found["utility"], "statement.utility", ("measure", "on"))
     return Problem(
         table=table,
@@ -744,6 +745,7 @@ def read_problem(document: dict[str, Any]) -> Problem:
         targets=_read_targets(found["targets"], table),
         new_cells=_flag(found["new_cells"], "statement.new_cells"),
         blind=_flag(found["blind"], "statement.blind"),
+        suppressed=_flag(found.get("suppressed", False), "statement.suppressed"),
         conditional=_read_conditional(found["conditional"], table),
         distortion=_read_distortion(found["distortion"], table),
         parity=tuple(_read_parity(p, table) for p in _entries(found["parity"], "statement.parity")),
@@ -769,9 +771,11 @@ def _read_conditional(value: Any, table: Table) -> dict[Codes, tuple[Fraction, .
         codes, shares = _entries(row, where, 2)
         x = _codes(codes, where, table.features)
         shares = tuple(_number(s, where, ZERO) for s in _entries(shares, where, len(table.outcome.levels)))
-        if x in found or abs(sum(shares) - 1) > ROW_TOLERANCE:
+        total = sum(shares)
+        if x in found or abs(total - 1) > ROW_TOLERANCE:
             raise Refused(f"{where} must give every x̂ once, with probabilities that sum to 1; see {_brief(codes)}")
-        found[x] = shares
+        # Exactly one, or a proof could live on the difference.
+        found[x] = tuple(share / total for share in shares)
     return found
 
 
@@ -1002,6 +1006,16 @@ def check_conditional(problem: Problem, conditional: dict[Codes, tuple[Fraction,
                 if abs(row.get((to_x, to_y), ZERO) - share * total) > ROW_TOLERANCE:
                     words = problem.table.words(source)
                     raise Refused(f"the released outcome of {words} does not follow statement.conditional")
+
+
+def released_conditional(kernel: Kernel, problem: Problem) -> dict[Codes, tuple[Fraction, ...]]:
+    """Return p(ŷ|x̂) as the mapping releases it."""
+    size = len(problem.table.outcome.levels)
+    joint: dict[Codes, list[Fraction]] = {}
+    for source, row in zip(problem.table.sources, kernel.rows, strict=True):
+        for (to_x, to_y), probability in row.items():
+            joint.setdefault(to_x, [ZERO] * size)[to_y] += source.mass * probability
+    return {x: tuple(mass / sum(masses) for mass in masses) for x, masses in joint.items()}
 
 
 def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterator[tuple[Bound, Interval | None]]:
@@ -1331,12 +1345,13 @@ class Report:
     reason: str
     rows: tuple[tuple[str, str, str], ...] = ()
     sentences: tuple[str, ...] = ()
+    verdict: str = "EVERYTHING STANDS."
 
     def text(self) -> str:
         """Write the report for people."""
         lines = [*self.sentences[:1], "", *_columns(("checked", "recomputed", "claimed"), self.rows), ""]
         lines += self.sentences[1:]
-        lines.append("EVERYTHING STANDS." if self.stands else f"REFUSED: {self.reason}.")
+        lines.append(self.verdict if self.stands else f"REFUSED: {self.reason}.")
         # A name in the file must not be able to write to the auditor's terminal anything but itself.
         printable = ("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line) for line in lines)
         return "\n".join(printable).strip()
@@ -1355,6 +1370,7 @@ class Findings:
 
     rows: list[tuple[str, str, str]] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
+    verdict: str = "EVERYTHING STANDS."
 
     def row(self, what: str, recomputed: str, claimed: str = "") -> None:
         """Note one check."""
@@ -1362,7 +1378,7 @@ class Findings:
 
     def report(self, reason: str = "") -> Report:
         """Close the report; a reason refuses."""
-        return Report(not reason, reason, tuple(self.rows), tuple(self.sentences))
+        return Report(not reason, reason, tuple(self.rows), tuple(self.sentences), self.verdict)
 
 
 def verify(path: str | Path) -> Report:
@@ -1443,6 +1459,9 @@ def _check_kernel(problem: Problem, kernel: Kernel, findings: Findings) -> None:
     if problem.conditional is not None:
         check_conditional(problem, problem.conditional, kernel)
         findings.row("outcome drawn from the stated p(ŷ|x̂)", "yes")
+    elif problem.suppressed:
+        check_conditional(problem, released_conditional(kernel, problem), kernel)
+        findings.row("outcome drawn given x̂ alone", "yes")
 
 
 def _check_violation(problem: Problem, kernel: Kernel, claimed: Fraction, findings: Findings) -> Interval:
@@ -1555,6 +1574,7 @@ def _conclude(problem: Problem, proven: Fraction | None, findings: Findings) -> 
     if problem.measure not in UTILITIES:
         say(f"The measure {problem.measure!r} is not one that this script recomputes ({', '.join(UTILITIES)} are): the")
         say("objective, the lower bound and the status are the writer's word. Only feasibility was checked.")
+        findings.verdict = "FEASIBILITY STANDS; how good the mapping is was not checked."
     elif proven is None:
         say("No lower bound is claimed: whether a better mapping exists is left open.")
     else:

@@ -41,7 +41,10 @@ GAP_ACCEPTED = 1e-8
 """The gap above which another scaling of the rows is tried."""
 
 STALLED = 0.5
-"""A step that leaves more than this share of the gap is the last."""
+"""A step that leaves more than this share of the gap may be the last."""
+
+PROGRESS = 1e-3
+"""But not if it lowers the loss by more than this share of the gap: far from the optimum steps are short at first."""
 
 EMPTIED = 1e-3
 """A decisive cell with less than this share of its original mass counts as emptied."""
@@ -57,7 +60,7 @@ class Attempt:
 
 ATTEMPTS = (Attempt(False, False), Attempt(True, False), Attempt(True, True))
 
-MOST_STEPS = 60
+MOST_STEPS = 200
 BISECTIONS = 40
 
 
@@ -199,12 +202,14 @@ def _descend(
         proposed = answer[0][on_x]
         before = _inside(program, loss, proposed, clock) if best is None else best[0].x
         x = _search(program, loss, before, proposed)
+        lowered = loss.value(program.released(before)) - loss.value(program.released(x))
         r = program.released(x)
-        latest = Solution(x, _best(program, loss, r, multipliers_of(model, answer[1], loss)), step)
-        gap = loss.value(r) - lower_bound(program, latest.multipliers)
-        stalled = best is not None and gap >= STALLED * best[1]
-        if best is None or gap <= best[1]:
-            best = latest, gap
+        candidates = [_best(program, loss, r, multipliers_of(model, answer[1], loss))]
+        candidates += [] if best is None else [best[0].multipliers]
+        multipliers = max(candidates, key=partial(lower_bound, program))
+        gap = loss.value(r) - lower_bound(program, multipliers)
+        stalled = best is not None and gap >= STALLED * best[1] and not lowered > PROGRESS * best[1]
+        best = Solution(x, multipliers, step), gap
         if gap <= GAP_GOAL or stalled:
             break
     return best

@@ -21,22 +21,27 @@ from evenhand.spec import check
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The half-plane ``on_p · p + on_q · q ≤ limit``, one an entry of the bound, with its slope in the bound."""
+    """The half-plane ``on_p · p + on_q · q ≤ limit``, one an entry of the bound, with its slope in the bound.
+
+    ``scale`` is what the line was divided by, so that no coefficient is large, from the form in which its distance is
+    usually written.
+    """
 
     on_p: Numbers
     on_q: Numbers
     limit: Numbers
     slope: tuple[Numbers, Numbers, Numbers]
+    scale: Numbers
 
     @classmethod
-    def of(cls, size: int, line: tuple[Any, Any, Any], slope: tuple[Any, Any, Any]) -> Line:
+    def of(cls, size: int, line: tuple[Any, Any, Any], slope: tuple[Any, Any, Any], scale: Any = 1.0) -> Line:
         """Broadcast plain numbers to one an entry."""
 
         def wide(value: Any) -> Numbers:
             return np.broadcast_to(np.asarray(value, dtype=float), (size,))
 
         on_p, on_q, limit = (wide(value) for value in line)
-        return cls(on_p, on_q, limit, (wide(slope[0]), wide(slope[1]), wide(slope[2])))
+        return cls(on_p, on_q, limit, (wide(slope[0]), wide(slope[1]), wide(slope[2])), wide(scale))
 
 
 class Distance(ABC):
@@ -87,9 +92,16 @@ class Ratio(Distance):
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Return p ≤ (1 + ε) q and p ≥ (1 − ε) q."""
-        size = len(bound)
-        above = Line.of(size, (1.0, -(1 + bound), 0.0), (0.0, -1.0, 0.0))
-        below = Line.of(size, (-1.0, 1 - bound, 0.0), (0.0, -1.0, 0.0))
+        size, large = len(bound), bound > 1
+        factor = np.where(large, 1 + bound, 1.0)
+        above = Line.of(
+            size,
+            (1 / factor, np.where(large, -1.0, -(1 + bound)), 0.0),
+            (np.where(large, -1 / factor**2, 0.0), np.where(large, 0.0, -1.0), 0.0),
+            factor,
+        )
+        # From ε = 1 on the second asks for nothing.
+        below = Line.of(size, (-1.0, np.maximum(1 - bound, 0.0), 0.0), (0.0, np.where(bound < 1, -1.0, 0.0), 0.0))
         return above, below
 
     def both(self, bound: Numbers) -> Line:
@@ -140,11 +152,13 @@ class LogRatio(Distance):
             return np.abs(np.log(_ratio(p, q)))
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
-        """Return p ≤ e^ε q and q ≤ e^ε p."""
-        size, factor = len(bound), np.exp(bound)
+        """Return p ≤ e^ε q and q ≤ e^ε p, each divided by e^ε."""
+        size, share = len(bound), np.exp(-bound)
+        with np.errstate(over="ignore"):
+            scale = np.exp(bound)
         return (
-            Line.of(size, (1.0, -factor, 0.0), (0.0, -factor, 0.0)),
-            Line.of(size, (-factor, 1.0, 0.0), (-factor, 0.0, 0.0)),
+            Line.of(size, (share, -1.0, 0.0), (-share, 0.0, 0.0), scale),
+            Line.of(size, (-1.0, share, 0.0), (0.0, -share, 0.0), scale),
         )
 
     def both(self, bound: Numbers) -> Line:

@@ -40,6 +40,9 @@ LOOKS = 17
 EVERYTHING = (1.0, 0.0, 1.0)
 """The line p ≤ 1, which every probability meets."""
 
+BESIDE = 1e-9
+"""Rates this near to each other are equal."""
+
 HALVINGS = 60
 STEP = 1e-6
 """The step of the numerical derivative."""
@@ -186,11 +189,13 @@ class UserDistance(Distance):
         p, q = (a.ravel() for a in np.meshgrid(axis, axis))
         meets, equal = self.value(p, q) <= bound, p == q
         # A set that is merely thin has an inside all the same.
-        return bool(np.array_equal(meets, equal) and not np.any(self.value(axis, axis) < bound))
+        beside = self.value(axis[:-1], axis[:-1] + BESIDE)
+        return bool(np.array_equal(meets, equal) and np.all(beside > bound))
 
     def supporting_at(self, bound: float, p: float, q: float) -> tuple[float, float, float] | None:
         """Return a supporting line that cuts off a point outside the set; None where the point is inside."""
-        if self._at(p, q) <= bound:
+        if self._at(p, q) <= bound or self._only_equal(bound):
+            # Where only equal rates will do, the two lines that say so are there already.
             return None
         edge, inside = self._edge(bound)
         at = self._on_the_edge(bound, inside, (np.array([p, q]) - inside)[None, :])

@@ -254,8 +254,9 @@ def _pairs(shape: tuple[int, ...], target: Numbers | None) -> tuple[Cells, Cells
 
 
 def _over(p: Numbers, q: Numbers) -> Numbers:
-    """Return p/q; infinite over zero, as an interval's end must be."""
-    return np.asarray(np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0))
+    """Return p/q; infinite over zero, as an interval's end must be, but nothing over nothing is one: it meets all."""
+    ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
+    return np.where((p == 0) & (q == 0), 1.0, ratio)
 
 
 def _verdicts(low: Numbers, high: Numbers, bound: float) -> NDArray[Any]:

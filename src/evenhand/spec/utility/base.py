@@ -35,10 +35,13 @@ class Utility(ABC):
         move, so the moves are left out from the start.
     certifiable : bool
         Whether :meth:`infimum` bounds anything; where it does not, only feasibility can be certified.
+    nonnegative : bool
+        Whether Δ is known not to go below zero, which is then a lower bound in itself.
     """
 
     new_cells: bool = True
     certifiable: bool = True
+    nonnegative: bool = True
 
     @abstractmethod
     def value(self, p: Numbers, r: Numbers) -> float:

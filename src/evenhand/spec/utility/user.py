@@ -263,6 +263,8 @@ class Separable(CellByCell):
     cell_curvature: OnCells
     name: str
     new_cells: bool
+    # Nothing keeps a user's sum from going below zero.
+    nonnegative = False
     _advice_at_zero = "; if no mass may go to cells with p = 0, say new_cells=False"
 
     def __init__(
@@ -508,8 +510,8 @@ class Recorded(Utility):
         Δ of the mapping.
     recorded_infimum : float or None
         The infimum at the mapping's multipliers; None where there is none.
-    new_cells : bool
-        As the measure had it.
+    new_cells, nonnegative : bool
+        As the measure had them.
 
     Examples
     --------
@@ -522,6 +524,7 @@ class Recorded(Utility):
     recorded_value: float
     recorded_infimum: float | None = None
     new_cells: bool = True
+    nonnegative: bool = True
 
     @property
     def certifiable(self) -> bool:  # type: ignore[override]
