@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from families import small_frame, small_problem
@@ -65,3 +67,34 @@ def test_a_bound_that_is_not_a_number_proves_nothing(mapping):
     assert certificate.status == "feasible"
     assert certificate.lower_bound == 0
     assert certificate.gap == certificate.objective
+
+
+def test_a_measure_that_goes_below_zero_is_bounded_by_its_own_multipliers(compas):
+    """Zero bounds a distance from below, not any convex function."""
+    entropy = eh.Separable(
+        lambda p, r: np.where(r > 0, r * np.log(np.maximum(r, 1e-300)), 0),
+        lambda p, r: np.log(r) + 1,
+        lambda p, r: 1 / r,
+        name="negative entropy",
+    )
+    found = [
+        eh.fit(replace(compas.problem, utility=entropy, parity=[eh.PairwiseParity(bound)]), compas.counts).certificate
+        for bound in (0.1, 0.7)
+    ]
+    assert all(c.status == "optimal" and c.lower_bound <= c.objective < -3 for c in found)
+    assert found[1].objective < found[0].objective, (
+        "the identity is not the best where the measure is smaller elsewhere"
+    )
+
+
+def test_a_quasiconvex_measure_that_is_smallest_elsewhere(compas):
+    largest = eh.Quasiconvex(
+        lambda p, r: float(r.max()), lambda p, level: (np.eye(len(p)), np.full(len(p), level)), highest=1.0
+    )
+    tight, loose = (
+        eh.fit(replace(compas.problem, utility=largest, parity=[eh.PairwiseParity(bound)]), compas.counts)
+        for bound in (0.3, 0.7)
+    )
+    assert loose.objective <= tight.objective + 1e-8
+    assert tight.certificate.status == loose.certificate.status == "feasible"
+    assert tight.certificate.lower_bound is None

@@ -304,13 +304,15 @@ class TestWrongInput:
         complained(inside("fit", "fine.toml", "nowhere.csv"), "nowhere.csv", "No such file")
         complained(inside("fit", "fine.toml"), "needs a table")
         complained(inside("theory", "nowhere.mapping"), "No such file")
-        complained(inside("fit", "fine.toml", "people.csv", "--out", "no/where"), "No such file")
+        complained(inside("fit", "fine.toml", "people.csv", "--out", "no/where"), "there is no folder")
+        complained(inside("fit", "fine.toml", "people.csv", "--out", "."), "is a folder")
+        complained(inside("fit", "fine.toml", "people.csv", "--out", "x", "--proof", "x"), "to be written twice")
 
     def test_a_problem_that_is_no_toml(self, folder, inside):
         (folder / "broken.toml").write_text("protected = [")
         complained(inside("fit", "broken.toml", "people.csv"), "broken.toml: ", "TOML")
         (folder / "binary.toml").write_bytes(b"\xff\xfe\x00\x01")
-        complained(inside("fit", "binary.toml", "people.csv"), "not a text file")
+        complained(inside("fit", "binary.toml", "people.csv"), "is not text")
 
     def test_a_problem_that_says_something_else(self, folder, inside):
         text = (folder / "fine.toml").read_text()

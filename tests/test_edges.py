@@ -95,3 +95,47 @@ def test_an_edge_where_the_rates_vanish():
     assert eh.fit(replace(problem, utility=eh.L1(), parity=[eh.PairwiseParity(0)]), counts).objective > 0
     with pytest.raises(eh.InfeasibleError, match="empties some cell"):
         eh.fit(replace(problem, parity=[eh.PairwiseParity(0)]), counts)
+
+
+def never_hired():
+    """Group b never has the outcome 1, so that a ratio to it is infinite as the table is."""
+    frame = small_frame()
+    return frame.assign(hired=frame["hired"].where(frame["group"] == "a", 0))
+
+
+@pytest.mark.parametrize("distance", [eh.LogRatio(), eh.Ratio()], ids=repr)
+def test_the_edge_where_the_table_itself_is_infinitely_far(distance):
+    rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Nominal(1)})
+    problem = small_problem(
+        parity=[eh.PairwiseParity(0.01, distance)], distortion=rules, budget=eh.ExpectedDistortion(0.1)
+    )
+    with pytest.raises(eh.InfeasibleError) as caught:
+        eh.fit(problem, never_hired())
+    edge = caught.value.smallest_parity_bound
+    assert eh.smallest_parity_bound(problem, never_hired()) == pytest.approx(edge, abs=1e-9)
+    eh.fit(replace(problem, parity=[eh.PairwiseParity(edge + 1e-6, distance)]), never_hired())
+    with pytest.raises(eh.InfeasibleError):
+        eh.fit(replace(problem, parity=[eh.PairwiseParity(edge - 1e-6, distance)]), never_hired())
+
+
+@pytest.mark.parametrize(("distance", "bound"), [(eh.LogRatio(), 30.0), (eh.LogRatio(), 300.0), (eh.Ratio(), 1e20)])
+def test_huge_bounds_are_no_trouble(distance, bound):
+    rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Nominal(1)})
+    problem = small_problem(parity=[eh.PairwiseParity(bound, distance)], distortion=rules)
+    assert eh.fit(problem, small_frame()).objective == 0
+    assert eh.diagnose(problem, never_hired()).feasible
+
+
+def test_with_d_suppressed_the_edge_does_not_begin_at_the_identity():
+    """The identity is no mapping there: its rates say nothing about what can be met."""
+    rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Free()})
+    problem = small_problem(parity=[eh.PairwiseParity(0.001)], distortion=rules, suppress_protected="fixed")
+    problem = replace(problem, budget=eh.ExpectedDistortion(0.01))
+    frame = small_frame()
+    frame = frame[(frame["group"] == "a") | (frame["score"] == 0)]
+    with pytest.raises(eh.InfeasibleError) as caught:
+        eh.fit(problem, frame)
+    edge = caught.value.smallest_parity_bound
+    eh.fit(replace(problem, parity=[eh.PairwiseParity(edge + 1e-6)]), frame)
+    with pytest.raises(eh.InfeasibleError):
+        eh.fit(replace(problem, parity=[eh.PairwiseParity(edge - 1e-6)]), frame)

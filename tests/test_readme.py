@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+
+import evenhand as eh
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -48,3 +52,20 @@ def test_the_commands_exist():
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text(encoding="utf-8")):
         assert ((ROOT / page).parent / link).exists(), link
+
+
+def test_the_toml_reference_is_a_problem_that_can_be_fitted():
+    text = (ROOT / "docs" / "problem.toml").read_text(encoding="utf-8")
+    problem = eh.Problem.from_toml(text)
+    assert eh.Problem.from_toml(problem.to_toml()) == problem
+    rng = np.random.default_rng(3)
+    levels = {
+        "sex": ["female", "male"], "race": ["a", "b"], "age": ["young", "middle", "old"],
+        "job": ["clerk", "driver"], "region": ["north", "south"],
+    }  # fmt: skip
+    frame = pd.DataFrame({name: rng.choice(values, 1500) for name, values in levels.items()})
+    frame["priors"] = rng.integers(0, 3, 1500)
+    frame["hired"] = np.where(rng.random(1500) < 0.35 + 0.1 * (frame["sex"] == "male"), "yes", "no")
+    mapping = eh.fit(problem, frame)
+    assert mapping.certificate.max_violation <= 1e-9
+    assert len(mapping.achieved.parity) == 5

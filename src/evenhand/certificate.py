@@ -96,9 +96,11 @@ def certify(
     measured = measured or achieved(problem, counts, kernel)
     _check_shapes(program, multipliers)
     bound = _proved(problem, program, multipliers)
-    gap = None if bound is None else _gap(measured.objective, bound)
+    gap = None if bound is None else max(0.0, measured.objective - bound)
+    status = _status(problem, measured, gap)
+    _refuse_contradiction(measured, bound)
     return Certificate(
-        status=_status(problem, measured, gap),
+        status=status,
         objective=measured.objective,
         lower_bound=bound,
         gap=gap,
@@ -125,15 +127,17 @@ def _proved(problem: Problem, program: Program, multipliers: Multipliers) -> flo
     return bound if np.isfinite(bound) else None
 
 
-def _gap(objective: float, bound: float) -> float:
-    """Return objective − bound; a bound above the objective beyond rounding contradicts itself."""
-    gap = objective - bound
-    if gap < -CONTRADICTION * max(1.0, abs(objective)):
-        raise SolverError(
-            f"the lower bound {bound:.9g} exceeds the objective {objective:.9g}: the utility measure contradicts itself "
-            f"(its value, gradient and curvature must belong to one convex function)"
-        )
-    return max(0.0, gap)
+def _refuse_contradiction(measured: Achieved, bound: float | None) -> None:
+    """Refuse a bound that lies above the objective of a mapping within the bounds, beyond rounding."""
+    objective = measured.objective
+    if bound is None or measured.max_violation > VIOLATION_TOLERANCE:
+        return
+    if bound - objective <= CONTRADICTION * max(1.0, abs(objective)):
+        return
+    raise SolverError(
+        f"the lower bound {bound:.9g} exceeds the objective {objective:.9g}: the utility measure contradicts itself "
+        f"(its value, gradient and curvature must belong to one convex function)"
+    )
 
 
 def _status(problem: Problem, measured: Achieved, gap: float | None) -> Status:

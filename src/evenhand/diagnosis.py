@@ -179,7 +179,7 @@ def _price_words(found: Diagnosis) -> Iterator[str]:
     if unknown:
         yield f"What relaxing {' and '.join(unknown)} would gain is not known."
     elif not priced:
-        yield "No bound costs anything: relaxing none of them would lose less."
+        yield "No bound costs utility: relaxing none of them would lose less of it."
 
 
 def _edges(problem: Problem, counts: Counts, clock: Clock, floors: bool) -> tuple[float | None, float | None]:

@@ -124,7 +124,9 @@ def parity_edge(
         return _needed(problem, counts, last[bound].kernel(x), floors)
 
     start = _needed(problem, counts, _unchanged(counts), floors)
-    start = start if np.isfinite(start) else LARGEST_BOUND
+    if not np.isfinite(start) or problem.suppress_protected is not None:
+        # With D suppressed the identity is no mapping to begin with.
+        start = LARGEST_BOUND
     try:
         program = program_at(start)
         found = smallest_bound(program_at, bound_of, start, clock, program.original if lossless else None)

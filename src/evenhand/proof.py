@@ -269,7 +269,9 @@ class _Writer:
         return {
             "released": self._released(multipliers) if released else [],
             "parity": [
-                [*self._block(i, e), line, value] for (i, e, line), value in sorted(parity.items()) if value > 0
+                [*self._block(i, e), line, value / scale]
+                for (i, e, line), value in sorted(parity.items())
+                if value / (scale := self._scale(i, e, line)) > 0
             ],
             "budgets": [
                 [charge, self._limited(charge).index(holder), value]

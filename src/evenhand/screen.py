@@ -77,18 +77,24 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
     total = float(counts.weight.sum())
     changed = float(counts.probability @ mapping.achieved.changed)
     distortion = float(counts.probability @ mapping.achieved.distortion)
+    moved = float(counts.probability @ mapping.achieved.features_changed)
+    what = "change in some way"
+    if mapping.problem.suppress_protected is not None:
+        what = f"would change if ŷ were released too; {moved * total:,.0f} ({moved:.1%}) change in their features"
     console.print(
         Padding(
-            f"About {changed * total:,.0f} of {total:,.0f} people ({changed:.1%}) change in some way; the mean "
-            f"expected distortion is {distortion:.4f} (changes that cost nothing count as 0).",
+            f"About {changed * total:,.0f} of {total:,.0f} people ({changed:.1%}) {what}; the mean expected distortion "
+            f"is {distortion:.4f} (changes that cost nothing count as 0).",
             (0, 2),
         )
     )
     protected = mapping.problem.protected
-    groups = table_of(*protected, "People", "Changed", "Expected distortion", right=(-3, -2, -1))
+    suppressed = mapping.problem.suppress_protected is not None
+    which, title = ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
+    groups = table_of(*protected, "People", title, "Expected distortion", right=(-3, -2, -1))
     for row in audit.groups.to_dict("records"):
         groups.add_row(
-            *(str(row[c]) for c in protected), f"{row['weight']:,.0f}", f"{row['changed']:.1%}",
+            *(str(row[c]) for c in protected), f"{row['weight']:,.0f}", f"{row[which]:.1%}",
             f"{row['expected_distortion']:.4f}",
         )  # fmt: skip
     console.print(Padding(groups, (0, 2)))
@@ -156,7 +162,8 @@ def proof(report: Report) -> None:
             paragraph = []
         if line:
             bullets([_printable(line.strip())])
-    verdict = "[bold]Everything stands.[/]" if report.stands else f"[bold red]Refused[/]: {_harmless(report.reason)}."
+    stands = f"[bold]{_harmless(report.verdict.capitalize())}[/]"
+    verdict = stands if report.stands else f"[bold red]Refused[/]: {_harmless(report.reason)}."
     console.print(verdict)
 
 

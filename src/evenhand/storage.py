@@ -157,6 +157,10 @@ def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
         deserialize: Any = safetensors.deserialize
         tensors = dict(deserialize(content))
     except safetensors.SafetensorError as error:
+        if content.lstrip()[:1] == b"{":
+            raise StorageError(
+                "this is JSON text, perhaps a proof file, not a mapping; evenhand verify takes both"
+            ) from None
         raise StorageError(f"not a mapping file, or a truncated one ({error})") from None
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     document = json.loads(header.get("__metadata__", {}).get("evenhand", "{}"))

@@ -40,6 +40,9 @@ EDGES_SHARE = 0.2
 ROUNDING = 1e-14
 """A smaller loss is rounding, and would draw a curve of its own."""
 
+MOST_TOLD = 3
+"""How many notes are logged; the frontier has them all."""
+
 EDGES = ("smallest_feasible", "lossless_from", "identity_from")
 
 AXES = {"bound": "parity bound ε", "budget_limit": "budget c", "budget_factor": "factor on all budgets"}
@@ -200,8 +203,10 @@ def frontier(
     spots = [_Spot.at(line, bound) for line, bound in product(lines, asked)]
     points = _trace(spots, counts, least, clock, report)
     notes = tuple(note for spot, point in zip(spots, points, strict=True) for note in _notes(spot, point, scale))
-    for note in notes:
+    for note in notes[:MOST_TOLD]:
         LOG.warning(note)
+    if len(notes) > MOST_TOLD:
+        LOG.warning("%d more points were remarkable; see the frontier's notes", len(notes) - MOST_TOLD)
     report("done", 1.0)
     column = None if scale is None else scale.column
     return Frontier(_frame(spots, points, column), _edges(lines, column), least, notes, type(problem.utility).__name__)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from families import random_problem, small_frame, small_problem
 
@@ -365,3 +366,21 @@ class TestAlong:
     def test_a_quasiconvex_loss_has_no_warm_way(self, compas):
         utility = eh.Quasiconvex(lambda p, r: np.max(r - p), lambda p, level: (np.eye(len(p)), p + level))
         assert next(solve_along(self.programs(compas, utility), Clock())) is None
+
+
+@pytest.mark.parametrize("utility", [eh.NeymanChi2(), eh.KL(), eh.Hellinger()], ids=lambda u: type(u).__name__)
+def test_short_steps_far_from_the_optimum_are_not_the_end(utility):
+    """With a tiny cell the first steps hardly close the gap, but they lower the loss."""
+    rows = [("A", 0, 0, 400), ("B", 0, 1, 3), ("B", 1, 1, 10000)]
+    frame = pd.DataFrame(rows, columns=["g", "x", "y", "w"])
+    problem = eh.Problem(
+        protected=["g"],
+        features=["x"],
+        outcome="y",
+        utility=utility,
+        parity=[eh.PairwiseParity(0.05, distance=eh.Difference())],
+        distortion=eh.Distortion({"x": eh.Nominal(1), "y": eh.Free()}),
+        budget=eh.ExpectedDistortion(0.1, per="xy"),
+        targets="all",
+    )
+    assert eh.fit(problem, frame, weights="w").certificate.status == "optimal"

@@ -217,3 +217,9 @@ def test_a_constraint_that_bounds_nothing():
 def test_columns_that_do_not_exist(changes, words):
     with pytest.raises(eh.SpecError, match=words):
         small_problem(parity=[eh.PairwiseParity(0.2, **changes)])
+
+
+def test_a_column_of_names_is_no_protected_column(monkeypatch):
+    monkeypatch.setattr("evenhand.spec.comparison.MOST_ENTRIES", 3)
+    with pytest.raises(eh.DataError, match=r"would compare 2 groups .* must tell groups apart, not people"):
+        eh.fit(small_problem(), small_frame())

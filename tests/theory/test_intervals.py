@@ -179,3 +179,20 @@ def test_intervals_of_small_groups_by_hand(compas):
     assert people.sum() == pytest.approx(5278)
     low, high = clopper_pearson(counts.outcome_by_group[:, 1] * people, people, 0.9)
     assert np.allclose(found["widest"], high - low)
+
+
+def test_nobody_where_nobody_should_be_is_not_a_violation():
+    """A target of zero: nobody was released with that outcome, which meets it; whether anybody would is not decided."""
+    frame = pd.DataFrame({"g": ["a", "b"] * 200, "x": [0] * 400, "y": [0, 1, 1, 0] * 100})
+    problem = eh.Problem(
+        protected=["g"],
+        features=["x"],
+        outcome="y",
+        distortion=eh.Distortion({"y": eh.Ordinal(1, levels=[0, 1, 2])}),
+        parity=[eh.TargetParity(0.3, {0: 0.5, 1: 0.5, 2: 0.0})],
+    )
+    mapping = eh.fit(problem, frame)
+    found = holdout(mapping.counts, mapping.kernel, frame, bound=0.3, target=np.array([0.5, 0.5, 0.0]))
+    none = found.comparisons[found.comparisons["y"] == 2]
+    assert set(none["verdict"]) == {UNDECIDED}
+    assert found.verdict != VIOLATED

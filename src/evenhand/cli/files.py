@@ -50,7 +50,9 @@ def read_problem(path: Path) -> Problem:
             f"cannot read the problem {str(path)!r}: {error.strerror}; give a TOML file, or one of {list(STUDIES)}"
         ) from None
     except UnicodeDecodeError:
-        raise SpecError(f"the problem {str(path)!r} is not a text file in UTF-8") from None
+        raise SpecError(
+            f"the problem {str(path)!r} is not text; a problem is written in TOML (is this a mapping?)"
+        ) from None
     try:
         return Problem.from_toml(text)
     except SpecError as error:
@@ -71,7 +73,15 @@ def make_folder(path: Path) -> None:
         raise EvenhandError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
 
 
-def refuse_existing(path: Path | None, force: bool) -> None:
-    """Refuse to overwrite a file unless asked to."""
-    if path is not None and path.exists() and not force:
-        raise EvenhandError(f"{str(path)!r} exists already; --force overwrites it")
+def check_outputs(force: bool, *paths: Path | None) -> None:
+    """Refuse, before any work is done, what could not be written after it; and to overwrite files unless asked to."""
+    given = [path for path in paths if path is not None]
+    for path in given:
+        if path.is_dir():
+            raise EvenhandError(f"{str(path)!r} is a folder; give the name of a file")
+        if not path.resolve().parent.is_dir():
+            raise EvenhandError(f"there is no folder {str(path.resolve().parent)!r} to write {path.name!r} into")
+        if path.exists() and not force:
+            raise EvenhandError(f"{str(path)!r} exists already; --force overwrites it")
+    if len({path.resolve() for path in given}) < len(given):
+        raise EvenhandError(f"{str(given[0])!r} is to be written twice; give every output a name of its own")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand import screen
-from evenhand.cli.files import problem_and_table, refuse_existing, write_csv
+from evenhand.cli.files import check_outputs, problem_and_table, write_csv
 from evenhand.errors import MissingExtraError, SpecError
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def fit(
     force: ForceOption = False,
 ) -> None:
     """Learn the mapping of a problem, explain it, and write it to a file."""
-    refuse_existing(out, force)
-    refuse_existing(proof, force)
+    check_outputs(force, out, proof)
     stated, frame = problem_and_table(problem, table)
     _fit_and_write(stated, frame, problem, out, weights, proof, time_limit)
 
@@ -65,8 +64,7 @@ def shield(
     """
     from evenhand.tables import read_csv
 
-    refuse_existing(out, force)
-    refuse_existing(proof, force)
+    check_outputs(force, out, proof)
     stated, frame = problem_and_table(problem, table)
     conditional = stated.conditional if scores is None else read_csv(scores)
     stated = replace(stated, suppress_protected="fixed", conditional=conditional)
@@ -84,12 +82,22 @@ def _fit_and_write(
     size = mapping.counts.weight.sum()
     screen.explain(f"{name}: {size:,.0f} people" + " by weight" * (weights is not None), "", mapping, audit)
     _show_readers(mapping, audit)
+    _show_fitted(mapping, frame, weights)
     screen.heading("What was written")
     mapping.save(out)
     screen.written(out, f"the mapping; check it with: evenhand verify {out}")
     if proof is not None:
         mapping.proof(proof)
-        screen.written(proof, f"the proof; check it with: evenhand verify {proof}, or python verifier.py {proof}")
+        _proof_written(proof)
+
+
+def _proof_written(path: Path) -> None:
+    from evenhand import verifier
+
+    screen.written(
+        path, f"the proof; check it with: evenhand verify {path}, or without evenhand: python verifier.py {path}"
+    )
+    screen.bullets([f"verifier.py needs Python alone; here it is {verifier.__file__}"])
 
 
 def _show_readers(mapping: Mapping, audit: Any) -> None:
@@ -99,6 +107,18 @@ def _show_readers(mapping: Mapping, audit: Any) -> None:
     shown = levels[1:] if len(levels) == 2 else levels
     scores = audit.scores.rename(columns={"seeing_protected": "Sees them", "not_seeing_protected": "Does not"})
     screen.frame_table(scores[scores[mapping.problem.outcome].isin(shown)])
+
+
+def _show_fitted(mapping: Mapping, frame: Any, weights: str | None) -> None:
+    """Show, beside the prediction, the scores of a plain model fitted on one release, and how one release strays."""
+    if weights is not None:
+        return
+    rates = mapping.model_rates(frame)
+    levels = mapping.counts.domain.outcome.levels
+    shown = levels[1:] if len(levels) == 2 else levels
+    screen.heading("Shares fitted on one release without the protected columns: score and decisions")
+    screen.frame_table(rates[rates[mapping.problem.outcome].isin(shown)])
+    screen.bullets(mapping.theory.draw_spread().words)
 
 
 def diagnose(
@@ -115,7 +135,7 @@ def diagnose(
     """
     from evenhand.diagnosis import diagnose as examine
 
-    refuse_existing(proof, force)
+    check_outputs(force, proof)
     stated, frame = problem_and_table(problem, table)
     with screen.progress_bar() as report:
         found = examine(stated, frame, weights=weights, time_limit=time_limit, progress=report)
@@ -132,7 +152,7 @@ def diagnose(
     if proof is not None:
         found.proof(proof)
         screen.heading("What was written")
-        screen.written(proof, f"the proof; check it with: evenhand verify {proof}, or python verifier.py {proof}")
+        _proof_written(proof)
     if not found.feasible:
         raise typer.Exit(1)
 
@@ -156,8 +176,8 @@ def frontier(
     from evenhand.report import charts
     from evenhand.tradeoff import frontier as trace
 
-    refuse_existing(out, force)
-    refuse_existing(chart, force)
+    check_outputs(force, out, chart)
+    charts.check_ending(chart)
     stated, frame = problem_and_table(problem, table)
     if weights is not None:
         from evenhand.tables import count

@@ -222,8 +222,15 @@ def _place(alt: Any) -> Any:
     return alt.Tooltip("at:Q", format=".7g")
 
 
+def check_ending(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a path that no chart can be written to, before there is one."""
+    if path is not None and not os.fspath(path).endswith((".png", ".svg", ".html")):
+        raise SpecError(f"a chart is written as .png, .svg or .html, not as {os.fspath(path)!r}")
+
+
 def save(chart: Any, path: str | os.PathLike[str]) -> None:
     """Write a chart as PNG, SVG or HTML, by the path's ending."""
+    check_ending(path)
     convert = _vl_convert()
     name = os.fspath(path)
     specification = chart.to_json()
@@ -231,10 +238,8 @@ def save(chart: Any, path: str | os.PathLike[str]) -> None:
         content: bytes = convert.vegalite_to_png(specification, scale=SCALE)
     elif name.endswith(".svg"):
         content = convert.vegalite_to_svg(specification).encode()
-    elif name.endswith(".html"):
-        content = convert.vegalite_to_html(specification, bundle=True).encode()
     else:
-        raise SpecError(f"a chart is written as .png, .svg or .html, not as {name!r}")
+        content = convert.vegalite_to_html(specification, bundle=True).encode()
     replace_file(path, content)
 
 

@@ -14,6 +14,9 @@ from evenhand.solve.model import Model, at_most, lay_out
 LEVEL = 1e-9
 """The bisection stops when the best level is this close to the best that might be, relative to one or itself."""
 
+LEAST_WIDTH = 1e-3
+"""How far below the first point to look at least."""
+
 MOST_HALVINGS = 200
 
 
@@ -23,18 +26,21 @@ def solve_quasiconvex(program: Program, loss: QuasiconvexLoss, clock: Clock) -> 
     if x is None:
         return None
     x, steps = x[: program.n_moves], 0
-    high, low = loss.value(program.released(x)), loss.value(loss.start)
+    high = loss.value(program.released(x))
     if np.isinf(high):
         high, x = _from_highest(program, loss, clock)
-    while high - low > LEVEL * max(1.0, abs(high)) and steps < MOST_HALVINGS:
+    low, width = high, max(abs(high), LEAST_WIDTH)
+    bracketed = False
+    while not (bracketed and high - low <= LEVEL * max(1.0, abs(high))) and steps < MOST_HALVINGS:
         steps += 1
-        middle = (low + high) / 2
+        # Nobody knows how low it goes: look ever lower until nothing is found, then halve.
+        middle = (low + high) / 2 if bracketed else high - width
         found = _feasible(within(lay_out(program), loss, middle), clock)
         if found is None:
-            low = middle
+            low, bracketed = middle, True
         else:
             # The point may lie well inside its sublevel set.
-            x = found[: program.n_moves]
+            x, width = found[: program.n_moves], 2 * width
             high = min(middle, loss.value(program.released(x)))
     nothing = Multipliers(np.zeros(program.n_targets), np.zeros(len(program.parity)), np.zeros(len(program.budgets)))
     return Solution(x, nothing, steps)
