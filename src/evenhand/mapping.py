@@ -107,7 +107,16 @@ class Mapping:
         return Theory(self.problem, self.counts, self.kernel)
 
     def audit(self) -> Audit:
-        """Return what the mapping does to the table it was fitted on, as tables and words."""
+        """Return what the mapping does to the table it was fitted on, as tables and words.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> mapping.audit().rates.query("is_recid == 1")["after"].round(4).tolist()
+        [0.3934, 0.3672, 0.4039, 0.4039]
+        """
         return audit(self.problem, self.counts, self.kernel, self.achieved)
 
     @property
@@ -120,6 +129,14 @@ class Mapping:
 
         Prices are multipliers of the optimum. A local optimum (``suppress_protected="alternating"``) and a quasiconvex
         utility have none.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> round(mapping.prices().parity[0], 4)
+        0.1257
         """
         if not self.has_prices:
             raise SpecError("prices are multipliers of a convex optimum, which this mapping's problem does not have")
@@ -132,6 +149,18 @@ class Mapping:
         ``evenhand verify PATH``, or the standalone script ``evenhand/verifier.py`` alone, checks it in exact
         arithmetic: an auditor needs neither evenhand nor a solver. It holds the counts of the table's (d, x, y)
         cells.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> import os, tempfile
+        >>> from evenhand import verifier
+        >>> path = os.path.join(tempfile.mkdtemp(), "compas.proof")
+        >>> mapping.proof(path)
+        >>> verifier.verify(path).stands
+        True
         """
         proof.write_mapping(path, self.problem, self.counts, self.kernel, self.multipliers, self.certificate)
 
@@ -157,6 +186,15 @@ class Mapping:
         pandas.DataFrame
             For each group and outcome: the ``released`` rate, the ``predicted`` mean score, the model's mean ``score``
             and its ``decision`` (the share of people for whom this outcome is the likeliest), which no bound covers.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> rates = mapping.model_rates(data.frame, protected=True)
+        >>> bool((rates["released"] - rates["predicted"]).abs().max() < 1e-9)
+        True
         """
         train, new = self.release(frame, seed=seed), self.apply(frame, seed=seed + 1)
         return model_rates(self.problem, self.counts, self.kernel, train, new, model, protected=protected)
@@ -221,6 +259,15 @@ class Mapping:
 
         Takes the same parameters as :meth:`release`. It reads the protected columns, unless the mapping is blind:
         then it needs none, and draws from p(x̂|x).
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> new = mapping.apply(data.frame.drop(columns="is_recid"), seed=0)
+        >>> len(new), "is_recid" in new.columns
+        (5278, False)
         """
         table = tables.read(frame)
         domain = self.counts.domain
@@ -262,6 +309,15 @@ class Mapping:
             The name of the column of weights in the result; they sum to the number of rows, or to ``weights``.
         unseen : {"keep", "error"}
             As in :meth:`release`.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> weighted = mapping.expand(data.frame)
+        >>> round(float(weighted["weight"].sum()), 6)
+        5278.0
         """
         table = tables.read(frame)
         given = tables.row_weights(self.problem, table, weights)

@@ -161,7 +161,14 @@ class Nominal(Rule):
 
 @dataclass(frozen=True)
 class Fixed(Rule):
-    """A column that never changes; the rule of every feature that has no other."""
+    """A column that never changes; the rule of every feature that has no other.
+
+    Examples
+    --------
+    >>> from evenhand.domain import Role
+    >>> Fixed().costs(Variable("charge", Role.FEATURE, ("F", "M"), ordered=False)).tolist()
+    [[0.0, inf], [inf, 0.0]]
+    """
 
     def costs(self, variable: Variable) -> Numbers:
         """Return infinity off the diagonal."""
@@ -170,7 +177,14 @@ class Fixed(Rule):
 
 @dataclass(frozen=True)
 class Free(Rule):
-    """A column whose changes cost nothing."""
+    """A column whose changes cost nothing.
+
+    Examples
+    --------
+    >>> from evenhand.domain import Role
+    >>> Free().costs(Variable("charge", Role.FEATURE, ("F", "M"), ordered=False)).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
 
     def costs(self, variable: Variable) -> Numbers:
         """Return zeros."""

@@ -74,6 +74,14 @@ class Problem:
     ... )
     >>> Problem.from_toml(problem.to_toml()) == problem
     True
+
+    For readers who may not see the protected column, and for people whose group is unknown:
+
+    >>> from dataclasses import replace
+    >>> replace(problem, suppress_protected="fixed").suppress_protected
+    'fixed'
+    >>> replace(problem, blind=True).blind
+    True
     """
 
     protected: Sequence[str]
