@@ -234,7 +234,7 @@ def test_what_cannot_be_reached_is_none(state):
     nothing = state(margin=0.0, loss_margin=0.0)
     assert nothing.statement("sharp").people_for_ratio is None
     assert nothing.statement("sharp").people_for_loss is None
-    assert any("no number of people would do" in words for words in nothing.words)
+    assert any("is out of reach of any number of people" in words for words in nothing.words)
 
 
 def test_a_rate_of_zero_spoils_every_ratio(compas, compas_mapping):

@@ -477,10 +477,11 @@ def largest(enough: Callable[[int], bool], low: int) -> int | None:
 def _words(setting: _Setting, found: Robustness, fewest: int) -> list[str]:
     between = "two groups' rates" if setting.pairwise else "a group's rate and the target"
     words = [
-        f"With {found.people} people over {found.cells} cells and a confidence of {setting.confidence:g}, the table "
-        f"lies within a divergence of {found.statements[0].radius:.4g} (the paper's constants), "
+        f"With {found.people:,} people over {found.cells:,} cells and a confidence of {setting.confidence:g}, the "
+        f"table lies within a divergence of {found.statements[0].radius:.4g} (the paper's constants), "
         f"{found.statements[1].radius:.4g} (tight) or {found.statements[2].radius:.4g} (sharp) of the distribution "
-        f"that it was drawn from.",
+        f"that it was drawn from. Tight is the paper's argument with types counted exactly; sharp uses a later bound "
+        f"on the divergence, and inverts it exactly.",
         *(_ratio_words(setting, s, between) for s in found.statements),
         *(_loss_words(setting, s) for s in found.statements),
         *(_reach_words(setting, s, fewest) for s in found.statements),
@@ -524,14 +525,14 @@ def _loss_words(setting: _Setting, s: Statement) -> str:
 
 def _reach_words(setting: _Setting, s: Statement, fewest: int) -> str:
     return (
-        f"{s.constants.capitalize()}: to widen the bound on ratios by no more than {setting.margin:g} takes "
+        f"{s.constants.capitalize()}: to widen the bound on ratios by no more than {setting.margin:g} "
         f"{_needed(s.people_for_ratio, s.cells_for_ratio, fewest)}; to widen the ℓ1 distance by no more than "
-        f"{setting.loss_margin:g} takes {_needed(s.people_for_loss, s.cells_for_loss, fewest)}."
+        f"{setting.loss_margin:g} {_needed(s.people_for_loss, s.cells_for_loss, fewest)}."
     )
 
 
 def _needed(people: int | None, cells: int | None, fewest: int) -> str:
-    more = "no number of people would do" if people is None else f"{people} people on this domain"
+    more = "is out of reach of any number of people" if people is None else f"takes {people:,} people on this domain"
     if cells is None:
         return f"{more} (with these people even a domain without features is too large)"
-    return f"{more}, or with these people at most {cells} cells, {cells // fewest} combinations of feature levels"
+    return f"{more}, or with these people at most {cells:,} cells, {cells // fewest:,} combinations of feature levels"
