@@ -19,7 +19,7 @@ from evenhand.kernel import Kernel, identity
 from evenhand.program import Program
 from evenhand.solve import Clock
 from evenhand.solve.edges import least_budget_factor, smallest_bound
-from evenhand.spec import Problem, comparisons
+from evenhand.spec import LogRatio, Problem, comparisons
 from evenhand.tables import Frame, counts_of
 from evenhand.tabulate import tabulated
 
@@ -126,7 +126,7 @@ def parity_edge(
     start = _needed(problem, counts, _unchanged(counts), floors)
     if not np.isfinite(start) or problem.suppress_protected is not None:
         # With D suppressed the identity is no mapping to begin with.
-        start = LARGEST_BOUND
+        start = _largest_bound(problem)
     try:
         program = program_at(start)
         found = smallest_bound(program_at, bound_of, start, clock, program.original if lossless else None)
@@ -138,6 +138,12 @@ def parity_edge(
     if len(found[1]) != last[found[0]].program.n_moves:
         return Edge(found[0], _unchanged(counts))
     return Edge(found[0], last[found[0]].kernel(found[1]))
+
+
+def _largest_bound(problem: Problem) -> float:
+    """Return a bound that restrains nothing but ratios to zero; log-ratios are logarithms of it."""
+    logarithmic = any(isinstance(parity.distance, LogRatio) for parity in problem.parity)
+    return float(np.log1p(LARGEST_BOUND)) if logarithmic else LARGEST_BOUND
 
 
 def _unchanged(counts: Counts) -> Kernel:

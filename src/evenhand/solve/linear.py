@@ -28,6 +28,7 @@ PRIMAL_SIMPLEX_TO = 12_000
 """With fewer columns than this the loss itself is minimised fastest by primal simplex without presolve."""
 
 PRIMAL_SIMPLEX = 4
+DUAL_SIMPLEX = 1
 LISTEN_SECONDS = 0.05
 """How often a running solve looks whether it should stop."""
 
@@ -37,6 +38,11 @@ GRACE_SECONDS = 5.0
 STOPPABLE = (
     highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt,
     highspy.cb.HighsCallbackType.kCallbackIpmInterrupt,
+)
+UNDECIDED = (
+    highspy.HighsModelStatus.kUnknown,
+    highspy.HighsModelStatus.kNotset,
+    highspy.HighsModelStatus.kSolveError,
 )
 OPTIMAL = highspy.HighsModelStatus.kOptimal
 INFEASIBLE = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
@@ -115,6 +121,13 @@ class LinearSolver:
             self._set("time_limit", self._highs.getRunTime() + self._clock.remaining)
         with self._clock.listening():
             self._run_in_thread()
+            if self._highs.getModelStatus() in UNDECIDED:
+                # Once more, from nothing and the slow way, which has an answer where the quick one gives up.
+                self._highs.clearSolver()
+                self._set("solver", "simplex")
+                self._set("simplex_strategy", DUAL_SIMPLEX)
+                self._set("presolve", "off")
+                self._run_in_thread()
         return self._read()
 
     def _run_in_thread(self) -> None:
