@@ -98,7 +98,7 @@ def parity_rows(parity, counts, rates):
     groups = counts.groups.cells
     for y in range(counts.domain.y.size):
         if isinstance(parity, eh.TargetParity):
-            target = parity.distribution(counts)[y]
+            target = counts.outcome[y]
             for group in groups:
                 yield rates[group, y] <= (1 + parity.bound) * target
                 yield rates[group, y] >= (1 - parity.bound) * target

@@ -236,7 +236,8 @@ class TestFit:
         said = flat(result.stdout)
         for words in (
             "fine.toml: 200 people", "What was asked", "differ by a factor of at most 1.2", "Before After", "optimal: ",
-            "Mean score of a model", "Sees them Does not", "evenhand verify a.mapping", "python verifier.py a.proof",
+            "Mean score of a model", "Sees them Does not",
+            "extended selective contrastive", "evenhand verify a.mapping", "python verifier.py a.proof",
         ):  # fmt: skip
             assert words in said, words
         mapping = eh.Mapping.load(folder / "a.mapping")

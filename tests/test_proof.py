@@ -17,6 +17,9 @@ from formulations import DISTORTIONS, MODES, PARITIES, one_way, table
 
 import evenhand as eh
 from evenhand import storage, verifier
+from evenhand.compile import compile_problem
+from evenhand.program import Multipliers
+from evenhand.proof import write_infeasible
 
 
 @pytest.fixture(scope="module")
@@ -382,3 +385,12 @@ def test_a_failed_write_leaves_the_old_proof(mapping, tmp_path, monkeypatch):
         mapping.proof(path)
     assert path.read_bytes() == old
     assert [p.name for p in tmp_path.iterdir()] == ["a.proof"]
+
+
+def test_multipliers_that_prove_nothing_are_not_written(compas, tmp_path):
+    """The compas problem is feasible, so no weights of its bounds can show otherwise."""
+    program = compile_problem(compas.problem, compas.counts).program
+    nothing = Multipliers(np.zeros(program.n_targets), np.zeros(len(program.parity)), np.zeros(len(program.budgets)))
+    with pytest.raises(eh.SolverError, match="do not prove infeasibility"):
+        write_infeasible(tmp_path / "a.proof", compas.problem, compas.counts, nothing)
+    assert not list(tmp_path.iterdir())

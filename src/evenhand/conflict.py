@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.achieved import parity_achieved
 from evenhand.compile import Compiled, budget_multipliers, entry_multipliers
 from evenhand.counts import Counts, Numbers, positions, sums
-from evenhand.domain import Axis, Cells
+from evenhand.domain import Cells
 from evenhand.kernel import identity
 from evenhand.prices import holder_words
 from evenhand.program import Multipliers
@@ -99,15 +99,10 @@ class _Story:
             priced = (part.weights.T @ block).reshape(-1, len(segments), n_y)
             known, place = np.ones(len(source), dtype=bool), np.zeros(len(source), dtype=np.int64)
             if part.segments is not None and np.any(part.segment != EVERYWHERE):
-                known, place = positions(segments, self._segment(part.segments, to_x))
+                known, place = positions(segments, self.counts.domain.x.cells_of(part.segments, to_x))
             total += np.where(known, priced[source, place, to_y], 0.0)
             first += size
         return total
-
-    def _segment(self, segments: Axis, cells: Cells) -> Cells:
-        axis = self.counts.domain.x
-        codes = dict(zip(axis.names, axis.unravel(cells), strict=True))
-        return segments.ravel([codes[name] for name in segments.names])
 
     def entries(self) -> list[tuple[int, int, float]]:
         """Return the parity entries in the conflict, heaviest first: constraint, entry, share of the weight."""

@@ -109,10 +109,8 @@ def _segment_shares(part: Comparisons, counts: Counts, kernel: Kernel) -> Number
     share = np.ones(len(part))
     if part.segments is None or np.all(part.segment == EVERYWHERE):
         return share
-    axis = counts.domain.x
     to_x, _ = counts.domain.split_xy(kernel.targets)
-    codes = dict(zip(axis.names, axis.unravel(to_x), strict=True))
-    segment = part.segments.ravel([codes[name] for name in part.segments.names])
+    segment = counts.domain.x.cells_of(part.segments, to_x)
     for place in np.unique(part.segment):
         of_source = sums(kernel.rows, kernel.probability * (segment == place), len(kernel))
         here = part.segment == place

@@ -18,6 +18,7 @@ from evenhand.certificate import Certificate, bounding
 from evenhand.compile import Compiled, budget_multipliers, compile_problem, entry_multipliers
 from evenhand.counts import Counts, Numbers
 from evenhand.domain import Axis, Cells, Variable
+from evenhand.errors import SolverError
 from evenhand.kernel import Kernel
 from evenhand.program import Multipliers
 from evenhand.spec import (
@@ -81,6 +82,11 @@ def write_infeasible(path: str | os.PathLike[str], problem: Problem, counts: Cou
     read = _as_read(document)
     statement = verifier.read_problem(read)
     exact = verifier.priced(statement, verifier.read_multipliers(read["multipliers"], statement))
+    if exact is not None and exact <= 0:
+        raise SolverError(
+            f"in exact arithmetic the multipliers do not prove infeasibility (their excess is {float(exact):.3g}): the "
+            f"bounds are too near to where they can be met"
+        )
     document["claims"] = {"infeasibility": None if exact is None else float(exact)}
     _write(path, document)
 
@@ -286,12 +292,7 @@ class _Writer:
 
     def _scale(self, constraint: int, entry: int, line: int) -> float:
         """Return what a line was divided by from the form in which the verifier writes it."""
-        part = self.compared[constraint]
-        at = slice(entry, entry + 1)
-        against_target = bool(part.against[entry] == AGAINST_TARGET)
-        distance, bound = part.parity.distance, part.bound[at]
-        lines = distance.within(bound, part.target[at]) if against_target else distance.lines(bound)
-        return float(lines[line].scale[0])
+        return float(self.compared[constraint].lines[line].scale[entry])
 
     def _released(self, multipliers: Multipliers) -> list[list[Any]]:
         cells = self.compiled.targets

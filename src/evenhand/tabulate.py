@@ -75,8 +75,7 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
 def _check_segments(segments: Axis | None, counts: Counts) -> None:
     """Refuse released segments that nobody is in: no rate is bounded there, so people could be moved out of reach."""
     assert segments is not None
-    codes = dict(zip(counts.domain.x.names, counts.domain.x.unravel(counts.features.cells), strict=True))
-    seen = np.unique(segments.ravel([codes[name] for name in segments.names]))
+    seen = np.unique(counts.domain.x.cells_of(segments, counts.features.cells))
     if len(seen) < segments.size:
         empty = int(np.flatnonzero(np.append(seen, -1) != np.arange(len(seen) + 1))[0])
         raise DataError(
@@ -212,10 +211,9 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
     lacking = [name for name in wanted if name not in x.columns]
     if lacking:
         raise DataError(
-            f"the classifier reads {lacking}, which are not features of the problem ({list(x.columns)}); it must "
-            f"take those "
-            f"as they are: put encoder and model into one pipeline. A model that reads protected columns cannot be "
-            f"shielded"
+            f"the classifier reads {lacking}, which are not features of the problem ({list(x.columns)}); it must take "
+            f"those as they are: put encoder and model into one pipeline. A model that reads protected columns cannot "
+            f"be shielded"
         )
     try:
         shares = np.asarray(model.predict_proba(x[wanted]), dtype=float)

@@ -107,6 +107,18 @@ def _show_readers(mapping: Mapping, audit: Any) -> None:
     shown = levels[1:] if len(levels) == 2 else levels
     scores = audit.scores.rename(columns={"seeing_protected": "Sees them", "not_seeing_protected": "Does not"})
     screen.frame_table(scores[scores[mapping.problem.outcome].isin(shown)])
+    screen.heading(
+        "Lift before → after: p(y|d) over p(y) (extended), over p(y|not d) (selective), over the lowest group"
+    )
+    screen.frame_table(_lifts(audit.lifts[audit.lifts[mapping.problem.outcome].isin(shown)].copy()))
+
+
+def _lifts(table: Any) -> Any:
+    """Set each lift before beside the same after."""
+    for name in ("extended", "selective", "contrastive"):
+        before, after = table.pop(f"{name}_before"), table.pop(f"{name}_after")
+        table[name] = [f"{a:.3f} → {b:.3f}" for a, b in zip(before, after, strict=True)]
+    return table
 
 
 def _show_fitted(mapping: Mapping, frame: Any, weights: str | None) -> None:

@@ -36,10 +36,7 @@ class EntryMultipliers:
         """
         worth = np.zeros(len(self.entry))
         for i, (part, (own, other, share)) in enumerate(zip(compared, rates, strict=True)):
-            target = not np.all(np.isnan(part.target))
-            distance = part.parity.distance
-            lines = distance.within(part.bound, part.target) if target else distance.lines(part.bound)
-            for number, line in enumerate(lines):
+            for number, line in enumerate(part.lines):
                 at = np.flatnonzero((self.constraint == i) & (self.line == number))
                 e = self.entry[at]
                 on_p, on_q, limit = line.slope

@@ -32,10 +32,6 @@ class Moves:
         """Return the moves that are kept."""
         return Moves(self.source[kept], self.target[kept], self.distortion[kept])
 
-    def starts(self, n_sources: int) -> Cells:
-        """Return where each source's moves begin."""
-        return np.concatenate([[0], np.cumsum(np.bincount(self.source, minlength=n_sources))])
-
 
 def allowed_moves(problem: Problem, counts: Counts) -> Moves:
     """List the moves of every source."""

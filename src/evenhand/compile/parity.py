@@ -136,7 +136,7 @@ def _rate_index(part: Comparisons, counts: Counts, population: Cells, outcome: C
 
 def _held(part: Comparisons, counts: Counts, first: int) -> _Block:
     """Hold each entry's rate against its target or its counterpart, a row for each line of the distance."""
-    lines, size = _lines(part), len(part)
+    lines, size = part.lines, len(part)
     own = first + _rate_index(part, counts, part.population, part.outcome)
     pieces = []
     for line in lines:
@@ -290,7 +290,7 @@ def _barred_outcomes(
         if np.any(part.segment != EVERYWHERE):
             continue
         reachable = (part.weights @ reaches) > 0
-        for number, line in enumerate(_lines(part)):
+        for number, line in enumerate(part.lines):
             because += _barring(part, i, number, line, reachable)
     for bar in because:
         part = compared[bar.constraint]
@@ -310,13 +310,6 @@ def _barring(
     own = ~target & ~reachable[part.population, part.outcome]
     for e in np.flatnonzero((line.limit == 0) & (line.on_q > 0) & (line.on_p <= 0) & own):
         yield Barring(constraint, int(e), number, int(part.against[e]), float(line.on_q[e]))
-
-
-def _lines(part: Comparisons) -> tuple[Line, ...]:
-    distance = part.parity.distance
-    if np.any(part.against == AGAINST_TARGET):
-        return distance.within(part.bound, part.target)
-    return distance.lines(part.bound)
 
 
 def _refuse_stranded(counts: Counts, sources: Cells, barred: NDArray[np.bool_]) -> None:

@@ -18,6 +18,7 @@ from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Axis, Cells
 from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.spec.by import By, Field, fields_of, numbers_at
+from evenhand.spec.distance import Line
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 
 AGAINST_TARGET = -1
@@ -79,6 +80,13 @@ class Comparisons:
 
     def __len__(self) -> int:
         return len(self.outcome)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines that each entry's rate and its counterpart must keep."""
+        if np.any(self.against == AGAINST_TARGET):
+            return self.parity.distance.within(self.bound, self.target)
+        return self.parity.distance.lines(self.bound)
 
     def words(self, entry: int, outcomes: Axis) -> str:
         """Say what an entry compares."""
