@@ -46,8 +46,8 @@ def test_cells_of_weight_zero_are_nobody():
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        ([-1.0] + [1.0] * 199, "row 0 has -1"),
-        ([1.0] * 199 + [np.nan], "row 199 has nan"),
+        ([-1.0] + [1.0] * 199, "row 1 has -1"),
+        ([1.0] * 199 + [np.nan], "row 200 has nan"),
         ([np.inf] + [1.0] * 199, "finite"),
         ([0.0] * 200, "no row has a positive weight"),
         ([1.0] * 3, "3 weights for 200 rows"),

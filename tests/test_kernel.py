@@ -3,7 +3,8 @@ import pytest
 from scipy.stats import chisquare
 
 import evenhand as eh
-from evenhand.kernel import DRAW_BITS, Kernel, for_apply, gather, identity, seeded_draws
+from evenhand.draws import DRAW_BITS, seeded_draws
+from evenhand.kernel import Kernel, for_apply, gather, identity
 
 
 def random_kernel(rng, rows=50):

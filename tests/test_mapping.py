@@ -118,7 +118,7 @@ class TestUnseen:
     def test_kept_and_counted(self, mapping, act):
         with pytest.warns(
             eh.EvenhandWarning,
-            match=r"2 of 202 rows .* in row 200 \(column 'group' has the new value 'c'\); they are left",
+            match=r"2 of 202 rows .* in row 201 \(column 'group' has the new value 'c'\); they are left",
         ):
             result = getattr(mapping, act)(self.unseen())
         tail = result[result["group"].eq("c") | result["score"].eq(7)][["group", "score", "hired"]]

@@ -9,6 +9,7 @@ from families import small_frame, small_problem
 from formulations import BUDGETS, DISTORTIONS, MODES, PARITIES, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from people import people, problem
 
 import evenhand as eh
 from evenhand import storage
@@ -106,7 +107,7 @@ def test_a_huge_declared_size_allocates_nothing(tmp_path):
 
 
 def test_a_newer_format_says_so(path):
-    rewrite(path, lambda d: d.update(version=storage.VERSION + 1))
+    rewrite(path, lambda d: d.update(version=storage.VERSION + 1, needs=storage.VERSION + 1))
     with pytest.raises(eh.StorageError, match="newer evenhand"):
         eh.Mapping.load(path)
 
@@ -291,3 +292,123 @@ def test_a_users_measure_is_recorded_and_cannot_be_fitted_again(tmp_path):
     assert loaded.problem.utility.name == "squares"
     with pytest.raises(eh.SpecError, match="'squares' was a user's function and is only recorded here"):
         eh.fit(loaded.problem, table(3))
+
+
+class TestCodings:
+    """How values become levels is kept too: with bins, merged levels and missing values."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def coded(cls):
+        bins = {**problem().bins, "job": eh.PooledLevels(200)}
+        return eh.fit(problem(bins=bins, utility=eh.KL()), people())
+
+    @pytest.fixture
+    def kept(self, coded, tmp_path):
+        coded.save(tmp_path / "coded.mapping")
+        return tmp_path / "coded.mapping"
+
+    def test_round_trip(self, coded, kept):
+        loaded = eh.Mapping.load(kept)
+        assert loaded.counts.domain == coded.counts.domain
+        assert loaded.problem == coded.problem
+        assert loaded.release(people(), key="id").equals(coded.release(people(), key="id"))
+
+    def test_only_files_with_codings_need_version_2(self, kept, path):
+        assert [storage._open(file.read_bytes())[0]["needs"] for file in (kept, path)] == [2, 1]
+
+    def test_what_a_newer_version_may_add_is_ignored(self, coded, kept):
+        def add(document):
+            document.update(version=9, colour="blue")
+            document["domain"][0]["unit"] = "years"
+
+        rewrite(kept, add, lambda arrays: arrays.update(extra=np.arange(7.0), flags=np.ones(3, dtype=np.int8)))
+        assert eh.Mapping.load(kept).table().equals(coded.table())
+
+    def test_what_a_newer_version_added_is_part_of_the_checksum(self, kept):
+        rewrite(kept, None, lambda arrays: arrays.update(extra=np.arange(7.0)))
+        content = bytearray(kept.read_bytes())
+        at = content.find(np.arange(7.0).tobytes())
+        content[at + 20] ^= 1
+        kept.write_bytes(content)
+        with pytest.raises(eh.StorageError, match="damaged or altered"):
+            eh.Mapping.load(kept)
+
+    @pytest.mark.parametrize(
+        "change",
+        {
+            "edges fall": lambda v: v["coding"].update(edges=[60.0, 45.0, 30.0]),
+            "edges lack one": lambda v: v["coding"].update(edges=[30.0, 45.0]),
+            "an edge is no number": lambda v: v["coding"].update(edges=[30.0, "x", 60.0]),
+            "an edge is infinite": lambda v: v["coding"].update(edges=[30.0, 45.0, float("inf")]),
+            "no stock": lambda v: v["coding"].update(stock=[]),
+            "stock of another length": lambda v: v["coding"]["stock"][0].update(weights=[]),
+            "stock of negative weight": lambda v: v["coding"]["stock"][0]["weights"].__setitem__(0, -1.0),
+            "another kind": lambda v: v["coding"].update(kind="code"),
+            "no kind": lambda v: v["coding"].pop("kind"),
+            "coding is text": lambda v: v.update(coding="cuts"),
+            "missing beyond the levels": lambda v: v.update(missing=17),
+            "missing is text": lambda v: v.update(missing="yes"),
+            "blanks are a number": lambda v: v.update(blanks=3),
+        }.items(),
+        ids=lambda change: change[0],
+    )
+    def test_hostile_codings_with_a_right_checksum(self, kept, change):
+        rewrite(kept, lambda document: change[1](document["domain"][1]))
+        with pytest.raises(eh.StorageError):
+            eh.Mapping.load(kept)
+
+    def test_hostile_merges(self, kept):
+        for change in ({"rest": 99}, {"rest": "x"}, {"members": []}, {"members": 5}):
+            rewrite(kept, lambda document, change=change: document["domain"][3]["coding"].update(change))
+            with pytest.raises(eh.StorageError):
+                eh.Mapping.load(kept)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(document, at=()):
+    """Every place in a JSON document."""
+    yield at
+    inner = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for key, value in inner:
+        yield from places(value, (*at, key))
+
+
+@given(data=st.data())
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_value_anywhere_in_the_document_is_refused_or_sound(tmp_path, data):
+    """The checksum is right, and the document says something else at one place: an error of ours, or a mapping."""
+    file = tmp_path / "m.mapping"
+    if not file.exists():
+        eh.fit(problem(), people(200)).save(file)
+    original = file.read_bytes()
+    document, _ = storage._open(original)
+    document.pop("sha256")
+    place = data.draw(st.sampled_from([at for at in places(document) if at]))
+    value = data.draw(JSON)
+
+    def change(found):
+        for key in place[:-1]:
+            found = found[key]
+        found[place[-1]] = value
+
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return  # no file can say this
+    try:
+        rewrite(file, change)
+        loaded = eh.Mapping.load(file)
+    except eh.EvenhandError:
+        return
+    finally:
+        file.write_bytes(original)
+    assert len(loaded.table()) > 0

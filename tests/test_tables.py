@@ -123,7 +123,7 @@ def test_booleans_are_ordered():
         (lambda f: f.assign(score=f["score"].astype(float)), "'score' holds real numbers.*whole.*astype"),
         (
             lambda f: f.assign(score=f["score"].where(f["score"] > 0)),
-            "'score' has 100 missing values, the first in row 0",
+            "'score' has 100 missing values, the first in row 1",
         ),
         (lambda f: f.assign(group=f["group"].where(f["group"] == "a")), "'group' has 100 missing"),
         (
@@ -147,18 +147,18 @@ def test_bad_tables(change, words):
 
 def test_a_level_that_the_rule_does_not_know():
     rules = eh.Distortion({"score": eh.Ordinal(1, levels=[1, 2]), "hired": eh.Ordinal(1)})
-    with pytest.raises(eh.DataError, match="'score' has the value 0 in row 0, which is not among the levels"):
+    with pytest.raises(eh.DataError, match="'score' has the value 0 in row 1, which is not among the levels"):
         eh.fit(small_problem(distortion=rules), small_frame())
 
 
-@pytest.mark.parametrize("frame", [None, [1, 2], {"a": [1]}, pl.LazyFrame({"a": [1]})])
+@pytest.mark.parametrize("frame", [None, [1, 2], {"a": [1]}])
 def test_not_a_frame(frame):
-    with pytest.raises(eh.DataError, match="expected an eager dataframe"):
+    with pytest.raises(eh.DataError, match="expected a dataframe"):
         eh.fit(small_problem(), frame)
 
 
 def test_typical_slips():
-    with pytest.raises(eh.DataError, match=r"read it first, for example pandas\.read_csv"):
+    with pytest.raises(eh.DataError, match=r"there is no file 'people\.csv'"):
         eh.fit(small_problem(), "people.csv")
     with pytest.raises(eh.SpecError, match="the problem comes first"):
         eh.fit(small_frame(), small_problem())

@@ -43,6 +43,9 @@ class Audit:
     scores : pandas.DataFrame
         The mean score by group of a model that learned the released outcome well: if it sees the protected columns
         (eq. 8), and if it does not (eq. 9).
+    coverage : pandas.DataFrame
+        For each column, how many rows have no value and how many a new one, and how many rows are a new combination of
+        known values; with the policy for each. In the fitted table nothing is new.
     headlines : tuple of str
         For each parity constraint, how far apart the rates are before and after.
     notes : tuple of str
@@ -55,16 +58,17 @@ class Audit:
     changes: Any
     lifts: Any
     scores: Any
+    coverage: Any
     headlines: tuple[str, ...]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        names = "rates, bounds, groups, changes, lifts, scores, headlines, notes"
+        names = "rates, bounds, groups, changes, lifts, scores, coverage, headlines, notes"
         return f"<Audit: {'; '.join(self.headlines) or 'no parity constraint'}. Tables: {names}>"
 
 
-def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) -> Audit:
-    """Write what was achieved as tables and words."""
+def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, covered: dict[str, Any]) -> Audit:
+    """Write what was achieved as tables and words; ``covered`` are the columns of the table of coverage."""
     return Audit(
         rates=frame(_rates(counts, measured)),
         bounds=frame(_bounds(counts, measured)),
@@ -72,9 +76,20 @@ def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) 
         changes=frame(_changes(counts, kernel)),
         lifts=frame(_lifts(counts, measured)),
         scores=frame(_scores(problem, counts, kernel)),
+        coverage=frame(covered),
         headlines=tuple(_headline(counts, part) for part in measured.parity if len(part.value)),
         notes=tuple(_notes(problem, counts, measured)),
     )
+
+
+def coverage(counts: Counts) -> dict[str, Any]:
+    """Count the missing values of the fitted table, by weight."""
+    found = []
+    for axis, cells in zip((counts.domain.d, counts.domain.x), (counts.d, counts.x), strict=True):
+        for variable, codes in zip(axis.variables, axis.unravel(cells), strict=True):
+            missing = 0.0 if variable.missing is None else float(counts.weight[codes == variable.missing].sum())
+            found.append((variable.name, "missing", missing, "an error" if variable.missing is None else "a level"))
+    return {name: [row[i] for row in found] for i, name in enumerate(("column", "what", "rows", "policy"))}
 
 
 def _rates(counts: Counts, measured: Achieved) -> dict[str, Any]:

@@ -83,10 +83,10 @@ class Counts:
         weight = np.ones(len(d)) if weight is None else np.asarray(weight, dtype=np.float64)
         if not np.all(np.isfinite(weight)):
             row = int(np.flatnonzero(~np.isfinite(weight))[0])
-            raise DataError(f"weights must be finite numbers; row {row} has {weight[row]}")
+            raise DataError(f"weights must be finite numbers; row {row + 1} has {weight[row]}")
         if np.any(weight < 0):
             row = int(np.flatnonzero(weight < 0)[0])
-            raise DataError(f"weights must not be negative; row {row} has {weight[row]:g}")
+            raise DataError(f"weights must not be negative; row {row + 1} has {weight[row]:g}")
         if not np.any(weight > 0):
             raise DataError("the table is empty: no row has a positive weight")
         weighted = weight > 0

@@ -18,10 +18,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.coding import Coding
+from evenhand.coding import Value as Value
 from evenhand.errors import DataError, SpecError, did_you_mean
 
-Value = str | int | float | bool
 Cells = NDArray[np.int64]
+
+MISSING = "(missing)"
+"""The level of missing values, where they are one."""
 
 LARGEST_DOMAIN = 2**62
 """Cells are numbered by signed 64-bit integers."""
@@ -51,6 +55,13 @@ class Variable:
         Whether the order of the levels means something.
     dtype : str
         The pandas dtype in which tables of this variable are shown.
+    coding : Cuts or Merges, optional
+        How values become levels; None where values are levels.
+    missing : int, optional
+        The code of the level that missing values have. None: they are an error. UNSEEN: they are allowed, but the
+        fitted table had none.
+    blanks : tuple
+        Values that stand for a missing one.
 
     Examples
     --------
@@ -63,6 +74,9 @@ class Variable:
     levels: tuple[Value, ...]
     ordered: bool
     dtype: str = "object"
+    coding: Coding | None = None
+    missing: int | None = None
+    blanks: tuple[Value, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.levels:

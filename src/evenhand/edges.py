@@ -14,13 +14,14 @@ import numpy as np
 from evenhand.achieved import ParityAchieved, parity_achieved
 from evenhand.compile import Compiled, compile_problem
 from evenhand.counts import Counts, Numbers
+from evenhand.engines import counts_of
 from evenhand.errors import InfeasibleError
 from evenhand.kernel import Kernel, identity
 from evenhand.program import Program
 from evenhand.solve import Clock
 from evenhand.solve.edges import least_budget_factor, smallest_bound
 from evenhand.spec import LogRatio, Problem, comparisons
-from evenhand.tables import Frame, counts_of
+from evenhand.tables import Frame
 from evenhand.tabulate import tabulated
 
 LARGEST_BOUND = 1e6

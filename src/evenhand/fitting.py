@@ -15,13 +15,14 @@ from evenhand.certificate import VIOLATION_TOLERANCE, bounding, certify
 from evenhand.compile import Compiled, compile_problem
 from evenhand.counts import Counts
 from evenhand.edges import Edge, budget_edge, distances, parity_edge
+from evenhand.engines import counts_of
 from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
 from evenhand.kernel import identity
 from evenhand.mapping import Mapping
 from evenhand.program import Multipliers, Program, Progress, SmoothLoss
 from evenhand.solve import Clock, Result, solve
 from evenhand.spec import AGAINST_TARGET, Problem, each
-from evenhand.tables import Frame, counts_of
+from evenhand.tables import Frame
 from evenhand.tabulate import tabulated, with_cuts
 
 LOG = logging.getLogger("evenhand")

@@ -13,14 +13,7 @@ import numpy as np
 
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Cells
-
-SALT = 0x6576656E68616E64
-"""Sets these draws apart from all others with the same seed."""
-
-MODES = ("release", "apply")
-
-DRAW_BITS = 52
-"""A draw is an integer of this many bits; thresholds end at exactly two to this power."""
+from evenhand.draws import thresholds
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,19 +44,8 @@ class Kernel:
 
     @cached_property
     def thresholds(self) -> Cells:
-        """Cumulated probabilities of each row as integers, the last exactly 2**52.
-
-        Unsigned sums wrap around, and differences of wrapped sums are exact, so no row is affected by those
-        before it.
-        """
-        top = 2**DRAW_BITS
-        shares = np.rint(self.probability * top).astype(np.uint64)
-        running = np.cumsum(shares, dtype=np.uint64)
-        before = np.concatenate([np.zeros(1, np.uint64), running])[self.starts[:-1]]
-        within = (running - before[self.rows]).astype(np.int64)
-        within = np.minimum(within, top)
-        within[self.starts[1:] - 1] = top
-        return np.asarray(within)
+        """Cumulated probabilities of each row as integers, the last exactly 2**52."""
+        return thresholds(self.probability, self.starts, self.rows)
 
     def pick(self, rows: Cells, draws: Cells) -> Cells:
         """Return the target of each draw: the first whose threshold lies above it (a binary search)."""
@@ -121,14 +103,3 @@ def with_rows(kernel: Kernel, rows: Cells, targets: Cells, probability: Numbers,
         np.concatenate([kernel.targets, more.targets]),
         np.concatenate([kernel.probability, more.probability]),
     )
-
-
-def seeded_draws(seed: int, size: int, mode: str) -> Cells:
-    """Return draws by position from PCG64's raw stream, which is the same in every version of NumPy.
-
-    The seed is mixed with the mode and with a number of our own: a plain PCG64(seed) would repeat the very numbers from
-    which somebody may have made, shuffled or split the table with the same seed, and the lottery would not be one.
-    """
-    mixed = np.random.SeedSequence([seed, SALT, MODES.index(mode)])
-    raw = np.random.PCG64(mixed).random_raw(size)
-    return (raw >> np.uint64(64 - DRAW_BITS)).astype(np.int64)

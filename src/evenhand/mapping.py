@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-import secrets
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand import proof, storage, tables
+from evenhand import engines, proof, storage, tables
 from evenhand.achieved import Achieved, achieved, released_conditional
-from evenhand.audit import Audit, audit
+from evenhand.audit import Audit, audit, coverage
 from evenhand.certificate import Certificate, bounding, certify
 from evenhand.compile import compile_problem
-from evenhand.counts import Counts, Numbers, positions
-from evenhand.domain import Axis, Cells
-from evenhand.errors import DataError, EvenhandError, EvenhandWarning, SpecError, StorageError
-from evenhand.kernel import Kernel, for_apply, seeded_draws, with_rows
-from evenhand.models import model_rates
+from evenhand.counts import Counts, Numbers
+from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
+from evenhand.kernel import Kernel, for_apply, with_rows
+from evenhand.meeting import meeting, with_own_target
+from evenhand.models import Predictor, model_rates
 from evenhand.prices import Prices, prices
-from evenhand.program import Multipliers
+from evenhand.program import Multipliers, Progress
+from evenhand.report.charts import Chart
+from evenhand.report.pictures import Kind, picture
 from evenhand.spec import (
     Bregman,
     Problem,
@@ -35,11 +34,11 @@ from evenhand.spec import (
     check,
     outcome_given_features,
 )
-from evenhand.tables import Frame
+from evenhand.tables import Frame, Restore
 from evenhand.theory import Theory
+from evenhand.transforming import Draw, How, Mode, Transformer, Unseen, apply_mode, train_mode, transform, unfold
 
-Mode = Literal["release", "apply"]
-Unseen = Literal["keep", "error"]
+Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,12 +101,30 @@ class Mapping:
         return with_rows(self.kernel, rows, targets, self.conditional[rows, to_y], len(self.conditional))
 
     @cached_property
+    def release_mode(self) -> Transformer:
+        """Train mode: which sources it knows, and the row of each."""
+        fallback = None if self.conditional is None else self.counts.features.cells
+        return train_mode(self.counts, self._train_kernel, blind=self.problem.blind, fallback=fallback)
+
+    @cached_property
+    def apply_mode(self) -> Transformer:
+        """Apply mode: the same for what is known before the outcome."""
+        return apply_mode(self.counts, self.apply_kernel, blind=self.problem.blind)
+
+    @cached_property
     def theory(self) -> Theory:
         """The paper's propositions as numbers for this mapping, and what people can use beside them."""
-        return Theory(self.problem, self.counts, self.kernel)
+        return Theory(self.problem, self.counts, self.kernel, self.release_mode)
 
-    def audit(self) -> Audit:
-        """Return what the mapping does to the table it was fitted on, as tables and words.
+    def audit(self, table: Frame | Path | None = None, *, weights: str | Sequence[float] | None = None) -> Audit:
+        """Return what the mapping does to a table, in expectation over its draws, as tables and words.
+
+        Parameters
+        ----------
+        table : dataframe or path, optional
+            Other people than those that were fitted; by default the fitted table.
+        weights : str or sequence of float, optional
+            With ``table``: a column of it, or one number a row.
 
         Examples
         --------
@@ -117,7 +134,12 @@ class Mapping:
         >>> mapping.audit().rates.query("is_recid == 1")["after"].round(4).tolist()
         [0.3934, 0.3672, 0.4039, 0.4039]
         """
-        return audit(self.problem, self.counts, self.kernel, self.achieved)
+        if table is None:
+            return audit(self.problem, self.counts, self.kernel, self.achieved, coverage(self.counts))
+        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights)
+        met = meeting(self.release_mode, rows, self.counts.domain.d)
+        problem = with_own_target(self.problem, self.counts)
+        return audit(problem, met.counts, met.kernel, achieved(problem, met.counts, met.kernel), met.coverage)
 
     @property
     def has_prices(self) -> bool:
@@ -199,6 +221,45 @@ class Mapping:
         train, new = self.release(frame, seed=seed), self.apply(frame, seed=seed + 1)
         return model_rates(self.problem, self.counts, self.kernel, train, new, model, protected=protected)
 
+    def predictor(self) -> Predictor:
+        """Return the table p(ŷ | x̂, d) of this mapping composed with apply mode, eq. (8): a model without sampling.
+
+        On the table that was fitted its mean score in each group is p(ŷ|d), to rounding; see :class:`Predictor` for
+        what holds with ``suppress_protected`` and ``blind``.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> mapping.predictor().predict_proba(data.frame).shape
+        (5278, 2)
+        """
+        return Predictor(self.problem, self.counts, self.kernel)
+
+    def chart(self, kind: Kind = "rates", **options: Any) -> Chart:
+        """Return a picture of what the mapping does; its ``save`` writes PNG, SVG or HTML. Needs the extra ``charts``.
+
+        Parameters
+        ----------
+        kind : {"rates", "heat", "cohorts", "changes"}
+            ``rates``: each group's rates before and after, with intervals (``confidence``). ``heat``: P(x̂, ŷ | d, x, y)
+            for parts of the table (``where``, such as ``{"sex": "Male", "is_recid": 1}``, or several). ``cohorts``:
+            rates by combination of features, for everybody and by group (``groups``), and their change (``show``).
+            ``changes``: who changes, to what, how likely.
+        **options
+            Besides those, ``hide_below``: cells (for cohorts, 20 by default) of fewer people are not shown; ``title``.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> mapping.chart("cohorts", groups=[{"race": "Caucasian"}], hide_below=50)
+        <Chart: Rates by cohort, and their change>
+        """
+        return picture(kind, self.problem, self.counts, self.kernel, **options)
+
     def table(self, mode: Mode = "release") -> Any:
         """Return the mapping as tidy rows of positive probability, in a pandas frame.
 
@@ -228,33 +289,68 @@ class Mapping:
         }
         return tables.frame(columns | {"probability": self.kernel.probability})
 
-    def release(self, frame: Frame, *, seed: int | None = 0, unseen: Unseen = "keep") -> Frame:
+    def release(
+        self,
+        frame: Frame | Path,
+        *,
+        seed: int | None = 0,
+        key: str | None = None,
+        draw: Draw = "independent",
+        unseen: Unseen = "keep",
+        restore: Restore = "sample",
+        to: Path | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
         """Train mode: draw (x̂, ŷ) for every row, given its (d, x, y).
 
         Parameters
         ----------
-        frame : dataframe
-            Holds the protected, feature and outcome columns; others are passed through.
+        frame : dataframe or path
+            Holds the protected, feature and outcome columns; others are passed through. A path names CSV or Parquet
+            files, which are read and written in batches.
         seed : int or None
-            Makes the draws repeatable, by position: row i of every call with the same seed uses the same draw. So give
-            each batch a seed of its own; with one seed, people scored one at a time would all get the same draw. None
-            takes fresh randomness.
+            Makes the draws repeatable. Without ``key``, by position: row i of every call with the same seed uses the
+            same draw, so give each batch a seed of its own; with one seed, people scored one at a time would all get
+            the same draw. None takes fresh randomness.
+        key : str, optional
+            A column that says who a row is. A row's draw then depends on its key, the seed and the mode alone: the same
+            person gets the same draw in any order, in any table, from any engine. Rows that share a key share a draw.
+        draw : {"independent", "balanced"}
+            ``balanced``: among the rows with the same (d, x, y), the number that make each move is its expectation,
+            rounded down or up, and each row's own probabilities are the same as ever. A row's result then depends on
+            who else is in the table.
         unseen : {"keep", "error"}
             What to do with rows whose (d, x, y) was not in the table that was fitted.
+        restore : {"sample", "midpoint", "label"}
+            What is written where a column has bins, or merged levels, and its level changes: a value that somebody of
+            the new level had in the fitted table, the middle of the bin (the commonest of merged values), or the
+            level's name, in which case the whole column becomes text. A value whose level does not change stays.
+        to : path, optional
+            Where the result goes if ``frame`` is a path: .csv or .parquet. It appears there when it is complete.
+        progress : callable, optional
+            For files: called with a text and the share that is done.
 
         Returns
         -------
         dataframe
-            Of the same type, with the same columns.
+            Of the same type, with the same columns; for a path, what was done, with ``rows``, ``changed``, ``unseen``
+            and ``path``.
         """
-        table = tables.read(frame)
-        x, y, rows, known = self._sources(table, unseen)
-        drawn = self._train_kernel.pick(rows, _draws(seed, len(rows), "release"))
-        to_x, to_y = self.counts.domain.split_xy(drawn)
-        table = tables.replace(table, self.counts.domain.x, to_x, known & (to_x != x))
-        return tables.replace(table, self.counts.domain.y, to_y, known & (to_y != y)).to_native()
+        how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
+        return self._transformed(self.release_mode, frame, how, to, progress)
 
-    def apply(self, frame: Frame, *, seed: int | None = 0, unseen: Unseen = "keep") -> Frame:
+    def apply(
+        self,
+        frame: Frame | Path,
+        *,
+        seed: int | None = 0,
+        key: str | None = None,
+        draw: Draw = "independent",
+        unseen: Unseen = "keep",
+        restore: Restore = "sample",
+        to: Path | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
         """Apply mode: draw x̂ for every row, given its (d, x). An outcome column is passed through unread.
 
         Takes the same parameters as :meth:`release`. It reads the protected columns, unless the mapping is blind:
@@ -269,23 +365,61 @@ class Mapping:
         >>> len(new), "is_recid" in new.columns
         (5278, False)
         """
+        how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
+        return self._transformed(self.apply_mode, frame, how, to, progress)
+
+    def _transformed(
+        self, mode: Transformer, frame: Frame | Path, how: How, to: Path | None, progress: Progress | None
+    ) -> Any:
+        if engines.is_path(frame):
+            return engines.transform_file(mode, frame, to, how, self.problem.csv, progress)
+        if to is not None:
+            raise SpecError("to= names the result of a file; a dataframe is returned")
+        return tables.returned(transform(mode, tables.read(frame), how).table, frame)
+
+    def possibilities(
+        self,
+        frame: Frame,
+        *,
+        mode: Mode = "apply",
+        restore: Restore = "midpoint",
+        row_column: str = "row",
+        weight_column: str = "weight",
+        unseen: Unseen = "keep",
+    ) -> Frame:
+        """Return every possible result of each row, with the position of the row and the probability of the result.
+
+        A model's expected score for a person is the mean of its scores over these, by weight.
+
+        Parameters
+        ----------
+        frame : dataframe
+            As in :meth:`release` or :meth:`apply`.
+        mode : {"apply", "release"}
+            Which of the two.
+        restore : {"midpoint", "label"}
+            As in :meth:`release`; without a lottery, no value is sampled.
+        row_column, weight_column : str
+            The names of the two columns that are added.
+        unseen : {"keep", "error"}
+            As in :meth:`release`.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> every = mapping.possibilities(data.frame.head(100))
+        >>> round(float(every["weight"].sum()), 6)
+        100.0
+        """
+        check.one_of("mode", mode, ("release", "apply"))
         table = tables.read(frame)
-        domain = self.counts.domain
-        x, new_x = tables.cells(domain.x, table)
-        axes: tuple[Axis, ...]
-        if self.problem.blind:
-            axes, what = (domain.x,), "a combination of features"
-            found, rows = positions(self.counts.features.cells, x)
-            known = found & ~new_x
-        else:
-            axes, what = (domain.d, domain.x), "a combination of protected columns and features"
-            d, new_d = tables.cells(domain.d, table)
-            found, rows = positions(self.counts.people_before_outcome.cells, domain.dx(d, x))
-            known = found & ~new_d & ~new_x
-        example = None if known.all() else tables.first_unseen(axes, table)
-        _report_unseen(known, unseen, what, example)
-        drawn = self.apply_kernel.pick(rows, _draws(seed, len(rows), "apply"))
-        return tables.replace(table, domain.x, drawn, known & (drawn != x)).to_native()
+        for name in (row_column, weight_column):
+            _refuse_column(table, name)
+        how = How.of(0, unseen=unseen, restore=restore)
+        wide, rows, share = unfold(self.release_mode if mode == "release" else self.apply_mode, table, how)
+        return tables.returned(tables.with_columns(wide, {row_column: rows, weight_column: share}), frame)
 
     def expand(
         self,
@@ -294,6 +428,7 @@ class Mapping:
         weights: str | Sequence[float] | None = None,
         weight_column: str = "weight",
         unseen: Unseen = "keep",
+        restore: Restore = "midpoint",
     ) -> Frame:
         """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
 
@@ -309,6 +444,8 @@ class Mapping:
             The name of the column of weights in the result; they sum to the number of rows, or to ``weights``.
         unseen : {"keep", "error"}
             As in :meth:`release`.
+        restore : {"midpoint", "label"}
+            As in :meth:`release`; without a lottery, no value is sampled.
 
         Examples
         --------
@@ -323,23 +460,10 @@ class Mapping:
         given = tables.row_weights(self.problem, table, weights)
         if isinstance(weights, str):
             table = table.drop(weights)
-        if weight_column in table.columns:
-            raise DataError(f"the table already has a column {weight_column!r}; give another name with weight_column=")
-        x, y, rows, known = self._sources(table, unseen)
-        kernel = self._train_kernel
-        asked, entry = kernel.entries(rows)
-        share = kernel.probability[entry]
-        # A row that is not known stays as it is: one entry of weight one.
-        first = np.concatenate([[True], np.diff(asked) != 0]) if len(asked) else np.zeros(0, bool)
-        kept = known[asked] | first
-        asked, entry = asked[kept], entry[kept]
-        share = np.where(known[asked], share[kept], 1.0)
-        to_x, to_y = self.counts.domain.split_xy(kernel.targets[entry])
-        wide = tables.take(table, asked)
-        moved = known[asked]
-        wide = tables.replace(wide, self.counts.domain.x, to_x, moved & (to_x != x[asked]))
-        wide = tables.replace(wide, self.counts.domain.y, to_y, moved & (to_y != y[asked]))
-        return tables.merged(wide, share if given is None else share * given[asked], weight_column).to_native()
+        _refuse_column(table, weight_column)
+        wide, rows, share = unfold(self.release_mode, table, How.of(0, unseen=unseen, restore=restore))
+        weight = share if given is None else share * given[rows]
+        return tables.returned(tables.merged(wide, weight, weight_column), frame)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
@@ -380,53 +504,7 @@ class Mapping:
             f"{c.status}, {gap}, max violation {c.max_violation:.0e}>"
         )
 
-    def _sources(self, table: Any, unseen: Unseen) -> tuple[Cells, Cells, Cells, NDArray[np.bool_]]:
-        """Return each row's own x and y, its row of the training kernel, and whether it has one."""
-        domain = self.counts.domain
-        axes = (domain.x, domain.y) if self.problem.blind else (domain.d, domain.x, domain.y)
-        read = {axis: tables.cells(axis, table) for axis in axes}
-        (x, new_x), (y, new_y) = read[domain.x], read[domain.y]
-        known = ~(new_x | new_y)
-        if self.problem.blind:
-            found, record = positions(self.counts.records.cells, domain.xy(x, y))
-            rows = np.unique(self.counts.records.of_source, return_index=True)[1][record]
-        else:
-            d, new_d = read[domain.d]
-            found, rows = positions(self.counts.sources, domain.dxy(d, x, y))
-            known &= ~new_d
-        known &= found
-        columns = "features and outcome" if self.problem.blind else "protected columns, features and outcome"
-        example = None if known.all() else tables.first_unseen(axes, table)
-        if self.conditional is None:
-            _report_unseen(known, unseen, f"a combination of {columns}", example)
-            return x, y, rows, known
-        _report_unseen(
-            known, unseen, f"a combination of {columns}", example, "keep their features and get ŷ from p(ŷ|x)"
-        )
-        there, place = positions(self.counts.features.cells, x)
-        drawn = ~known & there & ~new_x & ~new_y
-        return x, y, np.where(drawn, len(self.kernel) + place, rows), known | drawn
 
-
-def _report_unseen(
-    known: NDArray[np.bool_], unseen: Unseen, what: str, example: str | None, then: str = "are left unchanged"
-) -> None:
-    check.one_of("unseen", unseen, ("keep", "error"))
-    new = int((~known).sum())
-    if not new:
-        return
-    first = int(np.flatnonzero(~known)[0])
-    message = f"{new} of {len(known)} rows have {what} that was not in the fitted table, the first in row {first}"
-    if example is not None:
-        message += f" ({example})"
-    if unseen == "error":
-        raise DataError(f"{message}; with unseen='keep' they {then}")
-    warnings.warn(f"{message}; they {then}", EvenhandWarning, stacklevel=4)
-
-
-def _draws(seed: int | None, size: int, mode: Mode) -> Cells:
-    if seed is None:
-        return seeded_draws(secrets.randbits(128), size, mode)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise SpecError(f"seed must be a whole number of at least 0, or None for fresh draws, not {seed!r}")
-    return seeded_draws(int(seed), size, mode)
+def _refuse_column(table: Any, name: str) -> None:
+    if name in table.columns:
+        raise DataError(f"the table already has a column {name!r}; give another name")

@@ -3,10 +3,12 @@
 Knows the paper's definitions and their arithmetic on plain arrays; nothing of tables, programmes or solvers.
 """
 
+from evenhand.spec.bins import Binning, ChosenBins, Edges, MergedLevels, Occurrence, PooledLevels, Quantiles
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By, change_each, each
 from evenhand.spec.comparison import AGAINST_TARGET, EVERYWHERE, Comparisons, comparisons
 from evenhand.spec.conditional import Conditional, outcome_given_features
+from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Difference, Distance, FourFifths, Line, LogRatio, Ratio
 from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
@@ -38,16 +40,20 @@ __all__ = [
     "EVERYWHERE",
     "KL",
     "L1",
+    "Binning",
     "Bregman",
     "Budget",
     "By",
     "Charge",
+    "ChosenBins",
     "Comparisons",
     "Conditional",
     "CostTable",
+    "CsvFormat",
     "Difference",
     "Distance",
     "Distortion",
+    "Edges",
     "Epigraph",
     "ExcessDistortion",
     "ExpectedDistortion",
@@ -59,14 +65,18 @@ __all__ = [
     "Line",
     "LogRatio",
     "MaxRelativeChange",
+    "MergedLevels",
     "NeymanChi2",
     "Nominal",
+    "Occurrence",
     "Ordinal",
     "PairwiseParity",
     "Parity",
     "PearsonChi2",
     "Polyhedral",
+    "PooledLevels",
     "Problem",
+    "Quantiles",
     "Quasiconvex",
     "Ratio",
     "Recorded",

@@ -9,14 +9,15 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.coding import UNSEEN
 from evenhand.counts import Numbers
-from evenhand.domain import Cells, Domain, Value, Variable
+from evenhand.domain import MISSING, Cells, Domain, Value, Variable
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check
 from evenhand.spec.frozen import FrozenMap
@@ -31,6 +32,10 @@ class Rule(ABC):
     @abstractmethod
     def costs(self, variable: Variable) -> Numbers:
         """Return the cost of every change: a row a level, a column a level it may become."""
+
+    def names(self, level: Value) -> bool:
+        """Whether the rule itself speaks of a level; one that stands for missing values is fixed otherwise."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,10 @@ class Ordinal(Rule):
             if isinstance(self.levels, str) or not isinstance(self.levels, Iterable) or not tuple(self.levels):
                 raise SpecError(f"the levels of Ordinal must be a list of values, not {self.levels!r}")
             object.__setattr__(self, "levels", tuple(self.levels))
+
+    def names(self, level: Value) -> bool:
+        """Whether the level is listed."""
+        return self.levels is not None and level in self.levels
 
     def costs(self, variable: Variable) -> Numbers:
         """Return step × number of steps, infinite where the change is not allowed."""
@@ -133,6 +142,10 @@ class Nominal(Rule):
             if pair[0] == pair[1] and cost != 0:
                 raise SpecError(f"staying at {pair[0]!r} must cost 0, not {cost:g}")
         object.__setattr__(self, "cost", FrozenMap({pair: float(cost) for pair, cost in self.cost.items()}))
+
+    def names(self, level: Value) -> bool:
+        """Whether the table has the level."""
+        return isinstance(self.cost, Mapping) and any(level in pair for pair in self.cost)
 
     def costs(self, variable: Variable) -> Numbers:
         """Return the cost off the diagonal."""
@@ -189,6 +202,18 @@ class Free(Rule):
     def costs(self, variable: Variable) -> Numbers:
         """Return zeros."""
         return np.zeros((len(variable), len(variable)))
+
+
+def _with_fixed_level(rule: Rule, variable: Variable) -> Numbers:
+    """Return the costs of a rule on the other levels; nobody comes to the level of missing values or leaves it."""
+    code = variable.missing
+    rest = [i for i in range(len(variable)) if i != code]
+    costs = np.full((len(variable), len(variable)), np.inf)
+    costs[code, code] = 0.0
+    if rest:
+        known = replace(variable, levels=tuple(variable.levels[i] for i in rest), missing=None, coding=None)
+        costs[np.ix_(rest, rest)] = rule.costs(known)
+    return costs
 
 
 Columns = Mapping[str, Any]
@@ -303,7 +328,10 @@ class Distortion:
     def costs(self, variable: Variable) -> Numbers:
         """Return the table of costs of one column."""
         unstated = Fixed() if self.function is None else Free()
-        return self.rules.get(variable.name, unstated).costs(variable)
+        rule = self.rules.get(variable.name, unstated)
+        if variable.missing in (None, UNSEEN) or rule.names(MISSING):
+            return rule.costs(variable)
+        return _with_fixed_level(rule, variable)
 
     def join(self, features: Sequence[Numbers], outcome: Numbers) -> Numbers:
         """Combine the costs of the feature columns and of the outcome."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from evenhand.domain import Value
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check, toml
+from evenhand.spec.bins import Binning
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.conditional import Conditional
+from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distortion import Distortion
+from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.parity import Parity
 from evenhand.spec.utility import KL, Utility
 
@@ -24,6 +28,8 @@ TARGETS = ("observed", "all")
 TIE_BREAKS = ("least_change", "even", None)
 Suppress = Literal["fixed", "alternating"] | None
 SUPPRESS = (None, "fixed", "alternating")
+Missing = Literal["error", "level"]
+MISSING = ("error", "level")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,16 @@ class Problem:
         A classifier is asked once, at fit, for every combination of features in the table.
     blind : bool
         Whether the mapping must be the same for every group, for people whose D is unknown when it is applied.
+    bins : mapping of column name to Edges, Quantiles, ChosenBins, MergedLevels or PooledLevels
+        How the values of a column become levels. A column of real numbers needs bins; any other has its distinct values
+        as levels unless it is named here.
+    missing : {"error", "level"}
+        What a missing value in a protected column or a feature is: an error, or a level of its own, called
+        ``"(missing)"``, which stays as it is unless a rule names it. A missing outcome is an error.
+    missing_values : sequence, optional
+        Values that stand for a missing one, such as ``"?"``.
+    csv : CsvFormat, optional
+        How the CSV files of this problem are written, where it is not with commas and a header.
 
     Examples
     --------
@@ -96,6 +112,10 @@ class Problem:
     suppress_protected: Suppress = None
     conditional: Any = None
     blind: bool = False
+    bins: Mapping[str, Binning] = field(default_factory=dict)
+    missing: Missing = "error"
+    missing_values: Sequence[Value] = ()
+    csv: CsvFormat | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "protected", _names("protected", self.protected))
@@ -107,6 +127,7 @@ class Problem:
             budgets = _listed("budget", self.budget, Budget, "ExpectedDistortion(0.5)")
             object.__setattr__(self, "budget", budgets)
         self._check_kinds()
+        self._check_values()
         self._check_roles()
         self._check_parity()
         self._check_rules()
@@ -158,6 +179,23 @@ class Problem:
         check.one_of("targets", self.targets, TARGETS)
         check.one_of("tie_break", self.tie_break, TIE_BREAKS)
         self._check_suppression()
+
+    def _check_values(self) -> None:
+        """Check how values become levels."""
+        if not isinstance(self.bins, Mapping) or not all(isinstance(b, Binning) for b in self.bins.values()):
+            raise SpecError(f'bins must be a mapping such as {{"age": Edges([25, 45])}}, not {self.bins!r}')
+        for column in self.bins:
+            if column not in self.columns:
+                hint = did_you_mean(column, self.columns)
+                raise SpecError(f"bins name {column!r}, which is not a column here.{hint}")
+        object.__setattr__(self, "bins", FrozenMap(self.bins))
+        check.one_of("missing", self.missing, MISSING)
+        if isinstance(self.missing_values, str) or not isinstance(self.missing_values, Iterable):
+            raise SpecError(f"missing_values must be a list such as ['?'], not {self.missing_values!r}")
+        values = tuple(check.level("each of missing_values", value) for value in self.missing_values)
+        object.__setattr__(self, "missing_values", values)
+        if self.csv is not None and not isinstance(self.csv, CsvFormat):
+            raise SpecError(f"csv must be an eh.CsvFormat, not {self.csv!r}")
 
     def _check_suppression(self) -> None:
         check.one_of("suppress_protected", self.suppress_protected, SUPPRESS)

@@ -16,9 +16,11 @@ import tomli_w
 
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check
+from evenhand.spec.bins import ChosenBins, Edges, MergedLevels, PooledLevels, Quantiles
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By
 from evenhand.spec.conditional import Conditional
+from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Difference, Distance, FourFifths, LogRatio, Ratio
 from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal
 from evenhand.spec.parity import PairwiseParity, TargetParity
@@ -94,6 +96,16 @@ DISTANCES = Family(
 )
 RULES = Family("rule", {"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
 BUDGETS = Family("kind", {"expected": ExpectedDistortion, "excess": ExcessDistortion})
+BINNINGS = Family(
+    "by",
+    {
+        "edges": Edges,
+        "quantiles": Quantiles,
+        "data": ChosenBins,
+        "merging": MergedLevels,
+        "pooling": PooledLevels,
+    },
+)
 
 
 def write(problem: Problem) -> str:
@@ -106,13 +118,17 @@ def write(problem: Problem) -> str:
         "tie_break": problem.tie_break or "none",
         "suppress_protected": problem.suppress_protected or "no",
         "blind": problem.blind,
+        "missing": problem.missing,
+        "missing_values": list(problem.missing_values),
         "utility": _write_part(UTILITIES, problem.utility),
         "parity": [_write_part(PARITIES, parity) for parity in problem.parity],
         "distortion": _write_distortion(problem.distortion),
         "budget": [_write_part(BUDGETS, budget) for budget in problem.budgets],
+        "bins": {column: _write_part(BINNINGS, binning) for column, binning in problem.bins.items()},
+        "csv": {} if problem.csv is None else _write_fields(problem.csv),
         "conditional": _write_conditional(problem.conditional),
     }
-    return tomli_w.dumps(_native({key: value for key, value in document.items() if value != []}))
+    return tomli_w.dumps(_native({key: value for key, value in document.items() if value not in ([], {})}))
 
 
 def _native(value: Any) -> Any:
@@ -175,6 +191,8 @@ def read(text: str, problem: type[Problem]) -> dict[str, Any]:
         "parity": lambda tables: _read_list("parity", PARITIES, tables),
         "budget": _read_budget,
         "distortion": _read_distortion,
+        "bins": _read_bins,
+        "csv": lambda table: CsvFormat(**_fields("csv", table, CsvFormat)),
         "conditional": _read_conditional,
         "tie_break": lambda word: None if word == "none" else word,
         "suppress_protected": lambda word: None if word == "no" else word,
@@ -183,7 +201,11 @@ def read(text: str, problem: type[Problem]) -> dict[str, Any]:
 
 
 def _write_part(family: Family, part: Any) -> dict[str, Any]:
-    table: dict[str, Any] = {family.key: family.name(part)}
+    return {family.key: family.name(part), **_write_fields(part)}
+
+
+def _write_fields(part: Any) -> dict[str, Any]:
+    table: dict[str, Any] = {}
     for item in fields(part):
         value = getattr(part, item.name)
         if value is None or value == _default(item):
@@ -241,6 +263,12 @@ def _read_distortion(table: Any) -> Distortion:
     if "function" in given:
         given["function"] = _read_cost_table(given["function"])
     return Distortion(**given)
+
+
+def _read_bins(table: Any) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        raise SpecError("bins must be a table with one entry a column: write [bins.age]")
+    return {column: _read_part(f"bins.{column}", BINNINGS, binning) for column, binning in table.items()}
 
 
 def _read_cost_table(table: Any) -> CostTable:

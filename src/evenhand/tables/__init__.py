@@ -4,33 +4,54 @@ Frames are read and written through narwhals, so that what comes out is of the t
 evenhand itself makes (mappings, audits) are pandas frames.
 """
 
+from evenhand.tables.frames import Frame, Table, read, returned, to_pandas
+from evenhand.tables.keys import key_texts
 from evenhand.tables.reading import (
-    Frame,
     cells,
     conditional_rows,
     count,
-    counts_of,
+    count_rows,
     first_unseen,
-    read,
-    read_csv,
+    gaps,
     row_weights,
+    unseen_values,
+    weights_of,
 )
-from evenhand.tables.writing import frame, labels, merged, replace, take, to_pandas
+from evenhand.tables.writing import (
+    RESTORE,
+    Lots,
+    Restore,
+    frame,
+    labels,
+    merged,
+    replace,
+    take,
+    with_columns,
+)
 
 __all__ = [
+    "RESTORE",
     "Frame",
+    "Lots",
+    "Restore",
+    "Table",
     "cells",
     "conditional_rows",
     "count",
-    "counts_of",
+    "count_rows",
     "first_unseen",
     "frame",
+    "gaps",
+    "key_texts",
     "labels",
     "merged",
     "read",
-    "read_csv",
     "replace",
+    "returned",
     "row_weights",
     "take",
     "to_pandas",
+    "unseen_values",
+    "weights_of",
+    "with_columns",
 ]

@@ -1,10 +1,9 @@
-"""Dataframes to codes: levels, counts and cells. Reads any frame that narwhals knows."""
+"""Tables to codes: the levels of every column, the counts of every cell, the cell of every row."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -12,48 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.counts import Counts, Numbers
-from evenhand.domain import Axis, Cells, Domain, Role, Value, Variable
-from evenhand.errors import DataError, SpecError, did_you_mean
-from evenhand.spec import Ordinal, Problem
-
-MISSING_ADVICE = "fill them, drop those rows, or write a value of your own for what is missing"
+from evenhand.coding import UNSEEN, Cuts, Merges
+from evenhand.counts import Counts, Numbers, sums
+from evenhand.domain import MISSING, Axis, Cells, Domain, Role, Value, Variable
+from evenhand.errors import DataError, did_you_mean
+from evenhand.spec import Occurrence, Ordinal, Problem
+from evenhand.tables.columns import Encoded, codes_of, column, encode, plain, refuse_missing
+from evenhand.tables.frames import Frame, read
 
 PROBABILITY = "probability"
 """The column of a conditional's frame that holds p(ŷ|x̂)."""
-
-UNSEEN = -1
-"""The code of a value that is not a level."""
-
-Frame = Any
-"""Any dataframe that narwhals knows."""
-
-
-def read(frame: Frame) -> nw.DataFrame[Any]:
-    """Wrap a native frame."""
-    if isinstance(frame, str | os.PathLike):
-        raise DataError(f"expected a dataframe, not a path; read it first, for example pandas.read_csv({str(frame)!r})")
-    try:
-        return nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise DataError(
-            f"expected an eager dataframe (pandas, polars, pyarrow) or eh.Counts, not {type(frame).__name__}"
-        ) from None
-
-
-def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a CSV file; columns of whole numbers become integers, an empty field is missing."""
-    try:
-        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-    except UnicodeDecodeError:
-        raise DataError(f"{os.fspath(path)!r} is not text in UTF-8; save it as UTF-8 first") from None
-    except OSError as error:
-        raise DataError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
-    except (ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"{os.fspath(path)!r} is not a sound CSV file: {error}") from None
-    if len(table.columns) == 1 and (found := [c for c in ";\t|" if c in str(table.columns[0])]):
-        raise DataError(f"{os.fspath(path)!r} seems to be separated by {found[0]!r}; save it with commas")
-    return table
 
 
 def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None = None) -> Counts:
@@ -62,7 +29,7 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     Parameters
     ----------
     problem : Problem
-        Says which columns to count, and the order of levels where a rule gives it.
+        Says which columns to count, how their values become levels, and the order of levels where a rule gives it.
     frame : dataframe
         One row a person, or one row a cell with ``weights``.
     weights : str or sequence of float, optional
@@ -76,21 +43,60 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     142
     """
     table = read(frame)
+    return count_rows(problem, table, row_weights(problem, table, weights))
+
+
+def count_rows(problem: Problem, table: nw.DataFrame[Any], weight: Numbers | None, people: int | None = None) -> Counts:
+    """Count rows of given weights; ``people`` is how many they stand for, where they are not one each."""
     if not len(table):
         raise DataError("the table is empty: it has no rows")
-    encoded = {name: encode(column(table, name)) for name in problem.columns}
-    domain = Domain.of(_variable(problem, encoded[name], role) for name, role in _roles(problem).items())
+    domain = _domain(problem, table, np.ones(len(table)) if weight is None else weight)
     d, x, y = (
-        axis.ravel([_known(variable, encoded[variable.name]) for variable in axis.variables])
+        axis.ravel([_known(variable, column(table, variable.name)) for variable in axis.variables])
         for axis in (domain.d, domain.x, domain.y)
     )
-    return Counts.of(domain, d, x, y, row_weights(problem, table, weights))
+    counts = Counts.of(domain, d, x, y, weight)
+    return counts if people is None else replace(counts, people=people)
+
+
+def cells(axis: Axis, table: nw.DataFrame[Any], *, text: bool = False) -> tuple[Cells, NDArray[np.bool_]]:
+    """Return the cell of each row on an axis, and which rows have a value that is not a level."""
+    codes = [codes_of(variable, column(table, variable.name), text=text) for variable in axis.variables]
+    unseen = np.any([code == UNSEEN for code in codes], axis=0)
+    return axis.ravel([np.maximum(code, 0) for code in codes]), np.asarray(unseen)
+
+
+def first_unseen(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False) -> str | None:
+    """Name the first column and value that is not a level; None where every value is one."""
+    for name, number, value in unseen_values(axes, table, text=text):
+        if number:
+            return f"column {name!r} has the new value {value!r}"
+    return None
+
+
+def unseen_values(
+    axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False
+) -> Iterable[tuple[str, int, Any]]:
+    """For each column, how many rows have a value that is not a level, and the first such value."""
+    for axis in axes:
+        for variable in axis.variables:
+            series = column(table, variable.name)
+            rows = np.flatnonzero(codes_of(variable, series, text=text) == UNSEEN)
+            yield variable.name, len(rows), plain(series[int(rows[0])]) if len(rows) else None
+
+
+def gaps(
+    variable: Variable, table: nw.DataFrame[Any], *, text: bool = False
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows have no value in a column, and which have none that is a level."""
+    series = column(table, variable.name)
+    return encode(series, variable.blanks).missing, np.asarray(codes_of(variable, series, text=text) == UNSEEN)
 
 
 def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
     """Read p(ŷ|x̂) from a frame with a row for each combination of features and each outcome, and its probability."""
     table = read(frame)
-    columns = [column(table, name).to_list() for name in (*problem.features, problem.outcome, PROBABILITY)]
+    columns = [_complete(table, name).to_list() for name in (*problem.features, problem.outcome, PROBABILITY)]
     found: dict[tuple[Value, ...], dict[Value, float]] = {}
     for *features, outcome, probability in zip(*columns, strict=True):
         shares = found.setdefault(tuple(features), {})
@@ -100,134 +106,165 @@ def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, 
     return list(found.items())
 
 
+def row_weights(problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None) -> Numbers | None:
+    """Return one weight a row, from a column or as given; None where there are none."""
+    return weights_of(problem.columns, table, weights)
+
+
+def weights_of(
+    columns: Sequence[str], table: nw.DataFrame[Any], weights: str | Sequence[float] | None
+) -> Numbers | None:
+    """Return one weight a row of a table whose given columns are part of a problem."""
+    if weights is None:
+        return None
+    given: Any = weights
+    if isinstance(weights, str):
+        if weights in columns:
+            raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
+        given = _complete(table, weights, advice="every row needs a weight").to_numpy()
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("weights must be numbers, one a row") from None
+    if array.shape != (len(table),):
+        raise DataError(f"there are {array.size} weights for {len(table)} rows")
+    return array
+
+
+def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or drop those rows") -> nw.Series[Any]:
+    """Return a column that must be there and complete."""
+    series = column(table, name)
+    refuse_missing(encode(series), advice)
+    return series
+
+
+def _domain(problem: Problem, table: nw.DataFrame[Any], weight: Numbers) -> Domain:
+    """Find the levels of every column; the outcome's first, since bins may be chosen by it."""
+    encoded = {name: encode(column(table, name), problem.missing_values) for name in problem.columns}
+    outcome = encoded[problem.outcome]
+    refuse_missing(outcome, "a row without an outcome cannot be fitted: drop those rows")
+    if problem.missing == "error":
+        for each in encoded.values():
+            refuse_missing(each)
+    weight = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
+    return Domain.of(_variable(problem, encoded[name], role, outcome, weight) for name, role in _roles(problem).items())
+
+
 def _roles(problem: Problem) -> dict[str, Role]:
     roles = dict.fromkeys(problem.protected, Role.PROTECTED) | dict.fromkeys(problem.features, Role.FEATURE)
     return roles | {problem.outcome: Role.OUTCOME}
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """A column as codes into its distinct values (or its categories, whether or not they occur)."""
-
-    series: nw.Series[Any]
-    codes: Cells
-    values: list[Value]
-
-
-def counts_of(problem: Problem, frame: Frame | Counts, weights: str | Sequence[float] | None = None) -> Counts:
-    """Return the counts of a frame, or given counts if they are those of the problem's columns."""
-    if not isinstance(problem, Problem):
-        raise SpecError(f"the problem comes first and must be an eh.Problem, not {type(problem).__name__}")
-    if not isinstance(frame, Counts):
-        return count(problem, frame, weights)
-    if weights is not None:
-        raise DataError("weights go with a frame; a Counts already has its own")
-    names = tuple(v.name for v in frame.domain.variables)
-    if names != problem.columns:
-        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(problem.columns)}")
-    for name, rule in problem.distortion.rules.items():
-        levels = frame.domain.variable(name).levels
-        if isinstance(rule, Ordinal) and rule.levels is not None and tuple(rule.levels) != levels:
-            raise DataError(
-                f"the rule of {name!r} gives the levels {list(rule.levels)}, but the counts have {list(levels)}"
-            )
-    return frame
+def _variable(problem: Problem, encoded: Encoded, role: Role, outcome: Encoded, weight: Numbers) -> Variable:
+    name = encoded.series.name
+    dtype = _pandas_dtype(encoded.series)
+    binning = problem.bins.get(name)
+    coding = None
+    levels: tuple[Value, ...] = ()
+    ordered = False
+    if binning is None and encoded.values:
+        levels, ordered = _levels(encoded)
+    elif binning is not None and encoded.values:
+        levels, coding, ordered = binning.levels(_occurrence(encoded, outcome, weight))
+        dtype = "category"
+    variable = Variable(name, role, levels or (MISSING,), ordered, dtype, coding, blanks=tuple(problem.missing_values))
+    if problem.missing == "level" and role is not Role.OUTCOME:
+        variable = _with_missing(variable, encoded)
+    return _in_order(variable, problem.distortion.rules.get(name))
 
 
-def encode(series: nw.Series[Any]) -> Encoded:
-    """Number the values of a column, in one pass."""
-    native = series.to_native()
-    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
-        codes, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
-    else:
-        found: Any = native if isinstance(native, pd.Series) else series.to_numpy()
-        codes, distinct = pd.factorize(found)
-        values = distinct.tolist()
-    return Encoded(series, np.asarray(codes, dtype=np.int64), values)
+def _occurrence(encoded: Encoded, outcome: Encoded, weight: Numbers) -> Occurrence:
+    """Count how often each value of a column occurs with each outcome."""
+    there = ~encoded.missing
+    shape = len(encoded.values), len(outcome.values)
+    key = encoded.codes[there] * shape[1] + outcome.codes[there]
+    table = sums(key, weight[there], shape[0] * shape[1]).reshape(shape)
+    order = sorted(np.flatnonzero(table.sum(axis=1) > 0), key=lambda i: encoded.values[i])
+    if not order:
+        raise DataError(f"column {encoded.series.name!r} has no value to be binned")
+    return Occurrence(encoded.series.name, [encoded.values[i] for i in order], table[order])
 
 
-def column(table: nw.DataFrame[Any], name: str, advice: str = MISSING_ADVICE) -> nw.Series[Any]:
-    """Return a column that must be there and complete."""
-    if name not in table.columns:
-        hint = did_you_mean(name, table.columns)
-        raise DataError(f"the table has no column {name!r}; it has {table.columns}.{hint}")
-    series = table[name]
-    missing = series.is_null()
-    if series.dtype.is_float():
-        missing = missing | series.is_nan()
-    if missing.any():
-        row = int(np.flatnonzero(missing.to_numpy())[0])
-        number = int(missing.sum())
-        what = "a missing value" if number == 1 else f"{number} missing values, the first"
-        raise DataError(f"column {name!r} has {what} in row {row}; {advice}")
-    return series
+def _with_missing(variable: Variable, encoded: Encoded) -> Variable:
+    """Add the level of missing values, last, where there are any."""
+    if not encoded.missing.any():
+        return replace(variable, missing=UNSEEN)
+    if not encoded.values:
+        return replace(variable, missing=0)
+    if MISSING in variable.levels:
+        raise DataError(
+            f"column {variable.name!r} has both missing values and the value {MISSING!r}, which is what their level is "
+            f"called; list it in missing_values if it means the same"
+        )
+    dtype = variable.dtype if variable.dtype in ("category", "str", "string") else "object"
+    return replace(variable, levels=(*variable.levels, MISSING), missing=len(variable), dtype=dtype)
 
 
-def first_unseen(axes: Iterable[Axis], table: nw.DataFrame[Any]) -> str | None:
-    """Name the first column and value that is not a level; None where every value is one."""
-    for axis in axes:
-        for variable in axis.variables:
-            encoded = encode(column(table, variable.name))
-            unseen = np.flatnonzero(_recode(variable, encoded) == UNSEEN)
-            if len(unseen):
-                return f"column {variable.name!r} has the new value {encoded.values[encoded.codes[unseen[0]]]!r}"
-    return None
+def _in_order(variable: Variable, rule: Any) -> Variable:
+    """Return a variable with its levels in the order that a rule gives them."""
+    if not isinstance(rule, Ordinal) or rule.levels is None:
+        return variable
+    levels, coding = tuple(rule.levels), variable.coding
+    if variable.missing not in (None, UNSEEN) and MISSING not in levels:
+        levels = (*levels, MISSING)
+    if coding is not None:
+        _refuse_other_levels(variable, levels)
+    if isinstance(coding, Merges):
+        at = [variable.levels.index(level) for level in levels if level != MISSING or variable.missing is None]
+        place = {old: new for new, old in enumerate(at)}
+        rest = None if coding.rest is None else place[coding.rest]
+        coding = Merges(tuple(coding.members[i] for i in at), rest, tuple(coding.stock[i] for i in at))
+    missing = variable.missing if variable.missing in (None, UNSEEN) else levels.index(MISSING)
+    return replace(variable, levels=levels, ordered=True, coding=coding, missing=missing)
 
 
-def cells(axis: Axis, table: nw.DataFrame[Any]) -> tuple[Cells, NDArray[np.bool_]]:
-    """Return the cell of each row on an axis, and which rows have a value that is not a level."""
-    codes = [_recode(variable, encode(column(table, variable.name))) for variable in axis.variables]
-    unseen = np.any([code == UNSEEN for code in codes], axis=0)
-    return axis.ravel([np.maximum(code, 0) for code in codes]), np.asarray(unseen)
+def _refuse_other_levels(variable: Variable, levels: tuple[Value, ...]) -> None:
+    """Refuse a rule whose levels are not those that bins give; bins by edges have an order already."""
+    same = levels == variable.levels if isinstance(variable.coding, Cuts) else set(levels) == set(variable.levels)
+    if not same:
+        raise DataError(
+            f"the rule of column {variable.name!r} gives the levels {list(levels)}, but its bins give "
+            f"{list(variable.levels)}; leave levels out of the rule, or write the same"
+        )
 
 
-def _recode(variable: Variable, encoded: Encoded) -> Cells:
-    """Return each row's code among the levels of a variable, UNSEEN where it has none."""
-    place = {level: code for code, level in enumerate(variable.levels)}
-    of_value = np.array([place.get(value, UNSEEN) for value in encoded.values], dtype=np.int64)
-    return of_value[encoded.codes] if len(of_value) else encoded.codes
-
-
-def _known(variable: Variable, encoded: Encoded) -> Cells:
+def _known(variable: Variable, series: nw.Series[Any]) -> Cells:
     """Return each row's code; a value that is not a level is an error."""
-    codes = _recode(variable, encoded)
+    codes = codes_of(variable, series)
     if np.any(codes == UNSEEN):
         row = int(np.flatnonzero(codes == UNSEEN)[0])
-        value = encoded.values[encoded.codes[row]]
-        hint = did_you_mean(value, variable.levels)
+        value = plain(series[row])
         raise DataError(
-            f"column {variable.name!r} has the value {value!r} in row {row}, which is not among the levels "
-            f"that its rule gives: {list(variable.levels)}.{hint}"
+            f"column {variable.name!r} has the value {value!r} in row {row + 1}, which is not among the levels "
+            f"that its rule gives: {list(variable.levels)}.{did_you_mean(value, variable.levels)}"
         )
     return codes
-
-
-def _variable(problem: Problem, encoded: Encoded, role: Role) -> Variable:
-    name = encoded.series.name
-    rule = problem.distortion.rules.get(name)
-    levels, ordered = _levels(encoded)
-    if isinstance(rule, Ordinal) and rule.levels is not None:
-        levels, ordered = tuple(rule.levels), True
-    return Variable(name, role, levels, ordered, _pandas_dtype(encoded.series))
 
 
 def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
     """Return the levels of a column and whether their order means something."""
     name, dtype = encoded.series.name, encoded.series.dtype
     if isinstance(dtype, nw.Enum):
-        return tuple(dtype.categories), True
+        return tuple(level for level in dtype.categories if level not in encoded.blanks), True
     if isinstance(dtype, nw.Categorical):
         native = encoded.series.to_native()
         if isinstance(native, pd.Series):
             return tuple(encoded.values), bool(native.cat.ordered)
         return tuple(sorted(encoded.values)), False
-    if dtype.is_float():
+    if dtype.is_float() and not _whole_with_missing(encoded):
         raise DataError(_real_numbers(name, encoded.values))
-    if dtype.is_integer() or isinstance(dtype, nw.Boolean):
+    if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
         return tuple(sorted(encoded.values)), True
-    if isinstance(dtype, nw.String):
+    if isinstance(dtype, nw.String) or all(isinstance(value, str) for value in encoded.values):
         return tuple(sorted(encoded.values)), False
+    if all(isinstance(value, int) for value in encoded.values):
+        return tuple(sorted(encoded.values)), True
     raise DataError(f"column {name!r} is of type {dtype}; a column must hold strings, integers, booleans or categories")
+
+
+def _whole_with_missing(encoded: Encoded) -> bool:
+    """Whether real numbers are whole ones, made real by pandas because some are missing."""
+    return bool(encoded.missing.any()) and all(float(value).is_integer() for value in encoded.values)
 
 
 def _real_numbers(name: str, values: Sequence[Any]) -> str:
@@ -237,8 +274,8 @@ def _real_numbers(name: str, values: Sequence[Any]) -> str:
         return f"{what}; its values are whole, so make it a column of integers: frame[{name!r}].astype(int)"
     low, high = min(values), max(values)
     return (
-        f"{what} (it runs from {low:g} to {high:g}); cut it into bins first, for example with "
-        f"pandas.cut(frame[{name!r}], bins, include_lowest=True), which gives ordered categories"
+        f"{what} (it runs from {low:g} to {high:g}); bin it: bins={{{name!r}: eh.Quantiles(4)}}, eh.ChosenBins() or "
+        f"eh.Edges([...])"
     )
 
 
@@ -251,21 +288,3 @@ def _pandas_dtype(series: nw.Series[Any]) -> str:
     if isinstance(series.dtype, nw.String):
         return "str"
     return "bool" if isinstance(series.dtype, nw.Boolean) else str(series.dtype).lower()
-
-
-def row_weights(problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None) -> Numbers | None:
-    """Return one weight a row, from a column or as given; None where there are none."""
-    if weights is None:
-        return None
-    given: Any = weights
-    if isinstance(weights, str):
-        if weights in problem.columns:
-            raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
-        given = column(table, weights, advice="every row needs a weight").to_numpy()
-    try:
-        array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("weights must be numbers, one a row") from None
-    if array.shape != (len(table),):
-        raise DataError(f"there are {array.size} weights for {len(table)} rows")
-    return array

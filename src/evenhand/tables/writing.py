@@ -1,75 +1,180 @@
-"""Codes back to dataframes: into a frame of the caller's own type, or as a pandas frame of ours."""
+"""Codes back to tables: into a frame of the caller's own type, or as a pandas frame of ours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evenhand.coding import UNSEEN, Stock
 from evenhand.counts import Numbers
 from evenhand.domain import Axis, Cells, Value, Variable
+from evenhand.draws import thresholds
+from evenhand.tables.columns import NULL, codes_of, encode
+
+Restore = Literal["sample", "midpoint", "label"]
+RESTORE = ("sample", "midpoint", "label")
+Lots = Callable[[str, NDArray[np.bool_]], Cells]
+"""Second draws: for a column and some chosen rows, an array as long as the table, filled in for those rows."""
 
 
-def replace(table: nw.DataFrame[Any], axis: Axis, new: Cells, changed: NDArray[np.bool_]) -> nw.DataFrame[Any]:
-    """Write cells of an axis into a frame; rows that did not change keep their own values."""
-    for variable, codes in zip(axis.variables, axis.unravel(new), strict=True):
+def replace(
+    table: nw.DataFrame[Any],
+    axis: Axis,
+    old: Cells,
+    new: Cells,
+    changed: NDArray[np.bool_],
+    *,
+    lots: Lots,
+    restore: Restore = "sample",
+    text: bool = False,
+) -> nw.DataFrame[Any]:
+    """Write cells of an axis into a frame; a row keeps its own value in every column whose level does not change.
+
+    Parameters
+    ----------
+    table, axis, old, new : frame, Axis, array, array
+        The frame, and the cell that each row has and gets.
+    changed : array of bool
+        Which rows change.
+    lots : callable
+        Where draws for ``restore="sample"`` come from.
+    restore : {"sample", "midpoint", "label"}
+        What is written for a level that stands for several values.
+    text : bool
+        Whether the frame holds texts, in which numbers are written out.
+    """
+    for variable, before, codes in zip(axis.variables, axis.unravel(old), axis.unravel(new), strict=True):
         series = table[variable.name]
-        table = table.with_columns(_overwrite(series, variable, codes, changed).alias(variable.name))
+        if variable.coding is not None and restore == "label":
+            own = codes_of(variable, series, text=text)
+            table = table.with_columns(_labelled(series, variable, np.where(changed, codes, own)))
+            continue
+        moved = changed & (before != codes)
+        if moved.any():
+            values = _restored(variable, codes, moved, lots, restore)
+            table = table.with_columns(_overwrite(series, variable, values, moved, text).alias(variable.name))
     return table
 
 
-def _overwrite(series: nw.Series[Any], variable: Variable, codes: Cells, changed: NDArray[np.bool_]) -> nw.Series[Any]:
-    """Write levels into the rows that changed; categories that lack one of them are extended."""
+def _restored(
+    variable: Variable, codes: Cells, moved: NDArray[np.bool_], lots: Lots, restore: Restore
+) -> NDArray[np.object_]:
+    """Return a value for each row that moved (the others' do not matter); None for the level of missing values."""
+    levels = np.array([*variable.levels, None], dtype=object)
+    if variable.missing is not None and variable.missing != UNSEEN:
+        levels[variable.missing] = None
+    coding = variable.coding
+    if coding is None:
+        return np.asarray(levels[codes])
+    values = np.full(len(codes), None, dtype=object)
+    draws = lots(variable.name, moved) if restore == "sample" else None
+    for code in np.unique(codes[moved]):
+        here = np.flatnonzero(moved & (codes == code))
+        if code == variable.missing:
+            continue
+        if draws is None or not coding.stock[code].values:
+            values[here] = coding.middle(int(code))
+        else:
+            values[here] = _sampled(coding.stock[code], draws[here])
+    return values
+
+
+def _sampled(stock: Stock, draws: Cells) -> NDArray[np.object_]:
+    """Return a value of the stock for each draw: the first whose cumulated share lies above it."""
+    share = np.asarray(stock.weights) / np.sum(stock.weights)
+    ends = thresholds(share, np.array([0, len(share)]), np.zeros(len(share), dtype=np.int64))
+    return np.array(stock.values, dtype=object)[np.searchsorted(ends, draws, side="right")]
+
+
+def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Series[Any]:
+    """Return the names of levels as a column of texts; what has no level keeps its own text."""
+    names = np.array([str(level) for level in variable.levels], dtype=object)
+    encoded = encode(series, variable.blanks)
+    own = np.array([*(str(value) for value in encoded.values), None], dtype=object)[encoded.codes]
+    kept = (codes == UNSEEN) | (encoded.codes == NULL)
+    texts = np.where(kept, own, names[codes]).tolist()
     native = series.to_native()
-    values = np.array(variable.levels, dtype=object)[codes]
-    needed = [variable.levels[code] for code in np.unique(codes[changed])]
+    if isinstance(native, pd.Series):
+        labelled = pd.Series(texts, index=native.index, dtype="str", name=variable.name)
+        return nw.from_native(labelled, series_only=True)
+    return nw.new_series(variable.name, texts, nw.String(), backend=nw.get_native_namespace(series))
+
+
+def _overwrite(
+    series: nw.Series[Any], variable: Variable, values: NDArray[np.object_], moved: NDArray[np.bool_], text: bool
+) -> nw.Series[Any]:
+    """Write values into the rows that moved; categories that lack one of them are extended."""
+    native = series.to_native()
+    written = _as_own_kind(series, values[moved].tolist(), text)
+    needed = [value for value in dict.fromkeys(written) if value is not None]
     if isinstance(native, pd.Series):
         native = _with_categories(native, variable, needed).copy()
-        native.iloc[np.flatnonzero(changed)] = pd.Series(values[changed].tolist(), dtype=native.dtype).array
+        native.iloc[np.flatnonzero(moved)] = pd.Series(written, dtype=native.dtype).array
         return nw.from_native(native, series_only=True)
     dtype = series.dtype
     if isinstance(dtype, nw.Enum) and not set(needed) <= set(dtype.categories):
         dtype = nw.Enum([str(level) for level in _united(variable, dtype.categories)])
         series = series.cast(dtype)
     backend = nw.get_native_namespace(series)
+    whole = np.full(len(moved), None, dtype=object)
+    whole[moved] = written
     if isinstance(dtype, nw.Categorical) and hasattr(native, "type"):
         # Arrow cannot join two dictionaries; join their values, and cast back to the column's own type.
-        texts = np.where(changed, values, np.array(series.to_list(), dtype=object)).tolist()
+        texts = np.where(moved, whole, np.array(series.to_list(), dtype=object)).tolist()
         plain = nw.new_series(variable.name, texts, nw.String(), backend=backend).to_native()
         return nw.from_native(plain.cast(native.type), series_only=True)
-    written = nw.new_series(variable.name, values.tolist(), dtype, backend=backend)
-    keep = nw.new_series("keep", (~changed).tolist(), nw.Boolean(), backend=backend)
-    return series.zip_with(keep, written)
+    fresh = nw.new_series(variable.name, whole.tolist(), dtype, backend=backend)
+    keep = nw.new_series("keep", (~moved).tolist(), nw.Boolean(), backend=backend)
+    return series.zip_with(keep, fresh)
+
+
+def _as_own_kind(series: nw.Series[Any], values: list[Any], text: bool) -> list[Any]:
+    """Return values of the kind that a column holds: texts in a file of texts, whole numbers among integers."""
+    if text:
+        return [None if value is None else str(value) for value in values]
+    if series.dtype.is_integer():
+        return [round(value) if isinstance(value, float) else value for value in values]
+    return values
 
 
 def _with_categories(native: Any, variable: Variable, needed: Sequence[Value]) -> Any:
     """Extend a pandas categorical by the variable's levels if it lacks one that is needed."""
     if not isinstance(native.dtype, pd.CategoricalDtype) or set(needed) <= set(native.cat.categories):
         return native
-    return native.cat.set_categories(_united(variable, native.cat.categories))
+    return native.cat.set_categories(_united(variable, native.cat.categories, needed))
 
 
-def _united(variable: Variable, own: Iterable[Value]) -> list[Value]:
-    return [*variable.levels, *(value for value in own if value not in variable.levels)]
+def _united(variable: Variable, own: Iterable[Value], needed: Sequence[Value] = ()) -> list[Value]:
+    """Return the levels in their order, and what a column has besides."""
+    known = [level for code, level in enumerate(variable.levels) if code != variable.missing]
+    first = known if variable.coding is None else []
+    return list(dict.fromkeys([*first, *own, *needed]))
 
 
 def merged(table: nw.DataFrame[Any], weight: Numbers, name: str) -> nw.DataFrame[Any]:
     """Add up the weights of equal rows, in the order in which they first occur."""
-    backend = nw.get_native_namespace(table)
     native = table.to_native()
     if isinstance(native, pd.DataFrame):
         table = nw.from_native(native.reset_index(drop=True), eager_only=True)
     columns = list(table.columns)
     place = "evenhand_first_row"
-    extra = {name: weight, place: np.arange(len(weight))}
-    for key, values in extra.items():
-        table = table.with_columns(nw.new_series(key, values, backend=backend).alias(key))
+    table = with_columns(table, {name: weight, place: np.arange(len(weight))})
     grouped = table.group_by(columns).agg(nw.col(name).sum(), nw.col(place).min())
     return grouped.sort(place).select([*columns, name])
+
+
+def with_columns(table: nw.DataFrame[Any], columns: Mapping[str, Any]) -> nw.DataFrame[Any]:
+    """Return a table with more columns, from arrays."""
+    native = table.to_native()
+    if isinstance(native, pd.DataFrame):
+        return nw.from_native(native.assign(**columns), eager_only=True)
+    backend = nw.get_native_namespace(table)
+    return table.with_columns(*(nw.new_series(name, values, backend=backend) for name, values in columns.items()))
 
 
 def take(table: nw.DataFrame[Any], rows: Cells) -> nw.DataFrame[Any]:
@@ -85,12 +190,6 @@ def labels(axis: Axis, cells_: Cells, prefix: str = "") -> dict[str, Any]:
     }
 
 
-def to_pandas(table: Any) -> pd.DataFrame:
-    """Return any frame as a pandas frame."""
-    found: pd.DataFrame = nw.from_native(table, eager_only=True).to_pandas()
-    return found
-
-
 def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return a pandas frame of the given columns."""
     return pd.DataFrame(dict(columns))
@@ -101,4 +200,8 @@ def _typed(variable: Variable, codes: Cells) -> Any:
         categories: Any = list(variable.levels)
         return pd.Categorical.from_codes(codes, categories=categories, ordered=variable.ordered)
     values = np.array(variable.levels, dtype=object)[codes]
-    return pd.Series(values, dtype=variable.dtype).array
+    try:
+        return pd.Series(values, dtype=variable.dtype).array
+    except (TypeError, ValueError):
+        # A type that this pandas does not have, or that a level does not fit: show the levels as they are.
+        return pd.Series(values, dtype=object).array

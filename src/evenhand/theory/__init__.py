@@ -12,6 +12,7 @@ from evenhand.theory.intervals import (
     SmallGroups,
     clopper_pearson,
     holdout,
+    rate_intervals,
     small_groups,
 )
 from evenhand.theory.mapped import Theory
@@ -41,6 +42,7 @@ __all__ = [
     "holdout",
     "l1_distance",
     "radius",
+    "rate_intervals",
     "regrouped",
     "released_rates",
     "robustness",

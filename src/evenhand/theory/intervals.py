@@ -15,18 +15,20 @@ from scipy.special import betaincinv
 
 from evenhand.counts import Counts, Numbers, positions, sums
 from evenhand.domain import Cells
+from evenhand.draws import seeded_draws
+from evenhand.engines import Opened, opened
 from evenhand.errors import DataError
-from evenhand.kernel import Kernel, seeded_draws
-from evenhand.spec import check
-from evenhand.tables import Frame, cells, first_unseen, frame, labels, read
+from evenhand.kernel import Kernel
+from evenhand.spec import CsvFormat, check
+from evenhand.tables import Frame, cells, first_unseen, frame, labels
 from evenhand.theory.rates import (
     by_group_and_outcome,
     group_names,
     number_of_people,
-    outcome_given_source,
     people_words,
     share,
 )
+from evenhand.transforming import Transformer, locate, train_mode
 
 FEW = 20
 """A group of fewer people is called small."""
@@ -61,6 +63,40 @@ def clopper_pearson(successes: Numbers, trials: Numbers, confidence: float = 0.9
     low = np.where(some, betaincinv(np.where(some, k, 1.0), n - k + 1, tail), 0.0)
     high = np.where(failures, betaincinv(k + 1, np.where(failures, n - k, 1.0), 1 - tail), 1.0)
     return low, high
+
+
+def rate_intervals(
+    counts: Counts, rates: Numbers, *, confidence: float = 0.95, people: int | None = None
+) -> tuple[Numbers, Numbers]:
+    """Return intervals of every group's rates on the table itself, all at once.
+
+    Clopper and Pearson's, shared out over groups and outcomes. They are exact for the table's own rates, if its people
+    are independent draws. For rates after a mapping they hold the mapping fixed and take the expected number of
+    released outcomes for a drawn one, which makes them wider than they need be; that the mapping was fitted on the same
+    people they do not count (:func:`holdout` does).
+
+    Parameters
+    ----------
+    counts : Counts
+        The table.
+    rates : array
+        A row a group that occurs, a column an outcome.
+    confidence : float
+        With which all intervals hold.
+    people : int, optional
+        The number of independent people, where it is not the number of rows counted.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> counts = eh.datasets.load("compas").counts
+    >>> low, high = rate_intervals(counts, counts.outcome_by_group)
+    >>> low[:, 1].round(3).tolist(), high[:, 1].round(3).tolist()
+    ([0.342, 0.313, 0.569, 0.399], [0.447, 0.424, 0.617, 0.461])
+    """
+    trials = (counts.groups.probability * number_of_people(counts, people))[:, None]
+    number = np.clip(rates, 0, 1) * trials
+    return clopper_pearson(number, trials, _each(rates.shape, share("confidence", confidence)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +148,12 @@ def holdout(
     kernel: Kernel,
     rows: Frame,
     *,
+    mode: Transformer | None = None,
     bound: float | None = None,
     target: Numbers | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    format: CsvFormat | None = None,
 ) -> HoldOut:
     """Release rows that were not used for fitting, and say how sure the rates are.
 
@@ -128,8 +166,10 @@ def holdout(
     ----------
     counts, kernel : Counts, Kernel
         The table that was fitted, and the mapping in train mode.
-    rows : dataframe
+    rows : dataframe or path
         One row a person; none of them may have been used for fitting, which cannot be checked here.
+    mode : Transformer, optional
+        How the mapping releases rows, where it is not by the kernel alone.
     bound : float, optional
         The bound ε on ratios to be judged.
     target : array, optional
@@ -138,6 +178,8 @@ def holdout(
         With which all intervals hold.
     seed : int
         Of the draws.
+    format : CsvFormat, optional
+        How CSV files are written.
 
     Examples
     --------
@@ -149,7 +191,7 @@ def holdout(
     >>> found.rows, len(found.rates), len(found.comparisons), found.verdict
     (1778, 8, 24, 'not decided')
     """
-    drawn = _drawn(counts, kernel, rows, seed)
+    drawn = _drawn(counts, mode or train_mode(counts, kernel), opened(rows, format), seed)
     trials = drawn.number.sum(axis=1, keepdims=True)
     low, high = clopper_pearson(drawn.number, trials, _each(drawn.number.shape, share("confidence", confidence)))
     table = _compared(counts, (drawn.number / np.maximum(trials, 1), low, high), target, bound)
@@ -172,27 +214,34 @@ def _each(shape: tuple[int, ...], confidence: float) -> float:
     return 1 - (1 - confidence) / (groups * (1 if outcomes == 2 else outcomes))
 
 
-def _drawn(counts: Counts, kernel: Kernel, rows: Frame, seed: int) -> _Drawn:
-    table = read(rows)
-    domain = counts.domain
-    (d, new_d), (x, new_x), (y, new_y) = (cells(axis, table) for axis in (domain.d, domain.x, domain.y))
+def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Drawn:
+    table, domain = people.table, counts.domain
+    (d, new_d), (y, new_y) = (cells(axis, table, text=people.text) for axis in (domain.d, domain.y))
     if new_y.any():
-        raise DataError(f"the hold-out has an outcome that the fitted table has not: {first_unseen([domain.y], table)}")
+        first = first_unseen([domain.y], table, text=people.text)
+        raise DataError(f"the hold-out has an outcome that the fitted table has not: {first}")
     grouped, group = positions(counts.groups.cells, d)
     grouped &= ~new_d
     if not grouped.any():
         raise DataError("no row of the hold-out belongs to a group of the fitted table")
-    found, source = positions(counts.sources, domain.dxy(d, x, y))
-    known = found & ~new_d & ~new_x
+    located = locate(mode, table, text=people.text)
     seed = int(check.finite("seed", seed, low=0))
-    _, drawn = domain.split_xy(kernel.pick(source, seeded_draws(seed, len(d), "release")))
-    outcome = np.where(known, drawn, y)
-    chance = np.where(known[:, None], outcome_given_source(counts, kernel)[source], np.eye(domain.y.size)[y])
+    _, drawn = domain.split_xy(mode.kernel.pick(located.rows, seeded_draws(seed, len(d), "release")))
+    outcome = np.where(located.known, drawn, y)
+    own = np.eye(domain.y.size)[y]
+    chance = np.where(located.known[:, None], _outcome_of_rows(mode, domain.y.size)[located.rows], own)
     shape = len(counts.groups.cells), domain.y.size
     number = sums(group[grouped] * shape[1] + outcome[grouped], np.ones(grouped.sum()), shape[0] * shape[1])
     expected = np.stack([sums(group[grouped], chance[grouped, k], shape[0]) for k in range(shape[1])], axis=1)
-    kept = int((grouped & ~known).sum())
+    kept = int((grouped & ~located.known).sum())
     return _Drawn(number.reshape(shape), expected, int(grouped.sum()), kept, int((~grouped).sum()))
+
+
+def _outcome_of_rows(mode: Transformer, size: int) -> Numbers:
+    """Return p(ŷ) for each row of a mode's kernel."""
+    _, to_y = mode.domain.split_xy(mode.kernel.targets)
+    shape = len(mode.kernel), size
+    return sums(mode.kernel.rows * size + to_y, mode.kernel.probability, shape[0] * size).reshape(shape)
 
 
 def _holdout_rates(counts: Counts, drawn: _Drawn, low: Numbers, high: Numbers) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from evenhand.theory.intervals import HoldOut, SmallGroups, holdout, small_group
 from evenhand.theory.rates import l1_distance, largest_ratio, regrouped, released_rates
 from evenhand.theory.robustness import Robustness, robustness
 from evenhand.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
+from evenhand.transforming import Transformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ class Theory:
     problem: Problem
     counts: Counts
     kernel: Kernel
+    mode: Transformer | None = None
 
     @cached_property
     def _constraint(self) -> Parity | None:
@@ -106,10 +108,11 @@ class Theory:
         )  # fmt: skip
 
     def holdout(self, rows: Frame, *, confidence: float = 0.95, seed: int = 0) -> HoldOut:
-        """Exact intervals, all at once, for the released rates of people who were not used for fitting."""
+        """Exact intervals, all at once, for the released rates of people (a frame or a file) not used for fitting."""
         counts, kernel = self._grouped
         return holdout(
-            counts, kernel, rows, bound=self._told_bound, target=self.target, confidence=confidence, seed=seed
+            counts, kernel, rows, mode=self.mode, bound=self._told_bound, target=self.target, confidence=confidence,
+            seed=seed, format=self.problem.csv,
         )  # fmt: skip
 
     def bootstrap(

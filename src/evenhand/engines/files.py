@@ -1,0 +1,310 @@
+"""CSV and Parquet files as DuckDB queries; a path may be a glob.
+
+A CSV file is read as texts, so that what is not transformed comes out as it was; the columns that are counted get their
+types from all of their values: whole numbers, real numbers, else text.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import os
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError, EvenhandWarning, MissingExtraError, did_you_mean
+from evenhand.spec import CsvFormat
+from evenhand.tables import read
+
+WHOLE = r"-?(0|[1-9][0-9]{0,17})"
+REAL = r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+"""Texts that are numbers; one with leading zeros is a code, not a number."""
+
+ENDINGS = (".csv", ".tsv", ".data", ".txt", ".parquet", ".pq")
+PARQUET = (".parquet", ".pq")
+HEADER_BYTES = 1 << 20
+"""A header is looked for in so many bytes."""
+
+MEMORY = "512MB"
+"""How much DuckDB may hold at once."""
+
+
+def is_path(table: Any) -> bool:
+    """Whether a table is named by a path."""
+    return isinstance(table, str | os.PathLike)
+
+
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names Parquet files."""
+    return os.fspath(path).lower().endswith(PARQUET)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One or several files of the same columns.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        The files.
+    columns : tuple of str
+        Their columns.
+    format : CsvFormat or None
+        How they are written; None for Parquet.
+    shared : tuple of str
+        Names in the header that several columns have.
+    """
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...]
+    format: CsvFormat | None
+    shared: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], format: CsvFormat | None = None) -> Source:
+        """Find the files of a path or glob, and their columns."""
+        paths = _found(os.fspath(path))
+        if is_parquet(paths[0]):
+            return cls(paths, _parquet_columns(paths), None)
+        format = format or CsvFormat(delimiter="\t" if paths[0].lower().endswith(".tsv") else ",")
+        header = _csv_columns(paths, format)
+        shared = tuple(name for name in header if header.count(name) > 1)
+        return cls(paths, _distinct(paths[0], header), format, shared)
+
+    @property
+    def sql(self) -> str:
+        """The table expression that reads them; a CSV file's columns are texts."""
+        files = "[" + ", ".join(map(literal, self.paths)) + "]"
+        if self.format is None:
+            return f"read_parquet({files})"
+        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.columns)
+        return (
+            f"read_csv({files}, columns = {{{columns}}}, auto_detect = false, strict_mode = true, "
+            f"header = {'false' if self.format.names else 'true'}, delim = {literal(self.format.delimiter)}, "
+            f"quote = '\"', escape = '\"', allow_quoted_nulls = false)"
+        )
+
+    @property
+    def name(self) -> str:
+        """The file, or the first of several."""
+        return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more"
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse a file that lacks a column, or has it twice."""
+        for name in columns:
+            if name not in self.columns:
+                hint = did_you_mean(name, self.columns)
+                raise DataError(f"{self.name!r} has no column {name!r}; it has {list(self.columns)}.{hint}")
+            if name in self.shared:
+                raise DataError(f"{self.name!r} has two columns called {name!r}; rename one")
+        if self.shared:
+            warnings.warn(
+                f"{self.name!r} has several columns called {self.shared[0]!r}; those after the first are read and "
+                f"written as '{self.shared[0]}_2' and so on",
+                EvenhandWarning,
+                stacklevel=2,
+            )
+
+
+def _found(pattern: str) -> tuple[str, ...]:
+    if Path(pattern).is_dir():
+        raise DataError(
+            f"{pattern!r} is a folder; give a file, or a pattern such as {str(Path(pattern) / '*.parquet')!r}"
+        )
+    if Path(pattern).exists():
+        paths: list[str] = [pattern]
+    else:
+        paths = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else []
+    if not paths:
+        raise DataError(f"there is no file {pattern!r}")
+    if len({is_parquet(path) for path in paths}) > 1:
+        raise DataError(f"{pattern!r} matches files of different kinds")
+    return tuple(paths)
+
+
+def _parquet_columns(paths: Sequence[str]) -> tuple[str, ...]:
+    listed = {path: _described(path) for path in paths}
+    first = listed[paths[0]]
+    for path, columns in listed.items():
+        if columns != first:
+            raise DataError(f"{path!r} has other columns than {paths[0]!r}: {list(columns)} against {list(first)}")
+    return first
+
+
+def _described(path: str) -> tuple[str, ...]:
+    with connection(path) as duck:
+        return tuple(duck.sql(f"SELECT * FROM read_parquet({literal(path)}) LIMIT 0").columns)
+
+
+def _csv_columns(paths: Sequence[str], format: CsvFormat) -> tuple[str, ...]:
+    if format.names is not None:
+        return tuple(format.names)
+    first = _header(paths[0], format)
+    for path in paths[1:]:
+        if (other := _header(path, format)) != first:
+            raise DataError(f"{path!r} has another header than {paths[0]!r}: {list(other)} against {list(first)}")
+    return first
+
+
+def _header(path: str, format: CsvFormat) -> tuple[str, ...]:
+    """Return the column names in the first line of a CSV file."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(HEADER_BYTES)
+        text = start.decode("utf-8-sig", errors="strict" if len(start) < HEADER_BYTES else "ignore")
+    except UnicodeDecodeError as error:
+        at = start[: error.start].count(b"\n") + 1
+        raise DataError(f"{path!r} is not text in UTF-8 in line {at}; save it as UTF-8 first") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path!r}: {error.strerror}") from None
+    if not text.strip():
+        raise DataError(f"{path!r} is empty")
+    line = text.splitlines()[0]
+    names = tuple(_fields(line, format.delimiter))
+    _check_header(path, line, names, format)
+    return names
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    if len(delimiter) == 1:
+        return next(csv.reader([line], delimiter=delimiter))
+    return [field.strip('"') for field in line.split(delimiter)]
+
+
+def _check_header(path: str, line: str, names: Sequence[str], format: CsvFormat) -> None:
+    if len(names) == 1 and (found := [c for c in ",;\t|" if c in line and c != format.delimiter]):
+        raise DataError(
+            f"{path!r} seems to be separated by {found[0]!r}, not by {format.delimiter!r}; write [csv] delimiter = "
+            f"{found[0]!r} in the problem, or give --delimiter to init"
+        )
+
+
+def _distinct(path: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Give columns that share a name a number each."""
+    found: list[str] = []
+    for name in names:
+        number = 1 + names[: len(found)].count(name)
+        new = name if number == 1 else f"{name}_{number}"
+        if number > 1 and new in names:
+            raise DataError(f"{path!r} has two columns called {name!r}; rename one")
+        found.append(new)
+    return tuple(found)
+
+
+@contextmanager
+def connection(name: str, memory: str = MEMORY) -> Iterator[Any]:
+    """Open DuckDB for one piece of work; its errors become ours."""
+    duckdb = duck()
+    opened = duckdb.connect(config={"memory_limit": memory})
+    try:
+        yield opened
+    except duckdb.Error as error:
+        raise DataError(_explained(name, str(error))) from None
+    finally:
+        opened.close()
+
+
+def duck() -> Any:
+    """Import DuckDB, or say how to install it."""
+    try:
+        import duckdb
+        import pyarrow  # noqa: F401  # DuckDB hands batches over through it
+    except ImportError:
+        raise MissingExtraError("files are read by DuckDB: pip install 'evenhand[files]'") from None
+    return duckdb
+
+
+def _explained(name: str, message: str) -> str:
+    """Say in one sentence what DuckDB found wrong with a file."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    where = next((line.split("Line:")[1].split()[0] for line in lines if "on Line:" in line), None)
+    at = f" in line {where}" if where else ""
+    if "utf-8" in message.lower() or "unicode" in message.lower():
+        return f"{name!r} is not text in UTF-8{at}; save it as UTF-8 first"
+    fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if fields is not None:
+        expected, found = int(fields[1]), int(fields[2])
+        # DuckDB counts no further than one field too many.
+        least = "at least " if found > expected else ""
+        return f"{name!r} has {least}{found} fields{at} where it should have {expected}"
+    if "quote" in message.lower() and where:
+        return f"{name!r} has a quote that does not end{at}"
+    if "out of memory" in message.lower():
+        return f"DuckDB ran out of the memory it may use ({MEMORY}) on {name!r}"
+    return f"{name!r} cannot be read{at}: {lines[0].split(': ', 1)[-1] if lines else message}"
+
+
+def typed(duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[Any] = ()) -> str:
+    """Return the select list of columns with their types.
+
+    ``blanks`` are texts that stand for a missing value.
+    """
+    if source.format is None:
+        return ", ".join(quoted(name) for name in columns)
+    kinds = types(duck_, source, columns, blanks)
+    return ", ".join(f"CAST({_text(name, blanks)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
+
+
+def types(duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[Any] = ()) -> dict[str, str]:
+    """Return the type of each column of a CSV file: a number where every text is one."""
+    tests = [
+        f"bool_and(regexp_full_match({_text(name, blanks)}, '{pattern}'))"
+        for name in columns
+        for pattern in (WHOLE, REAL)
+    ]
+    found = duck_.sql(f"SELECT {', '.join(tests)} FROM {source.sql}").fetchall()[0]
+    answers = zip(columns, found[::2], found[1::2], strict=True)
+    return {name: "BIGINT" if whole else "DOUBLE" if real else "VARCHAR" for name, whole, real in answers}
+
+
+def _text(name: str, blanks: Sequence[Any]) -> str:
+    """Return the expression of a column's text, null where it is blank."""
+    known = ["''", *(literal(str(value)) for value in blanks)]
+    return f"CASE WHEN {quoted(name)} IN ({', '.join(known)}) THEN NULL ELSE {quoted(name)} END"
+
+
+def read_file(
+    path: str | os.PathLike[str],
+    format: CsvFormat | None = None,
+    *,
+    blanks: Sequence[Any] = (),
+    rows: int | None = None,
+) -> Any:
+    """Read a whole file, or its first rows, into memory: a pandas frame."""
+    source = Source.of(path, format)
+    with connection(source.name) as duck_:
+        chosen = typed(duck_, source, source.columns, blanks)
+        limit = "" if rows is None else f" LIMIT {int(rows)}"
+        return duck_.sql(f"SELECT {chosen} FROM {source.sql}{limit}").to_arrow_table().to_pandas()
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A whole table in memory; ``text`` where it holds the texts of a CSV file."""
+
+    table: Any
+    text: bool
+
+
+def opened(table: Any, format: CsvFormat | None = None) -> Opened:
+    """Return a frame as it is, or a whole file as its texts (CSV) or values (Parquet)."""
+    if not is_path(table):
+        return Opened(read(table), text=False)
+    source = Source.of(table, format)
+    with connection(source.name) as duck_:
+        return Opened(read(duck_.sql(f"SELECT * FROM {source.sql}").to_arrow_table()), source.format is not None)
+
+
+def quoted(name: str) -> str:
+    """Quote an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Quote a text."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,94 @@
+"""A mapping meets people that it was not fitted on: their counts, what it does to them, and what it does not know.
+
+Values that are not levels have no cell: those rows are counted and left out. A combination of known levels that the
+fitted table did not have is a cell like any other, and stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenhand import tables
+from evenhand.counts import Counts, Numbers, positions
+from evenhand.domain import Axis, Cells
+from evenhand.engines import Rows
+from evenhand.errors import DataError
+from evenhand.kernel import Kernel, gather
+from evenhand.spec import Problem, TargetParity
+from evenhand.transforming import Flags, Transformer, locate
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """The counts of a table on a mapping's domain, the kernel of its cells, and what was new."""
+
+    counts: Counts
+    kernel: Kernel
+    coverage: dict[str, Any]
+
+
+def meeting(mode: Transformer, rows: Rows, groups: Axis) -> Meeting:
+    """Count a table, and give each of its cells the row of the kernel that train mode would use."""
+    located = locate(mode, rows.table, text=rows.text)
+    d, new_d = tables.cells(groups, rows.table, text=rows.text)
+    axes = tuple(dict.fromkeys((groups, *mode.reads)))
+    new = np.any([tables.cells(axis, rows.table, text=rows.text)[1] for axis in axes], axis=0) | new_d
+    if new.all():
+        raise DataError("no row of the table has values that the fitted table had; nothing can be said about it")
+    x, y = located.own
+    counts = Counts.of(mode.domain, d[~new], x[~new], y[~new], rows.weight[~new])
+    counts = replace(counts, people=int(rows.people[~new & (rows.weight > 0)].sum()))
+    kernel = _kernel(mode, counts, d[~new], x[~new], y[~new], located.rows[~new], located.known[~new])
+    unknown = float(rows.people[~located.sourced & ~new].sum())
+    return Meeting(counts, kernel, _coverage(axes, rows, unknown))
+
+
+def _kernel(mode: Transformer, counts: Counts, d: Cells, x: Cells, y: Cells, row: Cells, known: Flags) -> Kernel:
+    """Return the kernel over the cells of the table; a cell that is not known stays as it is."""
+    domain = mode.domain
+    found, place = positions(counts.sources, domain.dxy(d, x, y))
+    own_row, own_known = np.zeros(len(counts), np.int64), np.zeros(len(counts), bool)
+    own_row[place[found]], own_known[place[found]] = row[found], known[found]
+    sources = np.flatnonzero(own_known)
+    asked, entry = mode.kernel.entries(own_row[sources])
+    kept = np.flatnonzero(~own_known)
+    return gather(
+        np.concatenate([sources[asked], kept]),
+        np.concatenate([mode.kernel.targets[entry], domain.xy(counts.x, counts.y)[kept]]),
+        np.concatenate([mode.kernel.probability[entry], np.ones(len(kept))]),
+        len(counts),
+    )
+
+
+def _coverage(axes: tuple[Axis, ...], rows: Rows, unknown: float) -> dict[str, Any]:
+    """Count missing values, new values and new combinations, in rows of the table."""
+    found = []
+    for variable in (variable for axis in axes for variable in axis.variables):
+        missing, unseen = tables.gaps(variable, rows.table, text=rows.text)
+        found.append((variable.name, "missing", _total(rows, missing), _missing_policy(variable.missing)))
+        found.append((variable.name, "new value", _total(rows, unseen & ~missing), "kept, left out of this audit"))
+    found.append(("all", "new combination", unknown, "kept as it is"))
+    columns = ("column", "what", "rows", "policy")
+    return {name: [row[i] for row in found] for i, name in enumerate(columns)}
+
+
+def _total(rows: Rows, chosen: Flags) -> float:
+    return float(rows.people[chosen].sum())
+
+
+def _missing_policy(missing: int | None) -> str:
+    return "an error" if missing is None else "a level" if missing >= 0 else "kept, left out of this audit"
+
+
+def with_own_target(problem: Problem, counts: Counts) -> Problem:
+    """Return the problem with the fitted table's p(y) written out where it is the target."""
+    shares: Numbers = counts.outcome
+    target = dict(zip(counts.domain.outcome.levels, shares.tolist(), strict=True))
+    parity = [
+        replace(p, target=target) if isinstance(p, TargetParity) and p.target is None and not p.given else p
+        for p in problem.parity
+    ]
+    return replace(problem, parity=parity)

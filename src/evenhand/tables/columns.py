@@ -1,0 +1,179 @@
+"""One column of a table as codes: into its distinct values, or into the levels of a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.coding import UNSEEN, Cuts
+from evenhand.domain import Cells, Value, Variable
+from evenhand.errors import DataError, did_you_mean
+
+MISSING_ADVICE = "fill them, drop those rows, or write missing='level'"
+NULL = -1
+"""The code of a missing value among the distinct values of a column."""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A column as codes into its distinct values (or its categories, whether or not they occur).
+
+    ``series`` is the column itself; ``codes`` are NULL where a value is missing.
+    """
+
+    series: nw.Series[Any]
+    codes: Cells
+    values: list[Any]
+    blanks: Sequence[Value] = ()
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows have no value."""
+        return np.asarray(self.codes == NULL)
+
+
+def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
+    """Return a column that must be there."""
+    if name not in table.columns:
+        hint = did_you_mean(name, table.columns)
+        raise DataError(f"the table has no column {name!r}; it has {table.columns}.{hint}")
+    return table[name]
+
+
+def encode(series: nw.Series[Any], blanks: Sequence[Value] = ()) -> Encoded:
+    """Number the values of a column, in one pass; ``blanks`` are values that stand for a missing one."""
+    native = series.to_native()
+    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
+        found, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    else:
+        given: Any = native if isinstance(native, pd.Series) else _array(series)
+        found, distinct = pd.factorize(given)
+        values = distinct.tolist()
+    codes: Cells = np.asarray(found, dtype=np.int64)
+    if blanks:
+        blank = np.array([value in blanks for value in values] + [False])
+        codes = np.where(blank[codes], NULL, codes)
+        # Categories that stand for nothing are not levels.
+        kept = np.flatnonzero(~blank[:-1])
+        place = np.full(len(values) + 1, NULL, dtype=np.int64)
+        place[kept] = np.arange(len(kept))
+        codes, values = place[codes], [values[i] for i in kept]
+    return Encoded(series, codes, values, blanks)
+
+
+def _array(series: nw.Series[Any]) -> Any:
+    """Return a column as an array; an integer or boolean column with nulls keeps its values as they are."""
+    if series.null_count() and not isinstance(series.dtype, nw.String) and not series.dtype.is_float():
+        return np.array(series.to_list(), dtype=object)
+    return series.to_numpy()
+
+
+def plain(value: Any) -> Any:
+    """Return Python's own value for NumPy's or Arrow's."""
+    for method in ("item", "as_py"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    return value
+
+
+def refuse_missing(encoded: Encoded, advice: str = MISSING_ADVICE) -> None:
+    """Raise the error that names the first missing value of a column, if there is one."""
+    rows = np.flatnonzero(encoded.missing)
+    if len(rows):
+        what = "a missing value" if len(rows) == 1 else f"{len(rows)} missing values, the first"
+        raise DataError(f"column {encoded.series.name!r} has {what} in row {rows[0] + 1}; {advice}")
+
+
+def codes_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Cells:
+    """Return each row's code among the levels of a variable, UNSEEN where its value is none.
+
+    ``text`` says that the column comes from a file of texts, in which a number is written out.
+    """
+    if isinstance(variable.coding, Cuts) and series.dtype.is_numeric():
+        return _binned(variable, series)
+    encoded = encode(series, variable.blanks)
+    if variable.missing is None:
+        refuse_missing(encoded)
+    of_value = _levels_of_values(variable, encoded, text)
+    of_null = UNSEEN if variable.missing is None else variable.missing
+    return np.append(of_value, of_null)[encoded.codes]
+
+
+def _binned(variable: Variable, series: nw.Series[Any]) -> Cells:
+    """Return the bin of each number, without listing the distinct ones."""
+    assert isinstance(variable.coding, Cuts)
+    numbers = series.cast(nw.Float64()).to_numpy().astype(float)
+    if variable.blanks:
+        numbers = np.where(np.isin(numbers, [v for v in variable.blanks if not isinstance(v, str)]), np.nan, numbers)
+    if variable.missing is None and np.isnan(numbers).any():
+        refuse_missing(encode(series, variable.blanks))
+    codes = variable.coding.codes(numbers)
+    return codes if variable.missing is None else np.where(np.isnan(numbers), variable.missing, codes)
+
+
+def _levels_of_values(variable: Variable, encoded: Encoded, text: bool) -> Cells:
+    values = [as_number(value) for value in encoded.values] if text and is_numeric(variable) else encoded.values
+    if not text:
+        _refuse_other_kind(variable, values)
+    coding = variable.coding
+    if isinstance(coding, Cuts):
+        return coding.codes(np.array([v if isinstance(v, int | float) else np.nan for v in values], dtype=float))
+    if coding is not None:
+        return coding.codes(values)
+    place = {level: code for code, level in enumerate(variable.levels)}
+    if text and isinstance(variable.levels[0], bool):
+        place = {str(level).lower(): code for level, code in place.items()}
+        values = [str(value).lower() for value in values]
+    return np.array([place.get(value, UNSEEN) for value in values], dtype=np.int64)
+
+
+def is_numeric(variable: Variable) -> bool:
+    """Whether the values of a variable are numbers."""
+    coding = variable.coding
+    if isinstance(coding, Cuts):
+        return True
+    values = variable.levels if coding is None else [v for stock in coding.stock for v in stock.values]
+    kinds = [v for code, v in enumerate(values) if coding is not None or code != variable.missing]
+    return bool(kinds) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in kinds)
+
+
+def as_number(text: Any) -> Any:
+    """Return the number that a text writes out, or the text where it is none."""
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return number if np.isfinite(number) else text
+    return text
+
+
+def _refuse_other_kind(variable: Variable, values: Sequence[Any]) -> None:
+    """Refuse a column of numbers where levels are texts, and the other way round: no value could ever be a level."""
+    if not values or (len(variable) == 1 and variable.missing == 0):
+        return
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    texts = all(isinstance(value, str) for value in values)
+    if (is_numeric(variable) and texts) or (numbers and _textual(variable)):
+        own, given = ("numbers", "texts") if texts else ("texts", "numbers")
+        raise DataError(
+            f"column {variable.name!r} holds {given}, such as {values[0]!r}, but its levels are {own}, such as "
+            f"{_example(variable)!r}; convert the column, or write its own levels into the rule"
+        )
+
+
+def _textual(variable: Variable) -> bool:
+    values = variable.levels if variable.coding is None else [v for s in variable.coding.stock for v in s.values]
+    return not isinstance(variable.coding, Cuts) and bool(values) and all(isinstance(v, str) for v in values)
+
+
+def _example(variable: Variable) -> Value:
+    if variable.coding is None:
+        return next(level for code, level in enumerate(variable.levels) if code != variable.missing)
+    return next((stock.values[0] for stock in variable.coding.stock if stock.values), variable.levels[0])

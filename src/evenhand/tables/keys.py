@@ -1,0 +1,45 @@
+"""The canonical text of a key: the same on every engine, whatever type a column has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from evenhand.errors import DataError
+from evenhand.tables.columns import column, encode, refuse_missing
+
+REAL_KEYS = (
+    "real numbers are written differently by different engines, so they cannot be keys; make them text or whole numbers"
+)
+
+
+def key_texts(table: nw.DataFrame[Any], name: str) -> list[str]:
+    """Return the text of each row's key.
+
+    Text is taken as it is, a whole number in decimal digits, a boolean as ``true`` or ``false``, a date as
+    ``YYYY-MM-DD``, a UUID in lower case with hyphens. Anything else is refused. A key may occur several times: those
+    rows are one person, and get one draw. It may not be missing.
+    """
+    series = column(table, name)
+    encoded = encode(series)
+    refuse_missing(encoded, f"every row needs its key {name!r}, or use seed= for draws by position")
+    texts = np.array([_text(name, series.dtype, value) for value in encoded.values], dtype=object)
+    return list(texts[encoded.codes]) if len(texts) else []
+
+
+def _text(name: str, dtype: Any, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        raise DataError(f"the key {name!r} holds {value!r}: {REAL_KEYS}")
+    if isinstance(dtype, nw.Date) or type(value).__name__ == "date":
+        return str(value)[:10]
+    if type(value).__name__ == "UUID":
+        return str(value)
+    raise DataError(f"the key {name!r} is of type {dtype}; a key must be text, whole numbers, dates or booleans")

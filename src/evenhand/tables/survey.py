@@ -1,0 +1,165 @@
+"""A table looked over before anything is stated: what each column holds, how often, and what is missing.
+
+Knows nothing of problems; what to make of it is decided in proposal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from evenhand.counts import Numbers
+from evenhand.domain import Cells, Value
+from evenhand.tables.frames import Frame, read
+
+TOKENS = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "-", ".")
+"""Words that often stand for a missing value."""
+
+ONLY_AMONG_NUMBERS = ("-", ".")
+"""Tokens that mean something else among words."""
+
+NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+"""A text that is a number; one with leading zeros is a code."""
+
+MISSING = -1
+"""The code of a missing value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: its distinct values, ascending, and for each row the number of its value.
+
+    ``tokens`` are the words in it that stand for a missing value; ``real`` says that its numbers are stored as real
+    ones, ``dated`` that its values are dates or times.
+    """
+
+    name: str
+    values: tuple[Value, ...]
+    codes: Cells
+    tokens: tuple[str, ...] = ()
+    real: bool = False
+    dated: bool = False
+
+    @property
+    def weights(self) -> Numbers:
+        """How many rows have each value."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).astype(np.float64)
+
+    @property
+    def missing(self) -> int:
+        """How many rows have none."""
+        return int((self.codes == MISSING).sum())
+
+    @property
+    def numeric(self) -> bool:
+        """Whether every value is a number."""
+        return bool(self.values) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every value is a whole number."""
+        return self.numeric and all(isinstance(v, int) for v in self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Every column of a table."""
+
+    rows: int
+    columns: tuple[Column, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in their order."""
+        return tuple(column.name for column in self.columns)
+
+
+def survey(frame: Frame, missing_values: Collection[str] | None = None, *, parse: bool = False) -> Survey:
+    """Look over a table.
+
+    Parameters
+    ----------
+    frame : dataframe
+        One row a person.
+    missing_values : collection of str, optional
+        The words that stand for a missing value; by default those that usually do.
+    parse : bool
+        Whether texts that are all numbers are numbers, as in a file.
+
+    Examples
+    --------
+    >>> found = survey(pd.DataFrame({"age": ["31", "?", "45"], "sex": ["f", "m", "f"]}), parse=True)
+    >>> found["age"].values, found["age"].missing, found["sex"].values
+    ((31, 45), 1, ('f', 'm'))
+    """
+    table = read(frame)
+    return Survey(len(table), tuple(_column(table[name], missing_values, parse) for name in table.columns))
+
+
+def _column(series: nw.Series[Any], missing_values: Collection[str] | None, parse: bool) -> Column:
+    codes, distinct = pd.factorize(series.to_pandas())
+    values: list[Any] = np.asarray(distinct, dtype=object).tolist()
+    tokens = _tokens(values, missing_values)
+    kept = [i for i, value in enumerate(values) if not (isinstance(value, str) and value in (*tokens, ""))]
+    levels, dated = _typed([values[i] for i in kept], parse)
+    ascending = sorted(set(levels))
+    place = {level: i for i, level in enumerate(ascending)}
+    of_value = np.full(len(values) + 1, MISSING, dtype=np.int64)
+    of_value[kept] = [place[level] for level in levels]
+    real = series.dtype.is_float()
+    return Column(series.name, tuple(ascending), of_value[np.asarray(codes)], tokens, real, dated)
+
+
+def _tokens(texts: Sequence[Any], missing_values: Collection[str] | None) -> tuple[str, ...]:
+    """Return the words of a column that stand for a missing value."""
+    if missing_values is not None:
+        return tuple(token for token in missing_values if token in texts)
+    found = [token for token in TOKENS if token in texts]
+    rest = [text for text in texts if text not in (*found, "")]
+    numbers = _numbers(rest) is not None
+    return tuple(token for token in found if numbers or token not in ONLY_AMONG_NUMBERS)
+
+
+def _typed(texts: Sequence[Any], parse: bool) -> tuple[list[Any], bool]:
+    """Return the values as numbers where all of them are, else as words; and whether they are dates."""
+    if not texts:
+        return [], False
+    if all(isinstance(text, bool | np.bool_) for text in texts):
+        return [bool(text) for text in texts], False
+    numbers = _numbers(texts) if parse or not any(isinstance(text, str) for text in texts) else None
+    if numbers is not None:
+        return numbers, False
+    words = [str(text) for text in texts]
+    return words, _dated(words)
+
+
+def _numbers(values: Sequence[Any]) -> list[int | float] | None:
+    """Return numbers for values, whole ones as integers if all are whole; None where one is no number."""
+    if not values or not all(_is_number(value) for value in values):
+        return None
+    found = [float(value) for value in values]
+    written = [value for value in values if isinstance(value, str)]
+    whole = all(number.is_integer() for number in found) and not any("." in text or "e" in text for text in written)
+    return [int(number) for number in found] if whole else found
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return NUMBER.fullmatch(value) is not None
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _dated(words: Sequence[str]) -> bool:
+    """Whether the words are dates or times, as databases write them."""
+    if not all(word[:1].isdigit() and any(mark in word for mark in "-:/") for word in words[:100]):
+        return False
+    return bool(pd.to_datetime(pd.Series(list(words[:100])), errors="coerce", format="ISO8601").notna().all())

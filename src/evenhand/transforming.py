@@ -1,0 +1,305 @@
+"""Train mode and apply mode on the rows of a table (figure 1): find each row's source, draw its target, write it.
+
+One value says what a mode reads, what it writes and which row of the kernel each source has; another how draws are
+made. Frames, streams of batches and estimators all use these. Knows nothing of problems or of how a mapping was found.
+"""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand import tables
+from evenhand.counts import Counts, positions
+from evenhand.domain import Axis, Cells, Domain
+from evenhand.draws import balanced_draws, keyed_draws, seeded_draws
+from evenhand.errors import DataError, EvenhandWarning, SpecError
+from evenhand.kernel import Kernel
+from evenhand.spec import check
+from evenhand.tables import RESTORE, Restore, Table
+
+Mode = Literal["release", "apply"]
+Unseen = Literal["keep", "error"]
+Draw = Literal["independent", "balanced"]
+UNSEEN = ("keep", "error")
+DRAW = ("independent", "balanced")
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class How:
+    """How results are drawn and written: the options that release and apply share."""
+
+    seed: int
+    key: str | None = None
+    draw: Draw = "independent"
+    unseen: Unseen = "keep"
+    restore: Restore = "sample"
+
+    def __post_init__(self) -> None:
+        check.one_of("draw", self.draw, DRAW)
+        check.one_of("unseen", self.unseen, UNSEEN)
+        check.one_of("restore", self.restore, RESTORE)
+        if self.key is not None and not isinstance(self.key, str):
+            raise SpecError(f"key must be the name of a column, not {self.key!r}")
+
+    @classmethod
+    def of(cls, seed: int | None, **options: Any) -> How:
+        """Take a seed as users give it: None is fresh randomness."""
+        if seed is None:
+            return cls(secrets.randbits(128), **options)
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise SpecError(f"seed must be a whole number of at least 0, or None for fresh draws, not {seed!r}")
+        return cls(int(seed), **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Transformer:
+    """One mode of a mapping: train mode reads (d, x, y) and writes (x̂, ŷ), apply mode reads (d, x) and writes x̂.
+
+    Attributes
+    ----------
+    name : {"release", "apply"}
+        Its name, which draws depend on.
+    domain : Domain
+        The axes.
+    reads : tuple of Axis
+        The axes whose columns are read.
+    kernel : Kernel
+        Rows of targets: cells of X × Y in train mode, of X in apply mode.
+    sources, rows : array
+        The known sources as numbers over the axes that are read, ascending, and the kernel's row of each.
+    fallback : Cells or None
+        Where D is suppressed: the x whose own row draws ŷ for people of an unknown source, ascending; their rows are
+        the kernel's last.
+    """
+
+    name: Mode
+    domain: Domain
+    reads: tuple[Axis, ...]
+    kernel: Kernel
+    sources: Cells
+    rows: Cells
+    fallback: Cells | None = None
+
+    @property
+    def writes(self) -> tuple[Axis, ...]:
+        """The axes whose columns may change."""
+        return (self.domain.x, self.domain.y) if self.name == "release" else (self.domain.x,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(name for axis in self.reads for name in axis.names)
+
+    def split(self, targets: Cells) -> tuple[Cells, ...]:
+        """Split targets into a cell for each axis that is written."""
+        return self.domain.split_xy(targets) if self.name == "release" else (targets,)
+
+
+def train_mode(counts: Counts, kernel: Kernel, *, blind: bool = False, fallback: Cells | None = None) -> Transformer:
+    """Return train mode on the sources of counts; a blind mapping has one row for everybody with the same (x, y)."""
+    domain = counts.domain
+    if blind:
+        rows = np.unique(counts.records.of_source, return_index=True)[1]
+        return Transformer("release", domain, (domain.x, domain.y), kernel, counts.records.cells, rows, fallback)
+    reads = (domain.d, domain.x, domain.y)
+    return Transformer("release", domain, reads, kernel, counts.sources, np.arange(len(counts)), fallback)
+
+
+def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False) -> Transformer:
+    """Return apply mode on what is known before the outcome; a blind mapping needs no group."""
+    domain = counts.domain
+    known = counts.features if blind else counts.people_before_outcome
+    reads = (domain.x,) if blind else (domain.d, domain.x)
+    return Transformer("apply", domain, reads, kernel, known.cells, np.arange(len(known.cells)))
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """The rows of a table in one mode: their own cells, their rows of the kernel, and whether they have one."""
+
+    own: tuple[Cells, ...]
+    rows: Cells
+    known: Flags
+    sourced: Flags
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was done with a table.
+
+    Attributes
+    ----------
+    rows : int
+        How many it had.
+    changed : int
+        How many have at least one new value.
+    unseen : int
+        How many had a source that the fitted table did not have.
+    first_unseen : int or None
+        The first of them, counting from 1.
+    example : str or None
+        The first new value, where there is one.
+    """
+
+    rows: int = 0
+    changed: int = 0
+    unseen: int = 0
+    first_unseen: int | None = None
+    example: str | None = None
+
+    def __add__(self, more: Tally) -> Tally:
+        first, example = self.first_unseen, self.example
+        if first is None and more.first_unseen is not None:
+            first, example = self.rows + more.first_unseen, more.example
+        return Tally(self.rows + more.rows, self.changed + more.changed, self.unseen + more.unseen, first, example)
+
+
+@dataclass(frozen=True, eq=False)
+class Transformed:
+    """A table after a mode was used on it."""
+
+    table: Table
+    tally: Tally = field(default_factory=Tally)
+
+
+def transform(mode: Transformer, table: Table, how: How) -> Transformed:
+    """Draw and write a target for every row of a table, and warn of sources that are unknown."""
+    located = locate(mode, table)
+    done = write(mode, table, located, draws(mode, table, located, how), how)
+    report_unseen(mode, done.tally, how.unseen)
+    return done
+
+
+def locate(mode: Transformer, table: Table, *, text: bool = False) -> Located:
+    """Find the source of every row."""
+    read = [tables.cells(axis, table, text=text) for axis in mode.reads]
+    number = reduce(
+        lambda joined, part: joined * part[0].size + part[1][0], zip(mode.reads, read, strict=True), _zeros(table)
+    )
+    found, place = positions(mode.sources, number)
+    new = np.any([unseen for _, unseen in read], axis=0)
+    sourced = found & ~new
+    own = tuple(cells for axis, (cells, _) in zip(mode.reads, read, strict=True) if axis in mode.writes)
+    rows = np.where(sourced, mode.rows[place], 0)
+    if mode.fallback is None:
+        return Located(own, rows, sourced, sourced)
+    there, at = positions(mode.fallback, own[0])
+    # Whose group is new, but not the features and the outcome, still gets a drawn outcome.
+    new = np.any([unseen for axis, (_, unseen) in zip(mode.reads, read, strict=True) if axis in mode.writes], axis=0)
+    drawn = ~sourced & there & ~new
+    last = len(mode.kernel) - len(mode.fallback)
+    return Located(own, np.where(drawn, last + at, rows), sourced | drawn, sourced)
+
+
+def _zeros(table: Table) -> Cells:
+    return np.zeros(len(table), dtype=np.int64)
+
+
+def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Cells:
+    """Return one draw a row; ``first`` is the position of the first row, where a table comes in pieces."""
+    single = single_draws(mode, table, how, first=first)
+    return balanced_draws(located.rows, single, how.seed, mode.name) if how.draw == "balanced" else single
+
+
+def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, purpose: str = "") -> Cells:
+    """Return each row's own draw, by position or by key."""
+    if how.key is None:
+        return seeded_draws(how.seed, len(table), mode.name, first=first, purpose=purpose)
+    return keyed_draws(tables.key_texts(table, how.key), how.seed, mode.name, purpose=purpose)
+
+
+def write(
+    mode: Transformer, table: Table, located: Located, drawn: Cells, how: How, *, first: int = 0, text: bool = False
+) -> Transformed:
+    """Pick the target of every draw and write it."""
+    targets = mode.split(mode.kernel.pick(located.rows, drawn))
+    tally = _tally(mode, table, located, targets, text)
+
+    def lots(column: str, chosen: Flags) -> Cells:
+        return _second_draws(mode, table, how, column, chosen, first)
+
+    new = table
+    for axis, own, target in zip(mode.writes, located.own, targets, strict=True):
+        changed = located.known & (target != own)
+        new = tables.replace(new, axis, own, target, changed, lots=lots, restore=how.restore, text=text)
+    return Transformed(new, tally)
+
+
+def _second_draws(mode: Transformer, table: Table, how: How, column: str, chosen: Flags, first: int) -> Cells:
+    """Return draws for the values that a column gets; keys are hashed only where one is needed."""
+    if how.key is None:
+        return single_draws(mode, table, how, first=first, purpose=column)
+    found = np.zeros(len(chosen), dtype=np.int64)
+    if chosen.any():
+        part = tables.take(table, np.flatnonzero(chosen))
+        found[chosen] = single_draws(mode, part, how, purpose=column)
+    return found
+
+
+def _tally(mode: Transformer, table: Table, located: Located, targets: Iterable[Cells], text: bool) -> Tally:
+    moved = np.any([own != target for own, target in zip(located.own, targets, strict=True)], axis=0)
+    unknown = np.flatnonzero(~located.sourced)
+    return Tally(
+        rows=len(table),
+        changed=int((located.known & moved).sum()),
+        unseen=len(unknown),
+        first_unseen=int(unknown[0]) + 1 if len(unknown) else None,
+        example=tables.first_unseen(mode.reads, table, text=text) if len(unknown) else None,
+    )
+
+
+def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen) -> None:
+    """Warn once of rows whose source is not known, or refuse them."""
+    if not tally.unseen:
+        return
+    what = " and ".join(_names(mode))
+    message = (
+        f"{tally.unseen} of {tally.rows} rows have a combination of {what} that was not in the fitted table, the first "
+        f"in row {tally.first_unseen}"
+    )
+    if tally.example is not None:
+        message += f" ({tally.example})"
+    then = "are left unchanged" if mode.fallback is None else "keep their features and get ŷ from p(ŷ|x)"
+    if unseen == "error":
+        raise DataError(f"{message}; with unseen='keep' they {then}")
+    warnings.warn(f"{message}; they {then}", EvenhandWarning, stacklevel=4)
+
+
+def _names(mode: Transformer) -> list[str]:
+    words = {mode.domain.d: "protected columns", mode.domain.x: "features", mode.domain.y: "outcome"}
+    names = [words[axis] for axis in mode.reads]
+    return [", ".join(names[:-1]), names[-1]] if len(names) > 1 else names
+
+
+def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDArray[np.float64]]:
+    """Return every possible result of each row, the position of the row it belongs to, and its probability."""
+    if how.restore == "sample":
+        raise SpecError("without a lottery no value is sampled; write restore='midpoint' or 'label'")
+    located = locate(mode, table)
+    asked, entry = mode.kernel.entries(located.rows)
+    known = located.known[asked]
+    # A row that is not known stays as it is: one entry of weight one.
+    first = np.concatenate([[True], np.diff(asked) != 0]) if len(asked) else np.zeros(0, bool)
+    kept = known | first
+    asked, entry, known = asked[kept], entry[kept], known[kept]
+    share = np.where(known, mode.kernel.probability[entry], 1.0)
+    targets = mode.split(mode.kernel.targets[entry])
+    wide = tables.take(table, asked)
+    for axis, own, target in zip(mode.writes, located.own, targets, strict=True):
+        changed = known & (target != own[asked])
+        wide = tables.replace(wide, axis, own[asked], target, changed, lots=_no_lots, restore=how.restore)
+    report_unseen(mode, _tally(mode, table, located, located.own, False), how.unseen)
+    return wide, asked, share
+
+
+def _no_lots(column: str, chosen: Flags) -> Cells:
+    raise AssertionError(f"nothing is sampled for column {column!r}")

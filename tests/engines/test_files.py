@@ -1,0 +1,299 @@
+"""CSV and Parquet files: read through DuckDB, transformed in batches, written when complete."""
+
+import os
+import stat
+
+import numpy as np
+import pandas as pd
+import pytest
+from people import people, problem
+
+import evenhand as eh
+from evenhand.engines import Source, read_file, streaming
+
+RULES = {"hired": eh.Free()}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return people()
+
+
+@pytest.fixture(scope="module")
+def mapping(frame):
+    rules = dict(problem().distortion.rules) | RULES
+    stated = problem(distortion=eh.Distortion(rules), suppress_protected="fixed", parity=[eh.PairwiseParity(0.1)])
+    return eh.fit(stated, frame)
+
+
+@pytest.fixture
+def files(frame, tmp_path):
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    frame.to_parquet(tmp_path / "in.parquet", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """Several batches a file; DuckDB hands over no fewer than 2,048 rows at a time."""
+    monkeypatch.setattr(streaming, "BATCH", 2048)
+
+
+OPTIONS = [{"seed": 3}, {"key": "id"}, {"draw": "balanced"}, {"key": "id", "draw": "balanced"}, {"restore": "label"}]
+
+
+class TestTransform:
+    @pytest.mark.parametrize("act", ["release", "apply"])
+    @pytest.mark.parametrize("options", OPTIONS, ids=str)
+    def test_csv_gives_the_bytes_that_pandas_gives(self, mapping, frame, files, act, options):
+        done = getattr(mapping, act)(files / "in.csv", to=files / "out.csv", **options)
+        expected = getattr(mapping, act)(frame, **options)
+        assert (files / "out.csv").read_bytes() == expected.to_csv(index=False).encode()
+        changed = (expected[["age", "hours", "job", "hired"]] != frame[["age", "hours", "job", "hired"]]).any(axis=1)
+        if "restore" not in options:
+            assert (done.rows, done.changed, done.unseen) == (len(frame), changed.sum(), 0)
+            assert done.changed > 0
+
+    @pytest.mark.parametrize("options", OPTIONS, ids=str)
+    def test_parquet_gives_the_frame_that_pandas_gives(self, mapping, frame, files, options):
+        mapping.release(files / "in.parquet", to=files / "out.parquet", **options)
+        expected = mapping.release(frame, **options)
+        pd.testing.assert_frame_equal(pd.read_parquet(files / "out.parquet"), expected)
+
+    def test_csv_to_parquet_gets_its_types_back(self, mapping, frame, files):
+        mapping.release(files / "in.csv", to=files / "out.parquet", key="id")
+        pd.testing.assert_frame_equal(pd.read_parquet(files / "out.parquet"), mapping.release(frame, key="id"))
+
+    @pytest.mark.parametrize("options", OPTIONS, ids=str)
+    def test_several_batches_and_several_files(self, mapping, frame, tmp_path, batches, options):
+        many = pd.concat([frame.assign(id=frame["id"] + 10_000 * i) for i in range(6)], ignore_index=True)
+        many.iloc[:4000].to_csv(tmp_path / "part-0.csv", index=False)
+        many.iloc[4000:].to_csv(tmp_path / "part-1.csv", index=False)
+        stages = []
+        done = mapping.apply(
+            tmp_path / "part-*.csv", to=tmp_path / "out.csv", progress=lambda *s: stages.append(s), **options
+        )
+        assert done.rows == len(many)
+        assert (tmp_path / "out.csv").read_bytes() == mapping.apply(many, **options).to_csv(index=False).encode()
+        assert len(stages) > 3
+        assert stages[-1][1] == 1.0
+
+    def test_what_is_not_transformed_comes_out_as_it_was(self, mapping, frame, tmp_path):
+        texts = ["007", "1e5", " x ", "", "NULL", "NaN", "TRUE", "2020-01-01", "1.50", 'say "hi"', "a,b", "ü\nü"]
+        odd = frame.assign(note=[texts[i % len(texts)] for i in range(len(frame))])
+        odd.to_csv(tmp_path / "in.csv", index=False)
+        mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", seed=0)
+        kwargs = {"dtype": str, "keep_default_na": False}
+        assert pd.read_csv(tmp_path / "out.csv", **kwargs)["note"].tolist() == odd["note"].tolist()
+
+    def test_the_outcome_is_unread(self, mapping, frame, tmp_path):
+        found = []
+        for given in (frame.drop(columns="hired"), frame, frame.assign(hired=frame["hired"][::-1].to_numpy())):
+            given.to_csv(tmp_path / "in.csv", index=False)
+            mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
+            found.append(pd.read_csv(tmp_path / "out.csv", dtype=str).drop(columns="hired", errors="ignore"))
+        assert found[0].equals(found[1])
+        assert found[0].equals(found[2])
+
+    def test_without_a_header_and_with_another_delimiter(self, frame, tmp_path):
+        names = list(frame.columns)
+        plain = frame.drop(columns="note").assign(note="x")[names]
+        lines = [", ".join(map(str, row)) for row in plain.replace('O\'Brien, "x"', "O'Brien").itertuples(index=False)]
+        (tmp_path / "raw.data").write_text("\n".join(lines) + "\n")
+        stated = problem(csv=eh.CsvFormat(delimiter=", ", names=names))
+        mapping = eh.fit(stated, tmp_path / "raw.data")
+        assert mapping.counts.people == len(frame)
+        mapping.apply(tmp_path / "raw.data", to=tmp_path / "out.data")
+        out = (tmp_path / "out.data").read_text().splitlines()
+        assert len(out) == len(lines)
+        assert out[0].count(", ") == len(names) - 1
+
+    def test_rows_that_are_not_known_are_counted_over_batches(self, mapping, frame, tmp_path, batches):
+        new = pd.concat([frame] * 3, ignore_index=True)
+        new.loc[[2, 4000], "job"] = ["astronaut", "pilot"]
+        new.to_csv(tmp_path / "in.csv", index=False)
+        with pytest.warns(
+            eh.EvenhandWarning, match=r"2 of 4500 rows .* in row 3 \(column 'job' has the new value 'ast"
+        ):
+            done = mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv")
+        assert (done.unseen, done.first_unseen) == (2, 3)
+        with pytest.raises(eh.DataError, match="unseen='keep'"):
+            mapping.apply(tmp_path / "in.csv", to=tmp_path / "no.csv", unseen="error")
+        assert not (tmp_path / "no.csv").exists()
+
+    def test_an_empty_file_of_columns_gives_one(self, mapping, frame, tmp_path):
+        frame.head(0).to_csv(tmp_path / "in.csv", index=False)
+        assert mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv").rows == 0
+        assert (tmp_path / "out.csv").read_text() == (tmp_path / "in.csv").read_text()
+
+
+class TestFit:
+    @pytest.mark.parametrize("name", ["in.csv", "in.parquet", "in.*sv"])
+    def test_a_file_gives_the_counts_of_its_frame(self, frame, files, name):
+        found, expected = eh.fit(problem(), files / name).counts, eh.count(problem(), frame)
+        assert np.array_equal(found.sources, expected.sources)
+        assert np.array_equal(found.weight, expected.weight)
+        assert found.people == expected.people
+        assert [v.levels for v in found.domain.variables] == [v.levels for v in expected.domain.variables]
+        assert [v.coding for v in found.domain.variables] == [v.coding for v in expected.domain.variables]
+
+    def test_weights(self, frame, files):
+        weighted = frame.assign(w=np.arange(len(frame)) % 3)
+        weighted.to_csv(files / "w.csv", index=False)
+        found, expected = (eh.fit(problem(), table, weights="w").counts for table in (files / "w.csv", weighted))
+        assert found.weight == pytest.approx(expected.weight)
+        assert found.people == expected.people
+        weighted.assign(w=-1).to_csv(files / "w.csv", index=False)
+        with pytest.raises(eh.DataError, match=r"1500 rows of .* have no weight of at least 0 in column 'w'"):
+            eh.fit(problem(), files / "w.csv", weights="w")
+
+    def test_the_others_take_files_too(self, files):
+        assert eh.diagnose(problem(), files / "in.csv").feasible
+        assert len(eh.frontier(problem(), str(files / "in.csv"), bounds=[0.3, 0.5]).frame) == 2
+        assert eh.smallest_parity_bound(problem(), files / "in.parquet") is not None
+
+    def test_types_come_from_all_values(self, tmp_path):
+        (tmp_path / "t.csv").write_text("a,b,c,d\n1,1.5,007,1\n2,2,1,?\n-3,.5,2,\n")
+        found = read_file(tmp_path / "t.csv", blanks=["?"])
+        assert found["a"].tolist() == [1, 2, -3]
+        assert found["b"].tolist() == [1.5, 2.0, 0.5]
+        assert found["c"].tolist() == ["007", "1", "2"]
+        assert found["d"].isna().tolist() == [False, True, True]
+
+
+class TestAudit:
+    def test_of_the_fitted_table_in_a_file(self, mapping, frame, files):
+        for table in (frame, files / "in.csv", files / "in.parquet"):
+            found, fitted = mapping.audit(table), mapping.audit()
+            pd.testing.assert_frame_equal(found.rates, fitted.rates)
+            assert found.bounds["achieved"].tolist() == pytest.approx(fitted.bounds["achieved"].tolist())
+            missing = found.coverage.query("column == 'job' and what == 'missing'")["rows"].item()
+            assert missing == (frame["job"] == "?").sum()
+
+    def test_of_other_people(self, mapping, frame):
+        new = frame.sample(600, random_state=3).reset_index(drop=True)
+        new.loc[:4, "job"] = "astronaut"
+        found = mapping.audit(new)
+        counted = found.coverage.set_index(["column", "what"])["rows"]
+        assert counted["job", "new value"] == 5
+        assert found.rates["weight"].sum() / 2 == 595
+        wide = mapping.expand(new.iloc[5:])
+        rate = wide[wide["hired"] == 1].groupby("sex")["weight"].sum() / wide.groupby("sex")["weight"].sum()
+        after = found.rates.query("hired == 1").set_index("sex")["after"]
+        assert after.to_dict() == pytest.approx(rate.to_dict())
+
+    def test_new_combinations_are_counted_and_kept(self, frame):
+        stated = problem(bins={**problem().bins, "age": eh.Edges([30, 40, 45, 50, 55, 60, 65, 70])})
+        mapping = eh.fit(stated, frame.head(400))
+        with pytest.warns(eh.EvenhandWarning):
+            mapping.release(frame)
+        found = mapping.audit(frame)
+        counted = found.coverage.set_index(["column", "what"])["rows"]
+        assert counted["all", "new combination"] > 0
+        assert found.rates["weight"].sum() / 2 == len(frame)
+
+    def test_against_the_fitted_target(self, frame):
+        stated = problem(parity=[eh.TargetParity(0.5)])
+        mapping = eh.fit(stated, frame)
+        half = frame[frame["hired"] == 1]
+        found = mapping.audit(half)
+        assert found.bounds.query("constraint == 'TargetParity'")["achieved"].max() > 0.3
+
+
+class TestBadInput:
+    def write(self, path, content):
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"", "is empty"),
+            (
+                "sex,age,hours,job,hired\nF,30,40,clerk,1\nM,40,38\nF,20,30,cook,0\n",
+                "3 fields in line 3 where it should have 5",
+            ),
+            ("sex,age,hours,job,hired\nF,30,40,clerk,1,9\n", "6 fields in line 2 where it should have 5"),
+            ("sex,age,hours,job,hired\nF,30,40,Zoë,1\n".encode("latin-1"), "not text in UTF-8 in line 2"),
+            ("sex;age;hours;job;hired\nF;30;40;clerk;1\n", "separated by ';'.*delimiter"),
+            ("sex,age,age,job,hired\nF,30,40,clerk,1\n", "two columns called 'age'"),
+            ("sex,age,hours,jobs,hired\nF,30,40,clerk,1\n", "no column 'job'.*Did you mean 'jobs'"),
+            ("sex,age,hours,job,hired\n", "no rows|empty"),
+            ('sex,age,hours,job,hired\nF,30,40,"clerk,1\n', "quote|line 2"),
+        ],
+    )
+    def test_csv(self, tmp_path, content, words):
+        with pytest.raises(eh.DataError, match=words) as caught:
+            eh.fit(problem(), self.write(tmp_path / "t.csv", content))
+        assert "Traceback" not in str(caught.value)
+        assert "auto" not in str(caught.value).lower()
+
+    def test_a_late_wrong_line_leaves_nothing_behind(self, mapping, frame, tmp_path, batches):
+        content = pd.concat([frame] * 4).to_csv(index=False) + "1,F\n"
+        self.write(tmp_path / "t.csv", content)
+        with pytest.raises(eh.DataError, match=r"2 fields in line \d+"):
+            mapping.apply(tmp_path / "t.csv", to=tmp_path / "out.csv")
+        assert os.listdir(tmp_path) == ["t.csv"]
+
+    @pytest.mark.parametrize("name", ["no.csv", "no.parquet", "no-*.csv", "."])
+    def test_no_such_file(self, tmp_path, name):
+        with pytest.raises(eh.DataError, match=r"no file|a folder"):
+            eh.fit(problem(), tmp_path / name)
+
+    def test_a_parquet_file_that_is_none(self, tmp_path):
+        with pytest.raises(eh.DataError, match="cannot be read"):
+            eh.fit(problem(), self.write(tmp_path / "t.parquet", "hello, this is not parquet at all"))
+
+    def test_files_of_other_columns(self, frame, tmp_path):
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        frame[frame.columns[::-1]].to_csv(tmp_path / "b.csv", index=False)
+        with pytest.raises(eh.DataError, match="another header"):
+            Source.of(tmp_path / "*.csv")
+
+    def test_numbers_where_levels_were_promised(self, frame, tmp_path):
+        frame.assign(job=np.arange(len(frame)) % 3).to_csv(tmp_path / "t.csv", index=False)
+        rules = dict(problem().distortion.rules) | {"job": eh.Ordinal(1, levels=["low", "high"])}
+        with pytest.raises(eh.DataError, match=r"'job' has the value 0 .* not among the levels|holds numbers"):
+            eh.fit(problem(distortion=eh.Distortion(rules)), tmp_path / "t.csv")
+
+    @pytest.mark.parametrize(
+        ("to", "error", "words"),
+        [
+            (None, eh.DataError, "to="),
+            ("out.xlsx", eh.DataError, "written as .csv or .parquet"),
+            ("in.csv", eh.DataError, "the file that is read"),
+            ("no/folder/out.csv", eh.StorageError, "cannot write into"),
+            ("folder.csv", eh.StorageError, "is a folder"),
+        ],
+    )
+    def test_targets(self, mapping, files, to, error, words):
+        (files / "folder.csv").mkdir()
+        with pytest.raises(error, match=words):
+            mapping.apply(files / "in.csv", to=None if to is None else files / to)
+        assert sorted(os.listdir(files)) == ["folder.csv", "in.csv", "in.parquet"]
+
+    def test_an_error_of_ours_on_the_way_is_ours(self, mapping, frame, tmp_path, batches):
+        many = pd.concat([frame] * 4, ignore_index=True).astype({"id": "Int64"})
+        many.loc[5000, "id"] = pd.NA
+        many.to_csv(tmp_path / "t.csv", index=False)
+        (tmp_path / "out.csv").write_text("what was there before")
+        with pytest.raises(eh.DataError, match="'id' has a missing value"):
+            mapping.apply(tmp_path / "t.csv", to=tmp_path / "out.csv", key="id")
+        assert (tmp_path / "out.csv").read_text() == "what was there before"
+        assert sorted(os.listdir(tmp_path)) == ["out.csv", "t.csv"]
+
+    def test_an_interruption_leaves_nothing_behind(self, mapping, frame, tmp_path, batches):
+        pd.concat([frame] * 6).to_csv(tmp_path / "t.csv", index=False)
+
+        def stop(stage, share):
+            if share > 0.5:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            mapping.apply(tmp_path / "t.csv", to=tmp_path / "out.csv", progress=stop)
+        assert os.listdir(tmp_path) == ["t.csv"]
+
+    def test_results_are_as_readable_as_other_files(self, mapping, files):
+        mapping.apply(files / "in.csv", to=files / "out.csv")
+        (files / "plain").write_text("")
+        assert stat.S_IMODE((files / "out.csv").stat().st_mode) == stat.S_IMODE((files / "plain").stat().st_mode)

@@ -1,0 +1,375 @@
+"""Real columns through train mode and apply mode: bins, missing values, keys, balanced draws, every kind of table."""
+
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from people import people, problem
+
+import evenhand as eh
+from evenhand.domain import MISSING
+
+COLUMNS = ["age", "hours", "job", "hired"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return people()
+
+
+@pytest.fixture(scope="module")
+def mapping(frame):
+    return eh.fit(problem(), frame)
+
+
+@pytest.fixture(scope="module")
+def moving(frame):
+    """A mapping whose outcome follows from the features, so that many of those move."""
+    rules = dict(problem().distortion.rules) | {"hired": eh.Free()}
+    stated = problem(distortion=eh.Distortion(rules), suppress_protected="fixed", parity=[eh.PairwiseParity(0.1)])
+    return eh.fit(stated, frame)
+
+
+def text(table):
+    """Return any table as CSV text."""
+    if isinstance(table, pl.LazyFrame):
+        table = table.collect()
+    if isinstance(table, duckdb.DuckDBPyRelation):
+        table = table.to_arrow_table()
+    found = table if isinstance(table, pd.DataFrame) else table.to_pandas()
+    return found.to_csv(index=False)
+
+
+KINDS = {
+    "polars": pl.from_pandas,
+    "polars, lazy": lambda f: pl.from_pandas(f).lazy(),
+    "pyarrow": lambda f: pa.Table.from_pandas(f, preserve_index=False),
+    "duckdb": lambda f: duckdb.connect().from_arrow(pa.Table.from_pandas(f, preserve_index=False)),
+}
+
+
+class TestEveryKindOfTable:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("act", ["release", "apply"])
+    @pytest.mark.parametrize("options", [{"seed": 3}, {"key": "id"}, {"key": "id", "draw": "balanced"}], ids=str)
+    def test_the_same_result_to_the_bit(self, frame, moving, kind, act, options):
+        native = KINDS[kind](frame)
+        found = getattr(moving, act)(native, **options)
+        assert type(found) is type(native)
+        expected = getattr(moving, act)(frame, **options)
+        assert (expected["age"] != frame["age"]).any()
+        assert text(found) == text(expected)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_same_fit(self, frame, mapping, kind):
+        found = eh.fit(problem(), KINDS[kind](frame))
+        assert found.objective == pytest.approx(mapping.objective, abs=1e-9)
+        assert found.counts.domain.x.shape == mapping.counts.domain.x.shape
+
+    def test_a_relation_keeps_its_types_and_its_connection(self, frame):
+        duck = duckdb.connect()
+        duck.execute("CREATE TYPE job AS ENUM ('clerk', 'cook', 'other')")
+        plain = frame.assign(job=frame["job"].where(frame["job"].isin(["clerk", "cook"]), "other"))
+        table = pa.Table.from_pandas(plain, preserve_index=False)
+        given = duck.from_arrow(table).query("t", "SELECT * REPLACE (job::job AS job, age::TINYINT AS age) FROM t")
+        found = eh.fit(problem(missing_values=[]), given).apply(given, seed=1)
+        assert found.types == given.types
+        assert found.query("u", "SELECT count(*) FROM u").fetchall() == [(len(frame),)]
+
+    def test_a_lazy_frame_of_another_kind_says_what_to_do(self):
+        class Odd:
+            pass
+
+        with pytest.raises(eh.DataError, match="expected a dataframe"):
+            eh.fit(problem(), Odd())
+
+    def test_the_index_and_the_other_columns_stay(self, frame, mapping):
+        odd = frame.set_axis([f"r{i}" for i in range(len(frame))], axis=0)
+        released = mapping.release(odd, seed=1)
+        assert released.index.equals(odd.index)
+        assert released.dtypes.equals(odd.dtypes)
+        assert released["note"].equals(odd["note"])
+        assert list(released.columns) == list(odd.columns)
+
+
+class TestBins:
+    def test_a_value_whose_bin_stays_is_untouched_and_others_are_training_values(self, frame, moving):
+        released = moving.release(frame, seed=2)
+        edges = {"age": [30, 45, 60], "hours": moving.counts.domain.variable("hours").coding.edges}
+        for column, inner in edges.items():
+            before, after = (np.searchsorted(inner, f[column], side="right") for f in (frame, released))
+            assert released[column][before == after].equals(frame[column][before == after])
+            assert (before != after).any()
+            assert set(released[column]) <= set(frame[column])
+
+    def test_sampled_values_follow_the_bin(self, frame, moving):
+        """Of those who come into a bin, as many get each value as have it in the fitted table."""
+        many = pd.concat([frame] * 20, ignore_index=True)
+        released = moving.apply(many, seed=0)
+        before, after = (np.searchsorted([30, 45, 60], f["age"], side="right") for f in (many, released))
+        for code in range(4):
+            came = released["age"][(before != after) & (after == code)]
+            own = frame["age"][np.searchsorted([30, 45, 60], frame["age"], side="right") == code]
+            if len(came) > 500:
+                ages = np.sort(own.unique())
+                found, expected = ((part.to_numpy()[:, None] <= ages).mean(axis=0) for part in (came, own))
+                assert np.abs(found - expected).max() < 1.9 / np.sqrt(len(came))
+        assert (before != after).sum() > 1000
+
+    @pytest.mark.parametrize("restore", ["midpoint", "label"])
+    def test_the_other_ways_to_restore(self, frame, moving, restore):
+        sampled, other = moving.release(frame, seed=2), moving.release(frame, seed=2, restore=restore)
+        domain = moving.counts.domain
+        for column in ("age", "hours"):
+            variable = domain.variable(column)
+            codes = np.searchsorted(variable.coding.edges, sampled[column], side="right")
+            if restore == "label":
+                assert other[column].tolist() == [variable.levels[i] for i in codes]
+            else:
+                assert np.array_equal(np.searchsorted(variable.coding.edges, other[column], side="right"), codes)
+                assert other[column].dtype == frame[column].dtype
+        assert other["hired"].equals(sampled["hired"])
+        assert other["sex"].equals(frame["sex"])
+
+    def test_values_beyond_the_fitted_range_fall_into_the_outer_bins(self, mapping):
+        new = pd.DataFrame({"sex": ["F", "M"], "age": [3, 150], "hours": [-5.0, 999.0], "job": ["clerk", "cook"]})
+        applied = mapping.apply(new, seed=0)
+        assert len(applied) == 2
+
+    def test_real_numbers_need_bins(self, frame):
+        with pytest.raises(eh.DataError, match=r"'hours' holds real numbers.*bins=\{'hours': eh.Quantiles"):
+            eh.fit(problem(bins={}), frame)
+
+    def test_protected_columns_and_outcomes_may_be_binned(self, frame):
+        stated = problem(
+            protected=["age"], features=["job"], outcome="hours", budget=None, parity=[eh.TargetParity(0.2)],
+            bins={"age": eh.Edges([40]), "hours": eh.Edges([40])},
+            distortion=eh.Distortion({"hours": eh.Ordinal(1)}),
+        )  # fmt: skip
+        mapping = eh.fit(stated, frame)
+        released = mapping.release(frame, seed=0)
+        assert released["age"].equals(frame["age"])
+        assert set(mapping.table()["hours"]) == {"<40", ">=40"}
+        assert released["hours"].dtype == frame["hours"].dtype
+
+    def test_a_rule_may_order_merged_levels(self):
+        frame = pd.DataFrame({"d": ["a", "b"] * 50, "g": ["x", "y", "z", "z"] * 25, "y": [0, 1, 1, 0, 1] * 20})
+        stated = eh.Problem(
+            protected=["d"], features=["g"], outcome="y", parity=[eh.PairwiseParity(2)],
+            bins={"g": eh.MergedLevels({"low": ["x", "y"], "high": ["z"]})},
+            distortion=eh.Distortion({"g": eh.Ordinal(1, levels=["low", "high"]), "y": eh.Fixed()}),
+        )  # fmt: skip
+        variable = eh.fit(stated, frame).counts.domain.variable("g")
+        assert variable.levels == ("low", "high")
+        assert variable.coding.codes(["x", "z"]).tolist() == [0, 1]
+        wrong = eh.Distortion({"g": eh.Ordinal(1, levels=["low", "top"]), "y": eh.Fixed()})
+        with pytest.raises(eh.DataError, match="its bins give"):
+            eh.fit(replace(stated, distortion=wrong), frame)
+
+    def test_pooled_levels_at_apply_time(self, frame):
+        stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200, into="rare")})
+        mapping = eh.fit(stated, frame)
+        assert "rare" in mapping.counts.domain.variable("job").levels
+        new = frame.head(50).assign(job="astronaut")
+        with pytest.warns(eh.EvenhandWarning, match="1 of 50 rows"):
+            applied = mapping.apply(new, seed=0)
+        assert set(applied["job"]) <= set(frame["job"]) | {"astronaut"}
+
+
+class TestMissing:
+    def test_a_level_of_its_own_that_stays(self, frame, mapping):
+        variable = mapping.counts.domain.variable("job")
+        assert variable.levels[-1] == MISSING
+        table = mapping.table()
+        assert ((table["job"] == MISSING) == (table["to_job"] == MISSING)).all()
+
+    def test_what_stands_for_it_stays_too(self, frame, moving):
+        released = moving.release(frame, seed=0)
+        blank = frame["job"] == "?"
+        assert (released["job"] == "?").equals(blank)
+        assert (released["age"] != frame["age"])[blank].any()
+
+    def test_null_means_the_same_as_a_listed_value(self, frame, mapping):
+        nulls = frame.assign(job=frame["job"].where(frame["job"] != "?"))
+        assert mapping.release(nulls, seed=0)["job"].isna().equals(nulls["job"].isna())
+        assert eh.fit(problem(), nulls).objective == pytest.approx(mapping.objective, abs=1e-9)
+
+    def test_a_rule_that_names_it_lets_it_change(self, frame):
+        levels = ["clerk", "cook", 'O\'Brien, "x"', "übrig", MISSING]
+        costs = {(a, b): 0.0 if MISSING in (a, b) else 5.0 for a in levels for b in levels if a != b}
+        rules = dict(problem().distortion.rules) | {"job": eh.Nominal(costs)}
+        mapping = eh.fit(problem(distortion=eh.Distortion(rules), tie_break=None), frame)
+        table = mapping.table()
+        assert ((table["job"] == MISSING) != (table["to_job"] == MISSING)).any()
+        released = mapping.release(frame.assign(job=frame["job"].where(frame["job"] != "?")), seed=0)
+        assert set(released["job"].dropna()) <= set(frame["job"])
+
+    def test_the_default_is_an_error_that_names_the_row(self, frame):
+        with pytest.raises(eh.DataError, match=r"column 'job' has .* missing values, the first in row"):
+            eh.fit(problem(missing="error"), frame)
+        complete = frame[frame["job"] != "?"]
+        mapping = eh.fit(problem(missing="error"), complete)
+        with pytest.raises(eh.DataError, match=r"column 'age' has a missing value in row 3; .*missing='level'"):
+            mapping.apply(complete.head(9).assign(age=[30, 40, np.nan] + [50] * 6))
+
+    def test_where_the_fitted_table_had_none_it_is_unseen(self, frame, mapping):
+        new = frame.head(4).assign(age=[30.0, np.nan, 40.0, 50.0])
+        with pytest.warns(eh.EvenhandWarning, match="1 of 4 rows"):
+            applied = mapping.apply(new, seed=0)
+        assert applied["age"].isna().tolist() == [False, True, False, False]
+
+    def test_a_missing_outcome_is_always_an_error(self, frame):
+        with pytest.raises(eh.DataError, match="without an outcome"):
+            eh.fit(problem(), frame.assign(hired=frame["hired"].where(frame["age"] > 30)))
+
+    def test_a_protected_group_of_unknown_people(self, frame):
+        frame = frame.assign(sex=frame["sex"].where(frame["id"] % 5 > 0))
+        mapping = eh.fit(problem(), frame)
+        assert MISSING in set(mapping.audit().rates["sex"])
+        assert mapping.audit().coverage.query("column == 'sex'")["rows"].item() == frame["sex"].isna().sum()
+
+    def test_whole_numbers_that_pandas_made_real(self, frame):
+        counts = eh.count(problem(features=["kids", "job"], bins={}, distortion=eh.Distortion({"hired": eh.Fixed()})),
+                          frame.assign(kids=np.where(frame["id"] % 4, frame["id"] % 3, np.nan)))  # fmt: skip
+        assert counts.domain.variable("kids").levels == (0, 1, 2, MISSING)
+
+    def test_integers_with_nulls_in_other_libraries(self, frame):
+        kids = [None if i % 4 == 0 else i % 3 for i in frame["id"]]
+        stated = problem(features=["kids", "job"], bins={}, distortion=eh.Distortion({"hired": eh.Fixed()}))
+        for native in (pl.from_pandas(frame).with_columns(kids=pl.Series(kids)),
+                       pa.Table.from_pandas(frame).append_column("kids", pa.array(kids))):  # fmt: skip
+            assert eh.count(stated, native).domain.variable("kids").levels == (0, 1, 2, MISSING)
+
+
+class TestKeys:
+    def test_a_person_gets_the_same_in_any_order_and_company(self, frame, moving):
+        whole = moving.apply(frame, key="id", seed=4).set_index("id")
+        shuffled = frame.sample(frac=0.5, random_state=1)
+        part = moving.apply(shuffled, key="id", seed=4).set_index("id")
+        assert part.equals(whole.loc[part.index])
+        one = moving.apply(frame.iloc[[77]], key="id", seed=4).set_index("id")
+        assert one.equals(whole.loc[one.index])
+
+    def test_text_and_number_are_the_same_key(self, frame, mapping):
+        as_text = frame.assign(id=frame["id"].astype(str))
+        found = mapping.release(as_text, key="id").drop(columns="id")
+        assert found.equals(mapping.release(frame, key="id").drop(columns="id"))
+
+    def test_rows_that_share_a_key_share_a_draw(self, frame, mapping):
+        twice = pd.concat([frame, frame.iloc[::-1]], ignore_index=True)
+        released = mapping.release(twice, key="id")
+        assert released.iloc[: len(frame)].equals(released.iloc[: len(frame) - 1 : -1].reset_index(drop=True))
+
+    @pytest.mark.parametrize(
+        ("key", "words"),
+        [
+            (lambda f: f["id"].where(f["id"] > 1003), "'who' has 4 missing values, the first in row 1"),
+            (lambda f: f["hours"], "real numbers are written differently"),
+            (lambda f: pd.Timestamp("2020-01-01 10:00"), "a key must be text"),
+        ],
+    )
+    def test_bad_keys(self, frame, mapping, key, words):
+        with pytest.raises(eh.DataError, match=words):
+            mapping.apply(frame.assign(who=key(frame)), key="who")
+
+    def test_a_key_that_is_not_there(self, frame, mapping):
+        with pytest.raises(eh.DataError, match="no column 'person'"):
+            mapping.apply(frame, key="person")
+
+
+class TestBalanced:
+    @pytest.mark.parametrize("act", ["release", "apply"])
+    @pytest.mark.parametrize("key", [None, "id"])
+    def test_moves_are_within_one_of_their_expectation_in_every_source(self, frame, moving, act, key):
+        source = ["sex", "age", "hours", "job"] + ["hired"] * (act == "release")
+        levels = getattr(moving, act)(frame, seed=5, key=key, draw="balanced", restore="label")
+        before = moving.release(frame, restore="label").assign(**frame[["hired", "job"]])
+        for column in ("age", "hours"):
+            variable = moving.counts.domain.variable(column)
+            code = np.searchsorted(variable.coding.edges, frame[column], side="right")
+            before[column] = [variable.levels[i] for i in code]
+        targets = [name for name in source if name != "sex"]
+        joined = pd.concat([before[source], levels[targets].add_prefix("to_")], axis=1).replace("?", MISSING)
+        found = joined.value_counts().rename("n").reset_index()
+        size = joined[source].value_counts().rename("size").reset_index()
+        texts = ("age", "hours", "to_age", "to_hours", "job", "to_job")
+        table = moving.table(mode=act).astype(dict.fromkeys(texts, str))
+        table = table.merge(found, how="outer").merge(size, on=source, how="left")
+        expected = table["probability"].fillna(0) * table["size"]
+        assert (np.abs(table["n"].fillna(0) - expected) < 1 + 1e-6).all()
+
+    def test_everybodys_probabilities_are_those_of_the_mapping(self, frame, mapping):
+        some = frame.head(300)
+        changed = np.zeros(len(some))
+        seeds = 400
+        for seed in range(seeds):
+            changed += (mapping.release(some, seed=seed, draw="balanced")["hired"] != some["hired"]).to_numpy()
+        every = mapping.possibilities(some, mode="release")
+        own = some["hired"].to_numpy()[every["row"]]
+        chance = np.bincount(every["row"], weights=every["weight"] * (every["hired"] != own), minlength=len(some))
+        spread = np.sqrt(np.maximum(chance * (1 - chance), 1e-12) / seeds)
+        assert np.all(np.abs(changed / seeds - chance) < 5 * spread + 1e-9)
+        assert chance.max() > 0.05
+
+
+class TestOutcomeUnread:
+    @pytest.mark.parametrize("options", [{"seed": 1}, {"key": "id"}, {"draw": "balanced"}], ids=str)
+    def test_present_absent_or_shuffled(self, frame, moving, options):
+        without = text(moving.apply(frame.drop(columns="hired"), **options))
+        shuffled = frame.assign(hired=frame["hired"].sample(frac=1, random_state=0).to_numpy())
+        for given in (frame, shuffled, frame.assign(hired="nobody knows"), frame.assign(hired=np.nan)):
+            assert text(moving.apply(given, **options).drop(columns="hired")) == without
+
+
+class TestWithoutALottery:
+    def test_possibilities_are_the_rows_of_the_mapping(self, frame, moving):
+        every = moving.possibilities(frame)
+        assert np.bincount(every["row"], weights=every["weight"]) == pytest.approx(np.ones(len(frame)))
+        assert (np.diff(every["row"]) >= 0).all()
+        assert len(every) > len(frame)
+
+    def test_expected_counts_are_those_of_the_audit(self, frame, mapping):
+        wide = mapping.expand(frame, restore="label")
+        rates = wide.groupby("sex")[["weight"]].sum()
+        hired = wide[wide["hired"] == 1].groupby("sex")[["weight"]].sum() / rates
+        after = mapping.audit().rates.query("hired == 1").set_index("sex")["after"]
+        assert hired["weight"].to_dict() == pytest.approx(after.to_dict())
+
+    def test_weights(self, frame, mapping):
+        weighted = mapping.expand(frame.assign(w=2.5), weights="w")
+        assert weighted["weight"].sum() == pytest.approx(2.5 * len(frame))
+
+    def test_nothing_is_sampled(self, frame, mapping):
+        with pytest.raises(eh.SpecError, match="restore='midpoint'"):
+            mapping.expand(frame, restore="sample")
+
+    def test_names_that_are_taken(self, frame, mapping):
+        with pytest.raises(eh.DataError, match="already has a column 'row'"):
+            mapping.possibilities(frame.assign(row=1))
+
+
+class TestKinds:
+    def test_numbers_where_levels_are_texts(self, frame, mapping):
+        with pytest.raises(eh.DataError, match=r"column 'job' holds numbers.*levels are texts"):
+            mapping.apply(frame.assign(job=7))
+        with pytest.raises(eh.DataError, match=r"column 'age' holds texts.*are numbers"):
+            mapping.apply(frame.assign(age=frame["age"].astype(str)))
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"draw": "even"}, "draw must be one of"),
+            ({"restore": "mean"}, "restore must be one of"),
+            ({"unseen": "drop"}, "unseen must be one of"),
+            ({"key": ["id"]}, "key must be the name of a column"),
+            ({"seed": -1}, "seed must be a whole number"),
+            ({"to": "x.csv"}, "a dataframe is returned"),
+        ],
+    )
+    def test_bad_options(self, frame, mapping, options, words):
+        with pytest.raises(eh.SpecError, match=words):
+            mapping.apply(frame, **options)
