@@ -26,6 +26,12 @@ _HOMES = {
         "L1",
         "Bregman",
         "By",
+        "Quantiles",
+        "PooledLevels",
+        "MergedLevels",
+        "Edges",
+        "CsvFormat",
+        "ChosenBins",
         "Conditional",
         "Difference",
         "Distortion",
@@ -59,8 +65,10 @@ _HOMES = {
     "mapping": ["Mapping"],
     "edges": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "fitting": ["fit"],
+    "estimator": ["OptimizedPreprocessor", "PreprocessedClassifier"],
     "diagnosis": ["Diagnosis", "diagnose"],
     "tradeoff": ["Frontier", "frontier"],
+    "reporting": ["Report", "report_on"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -85,15 +93,22 @@ if TYPE_CHECKING:
     from evenhand.errors import SpecError as SpecError
     from evenhand.errors import StorageError as StorageError
     from evenhand.errors import TimeLimitError as TimeLimitError
+    from evenhand.estimator import OptimizedPreprocessor as OptimizedPreprocessor
+    from evenhand.estimator import PreprocessedClassifier as PreprocessedClassifier
     from evenhand.fitting import fit as fit
     from evenhand.mapping import Mapping as Mapping
+    from evenhand.reporting import Report as Report
+    from evenhand.reporting import report_on as report_on
     from evenhand.spec import KL as KL
     from evenhand.spec import L1 as L1
     from evenhand.spec import Bregman as Bregman
     from evenhand.spec import By as By
+    from evenhand.spec import ChosenBins as ChosenBins
     from evenhand.spec import Conditional as Conditional
+    from evenhand.spec import CsvFormat as CsvFormat
     from evenhand.spec import Difference as Difference
     from evenhand.spec import Distortion as Distortion
+    from evenhand.spec import Edges as Edges
     from evenhand.spec import ExcessDistortion as ExcessDistortion
     from evenhand.spec import ExpectedDistortion as ExpectedDistortion
     from evenhand.spec import Fixed as Fixed
@@ -103,12 +118,15 @@ if TYPE_CHECKING:
     from evenhand.spec import JensenShannon as JensenShannon
     from evenhand.spec import LogRatio as LogRatio
     from evenhand.spec import MaxRelativeChange as MaxRelativeChange
+    from evenhand.spec import MergedLevels as MergedLevels
     from evenhand.spec import NeymanChi2 as NeymanChi2
     from evenhand.spec import Nominal as Nominal
     from evenhand.spec import Ordinal as Ordinal
     from evenhand.spec import PairwiseParity as PairwiseParity
     from evenhand.spec import PearsonChi2 as PearsonChi2
+    from evenhand.spec import PooledLevels as PooledLevels
     from evenhand.spec import Problem as Problem
+    from evenhand.spec import Quantiles as Quantiles
     from evenhand.spec import Quasiconvex as Quasiconvex
     from evenhand.spec import Ratio as Ratio
     from evenhand.spec import ReverseKL as ReverseKL

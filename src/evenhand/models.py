@@ -1,7 +1,13 @@
-"""What a model that learns the released data will score: predicted by eqs. (8) and (9), and measured on one fitted."""
+"""What a model that learns the released data will score: predicted by eqs. (8) and (9), and measured on one fitted.
+
+Knows the kernel, the counts and tables; nothing of how the kernel was found, and of models only fit and predict_proba.
+"""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,9 +16,9 @@ from evenhand import tables
 from evenhand.achieved import group_rates
 from evenhand.counts import Counts, Numbers, positions, sums
 from evenhand.domain import Cells
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, EvenhandWarning, SpecError
 from evenhand.kernel import Kernel, for_apply
-from evenhand.spec import Problem
+from evenhand.spec import Problem, check
 
 
 def predicted_scores(problem: Problem, counts: Counts, kernel: Kernel, *, protected: bool) -> Numbers:
@@ -54,6 +60,185 @@ def _applied(problem: Problem, counts: Counts, kernel: Kernel, features: Cells) 
         of_group * shape[1] + place, before.probability[asked] * reduced.probability[entry], shape[0] * shape[1]
     )
     return np.asarray(mass.reshape(shape) / counts.groups.probability[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The table p(ŷ | x̂, d) that a release shows, in plain arrays.
+
+    Attributes
+    ----------
+    features : array
+        The released x̂, ascending.
+    mass : array
+        p(d, x̂): a row a group, a column an x̂.
+    shares : array
+        p(ŷ | x̂, d) over groups, x̂ and outcomes. Where a group is never released at x̂ it is everybody's p(ŷ|x̂). One more
+        row is for people of no known group, p(ŷ|x̂), and one more column for an x̂ that nobody is released at, p(ŷ).
+    """
+
+    features: Cells
+    mass: Numbers
+    shares: Numbers
+
+    def at(self, group: Cells, x: Cells) -> Numbers:
+        """Return the shares for given groups (-1 for none) and any x̂."""
+        found, place = positions(self.features, x)
+        return np.asarray(self.shares[group, np.where(found, place, -1)])
+
+
+def learned(counts: Counts, kernel: Kernel, *, protected: bool) -> Learned:
+    """Return p(ŷ | x̂, d), or without ``protected`` the table p(ŷ|x̂), which is the same for every group."""
+    features, joint = _released(counts, kernel)
+    everybody = joint.sum(axis=0)
+    pooled = everybody / everybody.sum(axis=1, keepdims=True)
+    mass = joint.sum(axis=2)
+    seen = (mass > 0) & protected
+    total = np.where(seen, mass, 1.0)[:, :, None]
+    own = np.where(seen[:, :, None], joint / total, pooled)
+    rows = np.concatenate([own, pooled[None]])
+    rest = np.broadcast_to(everybody.sum(axis=0), (len(rows), 1, rows.shape[2]))
+    return Learned(features, mass, np.concatenate([rows, rest], axis=1))
+
+
+def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, table: Learned) -> Numbers:
+    """Return Σ over x̂ of p(x̂|d,x) p(ŷ|x̂,d): a row for each row of apply mode's kernel, a column an outcome."""
+    reduced = for_apply(kernel, counts, blind=problem.blind)
+    shares = table.at(_groups_before_outcome(problem, counts)[reduced.rows], reduced.targets)
+    weighted = reduced.probability[:, None] * shares
+    return np.column_stack([sums(reduced.rows, column, len(reduced)) for column in weighted.T])
+
+
+def _groups_before_outcome(problem: Problem, counts: Counts) -> Cells:
+    """Return the group of each row of apply mode's kernel; a blind one knows none."""
+    if problem.blind:
+        return np.full(len(counts.features.cells), -1)
+    d = counts.people_before_outcome.cells // counts.domain.x.size
+    return np.searchsorted(counts.groups.cells, d)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictor:
+    """The table p(ŷ | x̂, d) that the release shows, composed with apply mode: a model without any error of fitting.
+
+    Made by :meth:`evenhand.Mapping.predictor`. Its score for a person (d, x) is Σ over x̂ of p(x̂|d,x) p(ŷ|x̂,d), which
+    is eq. (8) person by person; nothing is drawn. Over the people of the fitted table
+
+    - its mean score in each group is the released rate p(ŷ|d), to rounding, so every parity bound on the released
+      outcome holds for the mean scores;
+    - with ``suppress_protected`` the table is p(ŷ|x̂), and the same is true as far as the mapping keeps ŷ independent of
+      the group given x̂ (``mapping.achieved.outcome_leak``); apply mode still reads the group;
+    - with ``blind`` neither reads the group: the mean over everybody is p(ŷ), while the means by group need not be the
+      released rates.
+
+    Decisions at a threshold are bounded by none of this.
+
+    Attributes
+    ----------
+    classes_ : array
+        The outcome's levels, in the order of the columns of :meth:`predict_proba`.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.counts)
+    >>> scores = mapping.predictor().predict_proba(data.frame)[:, 1]
+    >>> data.frame.assign(score=scores).groupby(["sex", "race"])["score"].mean().round(4).tolist()
+    [0.3934, 0.3672, 0.4039, 0.4039]
+    >>> mapping.audit().rates.query("is_recid == 1")["after"].round(4).tolist()
+    [0.3934, 0.3672, 0.4039, 0.4039]
+    """
+
+    problem: Problem
+    counts: Counts
+    kernel: Kernel
+
+    @property
+    def classes_(self) -> Any:
+        """The outcome's levels."""
+        return np.asarray(self.counts.domain.outcome.levels)
+
+    @property
+    def reads_protected(self) -> bool:
+        """Whether the table itself (apart from apply mode) depends on the group."""
+        return not self.problem.blind and self.problem.suppress_protected is None
+
+    @cached_property
+    def table(self) -> Any:
+        """The table as tidy rows in a pandas frame: released features, outcome and ``probability``.
+
+        It has the protected columns where it depends on them.
+        """
+        domain, table = self.counts.domain, self._learned
+        group, place = np.nonzero(table.mass if self.reads_protected else table.mass.sum(axis=0, keepdims=True))
+        size = domain.y.size
+        shown = tables.labels(domain.d, np.repeat(self.counts.groups.cells[group], size))
+        return tables.frame(
+            {
+                **(shown if self.reads_protected else {}),
+                **tables.labels(domain.x, np.repeat(table.features[place], size)),
+                **tables.labels(domain.y, np.tile(np.arange(size), len(place))),
+                "probability": table.shares[group, place].ravel(),
+            }
+        )
+
+    def predict_proba(self, frame: Any, *, unseen: str = "keep") -> Numbers:
+        """Return each person's expected score of each outcome.
+
+        Parameters
+        ----------
+        frame : dataframe
+            Holds the features, and the protected columns unless the mapping is blind. An outcome is not read.
+        unseen : {"keep", "error"}
+            Of people whose (d, x) was not in the fitted table: apply mode keeps them, and their score is p(ŷ|x̂,d) at
+            x̂ = x, else everybody's p(ŷ|x), else p(ŷ).
+
+        Returns
+        -------
+        array
+            A row a person, a column an outcome in the order of ``classes_``.
+        """
+        check.one_of("unseen", unseen, ("keep", "error"))
+        group, x, row, known = self._people(tables.read(frame))
+        if not known.all():
+            _tell_unseen(known, unseen)
+        return np.where(known[:, None], self._scores[row], self._learned.at(group, x))
+
+    def predict(self, frame: Any, *, unseen: str = "keep") -> Any:
+        """Return the likeliest outcome of each person: a decision, which no bound covers."""
+        return self.classes_[np.argmax(self.predict_proba(frame, unseen=unseen), axis=1)]
+
+    def __repr__(self) -> str:
+        given = "x̂, d" if self.reads_protected else "x̂"
+        return f"<Predictor p(ŷ|{given}) of {self.counts.domain.outcome.name!r} after apply mode>"
+
+    @cached_property
+    def _learned(self) -> Learned:
+        return learned(self.counts, self.kernel, protected=self.reads_protected)
+
+    @cached_property
+    def _scores(self) -> Numbers:
+        return scores_before_outcome(self.problem, self.counts, self.kernel, self._learned)
+
+    def _people(self, table: Any) -> tuple[Cells, Cells, Cells, Any]:
+        """Return each person's group and x, -1 for none; the row of apply mode's kernel, and whether there is one."""
+        domain, counts = self.counts.domain, self.counts
+        x, new_x = tables.cells(domain.x, table)
+        if self.problem.blind:
+            found, row = positions(counts.features.cells, x)
+            return np.full(len(x), -1), np.where(new_x, -1, x), row, found & ~new_x
+        d, new_d = tables.cells(domain.d, table)
+        there, group = positions(counts.groups.cells, d)
+        found, row = positions(counts.people_before_outcome.cells, domain.dx(d, x))
+        return np.where(there & ~new_d, group, -1), np.where(new_x, -1, x), row, found & ~new_d & ~new_x
+
+
+def _tell_unseen(known: Any, unseen: str) -> None:
+    message = f"{int((~known).sum())} of {len(known)} rows have features or a group that were not in the fitted table"
+    if unseen == "error":
+        raise DataError(f"{message}; with unseen='keep' they are scored at the features they have")
+    warnings.warn(f"{message}; they are scored at the features they have", EvenhandWarning, stacklevel=3)
 
 
 def model_rates(
