@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-all check bench reproduce clean
+.PHONY: demo test test-all test-rest check bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/evenhand demo compas
@@ -13,9 +13,13 @@ reproduce: $(VENV)/.run
 	$(BIN)/evenhand reproduce
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto -q
+	$(BIN)/python -m pytest -n auto -q -m 'not download and not browser'
 
-test-all: test
+# Also what needs a package registry, and headless Chromium (on the path, or CHROMIUM=/its/path).
+test-all: test test-rest
+
+test-rest: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m 'download or browser'
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .
@@ -32,7 +36,7 @@ $(VENV)/.base:
 	touch $@
 
 $(VENV)/.run: $(VENV)/.base pyproject.toml
-	$(PIP) install -e '.[charts]'
+	$(PIP) install -e '.[charts,files]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.base pyproject.toml

@@ -14,9 +14,11 @@ ROOT = Path(eh.__file__).parent
 ORDER = [
     "_version",
     "errors",
+    "coding",
     "domain",
     "counts",
     "spec",
+    "draws",
     "kernel",
     "achieved",
     "program",
@@ -24,6 +26,9 @@ ORDER = [
     "solve",
     "certificate",
     "tables",
+    "transforming",
+    "engines",
+    "meeting",
     "tabulate",
     "edges",
     "theory",
@@ -34,14 +39,18 @@ ORDER = [
     "prices",
     "conflict",
     "proof",
+    "report",
     "mapping",
     "alternating",
     "fitting",
+    "estimator",
     "diagnosis",
-    "report",
+    "proposal",
     "tradeoff",
+    "reporting",
     "datasets",
     "reproduce",
+    "figures",
     "screen",
     "cli",
     "__main__",
@@ -91,8 +100,17 @@ def test_achieved_never_sees_a_solver():
 
 
 def test_each_library_has_one_home():
-    homes = {"altair": {"report"}, "vl_convert": {"report"}, "highspy": {"solve"}, "clarabel": {"solve"}}
+    homes = {
+        "altair": {"report"},
+        "jinja2": {"report"},
+        "vl_convert": {"report"},
+        "highspy": {"solve"},
+        "clarabel": {"solve"},
+    }
+    homes |= {"sklearn": {"estimator"}, "duckdb": {"engines"}}
     homes |= {frame: {"tables", "datasets"} for frame in FRAMES} | {"typer": {"cli"}, "rich": {"screen"}}
+    # DuckDB hands its batches over as Arrow's.
+    homes["pyarrow"] = {"tables", "engines"}
     for path in modules():
         for name in imported(path):
             top = name.split(".")[0]
@@ -139,17 +157,17 @@ def test_no_name_promises_too_much():
     assert not [name for name in eh.__all__ if any(word in name.lower() for word in words)]
 
 
-def run(code, *arguments):
-    return subprocess.run([sys.executable, *arguments, "-c", code], capture_output=True, text=True, check=False)
+def run(code, *arguments, extra=()):
+    return subprocess.run([sys.executable, *arguments, "-c", code, *extra], capture_output=True, text=True, check=False)
 
 
 def test_importing_loads_nothing_heavy():
     loaded = run("import evenhand, sys; print(*sys.modules)").stdout.split()
-    assert not {"numpy", "pandas", "scipy", "highspy", "clarabel", "typer", "altair"} & set(loaded)
+    assert not {"numpy", "pandas", "scipy", "highspy", "clarabel", "typer", "altair", "sklearn"} & set(loaded)
 
 
-def test_extras_are_optional():
-    """Without altair and vl-convert everything works but charts, which name the command to install them."""
+def test_extras_are_optional(tmp_path):
+    """Without altair, vl-convert and scikit-learn all else works; what needs them names the command to install them."""
     code = """
 import sys
 for name in ("altair", "vl_convert", "cvxpy", "polars", "pyarrow", "sklearn", "duckdb"):
@@ -163,10 +181,21 @@ try:
     charts.rates([], outcome="y", title="", subtitle="")
 except eh.MissingExtraError as error:
     print("told:", error)
+try:
+    eh.fit(data.problem, sys.argv[1])
+except eh.MissingExtraError as error:
+    print("told:", error)
+try:
+    eh.OptimizedPreprocessor
+except eh.MissingExtraError as error:
+    print("told:", error)
 """
-    result = run(code)
+    (tmp_path / "t.csv").write_text("sex,race\n")
+    result = run(code, extra=[str(tmp_path / "t.csv")])
     assert "told: charts need" in result.stdout, result.stderr
     assert "pip install 'evenhand[charts]'" in result.stdout
+    assert "pip install 'evenhand[sklearn]'" in result.stdout
+    assert "pip install 'evenhand[files]'" in result.stdout
 
 
 def test_errors_share_one_parent():

@@ -26,6 +26,8 @@ from evenhand.errors import InfeasibleError, SolverError, SpecError, TimeLimitEr
 from evenhand.fitting import EDGE_TOLERANCE, checked_counts, fit
 from evenhand.kernel import Kernel, identity
 from evenhand.program import Multipliers, Progress
+from evenhand.report import charts
+from evenhand.report.charts import Chart
 from evenhand.solve import Clock, Result, solve_along
 from evenhand.spec import By, ExcessDistortion, Problem, UserDistance, check, each
 from evenhand.tables import Frame
@@ -102,13 +104,14 @@ class Frontier:
         """The column that the budgets are in; None where they are not swept."""
         return next((name for name in ("budget_limit", "budget_factor") if name in self.edges), None)
 
-    def chart(self) -> Any:
-        """Return the chart of the utility lost: an Altair specification, which ``report.charts.save`` writes.
+    def chart(
+        self, *, title: str = "Utility lost along the frontier", chosen: tuple[float, float] | None = None
+    ) -> Chart:
+        """Return the chart of the utility lost, whose ``save`` writes PNG, SVG or HTML.
 
-        Along ε with a line for each budget; along the budgets where only they were swept.
+        Along ε with a line for each budget; along the budgets where only they were swept. ``chosen``, a place on that
+        axis and an objective, is marked.
         """
-        from evenhand.report import charts
-
         budget = self.budget_column
         along_budgets = budget is not None and self.frame["bound"].nunique() <= 1
         at = budget if along_budgets and budget is not None else "bound"
@@ -119,8 +122,9 @@ class Frontier:
             along=AXES[at],
             lines=AXES[str(budget)] if many else None,
             loss=f"utility lost, {self.utility}",
-            title="Utility lost along the frontier",
+            title=title,
             subtitle=SEVERAL if many else _held(self, at, budget),
+            chosen=None if chosen is None else {"at": chosen[0], "objective": chosen[1]},
         )
 
     def _edge(self, name: str) -> Edge:
@@ -502,15 +506,13 @@ def _chart_points(rows: list[dict[str, Any]], at: str, line: str | None) -> list
 
 def _chart_edges(found: Frontier, at: str, line: str | None) -> list[dict[str, Any]]:
     """Return the edges along the axis of a chart, by the names that it gives them."""
-    from evenhand.report.charts import EDGES as NAMES
-
     if at != "bound":
         least = found.smallest_budget
-        return [] if least is None else [{"at": least, "line": "", "edge": NAMES[0]}]
+        return [] if least is None else [{"at": least, "line": "", "edge": charts.EDGES[0]}]
     return [
         {"at": row[column], "line": _named(row, line), "edge": name}
         for row in found.edges.to_dict("records")
-        for column, name in zip(EDGES, NAMES, strict=True)
+        for column, name in zip(EDGES, charts.EDGES, strict=True)
         if not math.isnan(row[column])
     ]
 

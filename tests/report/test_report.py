@@ -1,3 +1,5 @@
+"""Charts of plain rows: what is drawn is what was given, and files are of the kind that their names say."""
+
 import json
 
 import pytest
@@ -15,16 +17,31 @@ def chart():
     return charts.rates(ROWS, outcome="hired", title="Rates", subtitle="Bound: 20 %")
 
 
+def points(spec):
+    return next(layer for layer in spec["layer"] if layer["mark"]["type"] == "point")
+
+
 def test_the_chart_shows_every_rate_and_starts_at_zero():
     spec = json.loads(chart().to_json())
-    values = spec["data"]["values"]
-    assert {(v["group"], v["when"], v["rate"]) for v in values} == {
+    assert {(v["group"], v["when"], v["rate"]) for v in spec["data"]["values"]} == {
         ("Female", "before", 0.2), ("Female", "after", 0.3), ("Male", "before", 0.5), ("Male", "after", 0.35),
     }  # fmt: skip
-    x = spec["layer"][1]["encoding"]["x"]
-    assert x["scale"]["domain"][0] == 0
-    assert x["title"] == "rate of hired = 1"
-    assert spec["layer"][1]["encoding"]["shape"]["scale"]["range"] == ["circle", "diamond"]
+    encoding = points(spec)["encoding"]
+    assert encoding["x"]["scale"]["domain"][0] == 0
+    assert encoding["x"]["title"] == "rate of hired = 1"
+    assert encoding["shape"]["scale"]["range"] == ["circle", "diamond"]
+
+
+def test_intervals_and_the_permitted_band_are_drawn_where_they_are_known():
+    assert [layer["mark"]["type"] for layer in chart().to_dict()["layer"]] == ["point"]
+    ends = {"before_low": 0.1, "before_high": 0.6, "after_low": 0.2, "after_high": 0.4}
+    rows = [{**row, **ends, "permitted_low": 0.25, "permitted_high": 0.36} for row in ROWS]
+    spec = charts.rates(rows, outcome="hired", title="", subtitle="").to_dict()
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rect", "rule", "tick", "tick", "point"]
+    assert {(v["when"], v["low"], v["high"]) for v in spec["data"]["values"]} == {
+        ("before", 0.1, 0.6), ("after", 0.2, 0.4),
+    }  # fmt: skip
+    assert points(spec)["encoding"]["x"]["scale"]["domain"][1] >= 0.6
 
 
 def test_several_outcomes_are_shown_one_below_the_other():
@@ -33,13 +50,65 @@ def test_several_outcomes_are_shown_one_below_the_other():
     assert spec["facet"]["row"]["field"] == "level"
 
 
+CELLS = [
+    {"panel": panel, "row": row, "column": column, "value": value, "label": f"{value:+.0%}"}
+    for panel, row, column, value in (("all", "a", "x", 0.1), ("all", "b", "y", -0.4), ("few", "a", "y", 0.0))
+]
+
+
+def grid(**options):
+    shared = {"across": "c", "down": "r", "title": "T", "subtitle": "", "description": "D"}
+    return charts.grid(CELLS, rows=["a", "b"], **shared, **options)
+
+
+def values(spec):
+    """Every row of data in a specification, wherever it stands."""
+    found = [row for rows in spec.get("datasets", {}).values() for row in rows]
+    for part in spec.get("concat", []) + spec.get("vconcat", []) + spec.get("layer", []):
+        found += values(part)
+    return found + spec.get("data", {}).get("values", [])
+
+
+def test_a_grid_writes_its_numbers_and_shares_its_shades():
+    spec = grid(shades=charts.DIVERGING).to_dict()
+    assert {row["label"] for row in values(spec)} == {"+10%", "-40%", "+0%"}
+    assert [row["dark"] for row in values(spec) if row["value"] == -0.4] == [True]
+    scales = [panel["layer"][0]["encoding"]["color"]["scale"] for panel in spec["concat"]]
+    assert scales == [{"scheme": "blueorange", "domain": [-0.4, 0.4]}] * 2
+    first, second = spec["concat"]
+    assert first["layer"][0]["encoding"]["y"]["axis"]["labels"] is True
+    assert second["layer"][0]["encoding"]["y"]["axis"]["labels"] is False
+    assert first["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
+    assert grid(shades=charts.SEQUENTIAL, wrap=1).to_dict()["columns"] == 1
+
+
+def test_grids_can_be_stacked():
+    above, below = grid(shades=charts.SEQUENTIAL), grid(shades=charts.DIVERGING)
+    spec = charts.stacked(above, below, title="Both", subtitle="", description="D").to_dict()
+    assert len(spec["vconcat"]) == 2
+    assert "config" in spec
+    assert not any("config" in part for part in spec["vconcat"])
+    assert spec["resolve"]["scale"]["color"] == "independent"
+
+
+def test_a_chart_says_what_it_shows():
+    assert grid(shades=charts.SEQUENTIAL).description == "D"
+    assert grid(shades=charts.SEQUENTIAL).to_dict()["description"] == "D"
+
+
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("html", b"<!DOCTYPE html>")])
 def test_charts_are_written_by_ending(tmp_path, ending, start):
     path = tmp_path / f"chart.{ending}"
-    charts.save(chart(), path)
+    chart().save(path)
     assert path.read_bytes().startswith(start)
+
+
+def test_html_needs_no_network(tmp_path):
+    chart().save(tmp_path / "chart.html")
+    assert 'src="http' not in (tmp_path / "chart.html").read_text(encoding="utf-8")
 
 
 def test_an_unknown_ending(tmp_path):
     with pytest.raises(eh.SpecError, match=r"\.png, \.svg or \.html"):
-        charts.save(chart(), tmp_path / "chart.gif")
+        chart().save(tmp_path / "chart.gif")
+    assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from formulations import BUDGETS, DISTORTIONS, MODES, PARITIES, UTILITIES, problem_of, table
+from people import problem as raw_problem
 
 import evenhand as eh
 from evenhand.report.words import asked, budget_words, certificate_words, parity_words, rule_words
@@ -250,3 +251,20 @@ def test_certificates(compas_mapping):
     assert words["Note"] == "slow"
     local = dict(certificate_words(replace(compas_mapping.certificate, status="local")))
     assert "another mapping might lose less" in local["Status"]
+
+
+def test_how_values_become_levels():
+    bins = {
+        "age": eh.Edges([30, 45.5]),
+        "hours": eh.Quantiles(3),
+        "job": eh.PooledLevels(50),
+        "sex": eh.MergedLevels({"m": ["M", "male"]}, rest="f"),
+        "hired": eh.ChosenBins(4),
+    }
+    found = list(asked(raw_problem(bins=bins)))
+    assert ("Levels", "age: in bins that begin at 30, 45.5") in found
+    assert ("Levels", "hours: in 3 bins of equal weight") in found
+    assert ("Levels", "job: values of a weight below 50 are one level, 'other'") in found
+    assert ("Levels", "sex: 'm' is 'M', 'male'; 'f' is all else") in found
+    assert ("Levels", "hired: in at most 4 bins, cut where the outcome changes most") in found
+    assert any(heading == "Missing values" and "'?'" in sentence for heading, sentence in found)

@@ -1,22 +1,18 @@
-"""Charts: one specification each, to PNG, SVG or HTML by its ending. Needs the extra ``charts``."""
+"""What is lost along a bound or a budget: figure 2, with its infeasible region."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evenhand.errors import MissingExtraError, SpecError
-from evenhand.storage import replace_file
+from evenhand.report.charts.chart import Chart, altair, finished
 
-# Light and dark of one blue: legible in grey and to the colour-blind.
-BEFORE, AFTER = "#9ecae1", "#08519c"
+LINE = "#08519c"
+# Shades of one blue: legible in grey and to the colour-blind.
 BLUES = ("#08306b", "#08519c", "#2171b5", "#4292c6", "#6baed6")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 1])
-SCALE = 2.0
-HEIGHT = 300
-TICK = 0.05
+WIDTH, HEIGHT = 520, 300
 
 WIDEST, NARROWEST = 7.0, 2.0
 """The widths of the first curve and of the last, which lies over the others."""
@@ -40,57 +36,6 @@ SMALLEST = "smallest feasible"
 EDGES = (SMALLEST, "lossless from", "unchanged from")
 
 
-def rates(rows: Sequence[Mapping[str, Any]], *, outcome: str, title: str, subtitle: str) -> Any:
-    """Return the chart of an outcome's rate by group, before and after.
-
-    Each row has ``group``, ``level`` (of the outcome), ``before`` and ``after``.
-    """
-    alt = _altair()
-    levels = list(dict.fromkeys(row["level"] for row in rows))
-    long = [
-        {"group": row["group"], "level": f"{outcome} = {row['level']}", "when": when, "rate": row[when]}
-        for row in rows
-        for when in ("before", "after")
-    ]
-    order = list(dict.fromkeys(row["group"] for row in rows))
-    top = min(1.0, math.ceil(max(point["rate"] for point in long) / TICK + 0.2) * TICK)
-    heading = f"rate of {outcome} = {levels[0]}" if len(levels) == 1 else "rate"
-    y = alt.Y("group:N", title=None, sort=order, axis=alt.Axis(labelLimit=320, ticks=False, domain=False))
-    x = alt.X(
-        "rate:Q",
-        title=heading,
-        scale=alt.Scale(domain=[0, top]),
-        axis=alt.Axis(format=".0%", tickCount=8, labelFlush=False),
-    )
-    span = alt.Chart().mark_line(color="#bdbdbd", strokeWidth=3).encode(x=x, y=y, detail="group:N")
-    layered = alt.layer(span, _before_and_after(alt, x, y), data=alt.Data(values=long))
-    layered = layered.properties(width=420, height=44 * len(order))
-    if len(levels) > 1:
-        layered = layered.facet(row=alt.Row("level:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")))
-    return (
-        layered.properties(title=alt.Title(title, subtitle=subtitle, anchor="start", subtitleColor="#555555"))
-        .configure_view(stroke=None)
-        .configure_axis(labelFontSize=12, titleFontSize=12)
-        .configure_legend(labelFontSize=12, orient="top")
-    )
-
-
-def _before_and_after(alt: Any, x: Any, y: Any) -> Any:
-    """Return the points, told apart by lightness and by shape."""
-    scale = {"domain": ["before", "after"]}
-    return (
-        alt.Chart()
-        .mark_point(filled=True, size=140, opacity=1)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color("when:N", title=None, scale=alt.Scale(range=[BEFORE, AFTER], **scale)),
-            shape=alt.Shape("when:N", title=None, scale=alt.Scale(range=["circle", "diamond"], **scale)),
-            tooltip=["group:N", "when:N", alt.Tooltip("rate:Q", format=".4f")],
-        )
-    )
-
-
 def frontier(
     points: Sequence[Mapping[str, Any]],
     edges: Sequence[Mapping[str, Any]],
@@ -100,15 +45,16 @@ def frontier(
     loss: str,
     title: str,
     subtitle: str,
-) -> Any:
+    chosen: Mapping[str, float] | None = None,
+) -> Chart:
     """Return the chart of what is lost along a bound or a budget, one curve a line.
 
     Each point has ``at``, ``line``, ``objective`` and ``status``; points without an objective set only the axis. Each
     edge has ``at``, ``line`` and ``edge``, one of ``EDGES``; left of the smallest feasible one is the infeasible
     region. ``along``, ``loss`` and ``lines`` are the titles of the axes and of the legend; ``lines`` is None where
-    there is one line.
+    there is one line. ``chosen``, with ``at`` and ``objective``, is marked as the mapping that is spoken of.
     """
-    alt = _altair()
+    alt = altair()
     right = max([row["at"] for row in (*points, *edges)], default=0.0) or 1.0
     x = alt.X("at:Q", title=along, scale=alt.Scale(domain=[0, right], nice=False), axis=alt.Axis(labelFlush=False))
     known = [dict(point) for point in points if not math.isnan(point["objective"])]
@@ -117,17 +63,33 @@ def frontier(
         *_infeasible_region(alt, x, edges, right),
         *(_edge_rules(alt, x, edges) if lines is None else [_edge_marks(alt, x, edges, _colours(alt, lines, order))]),
         _curves(alt, x, known, loss, lines, order),
+        *_chosen_mark(alt, x, chosen),
     ]
-    return (
+    layered = (
         alt.layer(*parts)
         .resolve_scale(shape="independent")
         .resolve_legend(shape="independent")
-        .properties(width=520, height=HEIGHT)
-        .properties(title=alt.Title(title, subtitle=subtitle, anchor="start", subtitleColor="#555555"))
-        .configure_view(stroke=None)
-        .configure_axis(labelFontSize=12, titleFontSize=12, grid=False)
-        .configure_legend(labelFontSize=12, titleFontSize=12, symbolSize=90)
+        .properties(width=WIDTH, height=HEIGHT)
     )
+    said = f"{title}: {loss} along the {along}. {_edge_sentence(edges)}".strip()
+    return finished(layered, title=title, subtitle=subtitle, description=said, width=WIDTH, grid=False)
+
+
+def _edge_sentence(edges: Sequence[Mapping[str, Any]]) -> str:
+    """Say where the edges are."""
+    named = ((row, f" (at {row['line']})" if row["line"] else "") for row in edges)
+    found = [f"{row['edge']} {row['at']:.4g}{line}" for row, line in named]
+    return "; ".join(found).capitalize() + "." * bool(found)
+
+
+def _chosen_mark(alt: Any, x: Any, chosen: Mapping[str, float] | None) -> list[Any]:
+    """Return a ring around the mapping that is spoken of, with its name."""
+    if chosen is None:
+        return []
+    chart = alt.Chart(alt.Data(values=[{**chosen, "label": "this mapping"}])).encode(x=x, y="objective:Q")
+    ring = chart.mark_point(size=170, strokeWidth=2.5, color="black", filled=False, opacity=1)
+    name = chart.mark_text(align="left", dx=12, dy=-8, fontSize=12, fontWeight="bold")
+    return [ring, name.encode(text="label:N")]
 
 
 def _infeasible_region(alt: Any, x: Any, edges: Sequence[Mapping[str, Any]], right: float) -> list[Any]:
@@ -150,7 +112,9 @@ def _edge_rules(alt: Any, x: Any, edges: Sequence[Mapping[str, Any]]) -> list[An
     """Return an upright line at each edge, with its name and place; edges at one place share them."""
     named: dict[float, list[str]] = {}
     for row in edges:
-        named.setdefault(round(row["at"], 9), []).append(row["edge"])
+        # What is feasible from zero on has no infeasible region, and no edge that could be seen.
+        if row["edge"] != SMALLEST or row["at"] > SEEN_FROM:
+            named.setdefault(round(row["at"], 9), []).append(row["edge"])
     # At the left end there is no room inside the infeasible region, which is empty then.
     widest = max(named, default=0.0)
     rows = [
@@ -194,7 +158,7 @@ def _curves(alt: Any, x: Any, points: list[dict[str, Any]], loss: str, lines: st
     chart = alt.Chart(alt.Data(values=points))
     if lines is None:
         marked = chart.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(filled=True, size=24))
-        return marked.encode(x=x, y=y, color=alt.value(AFTER), tooltip=tooltip)
+        return marked.encode(x=x, y=y, color=alt.value(LINE), tooltip=tooltip)
     steps = range(len(order))
     scales = {
         alt.StrokeDash: [DASHES[i % len(DASHES)] for i in steps],
@@ -220,44 +184,3 @@ def _colours(alt: Any, lines: str, order: list[str]) -> Any:
 
 def _place(alt: Any) -> Any:
     return alt.Tooltip("at:Q", format=".7g")
-
-
-def check_ending(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a path that no chart can be written to, before there is one."""
-    if path is not None and not os.fspath(path).endswith((".png", ".svg", ".html")):
-        raise SpecError(f"a chart is written as .png, .svg or .html, not as {os.fspath(path)!r}")
-
-
-def save(chart: Any, path: str | os.PathLike[str]) -> None:
-    """Write a chart as PNG, SVG or HTML, by the path's ending."""
-    check_ending(path)
-    convert = _vl_convert()
-    name = os.fspath(path)
-    specification = chart.to_json()
-    if name.endswith(".png"):
-        content: bytes = convert.vegalite_to_png(specification, scale=SCALE)
-    elif name.endswith(".svg"):
-        content = convert.vegalite_to_svg(specification).encode()
-    else:
-        content = convert.vegalite_to_html(specification, bundle=True).encode()
-    replace_file(path, content)
-
-
-def _altair() -> Any:
-    try:
-        import altair
-    except ImportError:
-        raise _missing() from None
-    return altair
-
-
-def _vl_convert() -> Any:
-    try:
-        import vl_convert
-    except ImportError:
-        raise _missing() from None
-    return vl_convert
-
-
-def _missing() -> MissingExtraError:
-    return MissingExtraError("charts need altair and vl-convert: pip install 'evenhand[charts]'")

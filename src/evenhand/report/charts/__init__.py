@@ -1,0 +1,25 @@
+"""Charts of plain rows: one specification each, to PNG, SVG or HTML by its ending. Needs the extra ``charts``.
+
+They know rows of numbers and words, and nothing of mappings; told apart by lightness, shape and written numbers, so
+that they are legible in grey and to the colour-blind.
+"""
+
+from evenhand.report.charts.chart import Chart, check_ending, save
+from evenhand.report.charts.frontier import EDGES, frontier
+from evenhand.report.charts.grid import DIVERGING, SEQUENTIAL, Shades, grid, panels_within, stacked
+from evenhand.report.charts.rates import rates
+
+__all__ = [
+    "DIVERGING",
+    "EDGES",
+    "SEQUENTIAL",
+    "Chart",
+    "Shades",
+    "check_ending",
+    "frontier",
+    "grid",
+    "panels_within",
+    "rates",
+    "save",
+    "stacked",
+]

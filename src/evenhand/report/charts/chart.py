@@ -1,0 +1,147 @@
+"""A finished chart, and how it becomes a file. The one place that loads the drawing packages."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from evenhand.errors import MissingExtraError, SpecError
+from evenhand.storage import replace_file
+
+SCALE = 2.0
+"""Pixels of a PNG for each unit of the specification."""
+
+LETTER = 6.2
+"""The mean width of a subtitle's letter, in the specification's units."""
+
+GREY = "#555555"
+ENDINGS = (".png", ".svg", ".html")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chart:
+    """A picture: one specification, shown by notebooks and written as PNG, SVG or HTML that needs no network.
+
+    Attributes
+    ----------
+    specification : altair.TopLevelMixin
+        The Altair chart.
+    title : str
+        Its title.
+    description : str
+        What it shows, in words: for those who cannot see it.
+    datasets : mapping
+        The rows that the specification refers to by name.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> chart = eh.fit(data.problem, data.counts).chart("rates")
+    >>> chart
+    <Chart: Rates by group, before and after>
+    >>> import os, tempfile
+    >>> chart.save(os.path.join(tempfile.mkdtemp(), "rates.svg"))
+    """
+
+    specification: Any
+    title: str
+    description: str
+    datasets: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the chart as PNG, SVG or HTML, by the path's ending."""
+        save(self, path)
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        # Altair checks every value against its schema, which takes most of the time that a chart does.
+        values = dict(self.specification.to_dict())
+        return {**values, "datasets": dict(self.datasets)} if self.datasets else values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the Vega-Lite specification as plain values."""
+        return dict(self._values)
+
+    def to_json(self) -> str:
+        """Return the Vega-Lite specification as JSON."""
+        return json.dumps(self._values, ensure_ascii=False)
+
+    def to_svg(self) -> str:
+        """Return the chart as SVG text."""
+        return str(drawing().vegalite_to_svg(self.to_json()))
+
+    def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
+        return altair().Chart.from_dict(self.to_dict())._repr_mimebundle_(*args, **options)
+
+    def __repr__(self) -> str:
+        return f"<Chart: {self.title}>"
+
+
+def finished(
+    specification: Any,
+    *,
+    title: str,
+    subtitle: str,
+    description: str,
+    width: int,
+    grid: bool = True,
+    datasets: Mapping[str, Any] | None = None,
+) -> Chart:
+    """Give a specification its title and the look that all charts share; the subtitle is wrapped to the width."""
+    lines = textwrap.wrap(subtitle, max(40, int(width / LETTER)))
+    heading = altair().Title(title, subtitle=lines, anchor="start", subtitleColor=GREY, offset=10)
+    dressed = (
+        specification.properties(title=heading, description=description)
+        .configure_view(stroke=None)
+        .configure_axis(labelFontSize=12, titleFontSize=12, grid=grid)
+        .configure_legend(labelFontSize=12, titleFontSize=12, symbolSize=90)
+    )
+    return Chart(dressed, title, description, datasets or {})
+
+
+def check_ending(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a path that no chart can be written to, before there is one."""
+    if path is not None and not os.fspath(path).endswith(ENDINGS):
+        raise SpecError(f"a chart is written as .png, .svg or .html, not as {os.fspath(path)!r}")
+
+
+def save(chart: Chart, path: str | os.PathLike[str]) -> None:
+    """Write a chart as PNG, SVG or HTML, by the path's ending."""
+    check_ending(path)
+    convert = drawing()
+    name = os.fspath(path)
+    if name.endswith(".png"):
+        content: bytes = convert.vegalite_to_png(chart.to_json(), scale=SCALE)
+    elif name.endswith(".svg"):
+        content = chart.to_svg().encode()
+    else:
+        content = convert.vegalite_to_html(chart.to_json(), bundle=True).encode()
+    replace_file(path, content)
+
+
+def altair() -> Any:
+    """Return the package that makes specifications."""
+    try:
+        import altair
+    except ImportError:
+        raise _missing() from None
+    return altair
+
+
+def drawing() -> Any:
+    """Return the package that draws them."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise _missing() from None
+    return vl_convert
+
+
+def _missing() -> MissingExtraError:
+    return MissingExtraError("charts need altair and vl-convert: pip install 'evenhand[charts]'")

@@ -1,0 +1,175 @@
+"""Heat maps with their numbers written into the cells: panels side by side, and rows of them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.report.charts.chart import Chart, altair, finished
+
+CELL_HEIGHT = 24
+CELL_WIDTH = 38
+SPACING = 14
+LETTER = 7
+"""The width of a letter of a label."""
+
+BREAK = " · "
+"""Where a label may be broken into lines."""
+
+LABEL_ROOM = 150
+"""What is kept for the labels of the rows when a subtitle is wrapped."""
+
+DARK_FROM = 0.55
+"""The share of the scale from which a cell's number is written in white."""
+
+NOT_SHOWN = "#f2f2f2"
+"""The ground of a panel: what is left of it where a cell has no number."""
+
+
+@dataclass(frozen=True)
+class Shades:
+    """How numbers become shades: from zero up, or both ways from zero (then signs are written)."""
+
+    scheme: str
+    both_ways: bool
+
+    def scale(self, alt: Any, top: float) -> Any:
+        """Return the scale of colours up to a largest number."""
+        return alt.Scale(scheme=self.scheme, domain=[-top if self.both_ways else 0.0, top])
+
+
+SEQUENTIAL = Shades("blues", both_ways=False)
+DIVERGING = Shades("blueorange", both_ways=True)
+"""Blue and orange are told apart by the colour-blind; in grey, by the signs."""
+
+
+def grid(
+    cells: Sequence[Mapping[str, Any]],
+    *,
+    rows: Sequence[str],
+    across: str,
+    down: str,
+    shades: Shades,
+    title: str,
+    subtitle: str,
+    description: str,
+    tooltip: Mapping[str, str] | None = None,
+    columns: Sequence[str] | None = None,
+    wrap: int | None = None,
+    cell_width: int = CELL_WIDTH,
+) -> Chart:
+    """Return panels of cells, each a shade with its number.
+
+    Parameters
+    ----------
+    cells : sequence of mappings
+        Each has ``panel``, ``row``, ``column``, ``value`` and ``label``, the number as it is written.
+    rows : sequence of str
+        The rows of every panel, from the top.
+    across, down : str
+        The titles of the columns and of the rows.
+    shades : Shades
+        How numbers become shades; all panels share them.
+    title, subtitle, description : str
+        What is above the chart, and what it shows in words.
+    tooltip : mapping, optional
+        Further fields of the cells to show, with their titles.
+    columns : sequence of str, optional
+        The columns of every panel; else each has those of its own cells, in their order.
+    wrap : int, optional
+        How many panels stand side by side; else all.
+    cell_width : int
+        Of each column.
+    """
+    alt = altair()
+    panels = list(dict.fromkeys(cell["panel"] for cell in cells))
+    side = wrap or max(1, len(panels))
+    top = max((abs(cell["value"]) for cell in cells), default=0.0) or 1.0
+    drawn, data = [], {}
+    for number, name in enumerate(panels):
+        own = [{**cell, "dark": abs(cell["value"]) > DARK_FROM * top} for cell in cells if cell["panel"] == name]
+        along = list(columns) if columns is not None else list(dict.fromkeys(cell["column"] for cell in own))
+        axes = _Axes(list(rows), along, across, down if number % side == 0 else None, cell_width)
+        # Named, so that the rows are not copied with each step of a specification.
+        named = f"{title}: {name}"
+        data[named] = own
+        drawn.append(_panel(alt, named, name, axes, shades.scale(alt, top), tooltip or {}))
+    width = sum(_width(drawn[i]) for i in range(min(side, len(drawn)))) + LABEL_ROOM
+    joined = alt.concat(*drawn, columns=side, spacing=SPACING)
+    words = {"title": title, "subtitle": subtitle, "description": description}
+    return finished(joined, **words, width=width, grid=False, datasets=data)
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """The rows and columns of a panel with their titles; a panel that is not the first of its line has no ``down``."""
+
+    rows: list[str]
+    columns: list[str]
+    across: str
+    down: str | None
+    cell_width: int
+
+
+def _panel(alt: Any, data: str, name: str, axes: _Axes, scale: Any, tooltip: Mapping[str, str]) -> Any:
+    x = alt.X("column:N", title=axes.across, scale=alt.Scale(domain=axes.columns), axis=_column_axis(alt, axes))
+    named = alt.Axis(labels=axes.down is not None, labelLimit=300, ticks=False, domain=False)
+    y = alt.Y("row:N", title=axes.down, scale=alt.Scale(domain=axes.rows), axis=named)
+    told = [alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]
+    base = alt.Chart(alt.NamedData(name=data)).encode(x=x, y=y)
+    shade = base.mark_rect(stroke="white").encode(
+        color=alt.Color("value:Q", scale=scale, legend=None),
+        tooltip=[alt.Tooltip("row:N", title=axes.down or "row"), alt.Tooltip("column:N", title=axes.across), *told],
+    )
+    number = base.mark_text(fontSize=11).encode(
+        text="label:N", color=alt.condition("datum.dark", alt.value("white"), alt.value("black"))
+    )
+    size = {"width": axes.cell_width * max(1, len(axes.columns)), "height": CELL_HEIGHT * max(1, len(axes.rows))}
+    heading = alt.Title(
+        _lines(name, max(16, size["width"] // LETTER)), anchor="start", frame="group", fontSize=12, offset=4
+    )
+    return alt.layer(shade, number).properties(**size, title=heading, view=alt.ViewBackground(fill=NOT_SHOWN))
+
+
+def _lines(name: str, most: int) -> list[str]:
+    """Break a panel's name where its levels meet, and only then within them."""
+    parts = [name] if len(name) <= most else name.split(BREAK)
+    return [line for part in parts for line in textwrap.wrap(part, most)]
+
+
+def _column_axis(alt: Any, axes: _Axes) -> Any:
+    """Write labels in lines where they fit their columns, else upright."""
+    fits = all(len(line) * LETTER <= axes.cell_width for column in axes.columns for line in column.split(BREAK))
+    lines = {"labelExpr": f"split(datum.label, '{BREAK}')", "labelAngle": 0} if fits else {"labelAngle": -90}
+    return alt.Axis(**lines, labelLimit=260, ticks=False, domain=False)
+
+
+def panels_within(width: float, columns: int, cell_width: int = CELL_WIDTH) -> int:
+    """Return how many panels of so many columns stand side by side within a width; at least one."""
+    return max(1, int((width - LABEL_ROOM) // (columns * cell_width + SPACING)))
+
+
+def _width(panel: Any) -> int:
+    return int(panel.width)
+
+
+def stacked(above: Chart, below: Chart, *, title: str, subtitle: str, description: str) -> Chart:
+    """Return two charts as one, the one above the other, each with its own scale of shades."""
+    alt = altair()
+    parts = [_undressed(chart) for chart in (above, below)]
+    joined = alt.vconcat(*parts, spacing=26).resolve_scale(color="independent")
+    width = max(sum(_width(panel) for panel in part.concat[: part.columns]) for part in parts)
+    words = {"title": title, "subtitle": subtitle, "description": description}
+    return finished(joined, **words, width=width, grid=False, datasets={**above.datasets, **below.datasets})
+
+
+def _undressed(chart: Chart) -> Any:
+    """Return a specification without its configuration, which only the outermost may have."""
+    alt = altair()
+    inner = chart.specification.copy()
+    inner.config = alt.Undefined
+    inner.description = alt.Undefined
+    inner.title.offset = 4
+    return inner

@@ -1,0 +1,286 @@
+"""The page of a report: a summary and its charts as one HTML file that needs no network.
+
+Reads the summary alone, so that whatever the page says is in the JSON beside it. Everything is escaped by the template;
+what scripts read is JSON in which no tag can end.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from evenhand.errors import MissingExtraError
+from evenhand.report.charts import Chart
+from evenhand.report.charts.chart import altair, drawing
+
+Json = dict[str, Any]
+NONE = "–"
+
+BROAD = 640
+"""A chart of more units across cannot be read on a phone at the page's width, and is scrolled there."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of words: a caption, a heading a column (those of numbers are marked), and rows."""
+
+    caption: str
+    headings: tuple[str, ...]
+    numbers: int
+    rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def columns(self) -> list[tuple[str, bool]]:
+        """Each heading, and whether its column holds numbers: the last ones do."""
+        first = len(self.headings) - self.numbers
+        return [(heading, at >= first) for at, heading in enumerate(self.headings)]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart as a page holds it: a still image, and the specification from which a script makes it live."""
+
+    title: str
+    description: str
+    still: str
+    specification: str
+    broad: bool
+
+
+def check_packages() -> None:
+    """Refuse, before any work is done, to make a page that could not be drawn."""
+    for needed in (altair, drawing, _template):
+        needed()
+
+
+def page(summary: Json, charts: Mapping[str, Chart]) -> str:
+    """Return the HTML of a summary and its charts."""
+    pictures = {name: _picture(chart) for name, chart in charts.items()}
+    tables = {name: make(summary) for name, make in TABLES.items()}
+    return str(
+        _template().render(
+            s=summary, facts=_facts(summary), tables=tables, pictures=pictures, bundle=_bundle(),
+            style=_text("page.css"), script=_text("page.js"),
+        )
+    )  # fmt: skip
+
+
+def _picture(chart: Chart) -> Picture:
+    drawn = chart.to_svg()
+    still = f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
+    width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"', drawn)
+    broad = width is not None and float(width[1]) > BROAD
+    return Picture(chart.title, chart.description, still, _in_script(chart.to_dict()), broad)
+
+
+def _in_script(value: Any) -> str:
+    """Return JSON that no tag inside it can end."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+
+
+@cache
+def _bundle() -> str:
+    """Return the scripts that make charts live, once for all of them."""
+    return str(drawing().javascript_bundle()).replace("</script", "<\\/script")
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtraError(
+            "a report needs altair, vl-convert and jinja2: pip install 'evenhand[charts]'"
+        ) from None
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_text("page.html"))
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def percent(value: Any, digits: int = 1) -> str:
+    """Write a share."""
+    return NONE if value is None or isinstance(value, str) else f"{100 * value:.{digits}f}%"
+
+
+def number(value: Any, form: str = ".4g") -> str:
+    """Write a number; words stay, and what is not there is a dash."""
+    return NONE if value is None else value if isinstance(value, str) else format(value, form)
+
+
+def group(columns: Json) -> str:
+    """Name a group, or what a person has."""
+    return ", ".join(str(level) for level in columns.values())
+
+
+def _facts(s: Json) -> list[tuple[str, str, str]]:
+    """Return the few numbers at the top: a name, a number, and what it means."""
+    certificate, changes = s["certificate"], s["changes"]
+    share = changes["share_features"] if changes["suppressed"] else changes["share"]
+    gap = NONE if certificate["gap"] is None else f"gap {certificate['gap']:.0e}"
+    return [
+        ("Status", certificate["status"], gap),
+        ("Largest violation", f"{certificate['max_violation']:.0e}", "of any bound"),
+        ("Utility lost", f"{certificate['objective']:.5f}", "0 keeps the distribution exactly"),
+        ("People changed", percent(share), f"of {s['table']['weight']:,.0f}, in expectation"),
+        ("Mean distortion", f"{changes['expected_distortion']:.4f}", "expected, a person"),
+    ]
+
+
+def _interval(row: Json, when: str) -> str:
+    return f"{percent(row[f'{when}_low'])} to {percent(row[f'{when}_high'])}"
+
+
+def _rates(s: Json) -> Table:
+    shown = [row for row in s["rates"]["rows"] if row["outcome"] in s["rates"]["shown"]]
+    return Table(
+        f"Rates by group, with {s['rates']['confidence']:.0%} intervals that hold all at once",
+        ("Group", "Outcome", "People", "Before", "Interval", "After", "Interval"),
+        5,
+        tuple(
+            (
+                group(row["group"]), str(row["outcome"]), f"{row['weight']:,.0f}", percent(row["before"]),
+                _interval(row, "before"), percent(row["after"]), _interval(row, "after"),
+            )
+            for row in shown
+        ),
+    )  # fmt: skip
+
+
+def _parity(s: Json) -> Table:
+    rows = [
+        (row["where"], number(row["bound"]), number(row["achieved"]))
+        for part in s["bounds"]["parity"]
+        for row in part["rows"]
+    ]
+    return Table("Comparisons nearest to their bound", ("Comparison", "Bound", "Achieved"), 2, tuple(rows))
+
+
+def _budgets(s: Json) -> Table:
+    rows = []
+    for part in s["bounds"]["budgets"]:
+        low, high = number(part["smallest_limit"]), number(part["largest_limit"])
+        limit = low if low == high else f"{low} to {high}"
+        whom = "each person" if part["per"] == "individual" else "each (features, outcome), on average over groups"
+        rows.append(
+            (part["constraint"], whom, limit, number(part["largest"]), f"{part['at_limit']} of {part['cells']}")
+        )
+    headings = ("Budget", "For whom", "Limit", "Largest achieved", "Cells at the limit")
+    return Table("What each person, or each kind of record, may undergo", headings, 3, tuple(rows))
+
+
+def _groups(s: Json) -> Table:
+    suppressed = s["changes"]["suppressed"]
+    which, heading = ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
+    rows = [
+        (group(row["group"]), f"{row['weight']:,.0f}", percent(row[which]), number(row["expected_distortion"], ".4f"))
+        for row in s["changes"]["groups"]
+    ]
+    return Table("By group", ("Group", "People", heading, "Expected distortion"), 3, tuple(rows))
+
+
+def _columns(s: Json) -> Table:
+    rows = [
+        (row["column"], str(row["from"]), str(row["to"]), _people(row["people"]), percent(row["share"], 2))
+        for row in s["changes"]["columns"]
+    ]
+    return Table("By column, in expectation", ("Column", "From", "To", "People", "Share of all"), 2, tuple(rows))
+
+
+def _people(value: float) -> str:
+    return "under 1" if value < 1 else f"{value:,.0f}"
+
+
+def _worst(s: Json) -> Table:
+    rows = [
+        (
+            group(row["cell"]), f"{row['weight']:,.0f}", percent(row["changed"]),
+            number(row["expected_distortion"], ".3f"), group(row["likeliest_change"]),
+            percent(row["likeliest_probability"]),
+        )
+        for row in s["worst_off"]["rows"]
+    ]  # fmt: skip
+    headings = ("Who", "People", "Changed", "Expected distortion", "Likeliest change: released as", "How likely")
+    return Table("Largest expected distortion first", headings, 0, tuple(rows))
+
+
+def _predicted(s: Json) -> Table:
+    rows = [
+        (
+            group(row["group"]),
+            str(row["outcome"]),
+            percent(row["seeing_protected"]),
+            percent(row["not_seeing_protected"]),
+        )
+        for row in s["models"]["predicted"]
+        if row["outcome"] in s["rates"]["shown"]
+    ]
+    headings = ("Group", "Outcome", "Sees the protected columns", "Does not")
+    return Table("Mean score of a model that learns the released data well", headings, 2, tuple(rows))
+
+
+def _fitted(s: Json) -> Table:
+    fitted = s["models"]["fitted"] or {"rows": []}
+    names = ("released", "predicted", "score", "decision")
+    rows = [
+        (group(row["group"]), str(row["outcome"]), *(percent(row[name]) for name in names))
+        for row in fitted["rows"]
+        if row["outcome"] in s["rates"]["shown"]
+    ]
+    headings = ("Group", "Outcome", "Released rate", "Predicted score", "Mean score", "Decided so")
+    return Table("A model fitted on one release", headings, 4, tuple(rows))
+
+
+def _prices(s: Json) -> Table:
+    found = (s["prices"] or {"rows": []})["rows"]
+    rows = [
+        (row["constraint"], row["level"], row["where"], number(row["bound"]), number(row["price"])) for row in found
+    ]
+    headings = ("Constraint", "Level", "Where", "Bound", "Price")
+    return Table("Utility gained for each unit that a bound is relaxed, at first", headings, 2, tuple(rows))
+
+
+def _cell_prices(s: Json) -> Table:
+    found = (s["prices"] or {"cells": []})["cells"]
+    rows = [(row["constraint"], row["where"], f"{row['weight']:,.0f}", number(row["price"])) for row in found]
+    return Table("The limits of single cells that cost most", ("Budget", "Cell", "People", "Price"), 2, tuple(rows))
+
+
+def _frontier(s: Json) -> Table:
+    rows = [
+        (number(row["bound"]), number(row["objective"], ".6f"), row["status"])
+        for row in s["frontier"].get("points", ())
+    ]
+    return Table("Points of the frontier", ("Parity bound", "Utility lost", "Status"), 0, tuple(rows))
+
+
+def _versions(s: Json) -> Table:
+    rows: Sequence[tuple[str, str]] = [
+        ("evenhand", s["evenhand"]), ("Python", s["repeat"]["python"]), *s["repeat"]["packages"].items(),
+    ]  # fmt: skip
+    return Table("Versions", ("Software", "Version"), 0, tuple(rows))
+
+
+TABLES: dict[str, Callable[[Json], Table]] = {
+    "rates": _rates,
+    "parity": _parity,
+    "budgets": _budgets,
+    "groups": _groups,
+    "columns": _columns,
+    "worst": _worst,
+    "predicted": _predicted,
+    "fitted": _fitted,
+    "prices": _prices,
+    "cell_prices": _cell_prices,
+    "frontier": _frontier,
+    "versions": _versions,
+}

@@ -1,0 +1,164 @@
+"""What a mapping does to whom, for a summary: plain rows, with cells and groups of few people left out.
+
+Every function takes the threshold below which cells are hidden, and says how many were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.achieved import Achieved
+from evenhand.counts import Counts, sums
+from evenhand.kernel import Kernel
+from evenhand.report import rows
+from evenhand.spec import Problem
+
+WORST = 12
+"""How many of the worst-off cells are listed."""
+
+MOST_MOVES = 40
+"""How many changes of a column are listed."""
+
+LEAST_SHARE = 5e-5
+"""A change of a smaller share of people would be written as 0.00%."""
+
+Json = dict[str, Any]
+
+
+def table(counts: Counts) -> Json:
+    """Say what was fitted on: how many people, and which columns with which levels."""
+    return {
+        "people": counts.people,
+        "weight": float(counts.weight.sum()),
+        "cells": len(counts),
+        "groups": len(counts.groups.cells),
+        "columns": [
+            {"name": v.name, "role": str(v.role), "levels": list(v.levels), "ordered": v.ordered}
+            for v in counts.domain.variables
+        ],
+    }
+
+
+def small_cells(counts: Counts, hide_below: float) -> Json:
+    """Say how many cells and groups are too small to be shown by themselves."""
+    groups = sums(counts.groups.of_source, counts.weight)
+    return {
+        "hide_below": hide_below,
+        "cells": len(counts),
+        "cells_hidden": int((counts.weight < hide_below).sum()),
+        "people_in_hidden_cells": float(counts.weight[counts.weight < hide_below].sum()),
+        "groups": len(groups),
+        "groups_hidden": int((groups < hide_below).sum()),
+    }
+
+
+def discreet(sentences: Sequence[str], counts: Counts, hide_below: float) -> list[str]:
+    """Leave out the sentences that tell the number of people of a group that is too small to be shown."""
+    weight = sums(counts.groups.of_source, counts.weight)
+    small = [counts.domain.d.words(int(cell)) for cell in counts.groups.cells[weight < hide_below]]
+    return [text for text in sentences if not any(f"he group {name} has " in text for name in small)]
+
+
+def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, hide_below: float) -> Json:
+    """Return each group's rates of every outcome, before and after, with intervals."""
+    found = rows.rates(problem, counts, kernel, confidence=confidence)
+    kept = [row for row in found if row["weight"] >= hide_below]
+    names = ("before", "before_low", "before_high", "after", "after_low", "after_high", "permitted_low")
+    return {
+        "confidence": confidence,
+        "intervals": "Clopper–Pearson, all at once; after: of the expected number, the mapping held fixed",
+        "shown": [counts.domain.outcome.levels[y] for y in rows.shown_levels(counts.domain)],
+        "rows": [
+            {
+                "group": row["columns"],
+                "outcome": row["level"],
+                "weight": row["weight"],
+                **{name: row[name] for name in (*names, "permitted_high")},
+            }
+            for row in kept
+        ],
+        "groups_hidden": (len(found) - len(kept)) // counts.domain.y.size,
+    }
+
+
+def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:
+    """Return how many people change, by group, and in which columns from what to what."""
+    listed = [row for row in rows.changes(counts, kernel) if row["had"] >= hide_below]
+    return {
+        "suppressed": problem.suppress_protected is not None,
+        "share": float(counts.probability @ measured.changed),
+        "share_features": float(counts.probability @ measured.features_changed),
+        "expected_distortion": float(counts.probability @ measured.distortion),
+        "groups": _groups(counts, measured, hide_below),
+        "columns": _columns(counts, kernel, hide_below),
+        "by_group": [
+            {key: row[key] for key in ("group", "column", "from", "to", "people", "had", "probability")}
+            for row in listed
+        ],
+    }
+
+
+def _groups(counts: Counts, measured: Achieved, hide_below: float) -> list[Json]:
+    groups = counts.groups
+    weight = sums(groups.of_source, counts.weight)
+    parts = {
+        "changed": measured.changed,
+        "features_changed": measured.features_changed,
+        "expected_distortion": measured.distortion,
+    }
+    means = {name: sums(groups.of_source, counts.given_group * values) for name, values in parts.items()}
+    return [
+        {
+            "group": counts.domain.d.labels(int(cell)),
+            "weight": float(weight[i]),
+            **{name: float(mean[i]) for name, mean in means.items()},
+        }
+        for i, cell in enumerate(groups.cells)
+        if weight[i] >= hide_below
+    ]
+
+
+def _columns(counts: Counts, kernel: Kernel, hide_below: float) -> list[Json]:
+    """Return the changes of each column among all people; from a level that few have, none."""
+    total = float(counts.weight.sum())
+    found: dict[tuple[Any, ...], Json] = {}
+    for row in rows.changes(counts, kernel):
+        key = (row["column"], row["from"], row["to"])
+        own = found.setdefault(key, {"column": key[0], "from": key[1], "to": key[2], "people": 0.0, "had": 0.0})
+        own["people"] += row["people"]
+        own["had"] += row["had"]
+    kept = [row for row in found.values() if row["had"] >= hide_below and row["people"] >= LEAST_SHARE * total]
+    names = ("column", "from", "to", "people")
+    return [{name: row[name] for name in names} | {"share": row["people"] / total} for row in kept[:MOST_MOVES]]
+
+
+def worst_off(counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:
+    """Return the cells (d, x, y) with the largest expected distortion, and what they most likely become."""
+    shown = np.flatnonzero((counts.weight >= hide_below) & (measured.changed > 0))
+    order = np.lexsort((-measured.changed[shown], -measured.distortion[shown]))[:WORST]
+    return {
+        "rows": [_cell(counts, kernel, measured, int(row)) for row in shown[order]],
+        "cells_changed": int((measured.changed > 0).sum()),
+        "cells_hidden": int(((counts.weight < hide_below) & (measured.changed > 0)).sum()),
+    }
+
+
+def _cell(counts: Counts, kernel: Kernel, measured: Achieved, row: int) -> Json:
+    domain = counts.domain
+    own = int(domain.xy(counts.x[row], counts.y[row]))
+    entries = slice(kernel.starts[row], kernel.starts[row + 1])
+    targets, probability = kernel.targets[entries], kernel.probability[entries]
+    other = np.where(targets == own, -1.0, probability)
+    x, y = divmod(int(targets[int(np.argmax(other))]), domain.y.size)
+    return {
+        "cell": {**domain.d.labels(int(counts.d[row])), **domain.x.labels(int(counts.x[row])),
+                 **domain.y.labels(int(counts.y[row]))},
+        "weight": float(counts.weight[row]),
+        "changed": float(measured.changed[row]),
+        "expected_distortion": float(measured.distortion[row]),
+        "likeliest_change": {**domain.x.labels(x), **domain.y.labels(y)},
+        "likeliest_probability": float(other.max()),
+    }  # fmt: skip

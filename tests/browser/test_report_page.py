@@ -1,0 +1,157 @@
+"""A report in headless Chromium: it opens offline, is quiet, draws its charts, and is readable on every medium."""
+
+import os
+import shutil
+
+import pytest
+import reports
+
+import evenhand as eh
+
+pytestmark = pytest.mark.browser
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+WIDTHS = (1280, 400)
+SMALLEST_TEXT = 8.0
+"""The smallest height of a letter, in pixels, that counts as readable."""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    assert path, "headless Chromium is needed: apt-get install chromium, or set CHROMIUM"
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def pages(compas, compas_mapping, adult_mapping, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    made = {
+        "compas": reports.full(compas, compas_mapping, folder),
+        "adult": eh.report_on(adult_mapping),
+        "hostile": eh.report_on(reports.hostile_mapping()),
+    }
+    return {name: report.save(folder / f"{name}.html")[0] for name, report in made.items()}
+
+
+class Opened:
+    """A page that has finished drawing, with whatever it said or asked for."""
+
+    def __init__(self, browser, path, width, **options):
+        self.said, self.asked = [], []
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        self.page = context.new_page()
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        context.set_offline(True)
+        self.page.goto(path.as_uri())
+
+    def drawn(self):
+        self.page.wait_for_function(
+            "document.querySelectorAll('figure.is-live').length === document.querySelectorAll('figure').length"
+        )
+        return self.page
+
+
+@pytest.fixture(scope="module", params=[(name, width) for name in ("compas", "adult", "hostile") for width in WIDTHS])
+def opened(request, browser, pages):
+    name, width = request.param
+    found = Opened(browser, pages[name], width)
+    found.drawn()
+    yield found
+    found.page.context.close()
+
+
+def test_it_opens_offline_and_says_nothing(opened):
+    assert opened.said == []
+    assert [url for url in opened.asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_every_chart_is_drawn(opened):
+    figures = opened.page.query_selector_all("figure")
+    assert len(figures) >= 3
+    for figure in figures:
+        assert figure.query_selector(".live svg").bounding_box()["width"] > 200
+        assert figure.query_selector(".live svg text") is not None
+        assert not figure.query_selector(".still").is_visible()
+
+
+def test_nothing_is_wider_than_the_page(opened):
+    inner, whole = opened.page.evaluate("[window.innerWidth, document.documentElement.scrollWidth]")
+    assert whole <= inner
+    outside = opened.page.evaluate(
+        """[...document.querySelectorAll("body *")]
+            .filter(e => !e.closest("figure, .wide, script, style"))
+            .filter(e => e.getBoundingClientRect().right > window.innerWidth + 1).map(e => e.tagName)"""
+    )
+    assert outside == []
+
+
+def test_the_letters_can_be_read(opened):
+    heights = opened.page.evaluate(
+        """[...document.querySelectorAll("figure .live svg")].map(svg =>
+            Math.min(...[...svg.querySelectorAll("text")].filter(t => t.textContent.trim())
+                .map(t => parseFloat(getComputedStyle(t).fontSize)))
+            * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
+    )
+    assert min(heights) >= SMALLEST_TEXT
+    sizes = opened.page.evaluate(
+        """[...document.querySelectorAll("p, li, td, th, dd, dt")]
+            .map(e => parseFloat(getComputedStyle(e).fontSize))"""
+    )
+    assert min(sizes) >= 12
+
+
+def test_a_chart_answers_the_pointer(browser, pages):
+    opened = Opened(browser, pages["compas"], 1280)
+    page = opened.drawn()
+    page.locator("#figure-rates .live .mark-symbol path").first.hover()
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    assert "Female" in page.inner_text("#vg-tooltip-element")
+    page.context.close()
+
+
+def test_names_in_the_table_run_nothing(browser, pages):
+    opened = Opened(browser, pages["hostile"], 1280)
+    page = opened.drawn()
+    assert page.evaluate("document.querySelectorAll('img[onerror], b').length") == 0
+    assert reports.HOSTILE in page.inner_text("main")
+    page.locator("#figure-rates .live .mark-symbol path").nth(1).hover()
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    assert opened.said == []
+    page.context.close()
+
+
+def test_the_print_view(browser, pages):
+    opened = Opened(browser, pages["compas"], 1280)
+    page = opened.drawn()
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    for figure in page.query_selector_all("figure"):
+        assert figure.query_selector(".still img").is_visible()
+        assert not figure.query_selector(".live").is_visible()
+    inner, whole = page.evaluate("[window.innerWidth, document.documentElement.scrollWidth]")
+    assert whole <= inner
+    paper = page.pdf(format="A4")
+    assert paper.startswith(b"%PDF")
+    assert len(paper) > 20_000
+    page.context.close()
+
+
+def test_without_scripts_the_still_images_remain(browser, pages):
+    opened = Opened(browser, pages["compas"], 1280, java_script_enabled=False)
+    images = opened.page.locator("figure .still img")
+    assert images.count() == 5
+    assert all(images.nth(i).is_visible() for i in range(5))
+    assert opened.said == []
+    opened.page.context.close()

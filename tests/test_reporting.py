@@ -1,0 +1,211 @@
+"""Reports as files and pages, without a browser; tests/browser opens them."""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+import reports
+from sklearn.dummy import DummyClassifier
+from typer.testing import CliRunner
+
+import evenhand as eh
+from evenhand.cli import app
+
+
+@pytest.fixture(scope="module")
+def report(compas, compas_mapping, tmp_path_factory):
+    return reports.full(compas, compas_mapping, tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return eh.report_on(reports.hostile_mapping(), trace=False)
+
+
+class Outline(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.ids, self.links, self.text = [], [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_has_every_part_and_asks_nothing_of_the_network(report):
+    page = Outline(report.html)
+    for part in ("asked", "bounded", "certificate", "rates", "changed", "worst", "models", "prices", "fresh",
+                 "frontier", "problem", "repeat"):  # fmt: skip
+        assert part in page.ids, part
+    assert len(page.ids) == len(set(page.ids))
+    for _, attributes in page.tags:
+        for name in ("src", "href"):
+            assert attributes.get(name, "data:").startswith(("data:", "#")), attributes
+    assert "default-src 'none'" in report.html
+
+
+def test_headings_descend_and_tables_have_scopes(report):
+    page = Outline(report.html)
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    assert all(attributes.get("scope") in ("col", "row") for tag, attributes in page.tags if tag == "th")
+    images = [attributes for tag, attributes in page.tags if tag == "img"]
+    assert len(images) == 5
+    assert all(len(image["alt"]) > 40 for image in images)
+
+
+def test_the_page_says_the_summarys_numbers(report, compas_mapping):
+    text = " ".join(" ".join(Outline(report.html).text).split())
+    for words in ("optimal", "0.02124", "59.3%", "40.4%", "Cells of fewer than 20 people are hidden", "68 of 142"):
+        assert words in text, words
+    for fitted in report.summary["models"]["fitted"]["rows"]:
+        if fitted["outcome"] == 1:
+            assert f"{100 * fitted['decision']:.1f}%" in text
+    assert "fair" not in text.lower().replace("fairlearn", "")
+    assert "unbiased" not in text.lower()
+
+
+def test_the_model_is_the_mappings(report, compas, compas_mapping):
+    rates = compas_mapping.model_rates(compas.frame)
+    rows = report.summary["models"]["fitted"]["rows"]
+    for name in ("released", "predicted", "score", "decision"):
+        assert [row[name] for row in rows] == pytest.approx(rates[name].tolist())
+
+
+def test_the_frontier_has_the_mapping_on_it(report, compas_mapping):
+    frontier = report.summary["frontier"]
+    assert frontier["chosen"] == {"bound": 0.1, "objective": compas_mapping.objective}
+    point = next(row for row in frontier["points"] if row["bound"] == 0.1)
+    assert point["objective"] == pytest.approx(compas_mapping.objective, abs=1e-6)
+    assert frontier["edges"]["identity_from"] == pytest.approx(0.6146101, abs=1e-6)
+
+
+def test_it_names_its_file(report):
+    repeat = report.summary["repeat"]
+    assert repeat["mapping_file"] == "compas.mapping"
+    assert re.fullmatch("[0-9a-f]{64}", repeat["mapping_sha256"])
+    assert repeat["mapping_sha256"] in report.html
+
+
+def test_names_are_escaped_wherever_they_stand(hostile):
+    """In text, attributes, the scripts' JSON and the still images."""
+    page = Outline(hostile.html)
+    assert reports.HOSTILE in " ".join(page.text)
+    assert not [a for t, a in page.tags if "onerror" in a]
+    assert sum(tag == "script" for tag, _ in page.tags) == 2 + sum("data-chart" in a for _, a in page.tags)
+    for still in re.findall(r"data:image/svg\+xml;base64,([\w+/=]+)", hostile.html):
+        svg = base64.b64decode(still).decode()
+        assert "<script" not in svg
+        assert "<img" not in svg
+    for text in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', hostile.html, flags=re.DOTALL):
+        json.loads(text)
+        assert "<" not in text
+
+
+def test_the_same_mapping_gives_the_same_page(hostile):
+    again = eh.report_on(reports.hostile_mapping(), trace=False)
+    assert again.html == hostile.html
+    assert again.summary == hostile.summary
+
+
+def test_saving_writes_both_in_one_step(hostile, tmp_path):
+    page, beside = hostile.save(tmp_path / "r.html")
+    assert (page.name, beside.name) == ("r.html", "r.json")
+    assert page.read_text(encoding="utf-8") == hostile.html
+    assert json.loads(beside.read_text(encoding="utf-8")) == hostile.summary
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["r.html", "r.json"]
+    with pytest.raises(eh.StorageError):
+        hostile.save(tmp_path / "nowhere" / "r.html")
+
+
+def test_a_model_of_ones_own():
+    model, mapping = DummyClassifier(strategy="prior"), reports.hostile_mapping()
+    found = eh.report_on(mapping, frame=reports.hostile_frame(), model=model, sees_protected=True, trace=False)
+    fitted = found.summary["models"]["fitted"]
+    assert "The model DummyClassifier" in fitted["model"]
+    assert fitted["sees_protected"] is True
+    with pytest.raises(eh.DataError, match="frame="):
+        eh.report_on(mapping, model=model)
+
+
+def test_where_nobody_changes_the_charts_of_changes_are_left_out():
+    found = eh.report_on(reports.hostile_mapping(bound=50.0), trace=False)
+    assert 'id="figure-rates"' in found.html
+    assert 'id="figure-changes"' not in found.html
+    assert found.summary["changes"]["share"] == 0
+
+
+def test_progress_never_goes_back():
+    told = []
+    eh.report_on(reports.hostile_mapping(), progress=lambda stage, share: told.append(share))
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+@pytest.mark.parametrize("package", ["altair", "vl_convert", "jinja2"])
+def test_a_missing_package_is_told_before_any_work(compas_mapping, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(eh.MissingExtraError, match=r"pip install 'evenhand\[charts\]'"):
+        eh.report_on(compas_mapping, progress=lambda *_: pytest.fail("work was done"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The command
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    reports.hostile_mapping().save(tmp_path / "people.mapping")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*arguments])
+
+
+def test_the_command_writes_the_page_and_its_summary(folder):
+    reports.hostile_frame().to_csv("people.csv", index=False)
+    result = run("report", "people.mapping", "--no-frontier", "--table", "people.csv", "--hide-below", "50", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["command"] == "report"
+    assert answer["written"] == {"page": "report.html", "summary": "report.json"}
+    assert answer["summary"] == json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert answer["summary"]["small_cells"]["hide_below"] == 50
+    assert answer["summary"]["models"]["fitted"]["rows"]
+    digest = hashlib.sha256((folder / "people.mapping").read_bytes()).hexdigest()
+    assert answer["summary"]["repeat"]["mapping_sha256"] == digest
+
+
+@pytest.mark.parametrize("there", ["report.html", "report.json"])
+def test_what_exists_is_not_overwritten(folder, there):
+    (folder / there).write_text("mine")
+    result = run("report", "people.mapping", "--no-frontier")
+    assert isinstance(result.exception, eh.EvenhandError)
+    assert "exists already; --force overwrites it" in str(result.exception)
+    assert (folder / there).read_text() == "mine"
+    assert run("report", "people.mapping", "--no-frontier", "--force").exit_code == 0
+    assert (folder / there).read_text(encoding="utf-8") != "mine"
+
+
+def test_wrong_commands(folder):
+    assert run("report", "people.mapping", "--out", "report.txt").exit_code == 2
+    assert run("report", "people.mapping", "--hide-below", "-1").exit_code == 2
+    (folder / "broken.mapping").write_bytes(b"nothing")
+    assert isinstance(run("report", "broken.mapping").exception, eh.StorageError)
+    assert isinstance(run("report", "people.mapping", "--table", "no.csv").exception, eh.EvenhandError)
+    assert sorted(p.name for p in folder.iterdir()) == ["broken.mapping", "people.mapping"]
