@@ -1,6 +1,7 @@
 """The README's and the docs' own words: their code runs, their commands exist, their links lead somewhere."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,29 @@ def test_the_code_runs_as_printed(tmp_path, monkeypatch):
     assert (tmp_path / "compas.mapping").exists()
 
 
+def test_the_way_from_a_raw_csv_to_a_transformed_test_set(tmp_path):
+    """The commands as they are printed, on the embedded study as two CSV files of people."""
+    people = eh.datasets.load("compas").frame.sample(frac=1, random_state=1).reset_index(drop=True)
+    people.insert(0, "person", range(len(people)))
+    people[:4000].to_csv(tmp_path / "train.csv", index=False)
+    people[4000:].drop(columns="is_recid").to_csv(tmp_path / "test.csv", index=False)
+    block = next(b for b in re.findall(r"```console\n(.*?)```", TEXT, flags=re.DOTALL) if "evenhand init" in b)
+    for line in block.strip().splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "evenhand"
+        result = subprocess.run(
+            [sys.executable, "-m", "evenhand", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, f"{line}\n{result.stdout}\n{result.stderr}"
+    train, new = (pd.read_csv(tmp_path / name) for name in ("train-released.csv", "test-applied.csv"))
+    rates = train.groupby(["sex", "race"])["is_recid"].mean()
+    before = people[:4000].groupby(["sex", "race"])["is_recid"].mean()
+    assert rates.max() / rates.min() < before.max() / before.min()
+    assert new["person"].tolist() == people["person"][4000:].tolist()
+    assert "is_recid" not in new
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!")
+
+
 @pytest.mark.parametrize("page", ["docs/guide.md", "CONTRIBUTING.md"])
 def test_the_code_of_the_docs_runs_as_printed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -38,7 +62,10 @@ def test_the_code_of_the_docs_runs_as_printed(page, tmp_path, monkeypatch):
 
 
 def test_the_commands_exist():
-    commands = set(re.findall(r"`evenhand (\w+)", TEXT))
+    docs = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    blocks = "".join(re.findall(r"```console\n(.*?)```", TEXT + docs, flags=re.DOTALL))
+    commands = set(re.findall(r"`evenhand (\w+)", TEXT + docs)) - {"COMMAND"}
+    commands |= set(re.findall(r"^evenhand (\w+)", blocks, flags=re.MULTILINE))
     assert commands
     shown = subprocess.run([sys.executable, "-m", "evenhand", "--help"], capture_output=True, text=True, check=True)
     for command in commands:
@@ -48,7 +75,9 @@ def test_the_commands_exist():
         assert f"{target}:" in makefile, target
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/proof-file.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/proof-file.md", "docs/command-line.md"]
+)
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text(encoding="utf-8")):
         assert ((ROOT / page).parent / link).exists(), link
@@ -60,12 +89,15 @@ def test_the_toml_reference_is_a_problem_that_can_be_fitted():
     assert eh.Problem.from_toml(problem.to_toml()) == problem
     rng = np.random.default_rng(3)
     levels = {
-        "sex": ["female", "male"], "race": ["a", "b"], "age": ["young", "middle", "old"],
-        "job": ["clerk", "driver"], "region": ["north", "south"],
+        "sex": ["female", "male"], "race": ["a", "b1", "b2"], "age": range(20, 70), "job": ["clerk", "driver"],
+        "region": ["north", "south"], "priors": range(3),
     }  # fmt: skip
-    frame = pd.DataFrame({name: rng.choice(values, 1500) for name, values in levels.items()})
-    frame["priors"] = rng.integers(0, 3, 1500)
-    frame["hired"] = np.where(rng.random(1500) < 0.35 + 0.1 * (frame["sex"] == "male"), "yes", "no")
+    frame = pd.DataFrame({name: rng.choice(values, 4000) for name, values in levels.items()})
+    frame["wage"] = rng.lognormal(10, 0.4, 4000)
+    frame["hired"] = np.where(rng.random(4000) < 0.35 + 0.1 * (frame["sex"] == "male"), "yes", "no")
+    frame.loc[:30, "job"] = "?"
     mapping = eh.fit(problem, frame)
+    assert mapping.counts.domain.variable("race").levels == ("a", "b")
+    assert mapping.counts.domain.variable("age").levels == ("young", "middle", "old")
     assert mapping.certificate.max_violation <= 1e-9
     assert len(mapping.achieved.parity) == 5

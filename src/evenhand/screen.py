@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import shlex
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Mapping as Mapping_
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +29,8 @@ NOTICED = 1e-9
 LEAST_SHARE = 5e-5
 """A change of a smaller share of people would be shown as 0.00%, and is not."""
 
+LOG = logging.getLogger("evenhand")
+
 console = Console(highlight=False)
 complaints = Console(stderr=True, highlight=False)
 
@@ -34,7 +39,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit) -> None:
     """Show a whole result: what was asked, the rates, the cost, who changes, and what is not said."""
     from evenhand.report.words import asked, certificate_words
 
-    console.rule(f"[bold]{title}")
+    console.rule(f"[bold]{plain(title)}")
     if about:
         console.print(about, style="dim")
     heading("What was asked")
@@ -133,6 +138,7 @@ def frame_table(frame: Any, most: int | None = None) -> None:
 
 def cell(value: Any) -> str:
     """Return one value of a table in few digits."""
+    value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if value != value:
@@ -181,6 +187,28 @@ def written(path: Path, what: str) -> None:
     console.print(Padding(plain(what), (0, 6)))
 
 
+def following(*commands: Iterable[object]) -> None:
+    """Name the commands that usually come next, each on one line, however long, so that it can be copied."""
+    heading("Next")
+    for command in commands:
+        console.print("  " + plain(shlex.join(["evenhand", *map(str, command)])), soft_wrap=True)
+
+
+def refused(reason: str) -> None:
+    """Say that a file does not stand."""
+    console.print(f"[bold red]Refused[/]: {plain(reason)}")
+
+
+def comparison(rows: Iterable[Mapping_[str, Any]], verdict: str, stands: bool) -> None:
+    """Show what was claimed beside what was found, and the verdict."""
+    table = table_of("", "Claimed", "Recomputed", "Agrees", right=(1, 2))
+    for row in rows:
+        sign = "yes" if row["agrees"] else "[bold red]NO[/]"
+        table.add_row(row["checked"], short(row["claimed"]), short(row["recomputed"]), sign)
+    console.print(table)
+    console.print(plain(verdict) if stands else f"[bold red]{plain(verdict)}[/]")
+
+
 def bullets(lines: Iterable[str]) -> None:
     """Print lines as a list."""
     grid = Table.grid(padding=(0, 1))
@@ -192,7 +220,7 @@ def bullets(lines: Iterable[str]) -> None:
 def heading(text: str) -> None:
     """Print a heading."""
     console.print()
-    console.print(f"[bold]{text}[/]")
+    console.print(f"[bold]{plain(text)}[/]")
 
 
 def pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -216,11 +244,20 @@ def table_of(*columns: str, right: tuple[int, ...] = ()) -> Table:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, float], None]]:
-    """Draw a bar on the error stream while something runs; it leaves nothing behind, and is not drawn into files."""
+    """Draw a bar on the error stream while something runs; it leaves nothing behind.
+
+    Where the error stream is no terminal, stages are logged instead, which is silent unless somebody asked.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=complaints, transient=True, disable=not complaints.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
-        yield lambda stage, share: bar.update(task, description=stage, completed=share)
+
+        def report(stage: str, share: float) -> None:
+            if bar.disable:
+                LOG.info("%3.0f%% %s", 100 * share, stage)
+            bar.update(task, description=stage, completed=share)
+
+        yield report
 
 
 def short(value: Any) -> str:

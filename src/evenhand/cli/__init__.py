@@ -1,46 +1,75 @@
 """The command line: parse, call, print.
 
-Exit codes: 0 done; 1 the answer is no (a number or a certificate does not hold, a problem is infeasible), or an error
-that is explained; 2 a wrong command; 130 interrupted.
+Every command takes ``--json``. Errors are explained, never traced; how a command ends is listed in ``exits``.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
-from typing import Annotated
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from evenhand import screen
 from evenhand._version import __version__
-from evenhand.cli import mappings, problems, studies
-from evenhand.errors import EvenhandError
+from evenhand.cli import answers, mappings, problems, reports, starting, studies
+from evenhand.cli.exits import Exit, code_of
+from evenhand.errors import EvenhandError, EvenhandWarning
 
-INTERRUPTED = 130
+UsageError: Any = typer.BadParameter.__mro__[1]
+"""The parent of every complaint about a command line; typer gives it no name of its own."""
 
 app = typer.Typer(
     name="evenhand",
     help="Bound an outcome's dependence on protected attributes by a certified, randomized change of the table.",
+    epilog="Exit codes: 0 done, 1 the answer is no, 2 wrong command line, 3 wrong input, 4 no answer in time, "
+    "5 a package is missing, 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
 def main() -> None:
     """Run the command line; explain errors instead of tracing them."""
-    try:
-        app()
-    except EvenhandError as error:
-        screen.complaints.print(f"[bold red]Error[/]: {screen.plain(str(error).strip())}")
-        sys.exit(1)
-    except SystemExit as ending:
-        if ending.code == INTERRUPTED:
-            screen.complaints.print("Interrupted; no file was left half-written.")
-        raise
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+    as_json = "--json" in sys.argv[1:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", EvenhandWarning)
+        warnings.showwarning = _show_warning
+        try:
+            code = app(prog_name="evenhand", standalone_mode=not as_json)
+        except EvenhandError as error:
+            _complain(str(error).strip(), type(error).__name__, code_of(error), as_json)
+        except UsageError as error:
+            _complain(error.format_message(), "UsageError", Exit.USAGE, as_json)
+        except SystemExit as ending:
+            _end(ending.code, as_json)
+        except BrokenPipeError:
+            sys.stderr.close()
+            sys.exit(Exit.NO)
+        _end(code, as_json)
+
+
+def _end(code: Any, as_json: bool) -> NoReturn:
+    if code == Exit.INTERRUPTED:
+        _complain("Interrupted; no file was left half-written.", "Interrupted", Exit.INTERRUPTED, as_json)
+    sys.exit(code or Exit.DONE)
+
+
+def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:
+    """Say on the error stream what is wrong, or as JSON on the output stream, and end."""
+    if as_json:
+        answers.write({"error": {"kind": kind, "message": message, "exit_code": int(code)}})
+    else:
+        name = "" if code == Exit.INTERRUPTED else "[bold red]Error[/]: "
+        screen.complaints.print(f"{name}{screen.plain(message)}")
+    sys.exit(code)
+
+
+def _show_warning(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+    screen.complaints.print(f"[bold]Note[/]: {screen.plain(message)}")
 
 
 def _show_version(asked: bool) -> None:
@@ -49,23 +78,40 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _tell_more(asked: bool) -> None:
+    """Say on the error stream what is being done, also where no bar is drawn."""
+    if asked:
+        logging.basicConfig(format="%(message)s", stream=sys.stderr)
+        logging.getLogger("evenhand").setLevel(logging.INFO)
+
+
 @app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", callback=_tell_more, help="Say on the error stream what is being done.")
+    ] = False,
 ) -> None:
     """Take the options that every command shares."""
 
 
-for command in (
-    studies.demo,
-    studies.reproduce,
-    problems.fit,
-    problems.shield,
-    problems.diagnose,
-    problems.frontier,
-    mappings.theory,
-    mappings.verify,
-):
-    app.command()(command)
+START, FIT, USE, CHECK = "Start", "State and fit", "Use a mapping", "Explain and check"
+COMMANDS: dict[Callable[..., None], str] = {
+    studies.demo: START,
+    starting.init: START,
+    problems.diagnose: FIT,
+    problems.fit: FIT,
+    problems.frontier: FIT,
+    problems.shield: FIT,
+    mappings.release: USE,
+    mappings.apply: USE,
+    mappings.audit: CHECK,
+    reports.report: CHECK,
+    mappings.verify: CHECK,
+    mappings.theory: CHECK,
+    studies.reproduce: CHECK,
+}
+for command, panel in COMMANDS.items():
+    app.command(rich_help_panel=panel)(command)

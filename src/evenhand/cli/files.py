@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evenhand import screen
 from evenhand.domain import Domain
 from evenhand.errors import EvenhandError, SpecError
 from evenhand.spec import Ordinal, Problem
-from evenhand.storage import replace_file
-from evenhand.tables import read_csv
 
 STUDIES = ("compas", "adult")
 
 
 def problem_and_table(problem: str, table: Path | None) -> tuple[Problem, Any]:
-    """Read a problem (a TOML file, or the name of an embedded study) and its table (a CSV file, or the study's own)."""
+    """Read a problem, a TOML file or the name of a study, and return it with its table: a path, or the study's own."""
     from evenhand.datasets import load
 
     if problem in STUDIES and not Path(problem).exists():
         data = load(problem)
         if table is None:
             return data.problem, data.frame
-        return _with_orders(data.problem, data.counts.domain), read_csv(table)
+        return _with_orders(data.problem, data.counts.domain), table
     stated = read_problem(Path(problem))
     if table is None:
-        raise SpecError(f"{problem!r} needs a table: give the path of a CSV file after it")
-    return stated, read_csv(table)
+        raise SpecError(f"{problem!r} needs a table: give the path of a CSV or Parquet file after it")
+    return stated, table
+
+
+def read_table(path: Path, problem: Problem | None = None) -> Any:
+    """Read a whole table into memory, in the form that a problem says its files have."""
+    from evenhand.engines import read_file
+
+    if problem is None:
+        return read_file(path)
+    return read_file(path, problem.csv, blanks=problem.missing_values)
 
 
 def _with_orders(problem: Problem, domain: Domain) -> Problem:
@@ -59,10 +67,10 @@ def read_problem(path: Path) -> Problem:
         raise SpecError(f"{path}: {error}") from None
 
 
-def write_csv(frame: Any, path: Path, what: str) -> None:
-    """Write a frame as CSV in one step, and say so."""
-    replace_file(path, frame.to_csv(index=False, lineterminator="\n").encode())
-    screen.written(path, what)
+def csv_text(frame: Any) -> bytes:
+    """Return a frame as the content of a CSV file."""
+    text: str = frame.to_csv(index=False, lineterminator="\n")
+    return text.encode()
 
 
 def make_folder(path: Path) -> None:
@@ -73,15 +81,35 @@ def make_folder(path: Path) -> None:
         raise EvenhandError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
 
 
-def check_outputs(force: bool, *paths: Path | None) -> None:
+def check_readable(path: Path) -> None:
+    """Refuse a file that cannot be read."""
+    try:
+        with path.open("rb"):
+            return
+    except OSError as error:
+        raise EvenhandError(f"cannot read {str(path)!r}: {error.strerror}") from None
+
+
+def check_outputs(force: bool, *paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
     """Refuse, before any work is done, what could not be written after it; and to overwrite files unless asked to."""
     given = [path for path in paths if path is not None]
+    read = {path.resolve() for path in inputs if path is not None}
     for path in given:
-        if path.is_dir():
-            raise EvenhandError(f"{str(path)!r} is a folder; give the name of a file")
-        if not path.resolve().parent.is_dir():
-            raise EvenhandError(f"there is no folder {str(path.resolve().parent)!r} to write {path.name!r} into")
+        _check_place(path)
+        if path.resolve() in read:
+            raise EvenhandError(f"{str(path)!r} is to be read and written; give the output a name of its own")
         if path.exists() and not force:
             raise EvenhandError(f"{str(path)!r} exists already; --force overwrites it")
     if len({path.resolve() for path in given}) < len(given):
         raise EvenhandError(f"{str(given[0])!r} is to be written twice; give every output a name of its own")
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a name that no file can have."""
+    if path.is_dir():
+        raise EvenhandError(f"{str(path)!r} is a folder; give the name of a file")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise EvenhandError(f"there is no folder {str(folder)!r} to write {path.name!r} into")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise EvenhandError(f"cannot write into {str(folder)!r}: permission denied")

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand import screen
-from evenhand.cli.files import make_folder, write_csv
+from evenhand.cli.answers import JsonOption, answer
+from evenhand.cli.exits import Exit
+from evenhand.cli.explaining import mapping_document
+from evenhand.cli.files import check_outputs, csv_text, make_folder
+from evenhand.cli.options import ForceOption, SeedOption
 from evenhand.errors import MissingExtraError
+from evenhand.storage import replace_file
 
 if TYPE_CHECKING:
-    from evenhand.audit import Audit
     from evenhand.mapping import Mapping
+    from evenhand.reproduce import Finding
+
+OWN_FOLDER = Path("evenhand-demo")
+"""Where demo writes by default, and what it wrote there before is replaced."""
+
+ABOUT_REFERENCE = (
+    "Reference: what independent solvers find on the same tables. * The paper prints another number: at ε=0.59 the "
+    "identity is not yet feasible, but KL is only 4e-5; its text's cost of 2 for lowering the outcome is infeasible, "
+    "while a cost of 1 gives its figures; its 0.014 for Adult is 0.01485 with budgets averaged over the groups, and "
+    "infeasible without."
+)
 
 
 class Study(StrEnum):
@@ -28,37 +43,93 @@ def demo(
     study: Annotated[Study, typer.Argument(help="Which of the paper's two studies.", case_sensitive=False)] = (
         Study.compas
     ),
-    out: Annotated[Path, typer.Option(help="The folder for what is written.")] = Path("evenhand-demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Makes the draws repeatable.")] = 0,
+    out: Annotated[Path, typer.Option(help="The folder for what is written.")] = OWN_FOLDER,
+    seed: SeedOption = 0,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Fit one of the paper's studies on its embedded table, explain the result, and write it to files."""
     from evenhand.datasets import load
     from evenhand.fitting import fit
 
     make_folder(out)
+    released_to, mapping_to, chart_to = (out / f"{study}{end}" for end in ("-released.csv", ".mapping", "-rates.png"))
+    check_outputs(force or out == OWN_FOLDER, released_to, mapping_to, chart_to)
     data = load(study)
     with screen.progress_bar() as report:
         mapping = fit(data.problem, data.frame, progress=report)
         audit = mapping.audit()
         released = mapping.release(data.frame, seed=seed)
-    screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)
-    screen.heading("What was written")
-    write_csv(released, out / f"{study}-released.csv", "the table after one draw, a row a person")
-    mapping.save(out / f"{study}.mapping")
-    screen.written(out / f"{study}.mapping", f"the mapping; check it with: evenhand verify {out / f'{study}.mapping'}")
-    _draw_rates(mapping, audit, study.upper(), out / f"{study}-rates.png")
+    replace_file(released_to, csv_text(released))
+    mapping.save(mapping_to)
+    undrawn = _draw_rates(mapping, study.upper(), chart_to)
+
+    def show() -> None:
+        screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)
+        screen.heading("What was written")
+        screen.written(released_to, "the table after one draw, a row a person")
+        screen.written(mapping_to, f"the mapping; check it with: evenhand verify {mapping_to}")
+        if undrawn is None:
+            screen.written(chart_to, "the rates by group, before and after")
+        else:
+            screen.bullets([undrawn])
+
+    written = {"table": released_to, "mapping": mapping_to, "chart": chart_to if undrawn is None else None}
+    answer(as_json, "demo", lambda: {"study": study, "written": written, **mapping_document(mapping, audit)}, show)
 
 
-def reproduce() -> None:
+def reproduce(
+    figures: Annotated[
+        Path | None, typer.Option(help="A folder to draw figures 2 to 5 into, as PNG, SVG and HTML each.")
+    ] = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Solve the paper's two studies again and compare every number; exit with 1 if one is not the reference."""
     from evenhand.reproduce import claims, findings
 
-    found = []
+    drawn = [] if figures is None else _draw_figures(figures, force)
+    found: list[Finding] = []
     total = len(claims())
     with screen.progress_bar() as report:
         for finding in findings():
             found.append(finding)
             report(f"{finding.claim.study}: {finding.claim.what}", len(found) / total)
+    answer(
+        as_json, "reproduce", lambda: {**_compared(found), "figures": [path for path, _ in drawn]},
+        lambda: _show_compared(found, drawn),
+    )  # fmt: skip
+    if not all(finding.agrees for finding in found):
+        raise typer.Exit(Exit.NO)
+
+
+def _draw_figures(folder: Path, force: bool) -> list[tuple[Path, str]]:
+    """Draw the paper's figures into a folder, which is made if need be."""
+    from evenhand import figures
+
+    make_folder(folder)
+    check_outputs(force, *figures.paths(folder))
+    with screen.progress_bar() as report:
+        return figures.write(folder, report)
+
+
+def _compared(found: list[Finding]) -> dict[str, Any]:
+    rows = [
+        {
+            "study": finding.claim.study,
+            "quantity": finding.claim.what,
+            "paper": finding.claim.paper,
+            "reference": finding.claim.reference,
+            "tolerance": finding.claim.tolerance,
+            "found": finding.found,
+            "agrees": finding.agrees,
+        }
+        for finding in found
+    ]
+    return {"agree": sum(finding.agrees for finding in found), "of": len(found), "numbers": rows}
+
+
+def _show_compared(found: list[Finding], drawn: list[tuple[Path, str]]) -> None:
     table = screen.table_of("Study", "Quantity", "Paper", "Reference", "±", "Found", "Agrees", right=(3, 4, 5))
     for finding in found:
         claim = finding.claim
@@ -67,34 +138,21 @@ def reproduce() -> None:
         tolerance = f"{claim.tolerance:.0e}" if claim.tolerance else ""
         table.add_row(claim.study, claim.what, claim.paper, reference, tolerance, screen.short(finding.found), agrees)
     screen.console.print(table)
-    wrong = sum(not finding.agrees for finding in found)
+    wrong, total = sum(not finding.agrees for finding in found), len(found)
     screen.console.print(
         f"{total - wrong} of {total} numbers agree with the reference." + f" {wrong} do not." * bool(wrong)
     )
-    screen.console.print(
-        "Reference: what independent solvers find on the same tables. * The paper prints another number: at ε=0.59 "
-        "the identity is not yet feasible, but KL is only 4e-5; its text's cost of 2 for lowering the outcome is "
-        "infeasible, while a cost of 1 gives its figures; its 0.014 for Adult is 0.01485 with budgets averaged over "
-        "the groups, and infeasible without.",
-        style="dim",
-    )
-    if wrong:
-        raise typer.Exit(1)
+    screen.console.print(ABOUT_REFERENCE, style="dim")
+    if drawn:
+        screen.heading("What was written")
+        for path, caption in drawn:
+            screen.written(path, caption)
 
 
-def _draw_rates(mapping: Mapping, audit: Audit, title: str, path: Path) -> None:
-    from evenhand.report import charts
-    from evenhand.report.words import parity_words
-
-    outcome = mapping.problem.outcome
-    rows = [
-        {"group": ", ".join(str(row[c]) for c in mapping.problem.protected), "level": row[outcome], **row}
-        for row in screen.shown_rates(mapping, audit)
-    ]
-    subtitle = "Bound: " + "; ".join(parity_words(p) for p in mapping.problem.parity)
+def _draw_rates(mapping: Mapping, title: str, path: Path) -> str | None:
+    """Draw the rates before and after; return why not, where a package is missing."""
     try:
-        charts.save(charts.rates(rows, outcome=outcome, title=f"{title}: rates by group", subtitle=subtitle), path)
+        mapping.chart("rates", title=f"{title}: rates by group").save(path)
     except MissingExtraError as error:
-        screen.bullets([f"no chart: {error}"])
-        return
-    screen.written(path, "the rates by group, before and after")
+        return f"no chart: {error}"
+    return None

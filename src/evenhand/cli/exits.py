@@ -1,0 +1,42 @@
+"""How a command ends: one number for each way, the same for every command.
+
+=====  ==============================================================================================================
+0      done, and the answer is yes
+1      the answer is no: no mapping meets the bounds, a file does not stand, a number is not the reference
+2      the command line is wrong: an unknown command or option, a value that an option does not take
+3      something given is wrong: the problem, the table, a file that cannot be read, an output that cannot be written
+4      no answer: the solver gave up, or the time limit came first
+5      a package is needed that is not installed
+130    interrupted
+=====  ==============================================================================================================
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from evenhand.errors import EvenhandError, InfeasibleError, MissingExtraError, SolverError
+
+
+class Exit(IntEnum):
+    """The exit codes."""
+
+    DONE = 0
+    NO = 1
+    USAGE = 2
+    INPUT = 3
+    UNSOLVED = 4
+    EXTRA = 5
+    INTERRUPTED = 130
+
+
+def code_of(error: EvenhandError) -> Exit:
+    """Return the code with which an error ends a command.
+
+    Examples
+    --------
+    >>> code_of(InfeasibleError("no mapping")).name, code_of(EvenhandError("no file")).name
+    ('NO', 'INPUT')
+    """
+    kinds = ((InfeasibleError, Exit.NO), (SolverError, Exit.UNSOLVED), (MissingExtraError, Exit.EXTRA))
+    return next((code for kind, code in kinds if isinstance(error, kind)), Exit.INPUT)

@@ -1,0 +1,72 @@
+"""The command that writes a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand import screen
+from evenhand.cli.answers import JsonOption, answer
+from evenhand.cli.files import check_outputs, read_table
+from evenhand.cli.options import ForceOption, MappingArgument, SeedOption
+
+HIDE_BELOW = 20.0
+
+
+def report(
+    mapping: MappingArgument,
+    out: Annotated[Path, typer.Option(help="Where to write the page; its summary goes beside it, as .json.")] = Path(
+        "report.html"
+    ),
+    table: Annotated[
+        Path | None,
+        typer.Option(help="A CSV or Parquet file to fit a plain model on: its mean scores and its decisions."),
+    ] = None,
+    hide_below: Annotated[
+        float, typer.Option(min=0, help="Cells and groups of fewer people are not shown; 0 shows all.")
+    ] = HIDE_BELOW,
+    frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost.")] = True,
+    confidence: Annotated[float, typer.Option(help="Of every interval and statement.")] = 0.95,
+    seed: SeedOption = 0,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one page for the person who signs off: what was asked, what is bounded, who is changed, at what cost."""
+    from evenhand.mapping import Mapping
+    from evenhand.reporting import report_on, summary_path
+
+    _check_ending(out)
+    check_outputs(force, out, summary_path(out), inputs=(mapping, table))
+    with screen.progress_bar() as progress:
+        progress("reading", 0.0)
+        fitted = Mapping.load(mapping)
+        frame = None if table is None else read_table(table, fitted.problem)
+        found = report_on(
+            fitted, frame=frame, hide_below=hide_below, trace=frontier, confidence=confidence, seed=seed,
+            source=mapping, progress=progress,
+        )  # fmt: skip
+    page, summary = found.save(out)
+    document = {"written": {"page": page, "summary": summary}, "summary": found.summary}
+    answer(as_json, "report", lambda: document, lambda: _show(page, summary, found.summary))
+
+
+def _check_ending(out: Path) -> None:
+    """Refuse a page whose summary would have the same name, or that no browser would open."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
+
+
+def _show(page: Path, summary: Path, found: dict[str, Any]) -> None:
+    screen.heading("What was written")
+    screen.written(page, "the report, which any browser opens without a network")
+    screen.written(summary, f"its numbers as JSON, version {found['version']}")
+    small = found["small_cells"]
+    screen.bullets(
+        [
+            f"{small['cells_hidden']} of {small['cells']} cells and {small['groups_hidden']} of {small['groups']} "
+            f"groups have fewer than {small['hide_below']:g} people and are not shown (--hide-below)",
+            "counts of the other cells are shown: treat the page as you would the table",
+        ]
+    )

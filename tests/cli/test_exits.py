@@ -1,0 +1,139 @@
+"""How commands end, and what they answer with --json: one document on the output stream, nothing else there."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from commands import complained, document, evenhand, flat
+
+from evenhand.cli import COMMANDS
+from evenhand.cli.exits import Exit
+
+DOCS = Path(__file__).parent.parent.parent / "docs" / "command-line.md"
+
+ANSWERS = {
+    "init": (("people.csv", "--protected", "group", "--outcome", "hired"), ("features", "left_out", "bound", "toml")),
+    "fit": (("fine.toml", "people.csv", "--proof", "p"), ("objective", "certificate", "rates", "bounds", "notes")),
+    "shield": (("shield.toml", "people.csv"), ("objective", "certificate", "scores")),
+    "diagnose": (("fine.toml", "people.csv"), ("feasible", "smallest_parity_bound", "prices")),
+    "frontier": (("fine.toml", "people.csv", "--bounds", "0.1:0.5:3"), ("edges", "points")),
+    "release": (("fine.mapping", "people.csv", "--out", "r.csv"), ("rows", "changed", "unseen", "options")),
+    "apply": (("fine.mapping", "people.csv", "--out", "a.csv"), ("rows", "changed", "unseen", "options")),
+    "audit": (("fine.mapping", "people.csv"), ("rates", "bounds", "coverage", "headlines")),
+    "report": (("fine.mapping", "--no-frontier"), ("written", "summary")),
+    "verify": (("fine.mapping",), ("stands", "verdict", "rows")),
+    "theory": (("fine.mapping", "--holdout", "people.csv"), ("sentences", "intervals")),
+    "demo": (("compas",), ("study", "objective", "rates")),
+}
+
+
+def test_every_command_is_here():
+    assert {command.__name__ for command in COMMANDS} == {*ANSWERS, "reproduce"}
+
+
+@pytest.mark.parametrize("command", ANSWERS)
+def test_json_is_one_document(fitted, inside, command):
+    arguments, keys = ANSWERS[command]
+    result = inside(command, *arguments, "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    found = document(result)
+    assert found["command"] == command
+    assert set(keys) <= set(found)
+    for path in found.get("written", {}).values():
+        assert path is None or (fitted / path).exists()
+
+
+def test_json_of_reproduce(monkeypatch, inside):
+    from evenhand import reproduce
+
+    wrong = reproduce.Claim("COMPAS", "people", "", 5279, 0.0, lambda: 5278.0)
+    monkeypatch.setattr(reproduce, "claims", lambda: [wrong])
+    result = inside("reproduce", "--json")
+    assert result.returncode == 1
+    assert document(result)["agree"] == 0
+    assert document(result)["numbers"][0]["found"] == 5278
+
+
+def test_numbers_json_does_not_know(inside):
+    """An infinite or unknown number is null; a parser that knows only the standard reads it."""
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    json.loads(inside("diagnose", "tight.toml", "people.csv", "--json").stdout, parse_constant=refuse)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "code"),
+    [
+        (("fit", "tight.toml", "people.csv"), "InfeasibleError", Exit.NO),
+        (("fit", "fine.toml", "people.csv", "--speed", "9"), "UsageError", Exit.USAGE),
+        (("frontier", "fine.toml", "people.csv", "--bounds", "a:b"), "UsageError", Exit.USAGE),
+        (("nonsense",), "UsageError", Exit.USAGE),
+        (("fit", "fine.toml", "nowhere.csv"), "DataError", Exit.INPUT),
+        (("fit", "nowhere.toml", "people.csv"), "SpecError", Exit.INPUT),
+        (("apply", "people.csv", "people.csv", "--out", "x.csv"), "StorageError", Exit.INPUT),
+        (("fit", "fine.toml", "people.csv", "--time-limit", "1e-9"), "TimeLimitError", Exit.UNSOLVED),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else None,
+)
+def test_errors_have_a_code_in_words_and_in_json(folder, inside, arguments, kind, code):
+    said = inside(*arguments)
+    assert said.returncode == code
+    assert said.stdout == ""
+    assert said.stderr
+    result = inside(*arguments, "--json")
+    assert result.returncode == code
+    assert result.stderr == ""
+    error = document(result)["error"]
+    assert (error["kind"], error["exit_code"]) == (kind, code)
+    assert error["message"]
+
+
+def test_an_answer_of_no(folder, inside):
+    assert inside("diagnose", "tight.toml", "people.csv").returncode == Exit.NO
+    result = inside("diagnose", "tight.toml", "people.csv", "--json")
+    assert result.returncode == Exit.NO
+    assert document(result)["feasible"] is False
+
+
+def test_a_missing_package(folder):
+    hidden = folder / "hidden"
+    hidden.mkdir()
+    (hidden / "duckdb.py").write_text("raise ImportError('hidden')")
+    result = evenhand("fit", "fine.toml", "people.csv", cwd=folder, PYTHONPATH=str(hidden))
+    complained(result, "pip install 'evenhand[files]'", code=Exit.EXTRA)
+
+
+def test_complaints_and_progress_stay_off_the_output(fitted):
+    (fitted / "new.csv").write_text("group,score,hired\nb,7,0\n")
+    result = evenhand("--verbose", "apply", "fine.mapping", "new.csv", "--out", "n.csv", "--json", cwd=fitted)
+    assert document(result)["unseen"] == 1
+    assert "Note: 1 of 1 rows" in flat(result.stderr)
+    assert "reading the mapping" in result.stderr
+    silent = evenhand("apply", "fine.mapping", "people.csv", "--out", "s.csv", "--json", cwd=fitted)
+    assert silent.stderr == ""
+
+
+def test_the_codes_are_documented():
+    text = DOCS.read_text(encoding="utf-8")
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", text, flags=re.MULTILINE)}
+    assert listed == {int(code) for code in Exit}
+    from evenhand.cli import exits
+
+    assert {int(code) for code in re.findall(r"^(\d+) ", exits.__doc__, flags=re.MULTILINE)} == listed
+
+
+def test_every_command_is_documented():
+    text = DOCS.read_text(encoding="utf-8")
+    for command in COMMANDS:
+        assert f"evenhand {command.__name__}" in text, command
+
+
+def test_completion():
+    """What a shell asks, and the script that makes it ask."""
+    asked = evenhand(_EVENHAND_COMPLETE="complete_bash", COMP_WORDS="evenhand re", COMP_CWORD="1")
+    assert set(asked.stdout.split()) == {"release", "report", "reproduce"}
+    shown = evenhand("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert "_EVENHAND_COMPLETE=complete_bash" in shown.stdout, shown.stderr

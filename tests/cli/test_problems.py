@@ -1,0 +1,149 @@
+"""Commands on a problem and its table."""
+
+import pandas as pd
+import pytest
+from commands import complained, evenhand, flat
+from families import small_frame
+
+import evenhand as eh
+
+
+class TestFit:
+    def test_explains_and_writes(self, folder):
+        result = evenhand("fit", "fine.toml", "people.csv", "--out", "a.mapping", "--proof", "a.proof", cwd=folder)
+        assert result.returncode == 0, result.stderr
+        said = flat(result.stdout)
+        for words in (
+            "fine.toml: 200 people", "What was asked", "differ by a factor of at most 1.2", "Before After", "optimal: ",
+            "Mean score of a model", "Sees them Does not",
+            "extended selective contrastive", "evenhand verify a.mapping", "python verifier.py a.proof",
+        ):  # fmt: skip
+            assert words in said, words
+        mapping = eh.Mapping.load(folder / "a.mapping")
+        expected = eh.fit(eh.Problem.from_toml((folder / "fine.toml").read_text()), small_frame())
+        assert mapping.objective == pytest.approx(expected.objective, abs=1e-12)
+        assert evenhand("verify", "a.proof", cwd=folder).returncode == 0
+        assert evenhand("verify", "a.mapping", cwd=folder).returncode == 0
+
+    def test_weights(self, folder, inside):
+        cells = small_frame().value_counts().rename("n").reset_index()
+        cells.to_csv(folder / "cells.csv", index=False)
+        result = inside("fit", "fine.toml", "cells.csv", "--weights", "n", "--out", "w")
+        assert "200 people by weight" in result.stdout
+        inside("fit", "fine.toml", "people.csv", "--out", "p")
+        weighted, plain = eh.Mapping.load(folder / "w"), eh.Mapping.load(folder / "p")
+        assert weighted.objective == pytest.approx(plain.objective, abs=1e-9)
+
+    def test_an_embedded_study(self, tmp_path):
+        result = evenhand("fit", "compas", cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert "0.0212438" in result.stdout
+        assert [p.name for p in tmp_path.iterdir()] == ["evenhand.mapping"]
+
+    @pytest.mark.parametrize("study", ["compas", "adult"])
+    def test_an_embedded_study_on_a_table_of_ones_own(self, folder, inside, study):
+        """A CSV file carries no order of levels; the study knows it."""
+        data = eh.datasets.load(study)
+        data.frame.to_csv(folder / "own.csv", index=False)
+        assert inside("fit", study, "own.csv", "--out", "own.mapping").returncode == 0
+        own = eh.Mapping.load(folder / "own.mapping")
+        assert own.objective == pytest.approx(eh.fit(data.problem, data.counts).objective, abs=1e-9)
+
+    def test_what_exists_is_not_overwritten(self, folder, inside):
+        for name in ("a.mapping", "a.proof"):
+            (folder / name).write_text("precious")
+            other = "--proof" if name == "a.proof" else "--out"
+            complained(
+                inside("fit", "fine.toml", "people.csv", other, name),
+                f"'{name}' exists already; --force overwrites it",
+            )
+            assert (folder / name).read_text() == "precious"
+        assert not (folder / "evenhand.mapping").exists()
+        result = inside("fit", "fine.toml", "people.csv", "--out", "a.mapping", "--force")
+        assert result.returncode == 0
+        assert eh.Mapping.load(folder / "a.mapping").certificate.status == "optimal"
+
+    def test_an_infeasible_problem(self, folder, inside):
+        result = inside("fit", "tight.toml", "people.csv")
+        complained(
+            result, "No mapping meets PairwiseParity(0.1)", "evenhand diagnose", "The smallest parity bound", code=1
+        )
+        assert not (folder / "evenhand.mapping").exists()
+
+
+class TestShield:
+    def test_without_scores_the_tables_own_rates_stand_for_the_model(self, folder, inside):
+        result = inside("shield", "shield.toml", "people.csv", "--out", "s.mapping")
+        assert result.returncode == 0, result.stderr
+        assert "from the table's own p(y|x)" in flat(result.stdout)
+        mapping = eh.Mapping.load(folder / "s.mapping")
+        assert mapping.problem.suppress_protected == "fixed"
+        assert mapping.problem.conditional is None
+
+    def test_with_scores(self, folder):
+        rows = [(0, 0, 0.8), (0, 1, 0.2), (1, 0, 0.5), (1, 1, 0.5)]
+        pd.DataFrame(rows, columns=["score", "hired", "probability"]).to_csv(folder / "scores.csv", index=False)
+        arguments = ("shield", "shield.toml", "people.csv", "--scores", "scores.csv", "--proof", "s.proof")
+        result = evenhand(*arguments, cwd=folder)
+        assert result.returncode == 0, result.stderr
+        assert "from the p(y|x) of a given model" in flat(result.stdout)
+        mapping = eh.Mapping.load(folder / "evenhand.mapping")
+        assert dict(dict(mapping.problem.conditional.rows)[(0,)])[1] == 0.2
+        assert evenhand("verify", "s.proof", cwd=folder).returncode == 0
+
+    def test_scores_that_lack_a_combination(self, folder, inside):
+        pd.DataFrame([(0, 0, 0.8), (0, 1, 0.2)], columns=["score", "hired", "probability"]).to_csv(
+            folder / "scores.csv", index=False
+        )
+        result = inside("shield", "shield.toml", "people.csv", "--scores", "scores.csv")
+        complained(result, "no row for score=1")
+
+    def test_an_outcome_that_cannot_be_drawn_anew(self, folder, inside):
+        complained(inside("shield", "fine.toml", "people.csv"), "Free()", "forbids 0 → 1")
+
+
+class TestDiagnose:
+    def test_infeasible(self, folder):
+        result = evenhand("diagnose", "tight.toml", "people.csv", "--proof", "t.proof", cwd=folder)
+        assert result.returncode == 1
+        assert result.stderr == ""
+        said = flat(result.stdout)
+        for words in ("Infeasible", "No mapping meets every bound.", "A way out: raise the parity bound to",
+                      "The bounds that conflict", "How far these rates can go", "evenhand verify t.proof"):  # fmt: skip
+            assert words in said, words
+        checked = evenhand("verify", "t.proof", cwd=folder)
+        assert checked.returncode == 0
+        assert "No mapping meets all the bounds of the statement." in flat(checked.stdout)
+
+    def test_feasible(self, inside):
+        result = inside("diagnose", "fine.toml", "people.csv", "--proof", "f.proof")
+        assert result.returncode == 0, result.stderr
+        assert "Relaxing PairwiseParity would gain" in flat(result.stdout)
+        assert "What each bound costs" in result.stdout
+        assert inside("verify", "f.proof").returncode == 0
+
+    def test_a_study_by_name(self, inside):
+        result = inside("diagnose", "compas")
+        assert result.returncode == 0
+        assert "0.125659" in result.stdout
+
+
+def test_nothing_is_cut_off_in_a_narrow_terminal(folder):
+    """At 80 columns long names go on in the next line, and no number is lost."""
+    wide = evenhand("diagnose", "tight.toml", "people.csv", cwd=folder)
+    narrow = evenhand("diagnose", "tight.toml", "people.csv", cwd=folder, COLUMNS="80")
+    assert "…" not in narrow.stdout
+    assert max(map(len, narrow.stdout.splitlines())) <= 80
+    numbers = [word for word in wide.stdout.split() if word.replace(".", "").isdigit()]
+    assert len(numbers) > 10
+    assert sorted(numbers) == sorted(word for word in narrow.stdout.split() if word.replace(".", "").isdigit())
+
+
+def test_the_frontier(folder, inside):
+    result = evenhand("frontier", "fine.toml", "people.csv", "--bounds", "0.1:0.5:3", "--out", "f.csv", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert len(pd.read_csv(folder / "f.csv")) == 3
+    wrong = inside("frontier", "fine.toml", "people.csv", "--bounds", "a:b", "--out", "g")
+    assert wrong.returncode == 2
+    assert "--bounds: must look like 0:0.7:50" in wrong.stderr
+    assert not (folder / "g").exists()

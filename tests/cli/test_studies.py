@@ -1,0 +1,124 @@
+"""Commands on the embedded studies, and the command line as a whole."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from commands import complained, evenhand
+
+import evenhand as eh
+
+
+@pytest.fixture(scope="module", params=["compas", "adult"])
+def demo(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    return request.param, folder, evenhand("demo", request.param, "--out", str(folder))
+
+
+def test_demo_explains_itself(demo):
+    study, _, result = demo
+    assert result.returncode == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    for words in (
+        "What was asked",
+        "Bounded",
+        "Before After",
+        "Utility loss",
+        "Lower bound",
+        "optimal",
+        "people (",
+        "From To",
+    ):
+        assert words in text, words
+    assert {"compas": "0.0212438", "adult": "0.0148519"}[study] in text
+    assert {"compas": "0.5929 0.4039", "adult": "0.0709 0.2047"}[study] in text
+    assert "What this does not say" in text
+    assert "Traceback" not in result.stderr
+
+
+def test_demo_writes_what_it_says(demo):
+    study, folder, _ = demo
+    assert sorted(p.name for p in folder.iterdir()) == [
+        f"{study}-rates.png",
+        f"{study}-released.csv",
+        f"{study}.mapping",
+    ]
+    data = eh.datasets.load(study)
+    released = pd.read_csv(folder / f"{study}-released.csv", dtype=str)
+    mapping = eh.Mapping.load(folder / f"{study}.mapping")
+    assert released.equals(mapping.release(data.frame, seed=0).astype(str))
+    assert (folder / f"{study}-rates.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_replaces_only_what_is_its_own(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "compas.mapping").write_text("precious")
+    result = evenhand("demo", "--out", "mine", cwd=tmp_path)
+    complained(result, "'mine/compas.mapping' exists already; --force overwrites it")
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["compas.mapping"]
+    for _ in range(2):
+        assert evenhand("demo", cwd=tmp_path).returncode == 0
+    assert len(list((tmp_path / "evenhand-demo").iterdir())) == 3
+
+
+def test_reproduce_agrees_and_says_so():
+    result = evenhand("reproduce")
+    assert result.returncode == 0, result.stdout
+    assert "numbers agree with the reference" in result.stdout
+    for number in ("0.2109576", "0.6374419", "0.6146101", "0.1489659", "infeasible", "0.0141155"):
+        assert number in result.stdout
+
+
+def test_reproduce_fails_if_one_number_does(monkeypatch):
+    from typer.testing import CliRunner
+
+    from evenhand import reproduce
+    from evenhand.cli import app
+
+    wrong = reproduce.Claim("COMPAS", "people", "", 5279, 0.0, lambda: 5278.0)
+    monkeypatch.setattr(reproduce, "claims", lambda: [wrong])
+    result = CliRunner().invoke(app, ["reproduce"])
+    assert result.exit_code == 1
+    assert "0 of 1 numbers agree" in result.stdout
+
+
+def test_version():
+    assert evenhand("--version").stdout.strip() == f"evenhand {eh.__version__}"
+
+
+def test_a_demo_without_charts_still_writes_the_rest(tmp_path):
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "altair.py").write_text("raise ImportError('hidden')")
+    result = evenhand("demo", "--out", str(tmp_path / "out"), PYTHONPATH=str(hidden))
+    assert result.returncode == 0
+    assert "pip install 'evenhand[charts]'" in result.stdout
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["compas-released.csv", "compas.mapping"]
+
+
+ENDLESS = """
+import signal, sys, time
+from evenhand import cli, reproduce
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have been started without it
+endless = reproduce.Claim("COMPAS", "people", "", 1, 0.0, lambda: time.sleep(600) or 1.0)
+reproduce.claims = lambda: [endless]
+sys.argv = ["evenhand", "reproduce"]
+print("ready", flush=True)
+cli.main()
+"""
+
+
+def test_ctrl_c_ends_cleanly():
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130
+    assert "Interrupted; no file was left half-written." in errors
+    assert "Traceback" not in errors
