@@ -29,6 +29,7 @@ check: $(VENV)/.check
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/frontier.py
+	$(BIN)/python benchmarks/files.py
 
 $(VENV)/.base:
 	$(PYTHON) -c 'import sys; sys.exit("evenhand needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'

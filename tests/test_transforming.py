@@ -302,6 +302,14 @@ class TestBalanced:
         expected = table["probability"].fillna(0) * table["size"]
         assert (np.abs(table["n"].fillna(0) - expected) < 1 + 1e-6).all()
 
+    def test_people_who_are_not_known_do_not_disturb_the_others(self, frame, moving):
+        """They have no source, so they are balanced with nobody."""
+        new = pd.concat([frame.assign(job="astronaut"), frame], ignore_index=True)
+        with pytest.warns(eh.EvenhandWarning, match="1500 of 3000"):
+            found = moving.release(new, key="id", draw="balanced")
+        expected = moving.release(frame, key="id", draw="balanced")
+        assert text(found.iloc[1500:]) == text(expected)
+
     def test_everybodys_probabilities_are_those_of_the_mapping(self, frame, mapping):
         some = frame.head(300)
         changed = np.zeros(len(some))

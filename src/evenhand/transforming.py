@@ -207,7 +207,12 @@ def _zeros(table: Table) -> Cells:
 def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Cells:
     """Return one draw a row; ``first`` is the position of the first row, where a table comes in pieces."""
     single = single_draws(mode, table, how, first=first)
-    return balanced_draws(located.rows, single, how.seed, mode.name) if how.draw == "balanced" else single
+    return balanced_draws(strata(mode, located), single, how.seed, mode.name) if how.draw == "balanced" else single
+
+
+def strata(mode: Transformer, located: Located) -> Cells:
+    """Return the source that each row is balanced within; rows that stay as they are are no part of any."""
+    return np.where(located.known, located.rows, len(mode.kernel))
 
 
 def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, purpose: str = "") -> Cells:

@@ -29,6 +29,7 @@ from evenhand.transforming import (
     locate,
     report_unseen,
     single_draws,
+    strata,
     write,
 )
 
@@ -207,7 +208,7 @@ def _balanced(run: _Run, reading: Any, size: int) -> Cells:
     for batch in run.batches(reading.cursor(), ", ".join(map(quoted, names))):
         table = read(pyarrow.Table.from_batches([batch]))
         part = slice(first, first + len(table))
-        rows[part] = locate(run.mode, table, text=run.text).rows
+        rows[part] = strata(run.mode, locate(run.mode, table, text=run.text))
         drawn[part] = single_draws(run.mode, table, run.how, first=first)
         first += len(table)
         run.progress(f"reading: {first:,} of {size:,} rows", first / max(size, 1))
