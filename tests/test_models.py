@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import people
 import pytest
 from families import small_frame, small_problem
 from formulations import DISTORTIONS, MODES, table
@@ -160,3 +161,17 @@ def test_a_frequency_table_falls_back_on_everybody():
     assert list(model.classes_) == ["no", "yes"]
     shares = model.predict_proba(pd.DataFrame({"f": [0, 1, 7]}))
     assert shares.tolist() == [[0.5, 0.5], [0.0, 1.0], [0.25, 0.75]]
+
+
+def test_the_plainest_model_learns_levels_not_single_values():
+    """With binned columns, p(ŷ|x̂) is a table over levels; over single values it would be learned by heart."""
+    frame = people.people()
+    mapping = eh.fit(people.problem(), frame)
+    found = mapping.model_rates(frame, protected=True)
+    assert (found["score"] - found["predicted"]).abs().max() < 0.05
+    train, new = mapping.release(frame, restore="label"), mapping.apply(frame, seed=1, restore="label")
+    columns = ["sex", "age", "hours", "job"]
+    shares = train.groupby(columns)["hired"].mean()
+    scores = new[columns].join(shares, on=columns)["hired"].fillna(train["hired"].mean())
+    means = scores.groupby(frame["sex"]).mean()
+    assert found.query("hired == 1")["score"].tolist() == pytest.approx(means.tolist())

@@ -245,6 +245,96 @@ class TestMissing:
             assert eh.count(stated, native).domain.variable("kids").levels == (0, 1, 2, MISSING)
 
 
+class TestMovesOutOfMissing:
+    """Where a rule names the level of missing values, people may come and go."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def coming(cls, frame):
+        levels = ["<30", "30 to 44", "45 to 59", ">=60", MISSING]
+        rules = {"age": eh.Ordinal(0.1, levels=levels), "hired": eh.Free()}
+        gaps = frame.assign(age=frame["age"].where(frame["id"] % 3 > 0).astype("Int64"))
+        stated = problem(features=["age"], distortion=eh.Distortion(rules), suppress_protected="fixed", budget=None,
+                         bins={"age": eh.Edges([30, 45, 60])}, parity=[eh.PairwiseParity(0.01)])  # fmt: skip
+        return gaps, eh.fit(stated, gaps)
+
+    def test_every_way_to_restore_makes_the_same_moves(self, coming):
+        gaps, mapping = coming
+        sampled = mapping.apply(gaps, key="id")["age"]
+        named = mapping.apply(gaps, key="id", restore="label")["age"]
+        assert (sampled.isna() == named.isna()).all()
+        assert (gaps["age"].isna() & sampled.notna()).any()
+        assert (gaps["age"].notna() & sampled.isna()).any()
+
+    def test_whole_numbers_get_room_for_nulls(self, coming):
+        gaps, mapping = coming
+        full = gaps[gaps["age"].notna()].astype({"age": "int64"})
+        assert mapping.apply(full, key="id")["age"].isna().any()
+
+    def test_blanks_that_stay_keep_their_text(self, frame, moving):
+        stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200)})
+        labelled = eh.fit(stated, frame).release(frame, restore="label")
+        assert (labelled["job"] == "?").equals(frame["job"] == "?")
+
+
+class TestOddColumns:
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda f: f.assign(hours=f["hours"].where(f["id"] > 1003, np.inf)), "holds inf"),
+            (
+                lambda f: f.assign(hours=f["hours"].astype(object).where(f["id"] > 1003, "x")),
+                "'x', which is not a number",
+            ),
+            (lambda f: pd.concat([f, f[["age"]]], axis=1), "2 columns called 'age'|Expected unique"),
+        ],
+    )
+    def test_are_refused(self, frame, change, words):
+        with pytest.raises(eh.DataError, match=words):
+            eh.fit(problem(), change(frame))
+
+    def test_values_that_a_type_has_no_room_for(self, frame, moving):
+        wide = frame.assign(age=frame["age"] * 3)
+        mapping = eh.fit(replace(moving.problem, bins={**problem().bins, "age": eh.Edges([90, 128, 180])}), wide)
+        narrow = wide[wide["age"] < 128].astype({"age": "int8"})
+        with pytest.raises(eh.DataError, match=r"column 'age' is of type .* wider type"):
+            mapping.apply(narrow, key="id")
+
+    def test_coarser_types_stay_in_the_drawn_bin(self, frame, moving):
+        edges = [30.8, 45.3, 60.7]
+        stated = replace(moving.problem, bins={**problem().bins, "age": eh.Edges(edges)})
+        real = frame.assign(age=frame["age"] + 0.49)
+        mapping = eh.fit(stated, real)
+        for kind in ("int64", "float32"):
+            given = real.astype({"age": kind})
+            found = mapping.apply(given, key="id")["age"].astype(float)
+            named = mapping.apply(given, key="id", restore="label")["age"]
+            levels = mapping.counts.domain.variable("age").levels
+            assert [levels[i] for i in np.searchsorted(edges, found, side="right")] == named.tolist()
+
+    def test_rows_without_weight_are_no_part_of_it(self, frame):
+        stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200)})
+        more = pd.concat([frame.assign(w=1.0), frame.head(3).assign(job="astronaut", age=np.nan, w=0.0)])
+        counts = eh.fit(stated, more, weights="w").counts
+        assert np.array_equal(counts.weight, eh.fit(stated, frame).counts.weight)
+
+
+class TestRelations:
+    def test_labels_and_new_levels(self, frame, moving):
+        duck = duckdb.connect()
+        duck.execute("CREATE TABLE evenhand_result AS SELECT 1 AS wrong")
+        given = duck.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
+        found = moving.apply(given, key="id", restore="label")
+        assert text(found) == text(moving.apply(frame, key="id", restore="label"))
+        jobs = sorted(set(frame["job"]) - {"cook"})
+        listed = ", ".join("'" + job.replace("'", "''") + "'" for job in jobs)
+        duck.execute(f"CREATE TYPE some_job AS ENUM ({listed})")
+        part = frame[frame["job"] != "cook"]
+        enum = duck.from_arrow(pa.Table.from_pandas(part, preserve_index=False))
+        enum = enum.query("t", "SELECT * REPLACE (job::some_job AS job) FROM t")
+        assert text(moving.release(enum, key="id")) == text(moving.release(part, key="id"))
+
+
 class TestKeys:
     def test_a_person_gets_the_same_in_any_order_and_company(self, frame, moving):
         whole = moving.apply(frame, key="id", seed=4).set_index("id")
@@ -301,6 +391,16 @@ class TestBalanced:
         table = table.merge(found, how="outer").merge(size, on=source, how="left")
         expected = table["probability"].fillna(0) * table["size"]
         assert (np.abs(table["n"].fillna(0) - expected) < 1 + 1e-6).all()
+
+    def test_a_household_is_one_person(self, frame, moving):
+        """Rows that share a key and a source share a result, and everybody's probabilities stay what they are."""
+        every = moving.possibilities(frame, mode="release")
+        chance = np.bincount(every["row"], weights=every["weight"] * (every["hired"] == 1))
+        row = int(np.argmin(np.abs(chance - 0.5)))
+        home = frame.iloc[[row] * 3].assign(id=7)
+        hired = np.array([moving.release(home, key="id", draw="balanced", seed=s)["hired"] for s in range(600)])
+        assert (hired == hired[:, :1]).all()
+        assert abs(hired.mean() - chance[row]) < 4 * np.sqrt(0.25 / 600)
 
     def test_people_who_are_not_known_do_not_disturb_the_others(self, frame, moving):
         """They have no source, so they are balanced with nobody."""

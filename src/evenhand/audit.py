@@ -67,15 +67,26 @@ class Audit:
         return f"<Audit: {'; '.join(self.headlines) or 'no parity constraint'}. Tables: {names}>"
 
 
-def audit(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, covered: dict[str, Any]) -> Audit:
-    """Write what was achieved as tables and words; ``covered`` are the columns of the table of coverage."""
+def audit(
+    problem: Problem,
+    counts: Counts,
+    kernel: Kernel,
+    measured: Achieved,
+    covered: dict[str, Any],
+    scores: tuple[Numbers, Numbers] | None = None,
+) -> Audit:
+    """Write what was achieved as tables and words.
+
+    ``covered`` are the columns of the table of coverage; ``scores`` the mean scores of models, seeing the protected
+    columns or not, where the table is not the fitted one.
+    """
     return Audit(
         rates=frame(_rates(counts, measured)),
         bounds=frame(_bounds(counts, measured)),
         groups=frame(_groups(counts, measured)),
         changes=frame(_changes(counts, kernel)),
         lifts=frame(_lifts(counts, measured)),
-        scores=frame(_scores(problem, counts, kernel)),
+        scores=frame(_scores(counts, scores or _own_scores(problem, counts, kernel))),
         coverage=frame(covered),
         headlines=tuple(_headline(counts, part) for part in measured.parity if len(part.value)),
         notes=tuple(_notes(problem, counts, measured)),
@@ -128,13 +139,18 @@ def _quotient(rate: Numbers, other: Numbers) -> Numbers:
     return np.where((rate == 0) & (other <= 0), 1.0, ratio)
 
 
-def _scores(problem: Problem, counts: Counts, kernel: Kernel) -> dict[str, Any]:
+def _own_scores(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
+    seeing, not_seeing = (predicted_scores(problem, counts, kernel, protected=sees) for sees in (True, False))
+    return seeing, not_seeing
+
+
+def _scores(counts: Counts, scores: tuple[Numbers, Numbers]) -> dict[str, Any]:
     size = counts.domain.y.size
     return {
         **labels(counts.domain.d, np.repeat(counts.groups.cells, size)),
         **labels(counts.domain.y, np.tile(np.arange(size), len(counts.groups.cells))),
-        "seeing_protected": predicted_scores(problem, counts, kernel, protected=True).ravel(),
-        "not_seeing_protected": predicted_scores(problem, counts, kernel, protected=False).ravel(),
+        "seeing_protected": scores[0].ravel(),
+        "not_seeing_protected": scores[1].ravel(),
     }
 
 
@@ -256,6 +272,7 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
         "the bounds hold for the table that was fitted, in expectation over the draws; they limit the released "
         "outcome's rates, and so the mean score of a model that learns them well, not its thresholded decisions"
     )
+    yield ("columns outside the problem are passed through unchanged, and nothing bounds what a model learns from them")
     for part in measured.parity:
         yield from part.compared.left_out
         before = parity_achieved(part.compared, counts, identity(counts.domain.xy(counts.x, counts.y)))

@@ -72,7 +72,10 @@ class Cuts:
     def middle(self, code: int) -> Value:
         """Return the middle of a bin; the outer bins end at the smallest and largest value that was seen."""
         stock = self.stock[code].values
-        low = self.edges[code - 1] if code else float(min(stock, default=self.edges[0]))
+        if not code and not stock:
+            # Nobody was below the first edge; it is the bin above that begins there.
+            return int(np.ceil(self.edges[0])) - 1 if self.whole else float(np.nextafter(self.edges[0], -np.inf))
+        low = self.edges[code - 1] if code else float(min(stock))
         last = self.edges[code] if code < len(self.edges) else float(max(stock, default=self.edges[-1]))
         if not self.whole:
             return (low + last) / 2

@@ -80,15 +80,7 @@ class Counts:
     @classmethod
     def of(cls, domain: Domain, d: Cells, x: Cells, y: Cells, weight: Numbers | None = None) -> Counts:
         """Count rows, in any order and with repeats; rows of weight zero are left out."""
-        weight = np.ones(len(d)) if weight is None else np.asarray(weight, dtype=np.float64)
-        if not np.all(np.isfinite(weight)):
-            row = int(np.flatnonzero(~np.isfinite(weight))[0])
-            raise DataError(f"weights must be finite numbers; row {row + 1} has {weight[row]}")
-        if np.any(weight < 0):
-            row = int(np.flatnonzero(weight < 0)[0])
-            raise DataError(f"weights must not be negative; row {row + 1} has {weight[row]:g}")
-        if not np.any(weight > 0):
-            raise DataError("the table is empty: no row has a positive weight")
+        weight = np.ones(len(d)) if weight is None else checked_weights(np.asarray(weight, dtype=np.float64))
         weighted = weight > 0
         ids, inverse = np.unique(domain.dxy(d, x, y)[weighted], return_inverse=True)
         total = sums(inverse, weight[weighted])
@@ -160,6 +152,19 @@ class Counts:
         """For each source, p(y | d, x): the weights of apply mode."""
         before = self.people_before_outcome
         return np.asarray(self.probability / before.probability[before.of_source])
+
+
+def checked_weights(weight: Numbers) -> Numbers:
+    """Return weights that can be counted: finite, not negative, not all zero."""
+    if not np.all(np.isfinite(weight)):
+        row = int(np.flatnonzero(~np.isfinite(weight))[0])
+        raise DataError(f"weights must be finite numbers; row {row + 1} has {weight[row]}")
+    if np.any(weight < 0):
+        row = int(np.flatnonzero(weight < 0)[0])
+        raise DataError(f"weights must not be negative; row {row + 1} has {weight[row]:g}")
+    if not np.any(weight > 0):
+        raise DataError("the table is empty: no row has a positive weight")
+    return weight
 
 
 def positions(known: Cells, wanted: Cells) -> tuple[NDArray[np.bool_], Cells]:

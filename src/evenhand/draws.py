@@ -75,9 +75,10 @@ def keyed_draws(keys: Iterable[str], seed: int, mode: str, *, purpose: str = "")
 def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode: str) -> Cells:
     """Return draws by systematic sampling within each source: evenly spaced from a random start, in random order.
 
-    The k-th of n rows gets (k + u) / n, with one u a source and the ranks k in the order of ``draws``. A rank is as
-    likely as any other, so each row's own draw is uniform and its probabilities are exact; and any interval of length p
-    holds n·p of the n draws, rounded down or up.
+    The k-th of n gets (k + u) / n, with one u a source and the ranks k in the order of ``draws``. A rank is as likely
+    as any other, so everybody's own draw is uniform and their probabilities are exact; and any interval of length p
+    holds n·p of the n draws, rounded down or up. Rows of one source with the same draw, that is with the same key, are one
+    person: they share a rank.
     """
     order = np.argsort(rows, kind="stable")
     size = np.bincount(rows)
@@ -88,8 +89,8 @@ def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode
     # One source at a time: what is held besides is no larger than the largest.
     for n, u in zip(size[sources].tolist(), start.tolist(), strict=True):
         members = order[first : first + n]
-        ranked = members[np.argsort(draws[members], kind="stable")]
-        spaced[ranked] = _evenly(n, u)
+        distinct, rank = np.unique(draws[members], return_inverse=True)
+        spaced[members] = _evenly(len(distinct), u)[rank]
         first += n
     return spaced
 

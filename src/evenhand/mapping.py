@@ -18,8 +18,8 @@ from evenhand.compile import compile_problem
 from evenhand.counts import Counts, Numbers
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.kernel import Kernel, for_apply, with_rows
-from evenhand.meeting import meeting, with_own_target
-from evenhand.models import Predictor, model_rates
+from evenhand.meeting import Realised, meeting, realised, with_own_target
+from evenhand.models import Predictor, model_rates, scores_elsewhere
 from evenhand.prices import Prices, prices
 from evenhand.program import Multipliers, Progress
 from evenhand.report.charts import Chart
@@ -139,7 +139,34 @@ class Mapping:
         rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights)
         met = meeting(self.release_mode, rows, self.counts.domain.d)
         problem = with_own_target(self.problem, self.counts)
-        return audit(problem, met.counts, met.kernel, achieved(problem, met.counts, met.kernel), met.coverage)
+        measured = achieved(problem, met.counts, met.kernel)
+        seeing, not_seeing = (
+            scores_elsewhere(self.problem, self.counts, self.kernel, met.counts, protected=sees)
+            for sees in (True, False)
+        )
+        return audit(problem, met.counts, met.kernel, measured, met.coverage, (seeing, not_seeing))
+
+    def realised(self, table: Frame | Path, *, weights: str | Sequence[float] | None = None) -> Realised:
+        """Hold the rates of a table as it stands against the bounds: of one release, which strays from expectation.
+
+        Parameters
+        ----------
+        table : dataframe or path
+            A result of :meth:`release`, or any other with the protected columns, the features and the outcome.
+        weights : str or sequence of float, optional
+            A column of it, or one number a row.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> mapping.realised(mapping.release(data.frame, seed=0)).words
+        ('the rates of this very table are 0... apart at worst (...), ... the bound 0.1',)
+        """
+        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights)
+        met = meeting(self.release_mode, rows, self.counts.domain.d)
+        return realised(with_own_target(self.problem, self.counts), met.counts)
 
     @property
     def has_prices(self) -> bool:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from evenhand import tables
-from evenhand.counts import Counts, Numbers, positions
+from evenhand.achieved import ParityAchieved, group_rates, parity_achieved
+from evenhand.counts import Counts, positions, sums
 from evenhand.domain import Axis, Cells
 from evenhand.engines import Rows
 from evenhand.errors import DataError
-from evenhand.kernel import Kernel, gather
-from evenhand.spec import Problem, TargetParity
+from evenhand.kernel import Kernel, gather, identity
+from evenhand.spec import By, Problem, TargetParity, comparisons
 from evenhand.transforming import Flags, Transformer, locate
 
 
@@ -84,11 +85,85 @@ def _missing_policy(missing: int | None) -> str:
 
 
 def with_own_target(problem: Problem, counts: Counts) -> Problem:
-    """Return the problem with the fitted table's p(y) written out where it is the target."""
-    shares: Numbers = counts.outcome
-    target = dict(zip(counts.domain.outcome.levels, shares.tolist(), strict=True))
+    """Return the problem with the fitted table's p(y), in segments p(y|b), written out where it is the target."""
     parity = [
-        replace(p, target=target) if isinstance(p, TargetParity) and p.target is None and not p.given else p
+        replace(p, target=_own_target(p, counts)) if isinstance(p, TargetParity) and p.target is None else p
         for p in problem.parity
     ]
     return replace(problem, parity=parity)
+
+
+def _own_target(parity: TargetParity, counts: Counts) -> Any:
+    levels = counts.domain.outcome.levels
+    everywhere = dict(zip(levels, counts.outcome.tolist(), strict=True))
+    if not parity.given:
+        return everywhere
+    axis = Axis(tuple(v for v in counts.domain.x.variables if v.name in parity.given))
+    segments, place = np.unique(counts.domain.x.cells_of(axis, counts.x), return_inverse=True)
+    shape = len(segments), len(levels)
+    joint = sums(place * shape[1] + counts.y, counts.probability, shape[0] * shape[1]).reshape(shape)
+    shares = joint / joint.sum(axis=1, keepdims=True)
+    cases = [
+        (axis.labels(int(segment)), dict(zip(levels, share.tolist(), strict=True)))
+        for segment, share in zip(segments, shares, strict=True)
+    ]
+    return By(everywhere, cases)
+
+
+@dataclass(frozen=True, eq=False)
+class Realised:
+    """A table as it stands, held against the bounds: what one draw made of a release.
+
+    Attributes
+    ----------
+    rates : pandas.DataFrame
+        For each group and outcome, its weight and its rate.
+    bounds : pandas.DataFrame
+        Every parity bound with what the table has, and the slack; negative where a bound is exceeded.
+    words : tuple of str
+        How far apart the rates are at worst, for each parity constraint.
+    """
+
+    rates: Any
+    bounds: Any
+    words: tuple[str, ...]
+
+
+def realised(problem: Problem, counts: Counts) -> Realised:
+    """Hold a table's own rates against the bounds of a problem."""
+    unchanged = identity(counts.domain.xy(counts.x, counts.y))
+    parts = [parity_achieved(comparisons(parity, counts), counts, unchanged) for parity in problem.parity]
+    rates = group_rates(counts, unchanged)
+    size = counts.domain.y.size
+    weight = sums(counts.groups.of_source, counts.weight)
+    columns = {
+        **tables.labels(counts.domain.d, np.repeat(counts.groups.cells, size)),
+        **tables.labels(counts.domain.y, np.tile(np.arange(size), len(weight))),
+        "weight": np.repeat(weight, size),
+        "rate": rates.ravel(),
+    }
+    rows = [row for part in parts for row in _held(part, counts)]
+    bounds = {name: [row[name] for row in rows] for name in ("constraint", "where", "bound", "achieved", "slack")}
+    words = tuple(_apart(part, counts) for part in parts if len(part.value))
+    return Realised(tables.frame(columns), tables.frame(bounds), words)
+
+
+def _held(part: ParityAchieved, counts: Counts) -> list[dict[str, Any]]:
+    return [
+        {
+            "constraint": type(part.parity).__name__,
+            "where": part.compared.words(at, counts.domain.y),
+            "bound": float(bound),
+            "achieved": float(value),
+            "slack": float(bound - value),
+        }
+        for at, (bound, value) in enumerate(zip(part.compared.bound, part.value, strict=True))
+    ]
+
+
+def _apart(part: ParityAchieved, counts: Counts) -> str:
+    at = int(np.argmax(part.value - part.compared.bound))
+    value, bound = float(part.value[at]), float(part.compared.bound[at])
+    where = part.compared.words(at, counts.domain.y)
+    verdict = f"{'beyond' if value > bound else 'within'} the bound {bound:g}"
+    return f"the rates of this very table are {value:.3f} apart at worst ({where}), {verdict}"

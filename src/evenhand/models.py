@@ -15,7 +15,7 @@ import numpy as np
 from evenhand import tables
 from evenhand.achieved import group_rates
 from evenhand.counts import Counts, Numbers, positions, sums
-from evenhand.domain import Cells
+from evenhand.domain import Axis, Cells
 from evenhand.errors import DataError, EvenhandWarning, SpecError
 from evenhand.kernel import Kernel, for_apply
 from evenhand.spec import Problem, check
@@ -115,6 +115,25 @@ def _groups_before_outcome(problem: Problem, counts: Counts) -> Cells:
         return np.full(len(counts.features.cells), -1)
     d = counts.people_before_outcome.cells // counts.domain.x.size
     return np.searchsorted(counts.groups.cells, d)
+
+
+def scores_elsewhere(problem: Problem, counts: Counts, kernel: Kernel, people: Counts, *, protected: bool) -> Numbers:
+    """Return the mean scores, by group of other people, of a model that learned what a fitted table's release shows.
+
+    They are transformed in apply mode as the fitted table's people were; whose (d, x) that table did not have keep it.
+    """
+    table = learned(counts, kernel, protected=protected)
+    scores = scores_before_outcome(problem, counts, kernel, table)
+    before = people.people_before_outcome
+    d, x = np.divmod(before.cells, people.domain.x.size)
+    there, group = positions(counts.groups.cells, d)
+    own = counts.features.cells if problem.blind else counts.people_before_outcome.cells
+    found, row = positions(own, x if problem.blind else before.cells)
+    score = np.where(found[:, None], scores[row], table.at(np.where(there, group, -1), x))
+    of_group = np.searchsorted(people.groups.cells, d)
+    mass = before.probability[:, None] * score
+    totals = np.stack([sums(of_group, column, len(people.groups.cells)) for column in mass.T], axis=1)
+    return np.asarray(totals / people.groups.probability[:, None])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,18 +264,11 @@ def model_rates(
     problem: Problem, counts: Counts, kernel: Kernel, train: Any, new: Any, model: Any, *, protected: bool
 ) -> Any:
     """Fit a model on a release, score people transformed in apply mode, and return means and decisions by group."""
-    names = [*(problem.protected if protected else ()), *problem.features]
-    model = FrequencyTable() if model is None else model
-    if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
-        raise SpecError(f"a model needs fit and predict_proba, like a scikit-learn classifier; {model!r} lacks one")
     released, applied = tables.to_pandas(train), tables.to_pandas(new)
-    model.fit(released[names], released[problem.outcome])
-    share = np.asarray(model.predict_proba(applied[names]), dtype=float)
-    classes = list(model.classes_)
-    scores = np.zeros((len(applied), counts.domain.y.size))
-    for y, level in enumerate(counts.domain.outcome.levels):
-        if level in classes:
-            scores[:, y] = share[:, classes.index(level)]
+    if model is None:
+        scores = _table_scores(counts, released, applied, protected)
+    else:
+        scores = _model_scores(problem, counts, released, applied, model, protected)
     means = _by_group(counts, tables.read(applied), scores)
     predicted = predicted_scores(problem, counts, kernel, protected=protected)
     size, groups = counts.domain.y.size, counts.groups.cells
@@ -269,6 +281,40 @@ def model_rates(
             **means,
         }
     )
+
+
+def _model_scores(
+    problem: Problem, counts: Counts, released: Any, applied: Any, model: Any, protected: bool
+) -> Numbers:
+    """Fit a user's model on the values of a release, and return its scores: a row a person, a column an outcome."""
+    if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
+        raise SpecError(f"a model needs fit and predict_proba, like a scikit-learn classifier; {model!r} lacks one")
+    names = [*(problem.protected if protected else ()), *problem.features]
+    model.fit(released[names], released[problem.outcome])
+    share = np.asarray(model.predict_proba(applied[names]), dtype=float)
+    classes = list(model.classes_)
+    scores = np.zeros((len(applied), counts.domain.y.size))
+    for y, level in enumerate(counts.domain.outcome.levels):
+        if level in classes:
+            scores[:, y] = share[:, classes.index(level)]
+    return scores
+
+
+def _table_scores(counts: Counts, released: Any, applied: Any, protected: bool) -> Numbers:
+    """Count how often each outcome occurs with each x̂, over levels: single ages would only be learned by heart."""
+    axes = (*((counts.domain.d,) if protected else ()), counts.domain.x)
+    before, after = (_levels(axes, tables.read(frame)) for frame in (released, applied))
+    model = FrequencyTable().fit(before, _levels((counts.domain.y,), tables.read(released))[:, 0])
+    scores = np.zeros((len(after), counts.domain.y.size))
+    seen = model.classes_ >= 0
+    scores[:, model.classes_[seen]] = model.predict_proba(after)[:, seen]
+    return scores
+
+
+def _levels(axes: tuple[Axis, ...], table: Any) -> Cells:
+    """Return the cells of each row on several axes, -1 where it has none."""
+    read = [tables.cells(axis, table) for axis in axes]
+    return np.stack([np.where(new, -1, cells) for cells, new in read], axis=1)
 
 
 def _by_group(counts: Counts, table: Any, scores: Numbers) -> dict[str, Any]:

@@ -141,6 +141,8 @@ def _read_coding(entry: dict[str, Any], missing: int | None, levels: tuple[Value
         edges = tuple(float(edge) for edge in entry["edges"])
         if not edges or not all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0) or len(edges) + 1 != size:
             raise StorageError("the edges of a column do not fit its levels")
+        if any(isinstance(value, str | bool) for each in stock for value in each.values):
+            raise StorageError("a column with edges has kept values that are no numbers")
         coding: Coding = Cuts(edges, stock, bool(entry["whole"]))
     elif entry["kind"] == "merges":
         members, rest = tuple(_values(m) for m in entry["members"]), entry["rest"]

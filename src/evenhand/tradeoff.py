@@ -208,9 +208,9 @@ def frontier(
     points = _trace(spots, counts, least, clock, report)
     notes = tuple(note for spot, point in zip(spots, points, strict=True) for note in _notes(spot, point, scale))
     for note in notes[:MOST_TOLD]:
-        LOG.warning(note)
+        LOG.info(note)
     if len(notes) > MOST_TOLD:
-        LOG.warning("%d more points were remarkable; see the frontier's notes", len(notes) - MOST_TOLD)
+        LOG.info("%d more points were remarkable; see the frontier's notes", len(notes) - MOST_TOLD)
     report("done", 1.0)
     column = None if scale is None else scale.column
     return Frontier(_frame(spots, points, column), _edges(lines, column), least, notes, type(problem.utility).__name__)

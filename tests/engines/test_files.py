@@ -127,6 +127,135 @@ class TestTransform:
         assert (tmp_path / "out.csv").read_text() == (tmp_path / "in.csv").read_text()
 
 
+class TestPaths:
+    """Names of folders and files are names: not columns, not patterns."""
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_a_folder_called_like_a_column(self, mapping, frame, tmp_path, kind):
+        folder = tmp_path / "sex=F" / "year=2020"
+        folder.mkdir(parents=True)
+        getattr(frame, f"to_{kind}")(folder / f"in.{kind}", index=False)
+        mapping.apply(folder / f"in.{kind}", to=tmp_path / "out.csv", key="id")
+        assert (tmp_path / "out.csv").read_text() == mapping.apply(frame, key="id").to_csv(index=False)
+        assert eh.fit(problem(), folder / f"in.{kind}").counts.people == len(frame)
+
+    @pytest.mark.parametrize("name", ["data[1].csv", "da*a.csv", "d?ta.csv", "data{1}.csv"])
+    def test_a_file_whose_name_looks_like_a_pattern(self, mapping, frame, tmp_path, name):
+        for other in ("data1.csv", "da1a.csv", "data.csv"):
+            frame.head(7).to_csv(tmp_path / other, index=False)
+        frame.head(10).to_csv(tmp_path / name, index=False)
+        assert mapping.apply(tmp_path / name, to=tmp_path / "out.csv").rows == 10
+
+    def test_no_input_is_replaced(self, mapping, frame, tmp_path):
+        for i in range(2):
+            frame.to_csv(tmp_path / f"part-{i}.csv", index=False)
+        with pytest.raises(eh.DataError, match="a file that is read"):
+            mapping.apply(tmp_path / "part-*.csv", to=tmp_path / "part-1.csv")
+
+    def test_a_link_is_followed(self, mapping, files):
+        (files / "real.csv").write_text("before")
+        (files / "link.csv").symlink_to(files / "real.csv")
+        mapping.apply(files / "in.csv", to=files / "link.csv")
+        assert (files / "link.csv").is_symlink()
+        assert len((files / "real.csv").read_text()) > 100
+
+    def test_a_packed_file(self, mapping, frame, tmp_path):
+        frame.to_csv(tmp_path / "in.csv.gz", index=False)
+        assert mapping.apply(tmp_path / "in.csv.gz", to=tmp_path / "out.csv").rows == len(frame)
+
+    def test_a_pipe_says_that_it_is_one(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe.csv")
+        with pytest.raises(eh.DataError, match="a pipe"):
+            eh.fit(problem(), tmp_path / "pipe.csv")
+
+
+class TestTexts:
+    """A CSV file gives what a frame of the same values gives."""
+
+    def test_a_number_that_stands_for_a_missing_value(self, frame, tmp_path):
+        coded = frame.assign(age=frame["age"].where(frame["id"] % 4 > 0, -99))
+        coded.to_csv(tmp_path / "in.csv", index=False)
+        coded.to_parquet(tmp_path / "in.parquet", index=False)
+        for blank in (-99, "-99"):
+            mapping = eh.fit(problem(missing_values=["?", blank]), tmp_path / "in.csv")
+            again = eh.fit(problem(missing_values=["?", blank]), coded)
+            assert np.array_equal(mapping.counts.weight, again.counts.weight)
+            expected = mapping.release(coded, key="id").to_csv(index=False)
+            mapping.release(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
+            assert (tmp_path / "out.csv").read_text() == expected
+            for table in (coded, tmp_path / "in.csv", tmp_path / "in.parquet"):
+                counted = mapping.audit(table).coverage.set_index(["column", "what"])["rows"]
+                assert counted["age", "missing"] == (coded["age"] == -99).sum()
+
+    def test_long_whole_numbers_stay_what_they_are(self, mapping, frame, tmp_path):
+        ids = [str(1_580_000_000_000_000_000 + i) + "7" * (i % 2) for i in range(len(frame))]
+        frame.assign(id=ids).to_csv(tmp_path / "in.csv", index=False)
+        mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.parquet", key="id")
+        assert pd.read_parquet(tmp_path / "out.parquet")["id"].astype(str).tolist() == ids
+
+    def test_levels_that_look_like_numbers_in_one_file(self, frame, tmp_path):
+        kids = np.where(frame["age"] > 50, "2+", (frame["id"] % 2).astype(str))
+        table = frame.assign(kids=kids)
+        rules = {"kids": eh.Ordinal(0.1, levels=["0", "1", "2+"]), "hired": eh.Free()}
+        stated = problem(
+            features=["kids"], bins={}, distortion=eh.Distortion(rules), suppress_protected="fixed", budget=None,
+            parity=[eh.PairwiseParity(0.02)],
+        )  # fmt: skip
+        mapping = eh.fit(stated, table)
+        some = table[table["kids"] != "2+"]
+        some.to_csv(tmp_path / "in.csv", index=False)
+        mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.parquet", key="id")
+        found = pd.read_parquet(tmp_path / "out.parquet")["kids"].tolist()
+        assert found == mapping.apply(some, key="id")["kids"].tolist()
+        assert "2+" in found
+
+    def test_quoted_empty_fields_are_missing_everywhere(self, frame, tmp_path):
+        empty = frame.assign(job=frame["job"].where(frame["job"] != "?", ""), age=frame["age"].astype(object))
+        empty.loc[::50, "age"] = ""
+        empty.to_csv(tmp_path / "in.csv", index=False, quoting=1)
+        mapping = eh.fit(problem(), tmp_path / "in.csv")
+        assert mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv").unseen == 0
+        assert mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.parquet").unseen == 0
+        assert mapping.audit(tmp_path / "in.csv").coverage.query("what != 'missing'")["rows"].sum() == 0
+
+    def test_numbers_that_pandas_made_real(self, frame, tmp_path):
+        """Fitted on ages with gaps (real numbers in pandas), applied to a file of whole ones."""
+        gaps = frame.assign(age=frame["age"].where(frame["id"] % 9 > 0))
+        stated = problem(suppress_protected="fixed", parity=[eh.PairwiseParity(0.1)],
+                         distortion=eh.Distortion(dict(problem().distortion.rules) | RULES))  # fmt: skip
+        mapping = eh.fit(stated, gaps)
+        assert mapping.counts.domain.variable("age").levels[:2] == ("<30", "30 to 44")
+        whole = frame[frame["id"] % 9 > 0]
+        whole.to_csv(tmp_path / "in.csv", index=False)
+        mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
+        applied = mapping.apply(whole, key="id")
+        assert (tmp_path / "out.csv").read_text() == applied.to_csv(index=False)
+        assert (applied["age"] != whole["age"]).any()
+
+    def test_truths_are_written_as_the_file_writes_them(self, frame, tmp_path):
+        known = frame.assign(member=frame["age"] > 40)
+        stated = problem(
+            features=["member"], bins={}, suppress_protected="fixed", parity=[eh.PairwiseParity(0.02)], budget=None,
+            distortion=eh.Distortion({"member": eh.Free(), "hired": eh.Free()}),
+        )  # fmt: skip
+        mapping = eh.fit(stated, known)
+        texts = known.assign(member=known["member"].map({True: "true", False: "false"}))
+        texts.to_csv(tmp_path / "in.csv", index=False)
+        assert mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv").changed > 0
+        assert set(pd.read_csv(tmp_path / "out.csv", dtype=str)["member"]) == {"true", "false"}
+
+    def test_tabs(self, mapping, files):
+        mapping.apply(files / "in.csv", to=files / "out.tsv", key="id")
+        mapping.apply(files / "in.parquet", to=files / "again.tsv", key="id")
+        assert (files / "out.tsv").read_text() == (files / "again.tsv").read_text()
+        assert mapping.audit(files / "out.tsv").rates["weight"].sum() / 2 == 1500
+
+    def test_a_name_with_a_line_end(self, mapping, frame, tmp_path):
+        frame.rename(columns={"note": "no\nte"}).to_csv(tmp_path / "in.csv", index=False)
+        mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv")
+        assert "no\nte" in pd.read_csv(tmp_path / "out.csv").columns
+
+
 class TestFit:
     @pytest.mark.parametrize("name", ["in.csv", "in.parquet", "in.*sv"])
     def test_a_file_gives_the_counts_of_its_frame(self, frame, files, name):
@@ -192,12 +321,45 @@ class TestAudit:
         assert counted["all", "new combination"] > 0
         assert found.rates["weight"].sum() / 2 == len(frame)
 
+    def test_scores_are_those_of_the_fitted_model(self, mapping, frame):
+        some = frame[(frame["hired"] == 1) | (frame["age"] > 50)]
+        found = mapping.audit(some).scores.query("hired == 1").set_index("sex")["seeing_protected"]
+        expected = some.assign(score=mapping.predictor().predict_proba(some)[:, 1]).groupby("sex")["score"].mean()
+        assert found.to_dict() == pytest.approx(expected.to_dict())
+        own = mapping.audit(frame).scores
+        pd.testing.assert_frame_equal(own, mapping.audit().scores)
+
+    def test_segments_are_held_against_the_fitted_ones(self, frame):
+        stated = problem(parity=[eh.TargetParity(0.9, given=["job"])])
+        mapping = eh.fit(stated, frame)
+        some = frame[frame["hired"] + (frame["id"] % 2) > 0]
+        found = mapping.audit(some).bounds.query("constraint == 'TargetParity'")
+        # Segments are of the original job.
+        own = mapping.expand(some[(some["sex"] == "F") & (some["job"] == "clerk")])
+        rate = own.loc[own["hired"] == 1, "weight"].sum() / own["weight"].sum()
+        target = frame.loc[frame["job"] == "clerk", "hired"].mean()
+        where = found[found["where"].str.contains("hired=1") & found["where"].str.contains("sex=F")]
+        where = where[where["where"].str.contains("job=clerk")]
+        assert where["achieved"].item() == pytest.approx(abs(rate / target - 1))
+
     def test_against_the_fitted_target(self, frame):
         stated = problem(parity=[eh.TargetParity(0.5)])
         mapping = eh.fit(stated, frame)
         half = frame[frame["hired"] == 1]
         found = mapping.audit(half)
         assert found.bounds.query("constraint == 'TargetParity'")["achieved"].max() > 0.3
+
+
+class TestRealised:
+    def test_the_rates_of_a_release_as_it_stands(self, mapping, files):
+        mapping.release(files / "in.csv", to=files / "out.csv", seed=4)
+        found = mapping.realised(files / "out.csv")
+        drawn = pd.read_csv(files / "out.csv").groupby("sex")["hired"].mean()
+        assert found.rates.query("hired == 1").set_index("sex")["rate"].to_dict() == pytest.approx(drawn.to_dict())
+        worst = max(drawn.max() / drawn.min(), (1 - drawn.min()) / (1 - drawn.max())) - 1
+        assert found.bounds["achieved"].max() == pytest.approx(worst)
+        assert f"{worst:.3f} apart" in found.words[0]
+        assert ("beyond" in found.words[0]) == (worst > 0.1)
 
 
 class TestBadInput:
@@ -261,7 +423,7 @@ class TestBadInput:
         [
             (None, eh.DataError, "to="),
             ("out.xlsx", eh.DataError, "written as .csv or .parquet"),
-            ("in.csv", eh.DataError, "the file that is read"),
+            ("in.csv", eh.DataError, "a file that is read"),
             ("no/folder/out.csv", eh.StorageError, "cannot write into"),
             ("folder.csv", eh.StorageError, "is a folder"),
         ],

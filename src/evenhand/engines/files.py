@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import glob
+import gzip
+import io
 import os
 import re
 import warnings
@@ -19,11 +21,7 @@ from typing import Any
 
 from evenhand.errors import DataError, EvenhandWarning, MissingExtraError, did_you_mean
 from evenhand.spec import CsvFormat
-from evenhand.tables import read
-
-WHOLE = r"-?(0|[1-9][0-9]{0,17})"
-REAL = r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
-"""Texts that are numbers; one with leading zeros is a code, not a number."""
+from evenhand.tables import REAL, WHOLE, read
 
 ENDINGS = (".csv", ".tsv", ".data", ".txt", ".parquet", ".pq")
 PARQUET = (".parquet", ".pq")
@@ -79,14 +77,15 @@ class Source:
     @property
     def sql(self) -> str:
         """The table expression that reads them; a CSV file's columns are texts."""
-        files = "[" + ", ".join(map(literal, self.paths)) + "]"
+        # DuckDB would take characters of a name for a pattern, and the names of folders for columns.
+        files = "[" + ", ".join(literal(glob.escape(path)) for path in self.paths) + "]"
         if self.format is None:
-            return f"read_parquet({files})"
+            return f"read_parquet({files}, hive_partitioning = false)"
         columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.columns)
         return (
             f"read_csv({files}, columns = {{{columns}}}, auto_detect = false, strict_mode = true, "
             f"header = {'false' if self.format.names else 'true'}, delim = {literal(self.format.delimiter)}, "
-            f"quote = '\"', escape = '\"', allow_quoted_nulls = false)"
+            f"quote = '\"', escape = '\"', allow_quoted_nulls = false, hive_partitioning = false)"
         )
 
     @property
@@ -116,6 +115,10 @@ def _found(pattern: str) -> tuple[str, ...]:
         raise DataError(
             f"{pattern!r} is a folder; give a file, or a pattern such as {str(Path(pattern) / '*.parquet')!r}"
         )
+    if Path(pattern).exists() and not Path(pattern).is_file():
+        raise DataError(
+            f"{pattern!r} is a pipe or a device, which cannot be read twice; save the table to a file first"
+        )
     if Path(pattern).exists():
         paths: list[str] = [pattern]
     else:
@@ -137,8 +140,15 @@ def _parquet_columns(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _described(path: str) -> tuple[str, ...]:
-    with connection(path) as duck:
-        return tuple(duck.sql(f"SELECT * FROM read_parquet({literal(path)}) LIMIT 0").columns)
+    source = Source((path,), (), None)
+    with connection(path) as duck_:
+        found = duck_.sql(f"SELECT * FROM {source.sql} LIMIT 0").columns
+        named = duck_.sql(f"SELECT name FROM parquet_schema({literal(glob.escape(path))}) OFFSET 1").fetchall()
+    names = {name for (name,) in named}
+    for name in found:
+        if name not in names:
+            raise DataError(f"{path!r} has columns whose names differ in case alone, such as {name!r}; rename one")
+    return tuple(found)
 
 
 def _csv_columns(paths: Sequence[str], format: CsvFormat) -> tuple[str, ...]:
@@ -154,7 +164,7 @@ def _csv_columns(paths: Sequence[str], format: CsvFormat) -> tuple[str, ...]:
 def _header(path: str, format: CsvFormat) -> tuple[str, ...]:
     """Return the column names in the first line of a CSV file."""
     try:
-        with open(path, "rb") as file:
+        with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as file:
             start = file.read(HEADER_BYTES)
         text = start.decode("utf-8-sig", errors="strict" if len(start) < HEADER_BYTES else "ignore")
     except UnicodeDecodeError as error:
@@ -164,16 +174,18 @@ def _header(path: str, format: CsvFormat) -> tuple[str, ...]:
         raise DataError(f"cannot read {path!r}: {error.strerror}") from None
     if not text.strip():
         raise DataError(f"{path!r} is empty")
-    line = text.splitlines()[0]
-    names = tuple(_fields(line, format.delimiter))
-    _check_header(path, line, names, format)
+    if text[0] in "\r\n":
+        raise DataError(f"the first line of {path!r}, which should name its columns, is blank")
+    names = tuple(_fields(text, format.delimiter))
+    _check_header(path, text.split("\n", 1)[0], names, format)
     return names
 
 
-def _fields(line: str, delimiter: str) -> list[str]:
+def _fields(text: str, delimiter: str) -> list[str]:
+    """Return the fields of the first record; one in quotes may hold line ends."""
     if len(delimiter) == 1:
-        return next(csv.reader([line], delimiter=delimiter))
-    return [field.strip('"') for field in line.split(delimiter)]
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    return [field.strip('"') for field in text.split("\n", 1)[0].rstrip("\r").split(delimiter)]
 
 
 def _check_header(path: str, line: str, names: Sequence[str], format: CsvFormat) -> None:
@@ -247,13 +259,13 @@ def typed(duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[A
     if source.format is None:
         return ", ".join(quoted(name) for name in columns)
     kinds = types(duck_, source, columns, blanks)
-    return ", ".join(f"CAST({_text(name, blanks)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
+    return ", ".join(f"CAST({text_of(name, blanks)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
 
 
 def types(duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[Any] = ()) -> dict[str, str]:
     """Return the type of each column of a CSV file: a number where every text is one."""
     tests = [
-        f"bool_and(regexp_full_match({_text(name, blanks)}, '{pattern}'))"
+        f"bool_and(regexp_full_match({text_of(name, blanks)}, '{pattern}'))"
         for name in columns
         for pattern in (WHOLE, REAL)
     ]
@@ -262,7 +274,7 @@ def types(duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[A
     return {name: "BIGINT" if whole else "DOUBLE" if real else "VARCHAR" for name, whole, real in answers}
 
 
-def _text(name: str, blanks: Sequence[Any]) -> str:
+def text_of(name: str, blanks: Sequence[Any] = ()) -> str:
     """Return the expression of a column's text, null where it is blank."""
     known = ["''", *(literal(str(value)) for value in blanks)]
     return f"CASE WHEN {quoted(name)} IN ({', '.join(known)}) THEN NULL ELSE {quoted(name)} END"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ import numpy as np
 from evenhand.coding import Cuts
 from evenhand.domain import Cells
 from evenhand.draws import balanced_draws
-from evenhand.engines.files import PARQUET, Source, connection, is_parquet, literal, quoted, types
+from evenhand.engines.files import PARQUET, Source, connection, is_parquet, literal, quoted, text_of, types
 from evenhand.errors import DataError, StorageError
 from evenhand.spec import CsvFormat
-from evenhand.tables import read
+from evenhand.tables import is_numeric, read
 from evenhand.transforming import (
     How,
     Tally,
@@ -60,7 +60,9 @@ def transform_file(
     target = _checked_target(path, to)
     source = Source.of(path, format)
     source.require((*mode.columns, *([] if how.key is None else [how.key])))
-    run = _Run(mode, source, how, progress or (lambda stage, share: None))
+    if any(Path(target).exists() and Path(target).samefile(each) for each in source.paths):
+        raise DataError(f"{target!r} is a file that is read; give the result another name")
+    run = _Run(mode, source, how, progress or (lambda stage, share: None), _written_as(target, source, format))
     temporary = _beside(target)
     try:
         tally = _copy(run, temporary, target)
@@ -80,6 +82,7 @@ class _Run:
     source: Source
     how: How
     progress: Progress
+    written: CsvFormat
 
     @property
     def text(self) -> bool:
@@ -98,9 +101,14 @@ def _checked_target(path: Any, to: Any) -> str:
         raise DataError(f"the result is written as .csv or .parquet, not as {target!r}")
     if Path(target).is_dir():
         raise StorageError(f"{target!r} is a folder; give the name of a file")
-    if Path(target).exists() and Path(path).exists() and Path(target).samefile(Path(path)):
-        raise DataError(f"{target!r} is the file that is read; give the result another name")
-    return target
+    # A link is followed, not replaced.
+    return os.path.realpath(target) if Path(target).is_symlink() else target
+
+
+def _written_as(target: str, source: Source, format: CsvFormat | None) -> CsvFormat:
+    """Return how a CSV result is written: like the file that was read, unless its name says that tabs are wanted."""
+    found = source.format or format or CsvFormat()
+    return replace(found, delimiter="\t") if target.lower().endswith(".tsv") else found
 
 
 def _beside(target: str) -> str:
@@ -220,7 +228,7 @@ def _command(run: _Run, reading: Any, columns: list[str], temporary: str, parque
     if parquet:
         chosen = _numbers_again(run, reading) if run.text else "*"
         return f"COPY (SELECT {chosen} FROM evenhand_stream) TO {literal(temporary)} (FORMAT parquet)"
-    format = run.source.format or CsvFormat()
+    format = run.written
     header = "false" if format.names else "true"
     return (
         f"COPY (SELECT * FROM evenhand_stream) TO {literal(temporary)} "
@@ -233,8 +241,13 @@ def _numbers_again(run: _Run, reading: Any) -> str:
     kinds = types(reading, run.source, run.source.columns)
     for axis in run.mode.writes:
         for variable in axis.variables:
-            if variable.coding is not None and run.how.restore == "label":
+            if not is_numeric(variable) or (variable.coding is not None and run.how.restore == "label"):
                 kinds[variable.name] = "VARCHAR"
             elif isinstance(variable.coding, Cuts) and not variable.coding.whole and kinds[variable.name] == "BIGINT":
                 kinds[variable.name] = "DOUBLE"
-    return ", ".join(f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
+    return ", ".join(_as(name, kind) for name, kind in kinds.items())
+
+
+def _as(name: str, kind: str) -> str:
+    text = quoted(name) if kind == "VARCHAR" else text_of(name)
+    return f"CAST({text} AS {kind}) AS {quoted(name)}"

@@ -44,8 +44,8 @@ class Occurrence:
 
     @property
     def whole(self) -> bool:
-        """Whether the values are whole numbers."""
-        return all(isinstance(v, int) for v in self.values)
+        """Whether the values are whole numbers, of whatever type: pandas makes them real where one is missing."""
+        return all(float(v).is_integer() for v in self.values)
 
 
 class Binning(ABC):
@@ -76,6 +76,12 @@ class Cut(Binning):
                 f"column {seen.column!r} is to be binned by {type(self).__name__}, but it holds {odd!r}, which is not "
                 f"a number; if that stands for a missing value, list it in missing_values"
             )
+        endless = [v for v in seen.values if not np.isfinite(float(v))]
+        if endless:
+            raise DataError(
+                f"column {seen.column!r} holds {endless[0]!r}, which lies in no bin that has a middle; drop those rows, "
+                f"or list it in missing_values"
+            )
         edges = self.find(seen)
         if not edges:
             raise DataError(
@@ -84,7 +90,8 @@ class Cut(Binning):
             )
         # The smallest and the largest value make no level of their own where nobody lies beyond an outer edge.
         code = np.searchsorted(np.asarray(edges), np.asarray(seen.values, dtype=float), side="right")
-        stock = tuple(_stock(seen, np.flatnonzero(code == i)) for i in range(len(edges) + 1))
+        plain = Occurrence(seen.column, [int(v) for v in seen.values], seen.by_outcome) if seen.whole else seen
+        stock = tuple(_stock(plain, np.flatnonzero(code == i)) for i in range(len(edges) + 1))
         return self.names(edges, seen.whole), Cuts(edges, stock, seen.whole), True
 
 

@@ -4,7 +4,8 @@ Frames are read and written through narwhals, so that what comes out is of the t
 evenhand itself makes (mappings, audits) are pandas frames.
 """
 
-from evenhand.tables.frames import Frame, Table, read, returned, to_pandas
+from evenhand.tables.columns import REAL, WHOLE, canonical, is_numeric
+from evenhand.tables.frames import Frame, Table, read, returned, take, to_pandas
 from evenhand.tables.keys import key_texts
 from evenhand.tables.reading import (
     cells,
@@ -25,16 +26,18 @@ from evenhand.tables.writing import (
     labels,
     merged,
     replace,
-    take,
     with_columns,
 )
 
 __all__ = [
+    "REAL",
     "RESTORE",
+    "WHOLE",
     "Frame",
     "Lots",
     "Restore",
     "Table",
+    "canonical",
     "cells",
     "conditional_rows",
     "count",
@@ -42,6 +45,7 @@ __all__ = [
     "first_unseen",
     "frame",
     "gaps",
+    "is_numeric",
     "key_texts",
     "labels",
     "merged",

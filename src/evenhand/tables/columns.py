@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,11 @@ from evenhand.domain import Cells, Value, Variable
 from evenhand.errors import DataError, did_you_mean
 
 MISSING_ADVICE = "fill them, drop those rows, or write missing='level'"
+APPLY_ADVICE = "fill them or drop those rows; a problem with missing='level' would have made them a level"
+REAL = r"[-+]?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+"""Texts that are numbers; one with leading zeros is a code, not a number, and so is one too long for a real number."""
+
+WHOLE = r"-?(0|[1-9][0-9]{0,17})"
 NULL = -1
 """The code of a missing value among the distinct values of a column."""
 
@@ -31,6 +37,10 @@ class Encoded:
     codes: Cells
     values: list[Any]
     blanks: Sequence[Value] = ()
+
+    def is_blank(self, value: Value) -> bool:
+        """Whether a value stands for a missing one."""
+        return canonical(value) in {canonical(blank) for blank in self.blanks}
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -48,6 +58,17 @@ def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
 
 def encode(series: nw.Series[Any], blanks: Sequence[Value] = ()) -> Encoded:
     """Number the values of a column, in one pass; ``blanks`` are values that stand for a missing one."""
+    try:
+        codes, values = _factorized(series)
+    except Exception as error:  # each library has errors of its own for types it cannot list
+        raise DataError(
+            f"column {series.name!r} is of type {series.dtype}, whose values cannot be listed "
+            f"({type(error).__name__}); make it text, numbers or categories"
+        ) from None
+    return _without_blanks(Encoded(series, codes, values), blanks) if blanks else Encoded(series, codes, values)
+
+
+def _factorized(series: nw.Series[Any]) -> tuple[Cells, list[Any]]:
     native = series.to_native()
     if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
         found, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
@@ -55,16 +76,23 @@ def encode(series: nw.Series[Any], blanks: Sequence[Value] = ()) -> Encoded:
         given: Any = native if isinstance(native, pd.Series) else _array(series)
         found, distinct = pd.factorize(given)
         values = distinct.tolist()
-    codes: Cells = np.asarray(found, dtype=np.int64)
-    if blanks:
-        blank = np.array([value in blanks for value in values] + [False])
-        codes = np.where(blank[codes], NULL, codes)
-        # Categories that stand for nothing are not levels.
-        kept = np.flatnonzero(~blank[:-1])
-        place = np.full(len(values) + 1, NULL, dtype=np.int64)
-        place[kept] = np.arange(len(kept))
-        codes, values = place[codes], [values[i] for i in kept]
-    return Encoded(series, codes, values, blanks)
+    return np.asarray(found, dtype=np.int64), values
+
+
+def _without_blanks(encoded: Encoded, blanks: Sequence[Value]) -> Encoded:
+    """Return a column with null for the values that stand for a missing one; they are no levels either."""
+    texts = {canonical(value) for value in blanks}
+    kept = [i for i, value in enumerate(encoded.values) if canonical(value) not in texts]
+    place = np.full(len(encoded.values) + 1, NULL, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    return Encoded(encoded.series, place[encoded.codes], [encoded.values[i] for i in kept], blanks)
+
+
+def canonical(value: Any) -> str:
+    """Return the text of a value, the same for a number and for the text that writes it out."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 def _array(series: nw.Series[Any]) -> Any:
@@ -97,12 +125,18 @@ def codes_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) 
     """
     if isinstance(variable.coding, Cuts) and series.dtype.is_numeric():
         return _binned(variable, series)
-    encoded = encode(series, variable.blanks)
+    encoded = encode(series, blanks_of(variable, text))
     if variable.missing is None:
-        refuse_missing(encoded)
+        refuse_missing(encoded, APPLY_ADVICE)
     of_value = _levels_of_values(variable, encoded, text)
     of_null = UNSEEN if variable.missing is None else variable.missing
     return np.append(of_value, of_null)[encoded.codes]
+
+
+def blanks_of(variable: Variable, text: bool) -> Sequence[Value]:
+    """Return what stands for a missing value; in a file of texts also an empty field, quoted or not."""
+    empty_is_missing = text and "" not in variable.levels
+    return (*variable.blanks, "") if empty_is_missing else variable.blanks
 
 
 def _binned(variable: Variable, series: nw.Series[Any]) -> Cells:
@@ -110,9 +144,10 @@ def _binned(variable: Variable, series: nw.Series[Any]) -> Cells:
     assert isinstance(variable.coding, Cuts)
     numbers = series.cast(nw.Float64()).to_numpy().astype(float)
     if variable.blanks:
-        numbers = np.where(np.isin(numbers, [v for v in variable.blanks if not isinstance(v, str)]), np.nan, numbers)
+        blank = [n for n in map(as_number, variable.blanks) if isinstance(n, int | float)]
+        numbers = np.where(np.isin(numbers, blank), np.nan, numbers)
     if variable.missing is None and np.isnan(numbers).any():
-        refuse_missing(encode(series, variable.blanks))
+        refuse_missing(encode(series, variable.blanks), APPLY_ADVICE)
     codes = variable.coding.codes(numbers)
     return codes if variable.missing is None else np.where(np.isnan(numbers), variable.missing, codes)
 
@@ -145,13 +180,11 @@ def is_numeric(variable: Variable) -> bool:
 
 def as_number(text: Any) -> Any:
     """Return the number that a text writes out, or the text where it is none."""
-    for kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError:
-            continue
-        return number if np.isfinite(number) else text
-    return text
+    if not isinstance(text, str):
+        return text
+    if re.fullmatch(WHOLE, text):
+        return int(text)
+    return float(text) if re.fullmatch(REAL, text) else text
 
 
 def _refuse_other_kind(variable: Variable, values: Sequence[Any]) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
 import pandas as pd
 
+from evenhand.domain import Cells
 from evenhand.errors import DataError
 
 Frame = Any
@@ -26,12 +29,15 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
         raise DataError(f"expected a dataframe here, not the path {str(frame)!r}; read the file first")
     try:
         table = nw.from_native(frame)
+    except nw.exceptions.NarwhalsError as error:
+        raise DataError(f"this table cannot be read: {error}") from None
     except TypeError:
         raise DataError(
             f"expected a dataframe (pandas, polars, pyarrow or a DuckDB relation), a path or eh.Counts, not "
             f"{type(frame).__name__}"
         ) from None
     if isinstance(table, nw.DataFrame):
+        _refuse_repeated_columns(table.columns)
         return table
     backend = table.implementation
     if backend is nw.Implementation.DUCKDB:
@@ -41,6 +47,12 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
         collected = table.collect()
         return collected
     raise DataError(f"a lazy {backend} frame must be collected first, for example with .to_pandas()")
+
+
+def _refuse_repeated_columns(columns: Sequence[str]) -> None:
+    for name, times in Counter(columns).items():
+        if times > 1:
+            raise DataError(f"the table has {times} columns called {name!r}; rename all but one")
 
 
 def returned(table: nw.DataFrame[Any], like: Frame) -> Frame:
@@ -59,15 +71,32 @@ def returned(table: nw.DataFrame[Any], like: Frame) -> Frame:
 
 def _relation(found: Any, like: Any) -> Any:
     """Return an Arrow table as a relation of the same connection, with the types that the columns had."""
-    types = dict(zip(like.columns, like.types, strict=True))
+    types = {name: kind for name, kind in zip(like.columns, like.types, strict=True) if _fits(found, name, kind)}
     chosen = ", ".join(
         f"CAST({_quoted(name)} AS {types[name]}) AS {_quoted(name)}" if name in types else _quoted(name)
         for name in found.column_names
     )
-    # The relation finds the Arrow table by its name here, and keeps it alive.
-    evenhand_result = found
-    assert evenhand_result is not None
-    return like.query("evenhand_given", f"SELECT {chosen} FROM evenhand_result")
+    # The relation finds the Arrow table by its name here (no table of the user's is called like that), and keeps it
+    # alive.
+    evenhand_result_5f0d1c7a9be34c62 = found
+    assert evenhand_result_5f0d1c7a9be34c62 is not None
+    try:
+        return like.query("evenhand_given", f"SELECT {chosen} FROM evenhand_result_5f0d1c7a9be34c62")
+    except Exception as error:
+        raise DataError(
+            f"DuckDB does not take the result as a relation ({error}); pass an Arrow table instead"
+        ) from None
+
+
+def _fits(found: Any, name: str, kind: Any) -> bool:
+    """Whether a column of the result can have the type that it had: not if labels or new levels came into it."""
+    if name not in found.column_names:
+        return False
+    texts = str(found.schema.field(name).type) in ("string", "large_string")
+    if str(kind.id) == "enum":
+        levels = set(dict(kind.children)["values"])
+        return {value for value in found.column(name).unique().to_pylist() if value is not None} <= levels
+    return not texts or str(kind.id) in ("varchar", "uuid")
 
 
 def _quoted(name: str) -> str:
@@ -78,3 +107,8 @@ def to_pandas(table: Any) -> pd.DataFrame:
     """Return any frame as a pandas frame."""
     found: pd.DataFrame = read(table).to_pandas()
     return found
+
+
+def take(table: nw.DataFrame[Any], rows: Cells) -> nw.DataFrame[Any]:
+    """Return rows by position, with repeats."""
+    return table[rows.tolist(), :]

@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.coding import UNSEEN, Cuts, Merges
-from evenhand.counts import Counts, Numbers, sums
+from evenhand.counts import Counts, Numbers, checked_weights, sums
 from evenhand.domain import MISSING, Axis, Cells, Domain, Role, Value, Variable
 from evenhand.errors import DataError, did_you_mean
 from evenhand.spec import Occurrence, Ordinal, Problem
-from evenhand.tables.columns import Encoded, codes_of, column, encode, plain, refuse_missing
-from evenhand.tables.frames import Frame, read
+from evenhand.tables.columns import Encoded, blanks_of, codes_of, column, encode, plain, refuse_missing
+from evenhand.tables.frames import Frame, read, take
 
 PROBABILITY = "probability"
 """The column of a conditional's frame that holds p(ŷ|x̂)."""
@@ -50,6 +50,9 @@ def count_rows(problem: Problem, table: nw.DataFrame[Any], weight: Numbers | Non
     """Count rows of given weights; ``people`` is how many they stand for, where they are not one each."""
     if not len(table):
         raise DataError("the table is empty: it has no rows")
+    if weight is not None:
+        weighted = checked_weights(weight) > 0
+        table, weight = (table, weight) if weighted.all() else (take(table, np.flatnonzero(weighted)), weight[weighted])
     domain = _domain(problem, table, np.ones(len(table)) if weight is None else weight)
     d, x, y = (
         axis.ravel([_known(variable, column(table, variable.name)) for variable in axis.variables])
@@ -90,7 +93,8 @@ def gaps(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows have no value in a column, and which have none that is a level."""
     series = column(table, variable.name)
-    return encode(series, variable.blanks).missing, np.asarray(codes_of(variable, series, text=text) == UNSEEN)
+    missing = encode(series, blanks_of(variable, text)).missing
+    return missing, np.asarray(codes_of(variable, series, text=text) == UNSEEN)
 
 
 def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
@@ -146,7 +150,6 @@ def _domain(problem: Problem, table: nw.DataFrame[Any], weight: Numbers) -> Doma
     if problem.missing == "error":
         for each in encoded.values():
             refuse_missing(each)
-    weight = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
     return Domain.of(_variable(problem, encoded[name], role, outcome, weight) for name, role in _roles(problem).items())
 
 
@@ -179,7 +182,10 @@ def _occurrence(encoded: Encoded, outcome: Encoded, weight: Numbers) -> Occurren
     shape = len(encoded.values), len(outcome.values)
     key = encoded.codes[there] * shape[1] + outcome.codes[there]
     table = sums(key, weight[there], shape[0] * shape[1]).reshape(shape)
-    order = sorted(np.flatnonzero(table.sum(axis=1) > 0), key=lambda i: encoded.values[i])
+    # Texts among numbers are an error that bins explain; here they must only not be compared with them.
+    order = sorted(
+        np.flatnonzero(table.sum(axis=1) > 0), key=lambda i: (isinstance(encoded.values[i], str), encoded.values[i])
+    )
     if not order:
         raise DataError(f"column {encoded.series.name!r} has no value to be binned")
     return Occurrence(encoded.series.name, [encoded.values[i] for i in order], table[order])
@@ -245,7 +251,9 @@ def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
     """Return the levels of a column and whether their order means something."""
     name, dtype = encoded.series.name, encoded.series.dtype
     if isinstance(dtype, nw.Enum):
-        return tuple(level for level in dtype.categories if level not in encoded.blanks), True
+        return tuple(
+            level for level in dtype.categories if level in encoded.values or not encoded.is_blank(level)
+        ), True
     if isinstance(dtype, nw.Categorical):
         native = encoded.series.to_native()
         if isinstance(native, pd.Series):

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.coding import UNSEEN, Stock
+from evenhand.coding import UNSEEN, Cuts, Stock
 from evenhand.counts import Numbers
 from evenhand.domain import Axis, Cells, Value, Variable
 from evenhand.draws import thresholds
-from evenhand.tables.columns import NULL, codes_of, encode
+from evenhand.errors import DataError
+from evenhand.tables.columns import codes_of, encode, plain
 
 Restore = Literal["sample", "midpoint", "label"]
 RESTORE = ("sample", "midpoint", "label")
@@ -92,12 +93,15 @@ def _sampled(stock: Stock, draws: Cells) -> NDArray[np.object_]:
 
 
 def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Series[Any]:
-    """Return the names of levels as a column of texts; what has no level keeps its own text."""
-    names = np.array([str(level) for level in variable.levels], dtype=object)
-    encoded = encode(series, variable.blanks)
+    """Return the names of levels as a column of texts; what has no level, or is missing, keeps its own text."""
+    names = np.array([*(str(level) for level in variable.levels), None], dtype=object)
+    missing = variable.missing if variable.missing is not None else UNSEEN
+    if missing != UNSEEN:
+        names[missing] = None
+    encoded = encode(series)
     own = np.array([*(str(value) for value in encoded.values), None], dtype=object)[encoded.codes]
-    kept = (codes == UNSEEN) | (encoded.codes == NULL)
-    texts = np.where(kept, own, names[codes]).tolist()
+    stays_missing = (codes == missing) & encode(series, variable.blanks).missing
+    texts = np.where((codes == UNSEEN) | stays_missing, own, names[codes]).tolist()
     native = series.to_native()
     if isinstance(native, pd.Series):
         labelled = pd.Series(texts, index=native.index, dtype="str", name=variable.name)
@@ -108,12 +112,25 @@ def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Se
 def _overwrite(
     series: nw.Series[Any], variable: Variable, values: NDArray[np.object_], moved: NDArray[np.bool_], text: bool
 ) -> nw.Series[Any]:
-    """Write values into the rows that moved; categories that lack one of them are extended."""
+    """Write values into the rows that moved; a column that has no room for one of them is an error."""
+    written = _as_own_kind(series, variable, values[moved].tolist(), text)
+    try:
+        return _written(series, variable, written, moved)
+    except Exception as error:  # each library has errors of its own for values that do not fit a type
+        raise DataError(
+            f"column {variable.name!r} is of type {series.dtype}, which does not hold a value that the mapping writes "
+            f"({type(error).__name__}: {error}); give the column a wider type"
+        ) from None
+
+
+def _written(
+    series: nw.Series[Any], variable: Variable, written: list[Any], moved: NDArray[np.bool_]
+) -> nw.Series[Any]:
+    """Write into a column of any library; categories that lack a value are extended."""
     native = series.to_native()
-    written = _as_own_kind(series, values[moved].tolist(), text)
     needed = [value for value in dict.fromkeys(written) if value is not None]
     if isinstance(native, pd.Series):
-        native = _with_categories(native, variable, needed).copy()
+        native = _with_room(native, variable, needed, None in written).copy()
         native.iloc[np.flatnonzero(moved)] = pd.Series(written, dtype=native.dtype).array
         return nw.from_native(native, series_only=True)
     dtype = series.dtype
@@ -126,20 +143,46 @@ def _overwrite(
     if isinstance(dtype, nw.Categorical) and hasattr(native, "type"):
         # Arrow cannot join two dictionaries; join their values, and cast back to the column's own type.
         texts = np.where(moved, whole, np.array(series.to_list(), dtype=object)).tolist()
-        plain = nw.new_series(variable.name, texts, nw.String(), backend=backend).to_native()
-        return nw.from_native(plain.cast(native.type), series_only=True)
+        joined = nw.new_series(variable.name, texts, nw.String(), backend=backend).to_native()
+        return nw.from_native(joined.cast(native.type), series_only=True)
     fresh = nw.new_series(variable.name, whole.tolist(), dtype, backend=backend)
     keep = nw.new_series("keep", (~moved).tolist(), nw.Boolean(), backend=backend)
     return series.zip_with(keep, fresh)
 
 
-def _as_own_kind(series: nw.Series[Any], values: list[Any], text: bool) -> list[Any]:
+def _as_own_kind(series: nw.Series[Any], variable: Variable, values: list[Any], text: bool) -> list[Any]:
     """Return values of the kind that a column holds: texts in a file of texts, whole numbers among integers."""
     if text:
-        return [None if value is None else str(value) for value in values]
-    if series.dtype.is_integer():
-        return [round(value) if isinstance(value, float) else value for value in values]
+        small = isinstance(variable.levels[0], bool) and _lower_case(series)
+        return [None if value is None else str(value).lower() if small else str(value) for value in values]
+    dtype = series.dtype
+    if dtype.is_integer():
+        return [_in_bin(variable, value, round(value)) if isinstance(value, float) else value for value in values]
+    if isinstance(dtype, nw.Float32):
+        return [value if value is None else _in_bin(variable, value, np.float32(value)) for value in values]
     return values
+
+
+def _lower_case(series: nw.Series[Any]) -> bool:
+    """Whether a file writes truths in lower case."""
+    return not any(value != str(value).lower() for value in encode(series).values)
+
+
+def _in_bin(variable: Variable, value: float, near: Any) -> Any:
+    """Return a number of a coarser type that lies in the bin of the exact one: the nearest, or the one beside it."""
+    if not isinstance(variable.coding, Cuts):
+        return near
+    beside = [near + 1, near - 1] if isinstance(near, int) else [np.nextafter(near, np.float32(s)) for s in (9e9, -9e9)]
+    code = variable.coding.codes(np.array([value]))
+    fits = (n for n in (near, *beside) if variable.coding.codes(np.array([float(n)])) == code)
+    return plain(next(fits, near))
+
+
+def _with_room(native: Any, variable: Variable, needed: Sequence[Value], nulls: bool) -> Any:
+    """Return a pandas column that has room for new categories, and for nulls among whole numbers and truths."""
+    if nulls and native.dtype.kind in "iub" and isinstance(native.dtype, np.dtype):
+        return native.astype("boolean" if native.dtype.kind == "b" else "Int64")
+    return _with_categories(native, variable, needed)
 
 
 def _with_categories(native: Any, variable: Variable, needed: Sequence[Value]) -> Any:
@@ -175,11 +218,6 @@ def with_columns(table: nw.DataFrame[Any], columns: Mapping[str, Any]) -> nw.Dat
         return nw.from_native(native.assign(**columns), eager_only=True)
     backend = nw.get_native_namespace(table)
     return table.with_columns(*(nw.new_series(name, values, backend=backend) for name, values in columns.items()))
-
-
-def take(table: nw.DataFrame[Any], rows: Cells) -> nw.DataFrame[Any]:
-    """Return rows by position, with repeats."""
-    return table[rows.tolist(), :]
 
 
 def labels(axis: Axis, cells_: Cells, prefix: str = "") -> dict[str, Any]:
