@@ -77,6 +77,68 @@ def test_the_page_says_the_summarys_numbers(report, compas_mapping):
     assert "unbiased" not in text.lower()
 
 
+def test_the_first_numbers_say_what_is_bounded_and_who_moves(report, hostile):
+    for words in ("0.615 → 0.100", "before → after, bound 0.1", "1 → 0: 10.2%", "is_recid, of all people"):
+        assert words in report.html, words
+    assert "bound 0.5, among the groups shown" in hostile.html
+    shares = {(row["from"], row["to"]): row["share"] for row in hostile.summary["changes"]["outcome"]}
+    assert shares
+    for (old, new), share in shares.items():
+        assert f"{old} → {new}: {100 * share:.1f}%" in hostile.html
+
+
+def test_columns_outside_the_problem_are_named():
+    frame = reports.secretive_frame()
+    mapping = eh.fit(reports.secretive_problem(eh.PairwiseParity(0.3)), frame)
+    said = eh.report_on(mapping, frame=frame, trace=False).summary["not_covered"]
+    assert any("passed through unchanged, and nothing bounds what a model learns from them" in text for text in said)
+    assert any("outside the problem, passed through unchanged: zip;" in text for text in said)
+    said = eh.report_on(mapping, frame=frame.drop(columns="zip"), trace=False).summary["not_covered"]
+    assert "the given table has no columns outside the problem" in said
+    said = eh.report_on(mapping, trace=False).summary["not_covered"]
+    assert not any("given table" in text for text in said)
+
+
+def test_the_worst_off_are_named_by_column(report):
+    row = report.summary["worst_off"]["rows"][0]
+    named = ", ".join(f"{name}={level}" for name, level in row["cell"].items())
+    text = " ".join(" ".join(Outline(report.html).text).split())
+    assert named in text
+    assert f"is_recid: {row['cell']['is_recid']} → {row['likeliest_change']['is_recid']}" in text
+    assert "Group (sex, race)" in text
+
+
+def test_how_values_become_levels_is_on_the_page():
+    mapping = eh.fit(reports.secretive_problem(eh.PairwiseParity(0.3)), reports.secretive_frame())
+    text = " ".join(" ".join(Outline(eh.report_on(mapping, trace=False, hide_below=5).html).text).split())
+    for words in ("in bins that begin at 40", "Missing values", "are a level of their own", "<40; >=40", "7 (a level)",
+                  "temporary; and 1 of few people"):  # fmt: skip
+        assert words in text, words
+    assert "fewer than 20 (a level)" in eh.report_on(mapping, trace=False).html
+
+
+def test_where_nothing_costs_anything_it_is_said(report):
+    words = "No bound costs anything here: relaxing one would gain nothing."
+    assert words in eh.report_on(reports.hostile_mapping(bound=50.0), trace=False).html
+    assert words not in report.html
+
+
+def test_what_is_folded_is_open_without_scripts(report):
+    page = Outline(report.html)
+    folded = [attributes for tag, attributes in page.tags if tag == "details"]
+    assert len(folded) == 2
+    assert all("open" in attributes for attributes in folded)
+    text = " ".join(page.text)
+    assert text.index("Before signing") < text.index("In the paper’s terms") < text.index("(section 3.5)")
+
+
+def test_it_says_nothing_on_the_console(caplog, capfd):
+    with caplog.at_level("WARNING"):
+        eh.report_on(reports.hostile_mapping(), frame=reports.hostile_frame())
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+
+
 def test_the_model_is_the_mappings(report, compas, compas_mapping):
     rates = compas_mapping.model_rates(compas.frame)
     rows = report.summary["models"]["fitted"]["rows"]

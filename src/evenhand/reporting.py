@@ -16,12 +16,15 @@ from typing import Any
 
 from evenhand.counts import Counts
 from evenhand.edges import identity_from
+from evenhand.engines import opened
 from evenhand.errors import DataError, EvenhandError, StorageError
 from evenhand.mapping import Mapping
 from evenhand.program import Progress
 from evenhand.report import assurance, rows
 from evenhand.report.charts import Chart, panels_within
+from evenhand.report.discretion import Discretion
 from evenhand.report.page import check_packages, page
+from evenhand.report.pictures import PAGE_WIDTH
 from evenhand.report.summary import Material, Settings, Source, summary
 from evenhand.spec import Problem, check, each
 from evenhand.storage import replace_file
@@ -44,10 +47,7 @@ MOST_COHORTS = 72
 """Cohorts are formed by as many features, in their order, as leave no more of them than this."""
 
 PANELS = 4
-"""How many groups have their cohorts drawn."""
-
-PAGE_WIDTH = 1240
-"""What stands side by side on the page, in a chart's units."""
+"""How many groups have their cohorts drawn: those with the most people changed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,7 +141,7 @@ def report_on(
     threshold = check.finite("hide_below", hide_below, low=0)
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
     tell("measuring", 0.05)
-    fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, seed)
+    fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, settings)
     traced, reason = _traced(mapping, trace, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
     tell("summarising", 0.65)
     found = summary(
@@ -150,6 +150,7 @@ def report_on(
             achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
             prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
             frontier=_frontier_values(mapping, traced, reason), settings=settings, source=_source(source),
+            other_columns=None if frame is None else _other_columns(mapping.problem, frame),
         )
     )  # fmt: skip
     tell("drawing", 0.8)
@@ -168,7 +169,14 @@ def _source(path: str | os.PathLike[str] | None) -> Source:
     return Source(Path(path).name, hashlib.sha256(content).hexdigest())
 
 
-def _fitted(mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, seed: int) -> dict[str, Any]:
+def _other_columns(problem: Problem, frame: Frame) -> tuple[str, ...]:
+    """Return the columns of a table that the problem does not name."""
+    own = {*problem.protected, *problem.features, problem.outcome}
+    return tuple(str(column) for column in opened(frame, problem.csv).table.columns if column not in own)
+
+
+def _fitted(mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, settings: Settings) -> dict[str, Any]:
+    seed = settings.seed
     rates = mapping.model_rates(frame, model, seed=seed, protected=sees_protected)
     name = "The shares of each outcome by features" if model is None else f"The model {type(model).__name__}"
     sight = "with" if sees_protected else "without"
@@ -177,7 +185,8 @@ def _fitted(mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, se
         f"apply mode (seed {seed + 1}). Decided so: the share of people for whom the outcome is the likeliest; no "
         f"bound covers it."
     )
-    return assurance.model_rates(mapping.problem, rates, words, sees_protected=sees_protected)
+    shown = Discretion(mapping.counts, settings.hide_below)
+    return assurance.model_rates(mapping.problem, rates, words, shown, sees_protected=sees_protected)
 
 
 def _own_bound(problem: Problem) -> float | None:
@@ -256,8 +265,18 @@ def _cohorts(mapping: Mapping, hide_below: float) -> Chart:
     counts = mapping.counts
     by = _cohort_columns(counts)
     across = panels_within(PAGE_WIDTH, len(counts.domain.variable(by[-1])))
-    groups = rows.largest_groups(counts, PANELS)
-    return mapping.chart("cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across)
+    groups = rows.most_changed_groups(counts, mapping.achieved.changed, PANELS, hide_below=hide_below)
+    return mapping.chart(
+        "cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across, note=_groups_shown(counts, len(groups))
+    )
+
+
+def _groups_shown(counts: Counts, shown: int) -> str:
+    """Say which groups have their cohorts drawn."""
+    total = len(counts.groups.cells)
+    if shown == total:
+        return ""
+    return f"Shown: everybody, and of {total} groups the {shown} with the most people changed."
 
 
 def _cohort_columns(counts: Counts) -> list[str]:

@@ -15,6 +15,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 WIDTHS = (1280, 400)
+PAGES = ("compas", "adult", "hostile", "long")
 SMALLEST_TEXT = 8.0
 """The smallest height of a letter, in pixels, that counts as readable."""
 
@@ -38,6 +39,7 @@ def pages(compas, compas_mapping, adult_mapping, tmp_path_factory):
         "compas": reports.full(compas, compas_mapping, folder),
         "adult": eh.report_on(adult_mapping),
         "hostile": eh.report_on(reports.hostile_mapping()),
+        "long": eh.report_on(reports.long_mapping(), trace=False),
     }
     return {name: report.save(folder / f"{name}.html")[0] for name, report in made.items()}
 
@@ -63,7 +65,7 @@ class Opened:
         return self.page
 
 
-@pytest.fixture(scope="module", params=[(name, width) for name in ("compas", "adult", "hostile") for width in WIDTHS])
+@pytest.fixture(scope="module", params=[(name, width) for name in PAGES for width in WIDTHS])
 def opened(request, browser, pages):
     name, width = request.param
     found = Opened(browser, pages[name], width)
@@ -112,6 +114,51 @@ def test_the_letters_can_be_read(opened):
     assert min(sizes) >= 12
 
 
+OVERPRINTED = """[...document.querySelectorAll("figure .live svg .role-axis")].flatMap(axis => {
+    const boxes = kind => [...axis.querySelectorAll(`.role-axis-${kind} text`)]
+        .filter(t => t.textContent.trim()).map(t => t.getBoundingClientRect());
+    const meet = (a, b) =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+    return boxes("title").flatMap(t => boxes("label").filter(l => meet(t, l)));
+}).length"""
+
+
+def test_titles_of_axes_are_not_printed_over_labels(opened):
+    assert opened.page.query_selector("figure .live svg .role-axis-title text")
+    assert opened.page.evaluate(OVERPRINTED) == 0
+
+
+def test_what_is_wider_than_its_box_says_so_and_can_be_reached(opened):
+    boxes = opened.page.query_selector_all(".wide, figure")
+    wide = [box for box in boxes if box.evaluate("b => b.scrollWidth > b.clientWidth + 1")]
+    if opened.page.viewport_size["width"] == 400:
+        assert wide
+    for box in boxes:
+        assert box.evaluate("b => b.classList.contains('scrolls')") == (box in wide)
+    for box in wide:
+        assert "scroll" in box.evaluate("b => getComputedStyle(b, '::before').content")
+        box.evaluate("b => { b.scrollLeft = b.scrollWidth; }")
+        opened.page.wait_for_function("b => b.classList.contains('at-end')", arg=box)
+        ends = box.evaluate(
+            """b => [...b.querySelectorAll("tr > :last-child, .live svg, code")]
+                .map(e => e.getBoundingClientRect().right - b.getBoundingClientRect().right)"""
+        )
+        assert max(ends) <= 1
+        box.evaluate("b => { b.scrollLeft = 0; }")
+
+
+def test_rates_after_can_be_seen_on_a_phone_with_their_group(browser, pages):
+    opened = Opened(browser, pages["compas"], 400)
+    page = opened.drawn()
+    table = page.locator("table", has_text="Rates by group, with").first
+    after = table.locator("thead th", has_text="After").first
+    after.evaluate("e => { e.closest('.wide').scrollLeft = 150; }")
+    name, rate = (table.locator(f"tbody tr:first-child > :nth-child({at})").bounding_box() for at in (1, 5))
+    assert name["x"] >= 0
+    assert rate["x"] + rate["width"] <= 400
+    page.context.close()
+
+
 def test_a_chart_answers_the_pointer(browser, pages):
     opened = Opened(browser, pages["compas"], 1280)
     page = opened.drawn()
@@ -140,6 +187,8 @@ def test_the_print_view(browser, pages):
     for figure in page.query_selector_all("figure"):
         assert figure.query_selector(".still img").is_visible()
         assert not figure.query_selector(".live").is_visible()
+    for folded in page.query_selector_all("details > :last-child"):
+        assert folded.is_visible()
     inner, whole = page.evaluate("[window.innerWidth, document.documentElement.scrollWidth]")
     assert whole <= inner
     paper = page.pdf(format="A4")
@@ -148,10 +197,23 @@ def test_the_print_view(browser, pages):
     page.context.close()
 
 
+def test_details_are_folded_and_opened_for_paper(browser, pages):
+    opened = Opened(browser, pages["compas"], 1280)
+    page = opened.drawn()
+    inside = page.locator("#fresh ~ details h4").first
+    assert not inside.is_visible()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert inside.is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not inside.is_visible()
+    page.context.close()
+
+
 def test_without_scripts_the_still_images_remain(browser, pages):
     opened = Opened(browser, pages["compas"], 1280, java_script_enabled=False)
     images = opened.page.locator("figure .still img")
     assert images.count() == 5
     assert all(images.nth(i).is_visible() for i in range(5))
+    assert opened.page.locator("#fresh ~ details h4").first.is_visible()
     assert opened.said == []
     opened.page.context.close()

@@ -82,6 +82,13 @@ def test_a_grid_writes_its_numbers_and_shares_its_shades():
     assert grid(shades=charts.SEQUENTIAL, wrap=1).to_dict()["columns"] == 1
 
 
+def test_panels_stand_side_by_side_where_every_line_of_them_fits():
+    assert charts.side_by_side(10_000, [5, 5, 5]) == 3
+    assert charts.side_by_side(700, [10, 3, 10, 3]) == 2
+    assert charts.side_by_side(700, [3, 10, 10, 10]) == 1
+    assert charts.side_by_side(1, [3, 3]) == 1
+
+
 def test_grids_can_be_stacked():
     above, below = grid(shades=charts.SEQUENTIAL), grid(shades=charts.DIVERGING)
     spec = charts.stacked(above, below, title="Both", subtitle="", description="D").to_dict()

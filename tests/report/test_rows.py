@@ -170,6 +170,72 @@ def test_many_groups_are_cut_to_the_largest():
     assert len(rows.largest_groups(eh.fit(_loose(frame), frame).counts, 1)) == 1
 
 
+def test_groups_are_chosen_by_people_changed(adult_mapping):
+    m = adult_mapping
+    people = np.bincount(m.counts.groups.of_source, weights=m.counts.weight * m.achieved.changed)
+    for most in (1, 2, 4):
+        wanted = set(np.argsort(-people)[:most])
+        expected = [g for at, g in enumerate(rows.every_group(m.counts)) if at in wanted]
+        assert rows.most_changed_groups(m.counts, m.achieved.changed, most) == expected
+    large = rows.most_changed_groups(m.counts, m.achieved.changed, 4, hide_below=10_000)
+    assert [m.counts.weight[rows.matching(m.counts, g)].sum() >= 10_000 for g in large] == [True] * len(large)
+
+
+def test_heat_maps_show_who_changes_most_and_say_of_how_many(compas_mapping):
+    m = compas_mapping
+    chosen = rows.most_changed(m.counts, m.kernel, m.achieved.changed, panels=2)
+    mass = m.counts.weight * m.achieved.changed
+    assert chosen.held == ("c_charge_degree",)  # of the features, the one that changes least
+    every = [
+        mass[rows.matching(m.counts, {**group, "is_recid": y, "c_charge_degree": degree})].sum()
+        for group in rows.every_group(m.counts)
+        for y in (0, 1)
+        for degree in "FM"
+    ]
+    assert [mass[rows.matching(m.counts, part)].sum() for part in chosen.parts] == sorted(every, reverse=True)[:2]
+    assert chosen.number == sum(people > 0 for people in every)
+    subtitle = " ".join(m.chart("heat").to_dict()["title"]["subtitle"])
+    assert f"Shown: of {chosen.number} parts of the table (by sex × race × is_recid × c_charge_degree)" in subtitle
+    assert "the 4 with the most people changed" in subtitle
+    assert "cells of fewer than 20 people" in " ".join(m.chart("heat", hide_below=20).to_dict()["title"]["subtitle"])
+    asked = m.chart("heat", where={"sex": "Male"}).to_dict()["title"]["subtitle"]
+    assert "Shown" not in " ".join(asked)
+
+
+def test_a_heat_map_is_not_of_hidden_cells(compas_mapping):
+    m = compas_mapping
+    chosen = rows.most_changed(m.counts, m.kernel, m.achieved.changed, hide_below=100, panels=99)
+    for part in chosen.parts:
+        there = rows.matching(m.counts, part) & (m.counts.weight >= 100)
+        assert (m.counts.weight * m.achieved.changed)[there].sum() > 0
+    assert rows.most_changed(m.counts, m.kernel, m.achieved.changed, hide_below=1e9).parts == []
+
+
+def test_cohorts_say_what_is_averaged_over(compas_mapping):
+    def said(**options):
+        return " ".join(compas_mapping.chart("cohorts", **options).to_dict()["title"]["subtitle"])
+
+    assert "averaged over c_charge_degree, priors_count" in said(by=["age_cat"], hide_below=0)
+    assert "averaged" not in said()
+    assert said().startswith("Grey: nobody, or fewer than 20 people before or after (22 of 90 cohorts)")
+    assert said(hide_below=0) == "Grey: nobody."
+    assert "Of 1 of these groups nothing is left to draw." in said(
+        groups=[{"sex": "Female", "is_recid": 0}], hide_below=400
+    )
+
+
+def test_the_chart_of_changes_says_how_many_are_left_out(compas_mapping):
+    def said(**options):
+        return " ".join(compas_mapping.chart("changes", **options).to_dict()["title"]["subtitle"])
+
+    assert said().startswith("All 6 changes")
+    assert said(most=2).startswith("The 2 commonest of 6 changes")
+    assert "Shown: the 1 most changed of 4 groups." in said(most_groups=1)
+    assert "1 of 4 groups has fewer than 500 people and is not shown; the bounds hold for them too" in said(
+        hide_below=500
+    )
+
+
 def _loose(frame):
     return eh.Problem(
         protected=["group"], features=["score"], outcome="hired", parity=[eh.PairwiseParity(5.0)],

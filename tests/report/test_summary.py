@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from reports import hostile_mapping
+from reports import hostile_mapping, secretive_frame, secretive_problem
 
 import evenhand as eh
 from evenhand.report import assurance, people
+from evenhand.report.discretion import Discretion
 from evenhand.report.summary import FORMAT, VERSION, Material, Settings, Source, summary
 
 
@@ -108,11 +109,80 @@ def test_small_groups_are_hidden_with_what_is_said_of_their_size():
     assert "small has" not in hidden
 
 
+def test_headlines_are_the_audits_where_nobody_is_hidden(found, compas_mapping, adult_mapping):
+    assert found["headlines"] == list(compas_mapping.audit().headlines)
+    assert of(adult_mapping)["headlines"] == list(adult_mapping.audit().headlines)
+    (part,) = found["bounds"]["parity"]
+    before, after = compas_mapping.achieved.rates_before, compas_mapping.achieved.rates_after
+    assert part["furthest_before"]["apart"] == pytest.approx((before.max(0) / before.min(0)).max() - 1)
+    assert part["furthest_after"]["apart"] == pytest.approx((after.max(0) / after.min(0)).max() - 1)
+    assert (part["smallest_bound"], part["comparisons_hidden"]) == (0.1, 0)
+
+
+def test_headlines_of_small_groups_are_of_the_others():
+    mapping = hostile_mapping()
+    (shown,), (everything,) = (of(mapping, hide)["bounds"]["parity"] for hide in (20, 0))
+    assert (shown["comparisons"], shown["comparisons_hidden"], len(shown["rows"])) == (12, 8, 4)
+    assert (everything["comparisons_hidden"], len(everything["rows"])) == (0, 12)
+    (said,) = of(mapping)["headlines"]
+    assert "8 of 12 comparisons have a group of fewer than 20 people in them and are left out" in said
+    (said,) = of(mapping, 1e6)["headlines"]
+    assert said.startswith("all 12 comparisons")
+
+
+def test_the_moves_of_the_outcome_add_up(found, compas_mapping):
+    (row,) = found["changes"]["outcome"]
+    m = compas_mapping
+    fallen = m.counts.outcome[1] - m.counts.groups.probability @ m.achieved.rates_after[:, 1]
+    assert (row["from"], row["to"]) == (1, 0)
+    assert row["share"] == pytest.approx(fallen)
+
+
+def test_the_permitted_band_is_that_of_the_groups_shown():
+    mapping = hostile_mapping()
+    rows = [row for row in of(mapping)["rates"]["rows"] if row["outcome"] == 1]
+    assert {row["permitted_low"] for row in rows} == {min(row["after"] for row in rows)}
+
+
+def test_what_is_free_is_said_to_be(found):
+    assert found["prices"]["words"] == ""
+    free = of(hostile_mapping(bound=50.0))["prices"]
+    assert (free["rows"], free["cells"]) == ([], [])
+    assert free["words"] == "No bound costs anything here: relaxing one would gain nothing."
+
+
+def test_fresh_people_begin_with_what_a_signer_needs(found, compas_mapping):
+    first, *details = found["fresh_people"]
+    assert (first["detail"], {part["detail"] for part in details}) == (False, {True})
+    assert len(first["words"]) <= 5
+    said = " ".join(first["words"])
+    spread, bootstrap = compas_mapping.theory.draw_spread(seed=0), compas_mapping.theory.bootstrap(seed=0)
+    assert f"{spread.over:.1%} of 2000 simulated releases exceed the 0.1" in said
+    assert f"{bootstrap.over:.1%} of them exceed 0.1" in said
+    assert "hold-out" in said
+    assert "features_alone" not in json.dumps(found)
+    applying = compas_mapping.theory.applying().frame
+    (section,) = [part for part in details if "3.4" in part["heading"]]
+    assert f"it is at most {applying['features_alone'].max():.4f}" in section["words"][0]
+
+
+def test_coverage_counts_are_told_and_few_are_not_counted():
+    frame = secretive_frame()
+    mapping = eh.fit(secretive_problem(eh.PairwiseParity(0.3)), frame)
+    assert of(mapping)["table"]["coverage"] == [
+        {"column": "income", "what": "missing", "policy": "a level", "rows": None}
+    ]
+    assert of(mapping, 5)["table"]["coverage"][0]["rows"] == 7
+    columns = {column["name"]: column for column in of(mapping)["table"]["columns"]}
+    assert (columns["sex"]["levels"], columns["sex"]["levels_hidden"]) == (["m", "w"], 1)
+    assert columns["age"]["levels"] == ["<40", ">=40"]
+
+
 def test_what_does_not_exist_is_null(compas_mapping):
     assert of(compas_mapping)["models"]["fitted"] is None
-    rates = compas_mapping.audit().scores
-    assert len(assurance.scores(compas_mapping.problem, compas_mapping.audit())) == len(rates)
-    assert people.table(compas_mapping.counts)["people"] == 5278
+    audit, everybody = compas_mapping.audit(), Discretion(compas_mapping.counts, 0)
+    assert len(assurance.scores(compas_mapping.problem, audit, everybody)) == len(audit.scores)
+    assert people.table(compas_mapping.counts, audit, everybody)["people"] == 5278
 
 
 def test_a_problem_without_prices_or_budgets():

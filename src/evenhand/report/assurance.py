@@ -1,18 +1,25 @@
-"""What holds and what it costs, for a summary: bounds, scores of models, prices, statements about fresh people."""
+"""What holds and what it costs, for a summary: bounds, scores of models, prices.
+
+Comparisons, groups and cells of few people are left out, and counted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from evenhand.achieved import Achieved, BudgetAchieved, ParityAchieved
+from evenhand.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
 from evenhand.audit import Audit
 from evenhand.counts import Counts, Numbers, sums
+from evenhand.domain import Cells
+from evenhand.kernel import Kernel, identity
 from evenhand.prices import Prices, holder_words
+from evenhand.report.discretion import Discretion
 from evenhand.report.words import parity_words
-from evenhand.spec import Problem
-from evenhand.theory import Theory
+from evenhand.spec import AGAINST_TARGET, Problem
 
 AT_BOUND = 1e-6
 """A quantity this close to its bound is said to be at it."""
@@ -23,33 +30,92 @@ LISTED = 12
 NOTHING = 1e-9
 """A smaller price is not listed."""
 
+FREE = "No bound costs anything here: relaxing one would gain nothing."
+
 Json = dict[str, Any]
 
 
-def bounds(counts: Counts, measured: Achieved) -> Json:
-    """Return every constraint with how many bounds it has, how many are reached, and the tightest."""
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """A mapping as its report sees it: what was asked, of which table, by which kernel, and what that achieves."""
+
+    problem: Problem
+    counts: Counts
+    kernel: Kernel
+    achieved: Achieved
+
+
+def bounds(m: Mapped, shown: Discretion) -> Json:
+    """Return every constraint with how many bounds it has, how many are reached, and the tightest that are shown."""
     return {
-        "parity": [_parity(counts, part) for part in measured.parity],
-        "budgets": [_budget(part) for part in measured.budgets],
+        "parity": [_parity(m, part, shown) for part in m.achieved.parity],
+        "budgets": [_budget(part) for part in m.achieved.budgets],
     }
 
 
-def _parity(counts: Counts, part: ParityAchieved) -> Json:
-    order = np.argsort(-part.excess, kind="stable")[:LISTED]
+def _parity(m: Mapped, part: ParityAchieved, shown: Discretion) -> Json:
+    kept = np.flatnonzero(shown.comparisons(part, m.kernel))
+    order = kept[np.argsort(-part.excess[kept], kind="stable")][:LISTED]
+    before = parity_achieved(part.compared, m.counts, identity(m.counts.domain.xy(m.counts.x, m.counts.y)))
+    finite = part.compared.bound
     return {
         "constraint": type(part.parity).__name__,
         "words": parity_words(part.parity),
         "comparisons": len(part.value),
+        "comparisons_hidden": len(part.value) - len(kept),
         "at_bound": int((part.excess >= -AT_BOUND).sum()),
+        "smallest_bound": float(finite.min()) if len(finite) else None,
+        "largest_bound": float(finite.max()) if len(finite) else None,
+        "furthest_before": _furthest(m.counts, before, kept),
+        "furthest_after": _furthest(m.counts, part, kept),
         "rows": [
             {
-                "where": part.compared.words(int(at), counts.domain.y),
+                "where": part.compared.words(int(at), m.counts.domain.y),
                 "bound": float(part.compared.bound[at]),
                 "achieved": float(part.value[at]),
             }
             for at in order
         ],
     }
+
+
+def _furthest(counts: Counts, part: ParityAchieved, kept: Cells) -> Json | None:
+    """Return the comparison that is furthest beyond its bound, or nearest to it, of those that are shown."""
+    if not len(kept):
+        return None
+    at, compared = int(kept[np.argmax(part.excess[kept])]), part.compared
+    against = "the target"
+    if compared.against[at] != AGAINST_TARGET:
+        against = compared.populations[int(compared.against[at])].words
+    return {
+        "apart": float(part.value[at]),
+        "outcome": counts.domain.y.words(int(compared.outcome[at])),
+        "of": compared.populations[int(compared.population[at])].words,
+        "rate": float(part.rate[at]),
+        "against": against,
+        "other": float(part.other[at]),
+    }
+
+
+def headlines(constraints: Sequence[Json], hide_below: float) -> Iterator[str]:
+    """Say of each parity constraint how far apart rates are at worst, before and after, among those shown."""
+    for part in constraints:
+        left, total = part["comparisons_hidden"], part["comparisons"]
+        few = f"a group of fewer than {hide_below:g} people"
+        if part["furthest_after"] is not None:
+            bound = " to ".join(dict.fromkeys(f"{part[end]:g}" for end in ("smallest_bound", "largest_bound")))
+            before, after = (_apart(part[f"furthest_{when}"]) for when in ("before", "after"))
+            hidden = f"; {left} of {total} comparisons have {few} in them and are left out: the bounds hold there too"
+            yield f"furthest apart before: {before}; after: {after}; bound {bound}{hidden * (left > 0)}"
+        elif left:
+            yield f"all {left} comparisons have {few} in them and are left out: the bounds hold there too"
+
+
+def _apart(found: Json) -> str:
+    return (
+        f"{found['apart']:.3f} ({found['outcome']}: {found['of']} {found['rate']:.3f} against {found['against']} "
+        f"{found['other']:.3f})"
+    )
 
 
 def _budget(part: BudgetAchieved) -> Json:
@@ -65,49 +131,62 @@ def _budget(part: BudgetAchieved) -> Json:
     }
 
 
-def scores(problem: Problem, audit: Audit) -> list[Json]:
+def scores(problem: Problem, audit: Audit, shown: Discretion) -> list[Json]:
     """Return the mean scores that eqs. (8) and (9) predict of models that see the protected columns or do not."""
+    return _by_group(problem, audit.scores, ("seeing_protected", "not_seeing_protected"), shown)
+
+
+def model_rates(problem: Problem, table: Any, words: str, shown: Discretion, *, sees_protected: bool) -> Json:
+    """Return the rates of a model that was fitted on one release."""
+    names = ("released", "predicted", "score", "decision")
+    return {"model": words, "sees_protected": sees_protected, "rows": _by_group(problem, table, names, shown)}
+
+
+def _by_group(problem: Problem, table: Any, names: Sequence[str], shown: Discretion) -> list[Json]:
+    """Return a table of groups and outcomes as rows, those of hidden groups left out."""
+    cells = shown.counts.groups.cells[shown.groups]
+    kept = {tuple(shown.counts.domain.d.labels(int(cell)).values()) for cell in cells}
     return [
         {
             "group": {column: row[column] for column in problem.protected},
             "outcome": row[problem.outcome],
-            "seeing_protected": row["seeing_protected"],
-            "not_seeing_protected": row["not_seeing_protected"],
+            **{name: row[name] for name in names},
         }
-        for row in audit.scores.to_dict("records")
+        for row in table.to_dict("records")
+        if tuple(row[column] for column in shown.counts.domain.d.names) in kept
     ]
 
 
-def model_rates(problem: Problem, table: Any, words: str, *, sees_protected: bool) -> Json:
-    """Return the rates of a model that was fitted on one release."""
-    names = ("released", "predicted", "score", "decision")
+def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:
+    """Return what relaxing each bound would gain: totals, by outcome, pair and group, and by cell."""
+    wide = found.frame[(found.frame["level"] != "cell") & ~(found.frame["price"] <= NOTHING)]
+    hidden_names = set(_hidden_places(m, shown))
+    listed = [row for row in wide.to_dict("records") if (row["level"], row["where"]) not in hidden_names]
+    cells: list[Json] = []
+    hidden = 0
+    for charge, price in zip(m.problem.charges, found.cells, strict=True):
+        weight = m.counts.weight
+        if charge.per == "xy":
+            weight = sums(m.counts.records.of_source, m.counts.weight, len(m.counts.records.cells))
+        costly, left = _cell_prices(m.counts, charge.words, charge.per, price, weight, shown.hide_below)
+        cells, hidden = cells + costly, hidden + left
+    cells.sort(key=lambda row: -row["price"])
     return {
-        "model": words,
-        "sees_protected": sees_protected,
-        "rows": [
-            {
-                "group": {column: row[column] for column in problem.protected},
-                "outcome": row[problem.outcome],
-                **{name: row[name] for name in names},
-            }
-            for row in table.to_dict("records")
-        ],
+        "rows": listed,
+        "rows_hidden": len(wide) - len(listed),
+        "cells": cells[:LISTED],
+        "cells_hidden": hidden,
+        "words": "" if len(wide) or cells or hidden else FREE,
     }
 
 
-def prices(problem: Problem, counts: Counts, found: Prices, hide_below: float) -> Json:
-    """Return what relaxing each bound would gain: totals, by outcome, pair and group, and by cell."""
-    wide = found.frame[(found.frame["level"] != "cell") & ~(found.frame["price"] <= NOTHING)]
-    cells: list[Json] = []
-    hidden = 0
-    for charge, price in zip(problem.charges, found.cells, strict=True):
-        weight = counts.weight
-        if charge.per == "xy":
-            weight = sums(counts.records.of_source, counts.weight, len(counts.records.cells))
-        listed, left = _cell_prices(counts, charge.words, charge.per, price, weight, hide_below)
-        cells, hidden = cells + listed, hidden + left
-    cells.sort(key=lambda row: -row["price"])
-    return {"rows": wide.to_dict("records"), "cells": cells[:LISTED], "cells_hidden": hidden}
+def _hidden_places(m: Mapped, shown: Discretion) -> Iterator[tuple[str, str]]:
+    """Yield the level and the place of prices that belong to groups which are not shown."""
+    for part in m.achieved.parity:
+        for at in np.flatnonzero(~shown.comparisons(part, m.kernel)):
+            yield "pair", part.compared.words(int(at), m.counts.domain.y)
+    for cell in m.counts.groups.cells[~shown.groups]:
+        yield "group", m.counts.domain.d.words(int(cell))
 
 
 def _cell_prices(
@@ -126,16 +205,3 @@ def _cell_prices(
         for at in shown
     ]
     return rows, len(costly) - len(shown)
-
-
-def fresh_people(theory: Theory, confidence: float, seed: int) -> list[Json]:
-    """Return what can be said about other people than those of the table, heading by heading."""
-    parts: dict[str, Any] = {
-        "By resampling": theory.bootstrap(confidence=confidence, seed=seed),
-        "One draw of the lottery": theory.draw_spread(seed=seed),
-        "Small groups": theory.small_groups(confidence=confidence),
-        "At apply time, when the outcome is not known (section 3.4)": theory.applying(),
-        "Proved from the table (section 3.5)": theory.robustness(confidence=confidence),
-        "Telling the group from the outcome (section 3.3)": theory.advantage(),
-    }
-    return [{"heading": heading, "words": list(part.words)} for heading, part in parts.items() if part.words]

@@ -22,6 +22,12 @@ from evenhand.report.charts.chart import altair, drawing
 Json = dict[str, Any]
 NONE = "–"
 
+MOST_OUTCOMES = 3
+"""How many moves from one outcome to another are listed at the top."""
+
+MOST_LEVELS = 24
+"""How many levels of a column are listed."""
+
 BROAD = 640
 """A chart of more units across cannot be read on a phone at the page's width, and is scrolled there."""
 
@@ -118,8 +124,24 @@ def number(value: Any, form: str = ".4g") -> str:
 
 
 def group(columns: Json) -> str:
-    """Name a group, or what a person has."""
+    """Name a group by its levels; the heading names the columns."""
     return ", ".join(str(level) for level in columns.values())
+
+
+def group_heading(s: Json) -> str:
+    """Name the columns that groups are formed by."""
+    return f"Group ({', '.join(c['name'] for c in s['table']['columns'] if c['role'] == 'protected')})"
+
+
+def cell(columns: Json) -> str:
+    """Name a cell by column and level, since there are too many columns for a heading."""
+    return ", ".join(f"{name}={level}" for name, level in columns.items())
+
+
+def change(before: Json, after: Json) -> str:
+    """Name what changes of a cell, and to what."""
+    moved = [f"{name}: {before[name]} → {level}" for name, level in after.items() if before[name] != level]
+    return ", ".join(moved)
 
 
 def _facts(s: Json) -> list[tuple[str, str, str]]:
@@ -129,27 +151,79 @@ def _facts(s: Json) -> list[tuple[str, str, str]]:
     gap = NONE if certificate["gap"] is None else f"gap {certificate['gap']:.0e}"
     return [
         ("Status", certificate["status"], gap),
-        ("Largest violation", f"{certificate['max_violation']:.0e}", "of any bound"),
-        ("Utility lost", f"{certificate['objective']:.5f}", "0 keeps the distribution exactly"),
+        *_apart(s),
         ("People changed", percent(share), f"of {s['table']['weight']:,.0f}, in expectation"),
+        *_moved(s),
         ("Mean distortion", f"{changes['expected_distortion']:.4f}", "expected, a person"),
+        ("Utility lost", f"{certificate['objective']:.5f}", "of the distribution as a whole: people may still change"),
+        ("Largest violation", f"{certificate['max_violation']:.0e}", "of any bound"),
     ]
+
+
+def _apart(s: Json) -> list[tuple[str, str, str]]:
+    """Return how far rates are apart by the first parity constraint, before and after."""
+    part = next((part for part in s["bounds"]["parity"] if part["furthest_after"] is not None), None)
+    if part is None:
+        return []
+    before, after = (_distance(part[f"furthest_{when}"]["apart"]) for when in ("before", "after"))
+    bound = " to ".join(dict.fromkeys(number(part[end]) for end in ("smallest_bound", "largest_bound")))
+    whom = ", among the groups shown" if part["comparisons_hidden"] else ""
+    return [("Rates furthest apart", f"{before} → {after}", f"before → after, bound {bound}{whom}")]
+
+
+def _distance(value: Any) -> str:
+    return "∞" if value == "infinite" else number(value, ".3f")
+
+
+def _moved(s: Json) -> list[tuple[str, str, str]]:
+    """Return how many people are moved from which outcome to which; a suppressed problem draws the outcome anew."""
+    if s["changes"]["suppressed"]:
+        return []
+    outcome = next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome")
+    rows = sorted(s["changes"]["outcome"], key=lambda row: -row["share"])
+    listed = [f"{row['from']} → {row['to']}: {percent(row['share'])}" for row in rows[:MOST_OUTCOMES]]
+    rest = f" and {len(rows) - MOST_OUTCOMES} more" if len(rows) > MOST_OUTCOMES else ""
+    return [("Outcome changed", (", ".join(listed) or "nobody's") + rest, f"{outcome}, of all people, in expectation")]
 
 
 def _interval(row: Json, when: str) -> str:
     return f"{percent(row[f'{when}_low'])} to {percent(row[f'{when}_high'])}"
 
 
+def _levels(s: Json) -> Table:
+    missing = {row["column"]: row for row in s["table"]["coverage"] if row["what"] == "missing"}
+    fewer = f"fewer than {s['small_cells']['hide_below']:g}"
+    rows = [
+        (column["name"], column["role"], _listed(column), _missing(missing.get(column["name"]), fewer))
+        for column in s["table"]["columns"]
+    ]
+    headings = ("Column", "Role", "Levels", "Rows without a value")
+    return Table("The columns and their levels, as values became them", headings, 1, tuple(rows))
+
+
+def _listed(column: Json) -> str:
+    listed = "; ".join(str(level) for level in column["levels"][:MOST_LEVELS])
+    more = len(column["levels"]) - MOST_LEVELS
+    rest = [f"{more} more"] * (more > 0) + [f"{column['levels_hidden']} of few people"] * (column["levels_hidden"] > 0)
+    return "; and ".join((listed, *rest))
+
+
+def _missing(row: Json | None, fewer: str) -> str:
+    if row is None:
+        return "none"
+    return f"{fewer if row['rows'] is None else format(row['rows'], ',.0f')} ({row['policy']})"
+
+
 def _rates(s: Json) -> Table:
     shown = [row for row in s["rates"]["rows"] if row["outcome"] in s["rates"]["shown"]]
     return Table(
         f"Rates by group, with {s['rates']['confidence']:.0%} intervals that hold all at once",
-        ("Group", "Outcome", "People", "Before", "Interval", "After", "Interval"),
+        (group_heading(s), "Outcome", "People", "Before", "After", "Interval before", "Interval after"),
         5,
         tuple(
             (
                 group(row["group"]), str(row["outcome"]), f"{row['weight']:,.0f}", percent(row["before"]),
-                _interval(row, "before"), percent(row["after"]), _interval(row, "after"),
+                percent(row["after"]), _interval(row, "before"), _interval(row, "after"),
             )
             for row in shown
         ),
@@ -185,7 +259,7 @@ def _groups(s: Json) -> Table:
         (group(row["group"]), f"{row['weight']:,.0f}", percent(row[which]), number(row["expected_distortion"], ".4f"))
         for row in s["changes"]["groups"]
     ]
-    return Table("By group", ("Group", "People", heading, "Expected distortion"), 3, tuple(rows))
+    return Table("By group", (group_heading(s), "People", heading, "Expected distortion"), 3, tuple(rows))
 
 
 def _columns(s: Json) -> Table:
@@ -203,13 +277,13 @@ def _people(value: float) -> str:
 def _worst(s: Json) -> Table:
     rows = [
         (
-            group(row["cell"]), f"{row['weight']:,.0f}", percent(row["changed"]),
-            number(row["expected_distortion"], ".3f"), group(row["likeliest_change"]),
+            cell(row["cell"]), f"{row['weight']:,.0f}", percent(row["changed"]),
+            number(row["expected_distortion"], ".3f"), change(row["cell"], row["likeliest_change"]),
             percent(row["likeliest_probability"]),
         )
         for row in s["worst_off"]["rows"]
     ]  # fmt: skip
-    headings = ("Who", "People", "Changed", "Expected distortion", "Likeliest change: released as", "How likely")
+    headings = ("Who", "People", "Changed", "Expected distortion", "Likeliest change", "How likely")
     return Table("Largest expected distortion first", headings, 0, tuple(rows))
 
 
@@ -224,7 +298,7 @@ def _predicted(s: Json) -> Table:
         for row in s["models"]["predicted"]
         if row["outcome"] in s["rates"]["shown"]
     ]
-    headings = ("Group", "Outcome", "Sees the protected columns", "Does not")
+    headings = (group_heading(s), "Outcome", "Sees the protected columns", "Does not")
     return Table("Mean score of a model that learns the released data well", headings, 2, tuple(rows))
 
 
@@ -236,7 +310,7 @@ def _fitted(s: Json) -> Table:
         for row in fitted["rows"]
         if row["outcome"] in s["rates"]["shown"]
     ]
-    headings = ("Group", "Outcome", "Released rate", "Predicted score", "Mean score", "Decided so")
+    headings = (group_heading(s), "Outcome", "Released rate", "Predicted score", "Mean score", "Decided so")
     return Table("A model fitted on one release", headings, 4, tuple(rows))
 
 
@@ -271,6 +345,7 @@ def _versions(s: Json) -> Table:
 
 
 TABLES: dict[str, Callable[[Json], Table]] = {
+    "levels": _levels,
     "rates": _rates,
     "parity": _parity,
     "budgets": _budgets,

@@ -5,15 +5,17 @@ Every function takes the threshold below which cells are hidden, and says how ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from evenhand.achieved import Achieved
+from evenhand.audit import Audit
 from evenhand.counts import Counts, sums
+from evenhand.domain import Variable
 from evenhand.kernel import Kernel
 from evenhand.report import rows
+from evenhand.report.discretion import Discretion
 from evenhand.spec import Problem
 
 WORST = 12
@@ -28,18 +30,34 @@ LEAST_SHARE = 5e-5
 Json = dict[str, Any]
 
 
-def table(counts: Counts) -> Json:
-    """Say what was fitted on: how many people, and which columns with which levels."""
+def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
+    """Say what was fitted on: how many people, which columns with which levels, and how many values are missing."""
     return {
         "people": counts.people,
         "weight": float(counts.weight.sum()),
         "cells": len(counts),
         "groups": len(counts.groups.cells),
-        "columns": [
-            {"name": v.name, "role": str(v.role), "levels": list(v.levels), "ordered": v.ordered}
-            for v in counts.domain.variables
-        ],
+        "columns": [_column(variable, shown) for variable in counts.domain.variables],
+        "coverage": [_covered(row, shown) for row in audit.coverage.to_dict("records") if row["rows"] > 0],
     }
+
+
+def _column(variable: Variable, shown: Discretion) -> Json:
+    kept = shown.levels(variable)
+    return {
+        "name": variable.name,
+        "role": str(variable.role),
+        "levels": [level for level, is_shown in zip(variable.levels, kept, strict=True) if is_shown],
+        "levels_hidden": int((~kept).sum()),
+        "ordered": variable.ordered,
+    }
+
+
+def _covered(row: Json, shown: Discretion) -> Json:
+    """Return how many rows have no value, or a new one; of few people, only that there are some."""
+    rows = float(row["rows"])
+    names = ("column", "what", "policy")
+    return {name: row[name] for name in names} | {"rows": rows if rows >= shown.hide_below else None}
 
 
 def small_cells(counts: Counts, hide_below: float) -> Json:
@@ -55,17 +73,9 @@ def small_cells(counts: Counts, hide_below: float) -> Json:
     }
 
 
-def discreet(sentences: Sequence[str], counts: Counts, hide_below: float) -> list[str]:
-    """Leave out the sentences that tell the number of people of a group that is too small to be shown."""
-    weight = sums(counts.groups.of_source, counts.weight)
-    small = [counts.domain.d.words(int(cell)) for cell in counts.groups.cells[weight < hide_below]]
-    return [text for text in sentences if not any(f"he group {name} has " in text for name in small)]
-
-
 def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, hide_below: float) -> Json:
     """Return each group's rates of every outcome, before and after, with intervals."""
-    found = rows.rates(problem, counts, kernel, confidence=confidence)
-    kept = [row for row in found if row["weight"] >= hide_below]
+    kept = rows.rates(problem, counts, kernel, confidence=confidence, hide_below=hide_below)
     names = ("before", "before_low", "before_high", "after", "after_low", "after_high", "permitted_low")
     return {
         "confidence": confidence,
@@ -80,20 +90,22 @@ def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, h
             }
             for row in kept
         ],
-        "groups_hidden": (len(found) - len(kept)) // counts.domain.y.size,
+        "groups_hidden": len(counts.groups.cells) - len(kept) // counts.domain.y.size,
     }
 
 
 def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:
     """Return how many people change, by group, and in which columns from what to what."""
     listed = [row for row in rows.changes(counts, kernel) if row["had"] >= hide_below]
+    moved, total = _columns(counts, kernel, hide_below), float(counts.weight.sum())
     return {
         "suppressed": problem.suppress_protected is not None,
         "share": float(counts.probability @ measured.changed),
         "share_features": float(counts.probability @ measured.features_changed),
         "expected_distortion": float(counts.probability @ measured.distortion),
         "groups": _groups(counts, measured, hide_below),
-        "columns": _columns(counts, kernel, hide_below),
+        "columns": [row for row in moved if row["people"] >= LEAST_SHARE * total][:MOST_MOVES],
+        "outcome": [row for row in moved if row["column"] == counts.domain.outcome.name],
         "by_group": [
             {key: row[key] for key in ("group", "column", "from", "to", "people", "had", "probability")}
             for row in listed
@@ -130,9 +142,9 @@ def _columns(counts: Counts, kernel: Kernel, hide_below: float) -> list[Json]:
         own = found.setdefault(key, {"column": key[0], "from": key[1], "to": key[2], "people": 0.0, "had": 0.0})
         own["people"] += row["people"]
         own["had"] += row["had"]
-    kept = [row for row in found.values() if row["had"] >= hide_below and row["people"] >= LEAST_SHARE * total]
+    kept = [row for row in found.values() if row["had"] >= hide_below]
     names = ("column", "from", "to", "people")
-    return [{name: row[name] for name in names} | {"share": row["people"] / total} for row in kept[:MOST_MOVES]]
+    return [{name: row[name] for name in names} | {"share": row["people"] / total} for row in kept]
 
 
 def worst_off(counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:

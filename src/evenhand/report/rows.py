@@ -5,7 +5,9 @@ Computes from counts and kernel, in expectation over the draws; words and pictur
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -55,17 +57,24 @@ def outcome_code(domain: Domain, outcome: Any = None) -> int:
     return domain.y.size - 1 if outcome is None else domain.outcome.code(outcome)
 
 
-def rates(problem: Problem, counts: Counts, kernel: Kernel, *, confidence: float = 0.95) -> list[Row]:
-    """Return each group's rates before and after with intervals that hold all at once, and the permitted band."""
+def rates(
+    problem: Problem, counts: Counts, kernel: Kernel, *, confidence: float = 0.95, hide_below: float = 0
+) -> list[Row]:
+    """Return each group's rates before and after with intervals that hold all at once, and the permitted band.
+
+    Groups of fewer people than ``hide_below`` are left out, and the band is that of the others: it begins at the lowest
+    rate, which would tell the hidden one.
+    """
     before, after = counts.outcome_by_group, group_rates(counts, kernel)
     ends = {
         when: rate_intervals(counts, part, confidence=confidence)
         for when, part in (("before", before), ("after", after))
     }
     weight = sums(counts.groups.of_source, counts.weight)
-    bands = permitted(problem, counts, after)
+    shown = weight >= hide_below
+    bands = permitted(problem, counts, after[shown])
     rows: list[Row] = []
-    for (g, y), _ in np.ndenumerate(before):
+    for g, y in itertools.product(np.flatnonzero(shown), range(before.shape[1])):
         row: Row = {
             "group": name(counts.domain.d, int(counts.groups.cells[g])),
             "columns": counts.domain.d.labels(int(counts.groups.cells[g])),
@@ -86,7 +95,7 @@ def permitted(problem: Problem, counts: Counts, after: Numbers) -> dict[int, tup
     Against a target the band lies around it; between every two groups it begins at the lowest rate after.
     """
     plain = [parity for parity in problem.parity if _gives_a_band(parity)]
-    if not plain:
+    if not plain or not len(after):
         return {}
     parity = plain[0]
     bound = float(parity.bound)  # type: ignore[arg-type]
@@ -147,8 +156,19 @@ def every_group(counts: Counts) -> list[Where]:
 
 def largest_groups(counts: Counts, most: int) -> list[Where]:
     """Return at most so many groups, the largest ones, in their own order."""
-    place = np.sort(np.argsort(-counts.groups.probability, kind="stable")[:most])
-    return [counts.domain.d.labels(int(counts.groups.cells[i])) for i in place]
+    return _first_groups(counts, counts.groups.probability, most)
+
+
+def most_changed_groups(counts: Counts, changed: Numbers, most: int, *, hide_below: float = 0) -> list[Where]:
+    """Return at most so many groups, those with the most people changed, in their own order; of few people, none."""
+    people = sums(counts.groups.of_source, counts.weight * changed)
+    weight = sums(counts.groups.of_source, counts.weight)
+    return _first_groups(counts, np.where(weight >= hide_below, people, -np.inf), most)
+
+
+def _first_groups(counts: Counts, worth: Numbers, most: int) -> list[Where]:
+    place = np.argsort(-worth, kind="stable")[:most]
+    return [counts.domain.d.labels(int(counts.groups.cells[i])) for i in np.sort(place) if worth[i] > -np.inf]
 
 
 def cohort_axis(domain: Domain, by: Sequence[str] | None) -> Axis:
@@ -305,30 +325,65 @@ def _column_changes(counts: Counts, kernel: Kernel, column: Variable, old: Cells
             }
 
 
-def most_changed(counts: Counts, changed: Numbers, *, panels: int = 2, most: int = 9) -> list[Where]:
-    """Choose what a heat map should show: the groups and outcomes with the most people changed.
+@dataclass(frozen=True)
+class Chosen:
+    """Parts of a table chosen to be shown.
 
-    Where a group has more cells than ``most``, features are held at the level with the most people changed, one after
-    the other.
+    Attributes
+    ----------
+    parts : list
+        Those with the most people changed.
+    held : tuple of str
+        The features that each of them holds at one level, beside group and outcome.
+    number : int
+        In how many such parts anybody who may be shown is changed.
+    people, everybody : float
+        How many people are expected to change in the parts chosen, and in the whole table.
+    """
+
+    parts: list[Where]
+    held: tuple[str, ...]
+    number: int
+    people: float
+    everybody: float
+
+
+def most_changed(
+    counts: Counts, kernel: Kernel, changed: Numbers, *, panels: int = 4, most: int = 9, hide_below: float = 0
+) -> Chosen:
+    """Choose what a heat map should show: the parts of the table with the most people changed (people × probability).
+
+    A part is a group and an outcome. Where such a part would have more cells than ``most``, features are held at one
+    level each as well, those first that change least. Cells of fewer people than ``hide_below`` do not count.
     """
     domain = counts.domain
-    mass = counts.weight * changed
-    key = counts.d * domain.y.size + counts.y
-    total = sums(key, mass)
-    chosen = [int(cell) for cell in np.argsort(-total, kind="stable")[:panels] if total[cell] > 0]
-    found: list[Where] = []
-    for cell in chosen:
-        d, y = divmod(cell, domain.y.size)
-        found.append(_narrowed(counts, mass, {**domain.d.labels(d), **domain.y.labels(y)}, most))
-    return found
+    shown = counts.weight >= hide_below
+    mass = counts.weight * changed * shown
+    held = _held(counts, kernel, shown, most)
+    codes = _codes(domain, counts.d, counts.x, counts.y)
+    names = (*domain.d.names, domain.outcome.name, *held)
+    _, first, part = np.unique(np.stack([codes[n] for n in names]), axis=1, return_index=True, return_inverse=True)
+    total = sums(part.ravel(), mass)
+    order = [int(at) for at in np.argsort(-total, kind="stable")[:panels] if total[at] > 0]
+    parts = [{n: domain.variable(n).levels[int(codes[n][first[at]])] for n in names} for at in order]
+    everybody = float(counts.weight @ changed)
+    return Chosen(list(parts), held, int((total > 0).sum()), float(total[order].sum()), everybody)
 
 
-def _narrowed(counts: Counts, mass: Numbers, where: dict[str, Any], most: int) -> dict[str, Any]:
+def _held(counts: Counts, kernel: Kernel, shown: Mask, most: int) -> tuple[str, ...]:
+    """Return the features to hold so that no part has more than so many cells, those that change least first."""
+    moved = {
+        column.name: float(_moving(counts, kernel, old, new)) for column, old, new in _columns_moved(counts, kernel)
+    }
     codes = _codes(counts.domain, counts.d, counts.x, counts.y)
-    for variable in counts.domain.x.variables:
-        mask = matching(counts, where)
-        if int(mask.sum()) <= most:
+    held: list[str] = []
+    for column in sorted(counts.domain.x.names, key=lambda name: moved[name]):
+        key = [counts.d, counts.y, *(codes[name] for name in held)]
+        if np.unique(np.stack(key)[:, shown], axis=1, return_counts=True)[1].max(initial=0) <= most:
             break
-        moved = sums(codes[variable.name][mask], mass[mask], len(variable))
-        where = {**where, variable.name: variable.levels[int(np.argmax(moved))]}
-    return where
+        held.append(column)
+    return tuple(name for name in counts.domain.x.names if name in held)
+
+
+def _moving(counts: Counts, kernel: Kernel, old: Cells, new: Cells) -> float:
+    return float(counts.weight[kernel.rows] @ (kernel.probability * (old != new)))

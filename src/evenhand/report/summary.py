@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import platform
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from evenhand._version import __version__
-from evenhand.achieved import Achieved
 from evenhand.audit import Audit
 from evenhand.certificate import Certificate
-from evenhand.counts import Counts
 from evenhand.errors import SpecError
-from evenhand.kernel import Kernel
 from evenhand.prices import Prices
 from evenhand.report import assurance, people
+from evenhand.report.discretion import Discretion, discreet
+from evenhand.report.fresh import fresh_people
 from evenhand.report.words import asked, certificate_words
 from evenhand.spec import Problem
 from evenhand.theory import Theory
@@ -56,18 +55,14 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class Material(assurance.Mapped):
     """What a report is made of.
 
     ``fitted`` holds the rates of a model fitted on one release, with what is said of it; ``frontier`` its points, edges
-    and words.
+    and words; ``other_columns`` those of a given table that the problem does not name, None where no table was given.
     """
 
-    problem: Problem
-    counts: Counts
-    kernel: Kernel
     certificate: Certificate
-    achieved: Achieved
     audit: Audit
     theory: Theory
     prices: Prices | None
@@ -75,39 +70,48 @@ class Material:
     frontier: Json
     settings: Settings
     source: Source
+    other_columns: tuple[str, ...] | None = None
 
 
 def summary(material: Material) -> Json:
     """Summarise: data in, plain values out, ready for ``json.dumps``."""
     m, hide = material, material.settings.hide_below
+    shown = Discretion(m.counts, hide)
+    hidden = shown.names(m.problem, (part.compared for part in m.achieved.parity))
+    bounds = assurance.bounds(m, shown)
     found = {
         "format": FORMAT,
         "version": VERSION,
         "evenhand": __version__,
-        "table": people.table(m.counts),
+        "table": people.table(m.counts, m.audit, shown),
         "small_cells": people.small_cells(m.counts, hide),
         "asked": _pairs(asked(m.problem)),
-        "headlines": list(m.audit.headlines),
-        "bounds": assurance.bounds(m.counts, m.achieved),
-        "not_covered": people.discreet(m.audit.notes, m.counts, hide),
+        "headlines": list(assurance.headlines(bounds["parity"], hide)),
+        "bounds": bounds,
+        "not_covered": discreet([*m.audit.notes, *_other_columns(m)], hidden),
         "certificate": {**m.certificate.as_dict(), "words": _pairs(certificate_words(m.certificate))},
         "rates": people.rates(m.problem, m.counts, m.kernel, m.settings.confidence, hide),
         "changes": people.changes(m.problem, m.counts, m.kernel, m.achieved, hide),
         "worst_off": people.worst_off(m.counts, m.kernel, m.achieved, hide),
-        "models": {"predicted": assurance.scores(m.problem, m.audit), "fitted": m.fitted},
-        "prices": None if m.prices is None else assurance.prices(m.problem, m.counts, m.prices, hide),
-        "fresh_people": _fresh_people(m),
-        "frontier": m.frontier,
+        "models": {"predicted": assurance.scores(m.problem, m.audit, shown), "fitted": m.fitted},
+        "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),
+        "fresh_people": fresh_people(m.problem, m.theory, shown, hidden, m.settings.confidence, m.settings.seed),
+        "frontier": {**m.frontier, "words": " ".join(discreet([m.frontier["words"]], hidden))},
         "problem_toml": _toml(m.problem),
         "repeat": _repeat(m),
     }
     return dict(plain(found))
 
 
-def _fresh_people(m: Material) -> list[Json]:
-    parts = assurance.fresh_people(m.theory, m.settings.confidence, m.settings.seed)
-    kept = [{**part, "words": people.discreet(part["words"], m.counts, m.settings.hide_below)} for part in parts]
-    return [part for part in kept if part["words"]]
+def _other_columns(m: Material) -> Iterator[str]:
+    """Name the columns of the given table that nothing here is about."""
+    if m.other_columns:
+        yield (
+            f"in the given table these are columns outside the problem, passed through unchanged: "
+            f"{', '.join(m.other_columns)}; leave out of a model's inputs what should not tell it the group"
+        )
+    elif m.other_columns is not None:
+        yield "the given table has no columns outside the problem"
 
 
 def plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ that they are legible in grey and to the colour-blind.
 
 from evenhand.report.charts.chart import Chart, check_ending, save
 from evenhand.report.charts.frontier import EDGES, frontier
-from evenhand.report.charts.grid import DIVERGING, SEQUENTIAL, Shades, grid, panels_within, stacked
+from evenhand.report.charts.grid import DIVERGING, SEQUENTIAL, Shades, grid, panels_within, side_by_side, stacked
 from evenhand.report.charts.rates import rates
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "panels_within",
     "rates",
     "save",
+    "side_by_side",
     "stacked",
 ]

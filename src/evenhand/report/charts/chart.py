@@ -19,6 +19,9 @@ SCALE = 2.0
 LETTER = 6.2
 """The mean width of a subtitle's letter, in the specification's units."""
 
+SHORTEST_LINE = 70
+"""A subtitle's lines are no shorter than so many letters, however narrow the chart."""
+
 GREY = "#555555"
 ENDINGS = (".png", ".svg", ".html")
 
@@ -94,7 +97,7 @@ def finished(
     datasets: Mapping[str, Any] | None = None,
 ) -> Chart:
     """Give a specification its title and the look that all charts share; the subtitle is wrapped to the width."""
-    lines = textwrap.wrap(subtitle, max(40, int(width / LETTER)))
+    lines = textwrap.wrap(subtitle, max(SHORTEST_LINE, int(width / LETTER)))
     heading = altair().Title(title, subtitle=lines, anchor="start", subtitleColor=GREY, offset=10)
     dressed = (
         specification.properties(title=heading, description=description)

@@ -21,8 +21,18 @@ BREAK = " · "
 LABEL_ROOM = 150
 """What is kept for the labels of the rows when a subtitle is wrapped."""
 
+LONGEST_LABEL = 360
+"""A label of more units is cut: names that begin alike must still be told apart."""
+
+LARGEST_EXTENT = LONGEST_LABEL + 60
+"""How far an axis may reach before its title is printed over its labels, which Vega does from 200 on."""
+
 DARK_FROM = 0.55
 """The share of the scale from which a cell's number is written in white."""
+
+PLAIN_AXIS = {
+    "labelLimit": LONGEST_LABEL, "maxExtent": LARGEST_EXTENT, "titlePadding": 8, "ticks": False, "domain": False,
+}  # fmt: skip
 
 NOT_SHOWN = "#f2f2f2"
 """The ground of a panel: what is left of it where a cell has no number."""
@@ -115,7 +125,7 @@ class _Axes:
 
 def _panel(alt: Any, data: str, name: str, axes: _Axes, scale: Any, tooltip: Mapping[str, str]) -> Any:
     x = alt.X("column:N", title=axes.across, scale=alt.Scale(domain=axes.columns), axis=_column_axis(alt, axes))
-    named = alt.Axis(labels=axes.down is not None, labelLimit=300, ticks=False, domain=False)
+    named = alt.Axis(labels=axes.down is not None, **PLAIN_AXIS)
     y = alt.Y("row:N", title=axes.down, scale=alt.Scale(domain=axes.rows), axis=named)
     told = [alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]
     base = alt.Chart(alt.NamedData(name=data)).encode(x=x, y=y)
@@ -143,12 +153,21 @@ def _column_axis(alt: Any, axes: _Axes) -> Any:
     """Write labels in lines where they fit their columns, else upright."""
     fits = all(len(line) * LETTER <= axes.cell_width for column in axes.columns for line in column.split(BREAK))
     lines = {"labelExpr": f"split(datum.label, '{BREAK}')", "labelAngle": 0} if fits else {"labelAngle": -90}
-    return alt.Axis(**lines, labelLimit=260, ticks=False, domain=False)
+    return alt.Axis(**lines, **PLAIN_AXIS)
 
 
 def panels_within(width: float, columns: int, cell_width: int = CELL_WIDTH) -> int:
     """Return how many panels of so many columns stand side by side within a width; at least one."""
     return max(1, int((width - LABEL_ROOM) // (columns * cell_width + SPACING)))
+
+
+def side_by_side(width: float, columns: Sequence[int], cell_width: int = CELL_WIDTH) -> int:
+    """Return how many panels, each of so many columns, can stand in every line of a width; at least one."""
+    for side in range(len(columns), 1, -1):
+        lines = [columns[at : at + side] for at in range(0, len(columns), side)]
+        if all(LABEL_ROOM + sum(n * cell_width + SPACING for n in line) <= width for line in lines):
+            return side
+    return 1
 
 
 def _width(panel: Any) -> int:
@@ -160,7 +179,7 @@ def stacked(above: Chart, below: Chart, *, title: str, subtitle: str, descriptio
     alt = altair()
     parts = [_undressed(chart) for chart in (above, below)]
     joined = alt.vconcat(*parts, spacing=26).resolve_scale(color="independent")
-    width = max(sum(_width(panel) for panel in part.concat[: part.columns]) for part in parts)
+    width = max(sum(_width(panel) for panel in part.concat[: part.columns]) for part in parts) + LABEL_ROOM
     words = {"title": title, "subtitle": subtitle, "description": description}
     return finished(joined, **words, width=width, grid=False, datasets={**above.datasets, **below.datasets})
 

@@ -1,0 +1,143 @@
+"""What can be said about other people than those of the table: what a signer needs first, then the paper's terms.
+
+Short sentences are made from the theory's numbers; the theory's own sentences follow as details.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from evenhand.report.discretion import Discretion, discreet
+from evenhand.spec import Problem
+from evenhand.theory import Applying, Bootstrap, DrawSpread, Robustness, SmallGroups, Theory
+
+FIRST = "Before signing"
+WIDE = 0.1
+"""A rate that is only known to within a wider interval is said to be."""
+
+Json = dict[str, Any]
+
+
+def fresh_people(
+    problem: Problem, theory: Theory, shown: Discretion, hidden: frozenset[str], confidence: float, seed: int
+) -> list[Json]:
+    """Return what can be said about others, heading by heading; all but the first are details."""
+    bootstrap = theory.bootstrap(confidence=confidence, seed=seed)
+    spread = theory.draw_spread(seed=seed)
+    small = theory.small_groups(width=WIDE, confidence=confidence)
+    robustness = theory.robustness(confidence=confidence)
+    hidden = hidden | _hidden_merges(robustness, shown)
+    bound = theory.bound
+    first = [
+        _one_draw(spread, bound),
+        _other_people(bootstrap, bound),
+        _hold_out(),
+        *_known_badly(small, problem, shown, confidence),
+        *_few(shown),
+    ]
+    details: dict[str, Sequence[str]] = {
+        "By resampling": bootstrap.words,
+        "One draw of the lottery": spread.words,
+        "Small groups": small.words,
+        "At apply time, when the outcome is not known (section 3.4)": list(_apply_words(problem, theory.applying())),
+        "Proved from the table (section 3.5)": robustness.words,
+        "Telling the group from the outcome (section 3.3)": theory.advantage().words,
+    }
+    told = [(heading, discreet(words, hidden)) for heading, words in details.items()]
+    return [
+        {"heading": FIRST, "detail": False, "words": discreet(first, hidden)},
+        *({"heading": heading, "detail": True, "words": words} for heading, words in told if words),
+    ]
+
+
+def _hidden_merges(robustness: Robustness, shown: Discretion) -> frozenset[str]:
+    """Return the proposals that name levels of few people."""
+    hidden = {
+        (variable.name, level)
+        for variable in shown.counts.domain.x.variables
+        for level, is_shown in zip(variable.levels, shown.levels(variable), strict=True)
+        if not is_shown
+    }
+    return frozenset(
+        merge.words
+        for merge in (*robustness.merges, *robustness.plan)
+        if not merge.drops and any((merge.column, part) in hidden for level in merge.levels for part in level)
+    )
+
+
+def _one_draw(spread: DrawSpread, bound: float) -> str:
+    ends = spread.quantiles["largest_ratio"].tolist()
+    within = f"in nine of ten the rates were {_off(ends[0])} to {_off(ends[-1])} apart in ratio"
+    if spread.over is None:
+        return f"One release is one draw of a lottery. Of {spread.releases} simulated releases, {within}."
+    return (
+        f"One release is one draw of a lottery: {spread.over:.1%} of {spread.releases} simulated releases exceed the "
+        f"{bound:.4g} that holds in expectation; {within}. Balanced draws stray less, and the expanded table, which "
+        f"carries every possible row with its weight, not at all."
+    )
+
+
+def _other_people(bootstrap: Bootstrap, bound: float) -> str:
+    _, low, high = bootstrap.largest
+    over = "" if bootstrap.over is None else f", and {bootstrap.over:.1%} of them exceed {bound:.4g}"
+    return (
+        f"Had other people been in the table: on {bootstrap.resamples} resampled tables, the mapping held fixed, the "
+        f"expected rates are mostly {_off(low)} to {_off(high)} apart in ratio{over}."
+    )
+
+
+def _hold_out() -> str:
+    return (
+        "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "
+        "mapping.theory.holdout(rows) gives exact intervals for them, all at once, and says whether the bound is met, "
+        "violated or not decided."
+    )
+
+
+def _known_badly(small: SmallGroups, problem: Problem, shown: Discretion, confidence: float) -> Iterator[str]:
+    """Say how many of the groups that are shown are too small for their rates to be known well."""
+    groups = [row for row in small.frame.to_dict("records") if row["people"] >= shown.hide_below]
+    wide = sorted((row for row in groups if row["widest"] > WIDE), key=lambda row: -row["widest"])
+    if wide:
+        name = ", ".join(f"{column}={wide[0][column]}" for column in problem.protected if column in wide[0])
+        yield (
+            f"Of the {len(groups)} groups that are shown, {len(wide)} are so small that a rate of theirs is only known "
+            f"to within an interval wider than {WIDE:g} ({confidence:.0%}, each by itself); the widest, "
+            f"{wide[0]['widest']:.2f}, is that of {name}."
+        )
+
+
+def _few(shown: Discretion) -> Iterator[str]:
+    hidden = int((~shown.groups).sum())
+    if hidden:
+        are = "group has" if hidden == 1 else "groups have"
+        yield (
+            f"{hidden} {are} fewer than {shown.hide_below:g} people and cannot be named here, but counts in these "
+            f"shares: the rates of so few people move most."
+        )
+
+
+def _off(value: float) -> str:
+    return f"{value:.3f}" if math.isfinite(value) else "infinitely far"
+
+
+def _apply_words(problem: Problem, found: Applying) -> Iterator[str]:
+    """Say what a person may undergo at apply time, and what of it happens to features."""
+    if not problem.charges:
+        yield "No budget was asked for, so nothing limits the distortion at apply time but the forbidden moves."
+        return
+    for charge, part in found.frame.groupby("charge", sort=False):
+        low, high = float(part["bound"].min()), float(part["bound"].max())
+        limit = f"{high:g}" if math.isclose(low, high) else f"{low:g} to {high:g}, depending on the cell"
+        bounded = "has no bound for one person" if math.isnan(high) else f"is at most {limit}"
+        yield (
+            f"At apply time the {charge} of a person, averaged over the outcomes that they may have, {bounded}; at "
+            f"most {part['achieved'].max():.4f} is achieved. The change of the outcome is counted in this, as the "
+            f"paper does; of the features alone, which are all that apply mode changes, it is at most "
+            f"{part['features_alone'].max():.4f}."
+        )
+    if any(charge.per == "xy" for charge in problem.charges):
+        yield "A budget with per='xy' holds on average over the groups, and so bounds nothing for a single person."
+    yield "People whose protected columns and features were not in the table together are kept as they are."

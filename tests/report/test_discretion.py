@@ -1,0 +1,87 @@
+"""Who is hidden: nothing that names or counts few people leaves the summary, the page or a chart."""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+import reports
+
+import evenhand as eh
+from evenhand.report.discretion import Discretion, discreet
+
+BOUND = 0.3
+PARITIES = {
+    "each": eh.PairwiseParity(BOUND),
+    "rest": eh.PairwiseParity(BOUND, against="rest"),
+    "target": eh.TargetParity(BOUND),
+    "one column": eh.PairwiseParity(BOUND, on=["sex"]),
+    "within segments": eh.PairwiseParity(0.6, eh.Difference(), given=["job"]),
+    "within large segments": eh.PairwiseParity(0.6, eh.Difference(), given=["job"], min_segment=50),
+    "within released segments": eh.TargetParity(0.6, distance=eh.Difference(), given=["income"], released=True),
+    "the favourable outcome": eh.PairwiseParity(BOUND, eh.FourFifths(1)),
+}
+
+
+def everything(report):
+    """Everything a reader could find: the JSON, the page, and what its still images say."""
+    stills = re.findall(r"data:image/svg\+xml;base64,([\w+/=]+)", report.html)
+    return [
+        json.dumps(report.summary, ensure_ascii=False),
+        report.html,
+        *(base64.b64decode(s).decode() for s in stills),
+    ]
+
+
+@pytest.mark.parametrize("parity", PARITIES.values(), ids=PARITIES)
+def test_the_name_of_a_few_people_is_nowhere(parity):
+    frame = reports.secretive_frame()
+    mapping = eh.fit(reports.secretive_problem(parity), frame)
+    # Whether it is hidden is only tested where it would be there.
+    assert reports.SECRET in json.dumps(eh.report_on(mapping, trace=False, hide_below=0).summary)
+    report = eh.report_on(mapping, frame=frame, trace=False)
+    for text in everything(report):
+        assert reports.SECRET not in text
+    small = report.summary["small_cells"]
+    assert small["groups_hidden"] == 2 - (small["groups"] == 5)
+    assert "every bound holds there too" in report.html
+
+
+def test_what_the_problem_names_is_repeated():
+    """The exact problem, and what was asked, are the user's own words."""
+    merged = {"other": ["temporary", f"{reports.SECRET}-job"]}
+    bins = {"age": eh.Edges([40]), "income": eh.Edges([2900]), "job": eh.MergedLevels(merged, rest="all")}
+    mapping = eh.fit(reports.secretive_problem(eh.PairwiseParity(0.3), bins=bins), reports.secretive_frame())
+    found = eh.report_on(mapping, trace=False).summary
+    assert reports.SECRET in found.pop("problem_toml")
+    assert reports.SECRET in json.dumps(found.pop("asked"))
+    assert reports.SECRET not in json.dumps(found)
+
+
+def test_a_comparison_needs_people_on_both_sides():
+    mapping = reports.hostile_mapping()
+    (part,) = mapping.achieved.parity
+    shown = Discretion(mapping.counts, 20).comparisons(part, mapping.kernel)
+    words = [part.compared.words(at, mapping.counts.domain.y) for at in range(len(part.value))]
+    assert shown.tolist() == ["small" not in text for text in words]
+    assert Discretion(mapping.counts, 0).comparisons(part, mapping.kernel).all()
+
+
+def test_a_released_segment_counts_those_expected_in_it():
+    """A group may be large, and yet few of it released into a segment."""
+    mapping = eh.fit(reports.secretive_problem(PARITIES["within released segments"]), reports.secretive_frame())
+    (part,) = mapping.achieved.parity
+    at_most = Discretion(mapping.counts, 1e9).comparisons(part, mapping.kernel)
+    assert not at_most.any()
+    few = Discretion(mapping.counts, 20).comparisons(part, mapping.kernel)
+    words = [part.compared.words(at, mapping.counts.domain.y) for at in np.flatnonzero(few)]
+    assert words
+    assert not any("(missing)" in text for text in words)
+
+
+def test_names_are_matched_as_wholes():
+    said = ["the group a=1 has 3", "the group a=11 has 300", "a=1"]
+    assert discreet(said, ["a=1"])[:-1] == ["the group a=11 has 300"]
+    assert discreet(said, ["a=1"])[-1].startswith("2 sentences name a group")
+    assert discreet(said, []) == said
