@@ -55,7 +55,9 @@ def seeded_draws(seed: int, size: int, mode: str, *, purpose: str = "", first: i
     """
     mixed = np.random.SeedSequence([seed, SALT, MODES.index(mode), *purpose.encode()])
     generator = np.random.PCG64(mixed).advance(first)
-    return (generator.random_raw(size) >> np.uint64(64 - DRAW_BITS)).astype(np.int64)
+    raw = generator.random_raw(size)
+    raw >>= np.uint64(64 - DRAW_BITS)
+    return raw.view(np.int64)
 
 
 def keyed_draws(keys: Iterable[str], seed: int, mode: str, *, purpose: str = "") -> Cells:
@@ -77,8 +79,8 @@ def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode
 
     The k-th of n gets (k + u) / n, with one u a source and the ranks k in the order of ``draws``. A rank is as likely
     as any other, so everybody's own draw is uniform and their probabilities are exact; and any interval of length p
-    holds n·p of the n draws, rounded down or up. Rows of one source with the same draw, that is with the same key, are one
-    person: they share a rank.
+    holds n·p of the n draws, rounded down or up. Rows of one source with the same draw, that is with the same key, are
+    one person: they share a rank.
     """
     order = np.argsort(rows, kind="stable")
     size = np.bincount(rows)

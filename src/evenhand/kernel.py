@@ -13,7 +13,13 @@ import numpy as np
 
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Cells
-from evenhand.draws import thresholds
+from evenhand.draws import DRAW_BITS, thresholds
+
+GUIDE_BITS = 6
+"""A draw's leading bits, by which its target is nearly found."""
+
+LARGEST_GUIDE = 1 << 24
+"""More parts than this are not listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +53,41 @@ class Kernel:
         """Cumulated probabilities of each row as integers, the last exactly 2**52."""
         return thresholds(self.probability, self.starts, self.rows)
 
+    @cached_property
+    def guide(self) -> Cells:
+        """For each row and each of 2**GUIDE_BITS equal parts of the range of draws, the first entry that can be hit."""
+        parts = 1 << GUIDE_BITS
+        width = 1 << (DRAW_BITS - GUIDE_BITS)
+        # An entry is passed in every part that begins at its threshold or later.
+        passed_from = -(-self.thresholds // width)
+        size = parts + 1
+        passed = np.bincount(self.rows * size + passed_from, minlength=len(self) * size).reshape(-1, size)
+        return (self.starts[:-1, None] + np.cumsum(passed[:, :parts], axis=1)).ravel()
+
     def pick(self, rows: Cells, draws: Cells) -> Cells:
-        """Return the target of each draw: the first whose threshold lies above it (a binary search)."""
+        """Return the target of each draw: the first whose threshold lies above it."""
+        return self.targets[self.hit(rows, draws)]
+
+    def hit(self, rows: Cells, draws: Cells) -> Cells:
+        """Return the entry that each draw hits: begin where the guide says, and go on while the threshold is passed."""
+        if len(self) << GUIDE_BITS > LARGEST_GUIDE:
+            return self._searched(rows, draws)
+        entry = self.guide[(rows << GUIDE_BITS) + (draws >> (DRAW_BITS - GUIDE_BITS))]
+        late = np.flatnonzero(draws >= self.thresholds[entry])
+        while len(late):
+            entry[late] += 1
+            late = late[draws[late] >= self.thresholds[entry[late]]]
+        return entry
+
+    def _searched(self, rows: Cells, draws: Cells) -> Cells:
+        """Search each row by halves: for kernels of so many rows that a guide would be larger than they are."""
         low, high = self.starts[rows], self.starts[rows + 1] - 1
         while np.any(low < high):
             middle = (low + high) // 2
             below = draws < self.thresholds[middle]
             high = np.where(below, middle, high)
             low = np.where(below, low, middle + 1)
-        return self.targets[low]
+        return low
 
     def entries(self, rows: Cells) -> tuple[Cells, Cells]:
         """List every entry of the given rows: which of ``rows`` it belongs to, and its position."""

@@ -39,7 +39,7 @@ def meeting(mode: Transformer, rows: Rows, groups: Axis) -> Meeting:
     new = np.any([tables.cells(axis, rows.table, text=rows.text)[1] for axis in axes], axis=0) | new_d
     if new.all():
         raise DataError("no row of the table has values that the fitted table had; nothing can be said about it")
-    x, y = located.own
+    x, y = located.own()
     counts = Counts.of(mode.domain, d[~new], x[~new], y[~new], rows.weight[~new])
     counts = replace(counts, people=int(rows.people[~new & (rows.weight > 0)].sum()))
     kernel = _kernel(mode, counts, d[~new], x[~new], y[~new], located.rows[~new], located.known[~new])

@@ -6,17 +6,21 @@ made. Frames, streams of batches and estimators all use these. Knows nothing of 
 
 from __future__ import annotations
 
+import math
+import os
 import secrets
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand import tables
+from evenhand.coding import UNSEEN as NO_LEVEL
 from evenhand.counts import Counts, positions
 from evenhand.domain import Axis, Cells, Domain
 from evenhand.draws import balanced_draws, keyed_draws, seeded_draws
@@ -31,6 +35,15 @@ Draw = Literal["independent", "balanced"]
 UNSEEN = ("keep", "error")
 DRAW = ("independent", "balanced")
 Flags = NDArray[np.bool_]
+
+BLOCK = 1 << 16
+"""Rows that are worked on at once."""
+
+LARGEST_INDEX = 1 << 22
+"""Of more sources that could be, those that are known are searched for instead."""
+
+NOWHERE = -(1 << 62) // 64
+"""What a value that is not a level adds to a row's number: more than all levels together can make up for."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,42 @@ class Transformer:
         """The columns that are read."""
         return tuple(name for axis in self.reads for name in axis.names)
 
+    @cached_property
+    def _places(self) -> Cells | None:
+        """For every number over the axes that are read, its place among the sources; None where they are too many."""
+        size = math.prod(axis.size for axis in self.reads)
+        if size > LARGEST_INDEX:
+            return None
+        places = np.full(size, -1, dtype=np.int64)
+        places[self.sources] = np.arange(len(self.sources))
+        return places
+
+    def place(self, number: Cells) -> Cells:
+        """Return the place of each number among the sources, -1 where it is none."""
+        found = np.empty(len(number), dtype=np.int64)
+
+        def look(block: slice) -> None:
+            asked = number[block]
+            if self._places is None:
+                there, at = positions(self.sources, asked)
+                found[block] = np.where(there, at, -1)
+            else:
+                found[block] = np.where(asked < 0, -1, self._places[np.maximum(asked, 0)])
+
+        in_blocks(len(number), look)
+        return found
+
+    @cached_property
+    def stays(self) -> Cells:
+        """For each row of the kernel the target that leaves people as they are; -1 where that depends on them."""
+        stays = np.full(len(self.kernel), -1, dtype=np.int64)
+        cells, rest = {}, self.sources
+        for axis in reversed(self.reads):
+            rest, cells[axis] = np.divmod(rest, axis.size)
+        x = cells[self.domain.x]
+        stays[self.rows] = self.domain.xy(x, cells[self.domain.y]) if self.name == "release" else x
+        return stays
+
     def split(self, targets: Cells) -> tuple[Cells, ...]:
         """Split targets into a cell for each axis that is written."""
         return self.domain.split_xy(targets) if self.name == "release" else (targets,)
@@ -124,12 +173,23 @@ def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False) -> Transf
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """The rows of a table in one mode: their own cells, their rows of the kernel, and whether they have one."""
+    """The rows of a table in one mode: their rows of the kernel, whether they have one, and where their own cells are.
 
-    own: tuple[Cells, ...]
+    ``number`` is each row's source over the axes that are read, negative where a value is not a level.
+    """
+
+    mode: Transformer
+    number: Cells
     rows: Cells
     known: Flags
     sourced: Flags
+
+    def own(self, at: Any = slice(None)) -> tuple[Cells, ...]:
+        """Return the cells of rows on the axes that are written; any cell where a value is not a level."""
+        rest, found = self.number[at], {}
+        for axis in reversed(self.mode.reads):
+            rest, found[axis] = np.divmod(rest, axis.size)
+        return tuple(found[axis] for axis in self.mode.writes)
 
 
 @dataclass(frozen=True)
@@ -181,27 +241,61 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
 
 def locate(mode: Transformer, table: Table, *, text: bool = False) -> Located:
     """Find the source of every row."""
-    read = [tables.cells(axis, table, text=text) for axis in mode.reads]
-    number = reduce(
-        lambda joined, part: joined * part[0].size + part[1][0], zip(mode.reads, read, strict=True), _zeros(table)
-    )
-    found, place = positions(mode.sources, number)
-    new = np.any([unseen for _, unseen in read], axis=0)
-    sourced = found & ~new
-    own = tuple(cells for axis, (cells, _) in zip(mode.reads, read, strict=True) if axis in mode.writes)
-    rows = np.where(sourced, mode.rows[place], 0)
-    if mode.fallback is None:
-        return Located(own, rows, sourced, sourced)
-    there, at = positions(mode.fallback, own[0])
-    # Whose group is new, but not the features and the outcome, still gets a drawn outcome.
-    new = np.any([unseen for axis, (_, unseen) in zip(mode.reads, read, strict=True) if axis in mode.writes], axis=0)
-    drawn = ~sourced & there & ~new
+    number = _numbers(mode, table, text)
+    place = mode.place(number)
+    sourced = place >= 0
+    rows = mode.rows[place] if mode.fallback is not None or len(mode.rows) < len(mode.kernel) else np.maximum(place, 0)
+    rows = np.where(sourced, rows, 0) if not sourced.all() else rows
+    located = Located(mode, number, rows, sourced, sourced)
+    return located if mode.fallback is None or sourced.all() else _fallen_back(located, table, text)
+
+
+def _numbers(mode: Transformer, table: Table, text: bool) -> Cells:
+    """Return each row's number over the axes that are read; a value that is not a level makes it negative."""
+    strides, coded, stride = [], [], 1
+    for variable in (v for axis in reversed(mode.reads) for v in reversed(axis.variables)):
+        coded.append(tables.levels_of(variable, tables.column(table, variable.name), text=text))
+        strides.append(stride)
+        stride *= len(variable)
+    parts = [
+        (c.codes, np.where(c.level == NO_LEVEL, NOWHERE, c.level * s)) for c, s in zip(coded, strides, strict=True)
+    ]
+    total = np.empty(len(table), dtype=np.int64)
+    in_blocks(len(table), lambda block: _add(total, parts, block))
+    return total
+
+
+def _add(total: Cells, parts: list[tuple[Any, Cells]], block: slice) -> None:
+    codes, worth = parts[0]
+    np.take(worth, codes[block], out=total[block], mode="wrap")
+    for codes, worth in parts[1:]:
+        total[block] += np.take(worth, codes[block], mode="wrap")
+
+
+def _fallen_back(located: Located, table: Table, text: bool) -> Located:
+    """Give people of an unknown source, whose features and outcome are known, the row that draws ŷ given x."""
+    mode = located.mode
+    assert mode.fallback is not None
+    read = {axis: tables.cells(axis, table, text=text) for axis in mode.writes}
+    there, at = positions(mode.fallback, read[mode.domain.x][0])
+    new = np.any([unseen for _, unseen in read.values()], axis=0)
+    drawn = ~located.sourced & there & ~new
     last = len(mode.kernel) - len(mode.fallback)
-    return Located(own, np.where(drawn, last + at, rows), sourced | drawn, sourced)
+    # Whose group is new has no number, but the cells that are written have.
+    own = read[mode.domain.x][0] * mode.domain.y.size + read[mode.domain.y][0]
+    number = np.where(drawn & (located.number < 0), own, located.number)
+    return Located(mode, number, np.where(drawn, last + at, located.rows), located.sourced | drawn, located.sourced)
 
 
-def _zeros(table: Table) -> Cells:
-    return np.zeros(len(table), dtype=np.int64)
+def in_blocks(size: int, work: Callable[[slice], None]) -> None:
+    """Work on blocks of rows that stay in the cache, on every core; NumPy lets go of the interpreter meanwhile."""
+    blocks = [slice(first, first + BLOCK) for first in range(0, size, BLOCK)]
+    if len(blocks) <= 1:
+        for block in blocks:
+            work(block)
+        return
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        list(pool.map(work, blocks))
 
 
 def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Cells:
@@ -226,36 +320,41 @@ def write(
     mode: Transformer, table: Table, located: Located, drawn: Cells, how: How, *, first: int = 0, text: bool = False
 ) -> Transformed:
     """Pick the target of every draw and write it."""
-    targets = mode.split(mode.kernel.pick(located.rows, drawn))
-    tally = _tally(mode, table, located, targets, text)
+    entry = np.empty(len(table), dtype=np.int32)
+    moved = np.empty(len(table), dtype=bool)
 
-    def lots(column: str, chosen: Flags) -> Cells:
+    def pick(block: slice) -> None:
+        entry[block] = mode.kernel.hit(located.rows[block], drawn[block])
+        moved[block] = mode.kernel.targets[entry[block]] != mode.stays[located.rows[block]]
+
+    in_blocks(len(table), pick)
+    at = np.flatnonzero(moved & located.known) if mode.fallback is None else np.flatnonzero(located.known)
+    targets = mode.split(mode.kernel.targets[entry[at]])
+    owns = located.own(at)
+    changed = np.any([own != target for own, target in zip(owns, targets, strict=True)], axis=0) if len(at) else at > 0
+    tally = _tally(mode, table, located, int(changed.sum()), text)
+
+    def lots(column: str, chosen: Cells) -> Cells:
         return _second_draws(mode, table, how, column, chosen, first)
 
     new = table
-    for axis, own, target in zip(mode.writes, located.own, targets, strict=True):
-        changed = located.known & (target != own)
-        new = tables.replace(new, axis, own, target, changed, lots=lots, restore=how.restore, text=text)
+    for axis, own, target in zip(mode.writes, owns, targets, strict=True):
+        new = tables.replace(new, axis, at, own, target, lots=lots, restore=how.restore, text=text)
     return Transformed(new, tally)
 
 
-def _second_draws(mode: Transformer, table: Table, how: How, column: str, chosen: Flags, first: int) -> Cells:
-    """Return draws for the values that a column gets; keys are hashed only where one is needed."""
+def _second_draws(mode: Transformer, table: Table, how: How, column: str, chosen: Cells, first: int) -> Cells:
+    """Return draws for the values that a column gets in chosen rows; keys are hashed only where one is needed."""
     if how.key is None:
-        return single_draws(mode, table, how, first=first, purpose=column)
-    found = np.zeros(len(chosen), dtype=np.int64)
-    if chosen.any():
-        part = tables.take(table, np.flatnonzero(chosen))
-        found[chosen] = single_draws(mode, part, how, purpose=column)
-    return found
+        return single_draws(mode, table, how, first=first, purpose=column)[chosen]
+    return single_draws(mode, tables.take(table, chosen), how, purpose=column)
 
 
-def _tally(mode: Transformer, table: Table, located: Located, targets: Iterable[Cells], text: bool) -> Tally:
-    moved = np.any([own != target for own, target in zip(located.own, targets, strict=True)], axis=0)
+def _tally(mode: Transformer, table: Table, located: Located, changed: int, text: bool) -> Tally:
     unknown = np.flatnonzero(~located.sourced)
     return Tally(
         rows=len(table),
-        changed=int((located.known & moved).sum()),
+        changed=changed,
         unseen=len(unknown),
         first_unseen=int(unknown[0]) + 1 if len(unknown) else None,
         example=tables.first_unseen(mode.reads, table, text=text) if len(unknown) else None,
@@ -297,14 +396,14 @@ def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDA
     kept = known | first
     asked, entry, known = asked[kept], entry[kept], known[kept]
     share = np.where(known, mode.kernel.probability[entry], 1.0)
-    targets = mode.split(mode.kernel.targets[entry])
+    at = np.flatnonzero(known)
+    targets = mode.split(mode.kernel.targets[entry[at]])
     wide = tables.take(table, asked)
-    for axis, own, target in zip(mode.writes, located.own, targets, strict=True):
-        changed = known & (target != own[asked])
-        wide = tables.replace(wide, axis, own[asked], target, changed, lots=_no_lots, restore=how.restore)
-    report_unseen(mode, _tally(mode, table, located, located.own, False), how.unseen)
+    for axis, own, target in zip(mode.writes, located.own(asked[at]), targets, strict=True):
+        wide = tables.replace(wide, axis, at, own, target, lots=_no_lots, restore=how.restore)
+    report_unseen(mode, _tally(mode, table, located, 0, False), how.unseen)
     return wide, asked, share
 
 
-def _no_lots(column: str, chosen: Flags) -> Cells:
+def _no_lots(column: str, chosen: Cells) -> Cells:
     raise AssertionError(f"nothing is sampled for column {column!r}")

@@ -79,8 +79,8 @@ class Cut(Binning):
         endless = [v for v in seen.values if not np.isfinite(float(v))]
         if endless:
             raise DataError(
-                f"column {seen.column!r} holds {endless[0]!r}, which lies in no bin that has a middle; drop those rows, "
-                f"or list it in missing_values"
+                f"column {seen.column!r} holds {endless[0]!r}, which lies in no bin that has a middle; drop those "
+                f"rows, or list it in missing_values"
             )
         edges = self.find(seen)
         if not edges:

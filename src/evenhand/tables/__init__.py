@@ -4,7 +4,7 @@ Frames are read and written through narwhals, so that what comes out is of the t
 evenhand itself makes (mappings, audits) are pandas frames.
 """
 
-from evenhand.tables.columns import REAL, WHOLE, canonical, is_numeric
+from evenhand.tables.columns import REAL, WHOLE, canonical, column, is_numeric, levels_of
 from evenhand.tables.frames import Frame, Table, read, returned, take, to_pandas
 from evenhand.tables.keys import key_texts
 from evenhand.tables.reading import (
@@ -39,6 +39,7 @@ __all__ = [
     "Table",
     "canonical",
     "cells",
+    "column",
     "conditional_rows",
     "count",
     "count_rows",
@@ -48,6 +49,7 @@ __all__ = [
     "is_numeric",
     "key_texts",
     "labels",
+    "levels_of",
     "merged",
     "read",
     "replace",

@@ -34,7 +34,7 @@ class Encoded:
     """
 
     series: nw.Series[Any]
-    codes: Cells
+    codes: NDArray[Any]
     values: list[Any]
     blanks: Sequence[Value] = ()
 
@@ -68,7 +68,7 @@ def encode(series: nw.Series[Any], blanks: Sequence[Value] = ()) -> Encoded:
     return _without_blanks(Encoded(series, codes, values), blanks) if blanks else Encoded(series, codes, values)
 
 
-def _factorized(series: nw.Series[Any]) -> tuple[Cells, list[Any]]:
+def _factorized(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
     native = series.to_native()
     if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
         found, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
@@ -76,7 +76,7 @@ def _factorized(series: nw.Series[Any]) -> tuple[Cells, list[Any]]:
         given: Any = native if isinstance(native, pd.Series) else _array(series)
         found, distinct = pd.factorize(given)
         values = distinct.tolist()
-    return np.asarray(found, dtype=np.int64), values
+    return np.asarray(found), values
 
 
 def _without_blanks(encoded: Encoded, blanks: Sequence[Value]) -> Encoded:
@@ -112,6 +112,9 @@ def plain(value: Any) -> Any:
 
 def refuse_missing(encoded: Encoded, advice: str = MISSING_ADVICE) -> None:
     """Raise the error that names the first missing value of a column, if there is one."""
+    # Codes are small integers: their least is found faster than every null.
+    if not len(encoded.codes) or encoded.codes.min() != NULL:
+        return
     rows = np.flatnonzero(encoded.missing)
     if len(rows):
         what = "a missing value" if len(rows) == 1 else f"{len(rows)} missing values, the first"
@@ -123,14 +126,28 @@ def codes_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) 
 
     ``text`` says that the column comes from a file of texts, in which a number is written out.
     """
+    found = levels_of(variable, series, text=text)
+    return np.asarray(found.level[found.codes])
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column as small codes, and the level of each code; the last is that of code -1."""
+
+    codes: NDArray[Any]
+    level: Cells
+
+
+def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Coded:
+    """Return a column's codes as they are, and the variable's level for each: nothing is done row by row yet."""
     if isinstance(variable.coding, Cuts) and series.dtype.is_numeric():
-        return _binned(variable, series)
+        return Coded(_binned(variable, series), np.append(np.arange(len(variable)), UNSEEN))
     encoded = encode(series, blanks_of(variable, text))
     if variable.missing is None:
         refuse_missing(encoded, APPLY_ADVICE)
     of_value = _levels_of_values(variable, encoded, text)
     of_null = UNSEEN if variable.missing is None else variable.missing
-    return np.append(of_value, of_null)[encoded.codes]
+    return Coded(encoded.codes, np.append(of_value, of_null))
 
 
 def blanks_of(variable: Variable, text: bool) -> Sequence[Value]:

@@ -19,16 +19,16 @@ from evenhand.tables.columns import codes_of, encode, plain
 
 Restore = Literal["sample", "midpoint", "label"]
 RESTORE = ("sample", "midpoint", "label")
-Lots = Callable[[str, NDArray[np.bool_]], Cells]
-"""Second draws: for a column and some chosen rows, an array as long as the table, filled in for those rows."""
+Lots = Callable[[str, Cells], Cells]
+"""Second draws: for a column and some rows by position, one for each of them."""
 
 
 def replace(
     table: nw.DataFrame[Any],
     axis: Axis,
+    at: Cells,
     old: Cells,
     new: Cells,
-    changed: NDArray[np.bool_],
     *,
     lots: Lots,
     restore: Restore = "sample",
@@ -38,10 +38,10 @@ def replace(
 
     Parameters
     ----------
-    table, axis, old, new : frame, Axis, array, array
-        The frame, and the cell that each row has and gets.
-    changed : array of bool
-        Which rows change.
+    table, axis : frame, Axis
+        The frame, and the axis whose columns are written.
+    at, old, new : array
+        Rows by position, ascending; the cell that each has, and the one that it gets.
     lots : callable
         Where draws for ``restore="sample"`` come from.
     restore : {"sample", "midpoint", "label"}
@@ -53,19 +53,18 @@ def replace(
         series = table[variable.name]
         if variable.coding is not None and restore == "label":
             own = codes_of(variable, series, text=text)
-            table = table.with_columns(_labelled(series, variable, np.where(changed, codes, own)))
+            own[at] = codes
+            table = table.with_columns(_labelled(series, variable, own))
             continue
-        moved = changed & (before != codes)
+        moved = before != codes
         if moved.any():
-            values = _restored(variable, codes, moved, lots, restore)
-            table = table.with_columns(_overwrite(series, variable, values, moved, text).alias(variable.name))
+            values = _restored(variable, at[moved], codes[moved], lots, restore)
+            table = table.with_columns(_overwrite(series, variable, values, at[moved], text).alias(variable.name))
     return table
 
 
-def _restored(
-    variable: Variable, codes: Cells, moved: NDArray[np.bool_], lots: Lots, restore: Restore
-) -> NDArray[np.object_]:
-    """Return a value for each row that moved (the others' do not matter); None for the level of missing values."""
+def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots, restore: Restore) -> NDArray[np.object_]:
+    """Return a value for each of the rows that moved; None for the level of missing values."""
     levels = np.array([*variable.levels, None], dtype=object)
     if variable.missing is not None and variable.missing != UNSEEN:
         levels[variable.missing] = None
@@ -73,9 +72,9 @@ def _restored(
     if coding is None:
         return np.asarray(levels[codes])
     values = np.full(len(codes), None, dtype=object)
-    draws = lots(variable.name, moved) if restore == "sample" else None
-    for code in np.unique(codes[moved]):
-        here = np.flatnonzero(moved & (codes == code))
+    draws = lots(variable.name, at) if restore == "sample" else None
+    for code in np.unique(codes):
+        here = np.flatnonzero(codes == code)
         if code == variable.missing:
             continue
         if draws is None or not coding.stock[code].values:
@@ -110,12 +109,12 @@ def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Se
 
 
 def _overwrite(
-    series: nw.Series[Any], variable: Variable, values: NDArray[np.object_], moved: NDArray[np.bool_], text: bool
+    series: nw.Series[Any], variable: Variable, values: NDArray[np.object_], at: Cells, text: bool
 ) -> nw.Series[Any]:
     """Write values into the rows that moved; a column that has no room for one of them is an error."""
-    written = _as_own_kind(series, variable, values[moved].tolist(), text)
+    written = _as_own_kind(series, variable, values.tolist(), text)
     try:
-        return _written(series, variable, written, moved)
+        return _written(series, variable, written, at)
     except Exception as error:  # each library has errors of its own for values that do not fit a type
         raise DataError(
             f"column {variable.name!r} is of type {series.dtype}, which does not hold a value that the mapping writes "
@@ -123,23 +122,23 @@ def _overwrite(
         ) from None
 
 
-def _written(
-    series: nw.Series[Any], variable: Variable, written: list[Any], moved: NDArray[np.bool_]
-) -> nw.Series[Any]:
+def _written(series: nw.Series[Any], variable: Variable, written: list[Any], at: Cells) -> nw.Series[Any]:
     """Write into a column of any library; categories that lack a value are extended."""
     native = series.to_native()
     needed = [value for value in dict.fromkeys(written) if value is not None]
     if isinstance(native, pd.Series):
         native = _with_room(native, variable, needed, None in written).copy()
-        native.iloc[np.flatnonzero(moved)] = pd.Series(written, dtype=native.dtype).array
+        native.iloc[at] = pd.Series(written, dtype=native.dtype).array
         return nw.from_native(native, series_only=True)
     dtype = series.dtype
     if isinstance(dtype, nw.Enum) and not set(needed) <= set(dtype.categories):
         dtype = nw.Enum([str(level) for level in _united(variable, dtype.categories)])
         series = series.cast(dtype)
     backend = nw.get_native_namespace(series)
-    whole = np.full(len(moved), None, dtype=object)
-    whole[moved] = written
+    moved = np.zeros(len(series), dtype=bool)
+    moved[at] = True
+    whole = np.full(len(series), None, dtype=object)
+    whole[at] = written
     if isinstance(dtype, nw.Categorical) and hasattr(native, "type"):
         # Arrow cannot join two dictionaries; join their values, and cast back to the column's own type.
         texts = np.where(moved, whole, np.array(series.to_list(), dtype=object)).tolist()
