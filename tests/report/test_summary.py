@@ -199,3 +199,11 @@ def test_the_problem_can_be_read_again(found, compas_mapping):
     assert eh.Problem.from_toml(found["problem_toml"]) == compas_mapping.problem
     assert found["repeat"]["packages"]["numpy"]
     assert found["repeat"]["commands"][0]["command"] == "evenhand verify fitted.mapping"
+
+
+def test_thresholds_by_weight_say_so(compas_mapping):
+    data = eh.datasets.load("compas")
+    heavy = eh.fit(data.problem, data.frame.assign(w=100.0), weights="w")
+    assert of(heavy)["small_cells"]["by_weight"]
+    assert of(heavy)["small_cells"]["cells_hidden"] == 0
+    assert not of(compas_mapping)["small_cells"]["by_weight"]

@@ -27,6 +27,9 @@ MOST_MOVES = 40
 LEAST_SHARE = 5e-5
 """A change of a smaller share of people would be written as 0.00%."""
 
+WHOLE_PEOPLE = 1e-6
+"""A table whose weights sum to another number has weights that are not one a person."""
+
 Json = dict[str, Any]
 
 
@@ -65,6 +68,7 @@ def small_cells(counts: Counts, hide_below: float) -> Json:
     groups = sums(counts.groups.of_source, counts.weight)
     return {
         "hide_below": hide_below,
+        "by_weight": bool(abs(counts.weight.sum() - counts.people) > WHOLE_PEOPLE),
         "cells": len(counts),
         "cells_hidden": int((counts.weight < hide_below).sum()),
         "people_in_hidden_cells": float(counts.weight[counts.weight < hide_below].sum()),
