@@ -27,6 +27,15 @@ def complained(result, *words, code=3):
         assert said in flat(result.stderr)
 
 
+def misused(result, *words):
+    """The command line was wrong: the usage and what is not taken, on the error stream, and nothing done."""
+    assert result.returncode == 2, (result.returncode, result.stdout, result.stderr)
+    assert "Traceback" not in result.stderr
+    said = flat(result.stderr.replace("│", " "))
+    for each in words:
+        assert each in said, said
+
+
 def document(result):
     """The one JSON document that is all of a command's output."""
     found = json.loads(result.stdout)

@@ -231,6 +231,38 @@ class TestProposal:
         found = propose(three, protected=["sex"], outcome="grade", features=["skill"])
         assert eh.fit(found.problem, three).certificate.status == "optimal"
 
+    def test_why_each_column_is_left_out(self):
+        """Too little told and too many cells are different reasons; columns that nobody asked for are listed, too."""
+        rng = np.random.default_rng(5)
+        strong, fine, noise = rng.integers(0, 5, 400), rng.integers(0, 8, 400), rng.integers(0, 2, 400)
+        hired = (rng.random(400) < 0.05 + 0.1 * strong + 0.5 * (fine > 3)).astype(int)
+        frame = people(400)[["sex"]].assign(strong=strong, fine=fine, noise=noise, hired=hired)
+        found = propose(frame, protected=["sex"], outcome="hired")
+        assert found.problem.features == ("fine",)
+        assert dict(found.draft.left_out) == {
+            "strong": "would make too many small cells: fewer than 10 people each on average",
+            "noise": "tells too little about the outcome beyond the features above",
+        }
+        with pytest.raises(eh.SpecError, match="too many small cells"):
+            propose(frame[:100], protected=["sex"], outcome="hired")
+        with pytest.raises(eh.SpecError, match="no column tells enough"):
+            propose(frame[["sex", "noise", "hired"]], protected=["sex"], outcome="hired")
+        asked = propose(people(), protected=["sex"], outcome="hired", features=["skill", "wage"])
+        assert set(dict(asked.draft.left_out)) == set(people()) - {"sex", "hired", "skill", "wage"}
+        assert set(dict(asked.draft.left_out).values()) == {"not asked for"}
+        assert "town, decision: not asked for" in " ".join(asked.text.replace("#", " ").split())
+
+    def test_small_groups(self):
+        frame = people().assign(team="a")
+        frame.loc[:150, "team"] = "b"
+        frame.loc[(frame["team"] == "b") & (frame["sex"] == "f") & (frame.index > 9), "team"] = "a"
+        found = propose(frame, protected=["sex", "team"], outcome="hired", features=["skill"])
+        (name, size), *more = found.draft.tiny_groups
+        assert (name, size) == ("sex=f, team=other", int(((frame["sex"] == "f") & (frame["team"] == "b")).sum()))
+        assert not more
+        assert f"Small: sex=f, team=other ({size})." in " ".join(found.text.replace("#", " ").split())
+        assert "Small:" not in propose(people(), protected=["sex"], outcome="hired").text
+
     def test_a_number_as_a_protected_column(self):
         found = propose(people(), protected=["wage"], outcome="hired", features=["skill"])
         assert len(found.problem.bins["wage"].edges) == 2
@@ -269,6 +301,89 @@ class TestProposal:
             frame = eh.datasets.load(study).frame
             found = propose(frame, protected=["sex", "race"], outcome=outcome)
             assert eh.fit(found.problem, frame).certificate.status == "optimal"
+
+
+class TestFavourable:
+    """The outcome moves towards what is good for a person, and nowhere else, where that is enough."""
+
+    def moves(self, found, frame):
+        """The changes of the outcome that the fitted mapping makes."""
+        mapping = eh.fit(found.problem, frame)
+        changes = mapping.audit().changes
+        own = changes[changes["column"] == found.problem.outcome]
+        return {(row["from"], row["to"]) for row in own.to_dict("records") if row["share"] > 1e-9}
+
+    @pytest.mark.parametrize("good", [0, 1])
+    def test_two_numbers(self, good):
+        found = propose(people(), protected=["sex"], outcome="hired", favourable=good)
+        assert found.direction.only
+        assert self.moves(found, people()) == {(1 - good, good)}
+        rule = found.problem.distortion.rules["hired"]
+        assert (rule.up, rule.down, rule.levels) == (good == 1, good == 0, None)
+        assert f"Towards {good} only" in found.text
+
+    @pytest.mark.parametrize("good", ["accepted", "rejected"])
+    def test_two_words(self, good):
+        frame = people().drop(columns="hired")
+        found = propose(frame, protected=["sex"], outcome="decision", features=["skill"], favourable=good)
+        assert found.problem.distortion.rules["decision"].levels[-1] == good
+        assert {to for _, to in self.moves(found, frame)} == {good}
+
+    def test_truths(self):
+        frame = people().assign(hired=lambda f: f["hired"] == 1)
+        found = propose(frame, protected=["sex"], outcome="hired", features=["skill"], favourable="True")
+        assert self.moves(found, frame) == {(False, True)}
+
+    def graded(self):
+        rng = np.random.default_rng(6)
+        frame = people()
+        return frame.assign(grade=np.clip(frame["hired"] + rng.integers(0, 2, 2000), 0, 2))
+
+    @pytest.mark.parametrize(("good", "rule"), [(2, eh.Ordinal), (1, eh.Nominal), (0, eh.Ordinal)])
+    def test_several_in_order(self, good, rule):
+        """Nobody moves away from the favourable level, or past it."""
+        found = propose(self.graded(), protected=["sex"], outcome="grade", features=["skill"], favourable=good)
+        assert found.direction.only
+        assert isinstance(found.problem.distortion.rules["grade"], rule)
+        for a, b in self.moves(found, self.graded()):
+            assert abs(b - good) < abs(a - good)
+            assert (a - good) * (b - good) >= 0
+
+    def test_several_without_an_order(self):
+        frame = self.graded()
+        frame["grade"] = frame["grade"].map({0: "poor", 1: "odd", 2: "good"})
+        options = {"protected": ["sex"], "outcome": "grade", "features": ["skill"]}
+        found = propose(frame, **options, favourable="good")
+        rule = eh.Problem.from_toml(found.text).distortion.rules["grade"]
+        assert {pair for pair, cost in rule.cost.items() if np.isfinite(cost)} == {("odd", "good"), ("poor", "good")}
+        assert {to for _, to in self.moves(found, frame)} == {"good"}
+        assert "init --favourable lets people move to it alone" in propose(frame, **options).text
+
+    def test_a_bound_that_one_direction_cannot_meet(self):
+        """Nobody in one group has the outcome: lowering the others would need more than the widest budget."""
+        frame = people()
+        frame["hired"] = np.where(frame["sex"] == "f", frame.index % 10 == 0, frame.index % 10 != 0).astype(int)
+        frame = frame.drop(columns="decision")
+        found = propose(frame, protected=["sex"], outcome="hired", features=["skill"], favourable=1)
+        assert not found.direction.only
+        assert found.direction.reach > found.bounds.bound
+        said = " ".join(found.text.replace("#", " ").split())
+        assert f"Moving people towards 1 alone would meet no bound below {found.direction.reach:.4f}" in said
+        assert {(0, 1), (1, 0)} == self.moves(found, frame)
+
+    def test_nobody_said_which(self):
+        found = propose(people(), protected=["sex"], outcome="hired")
+        said = " ".join(found.text.replace("#", " ").split())
+        assert "People with 0 may be given 1, and people with 1 may be given 0." in said
+        assert "write up = false (nobody is given 1) or down = false (nobody is given 0)." in said
+        words = propose(people().drop(columns="hired"), protected=["sex"], outcome="decision", features=["skill"])
+        assert 'levels = ["accepted", "rejected"] and up = false (nobody is given rejected)' in " ".join(
+            words.text.replace("#", " ").split()
+        )
+
+    def test_no_such_level(self):
+        with pytest.raises(eh.DataError, match=r"no level 'acepted'.*Did you mean 'accepted'"):
+            propose(people(), protected=["sex"], outcome="decision", features=["skill"], favourable="acepted")
 
 
 def test_a_column_without_values():

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ROUNDING = 1e-14
 """A smaller number in a table is shown as nothing."""
 
+MANY = 1000
+"""A whole number from here on is shown in full, whatever its type."""
+
 NOTICED = 1e-9
 """A rate that moves by less is not shown as moved."""
 
@@ -31,12 +34,29 @@ LEAST_SHARE = 5e-5
 
 LOG = logging.getLogger("evenhand")
 
-console = Console(highlight=False)
-complaints = Console(stderr=True, highlight=False)
+
+class UnreadError(Exception):
+    """Whoever read the output closed it before its end."""
 
 
-def explain(title: str, about: str, mapping: Mapping, audit: Audit) -> None:
-    """Show a whole result: what was asked, the rates, the cost, who changes, and what is not said."""
+class Terminal(Console):
+    """A console that says so when nobody reads any more, instead of ending the process by itself."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command line how to end."""
+        self.quiet = True
+        raise UnreadError
+
+
+console = Terminal(highlight=False)
+complaints = Terminal(stderr=True, highlight=False)
+
+
+def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Callable[[], None] | None = None) -> None:
+    """Show a whole result: what was asked, the rates, the cost, who changes, and what is not said.
+
+    ``verdict`` shows what holds of a table that is not the fitted one, of which the certificate says nothing.
+    """
     from evenhand.report.words import asked, certificate_words
 
     console.rule(f"[bold]{plain(title)}")
@@ -47,8 +67,11 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit) -> None:
     heading("Each group's rates, before and after")
     console.print(Padding(_rates_table(mapping, audit), (0, 2)))
     bullets(audit.headlines)
-    heading("What it cost, and how sure that is")
-    pairs(certificate_words(mapping.certificate))
+    if verdict is None:
+        heading("What it cost, and how sure that is")
+        pairs(certificate_words(mapping.certificate))
+    else:
+        verdict()
     heading("Who changes, and how")
     _who_changes(mapping, audit)
     heading("What this does not say")
@@ -78,11 +101,11 @@ def shown_rates(mapping: Mapping, audit: Audit) -> list[dict[str, Any]]:
 
 
 def _who_changes(mapping: Mapping, audit: Audit) -> None:
-    counts = mapping.counts
-    total = float(counts.weight.sum())
-    changed = float(counts.probability @ mapping.achieved.changed)
-    distortion = float(counts.probability @ mapping.achieved.distortion)
-    moved = float(counts.probability @ mapping.achieved.features_changed)
+    total = float(audit.groups["weight"].sum())
+    changed, moved, distortion = (
+        float(audit.groups["weight"] @ audit.groups[of]) / total if total else 0.0
+        for of in ("changed", "features_changed", "expected_distortion")
+    )
     what = "change in some way"
     if mapping.problem.suppress_protected is not None:
         what = f"would change if ŷ were released too; {moved * total:,.0f} ({moved:.1%}) change in their features"
@@ -143,8 +166,8 @@ def cell(value: Any) -> str:
         return str(value)
     if value != value:
         return "–"
-    if isinstance(value, int):
-        return f"{value:,}"
+    if isinstance(value, int) or (value.is_integer() and abs(value) >= MANY):
+        return f"{value:,.0f}"
     return "0" if abs(value) < ROUNDING else f"{value:.4g}"
 
 
@@ -190,8 +213,19 @@ def written(path: Path, what: str) -> None:
 def following(*commands: Iterable[object]) -> None:
     """Name the commands that usually come next, each on one line, however long, so that it can be copied."""
     heading("Next")
-    for command in commands:
-        console.print("  " + plain(shlex.join(["evenhand", *map(str, command)])), soft_wrap=True)
+    for words in commands:
+        console.print("  " + plain(command(*words)), soft_wrap=True)
+
+
+def command(*words: object) -> str:
+    """Return a command as a shell reads it.
+
+    Examples
+    --------
+    >>> command("verify", "my mapping")
+    "evenhand verify 'my mapping'"
+    """
+    return shlex.join(["evenhand", *map(str, words)])
 
 
 def refused(reason: str) -> None:
@@ -238,7 +272,8 @@ def table_of(*columns: str, right: tuple[int, ...] = ()) -> Table:
     table = Table(box=None, header_style="cyan", padding=(0, 2, 0, 0))
     aligned = {index % len(columns) for index in right}
     for index, name in enumerate(columns):
-        table.add_column(name, justify="right" if index in aligned else "left")
+        # A name that is too long goes on in the next line; cut off, it could be another one.
+        table.add_column(name, justify="right" if index in aligned else "left", overflow="fold")
     return table
 
 

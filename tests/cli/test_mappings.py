@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from commands import complained, document, evenhand, flat
+from commands import complained, document, evenhand, flat, misused
 from families import small_frame
 
 import evenhand as eh
@@ -32,7 +32,7 @@ def test_theory(folder, inside):
     assert "200 rows were released once; with a confidence of 0.9" in flat(with_rows.stdout)
     assert "group hired rows released rate low high expected" in flat(with_rows.stdout)
     complained(inside("theory", "m", "--holdout", "fine.toml"))
-    complained(inside("theory", "m", "--confidence", "2"), "confidence")
+    misused(inside("theory", "m", "--confidence", "2"), "--confidence", "between 0 and 1")
 
 
 def test_verify_refuses_a_tampered_proof(folder, inside):
@@ -113,6 +113,53 @@ class TestTransform:
         assert flat(result.stderr).count("several columns called 'note'") == 1
         assert list(pd.read_csv(fitted / "new.csv")) == ["group", "score", "hired", "note", "note_2"]
 
+    @pytest.mark.parametrize("mode", ["release", "apply"])
+    def test_columns_outside_the_problem_are_named(self, fitted, inside, mode):
+        small_frame().assign(id=range(200), remark="x").to_csv(fitted / "wide.csv", index=False)
+        result = inside(mode, "fine.mapping", "wide.csv", "--out", "new.csv")
+        words = "Passed through id, remark: unchanged, and nothing bounds what a model learns from them"
+        assert words in flat(result.stdout)
+        found = document(inside(mode, "fine.mapping", "wide.csv", "--out", "new.csv", "--force", "--json"))
+        assert found["passed_through"] == ["id", "remark"]
+        assert "Passed through" not in inside(mode, "fine.mapping", "people.csv", "--out", "own.csv").stdout
+
+    @pytest.mark.parametrize("draw", ["independent", "balanced"])
+    def test_a_release_says_what_its_own_rates_are(self, fitted, inside, draw):
+        arguments = ("release", "fine.mapping", "people.csv", "--draw", draw, "--seed", "5", "--out")
+        said = flat(inside(*arguments, "new.csv").stdout)
+        found = document(inside(*arguments, "again.csv", "--json"))
+        drawn = pd.read_csv(fitted / "new.csv")
+        rates = {(row["group"], row["hired"]): row["rate"] for row in found["realised"]["rates"]}
+        for group, rate in drawn.groupby("group")["hired"].mean().items():
+            assert rates[group, 1] == pytest.approx(rate)
+            assert f"{group} 1 {(drawn['group'] == group).sum()} {rate:.4g}" in said
+        worst = max(row["achieved"] for row in found["realised"]["bounds"])
+        assert f"{worst:.3f} apart at worst" in said
+        assert ("within" if worst <= 0.2 else "beyond") + " the bound 0.2" in said
+        assert ("scatter around it" if draw == "independent" else "balanced draws make") in said
+
+    def test_a_release_whose_rates_cannot_be_counted(self, fitted, inside):
+        """The file is written all the same."""
+        (fitted / "header.csv").write_text("group,score,hired\n")
+        result = inside("release", "fine.mapping", "header.csv", "--out", "none.csv")
+        assert result.returncode == 0, result.stderr
+        assert "the table has no rows" in flat(result.stdout)
+        (fitted / "new.csv").write_text("group,score,hired\nz,7,0\n")
+        result = inside("release", "fine.mapping", "new.csv", "--out", "one.csv")
+        assert result.returncode == 0, result.stderr
+        assert (fitted / "one.csv").exists()
+
+    def test_weights_of_a_release(self, fitted, inside):
+        cells = small_frame().value_counts().rename("n").reset_index()
+        cells.to_csv(fitted / "cells.csv", index=False)
+        inside("fit", "fine.toml", "cells.csv", "--weights", "n", "--out", "w.mapping")
+        plain = inside("release", "w.mapping", "cells.csv", "--out", "plain.csv")
+        assert "fitted with weights, but here every row counts once" in flat(plain.stdout)
+        options = ("--weights", "n", "--out", "weighed.csv", "--json")
+        found = document(inside("release", "w.mapping", "cells.csv", *options))
+        assert sum(row["weight"] for row in found["realised"]["rates"] if row["hired"] == 1) == 200
+        assert pd.read_csv(fitted / "weighed.csv")["n"].equals(cells["n"])
+
     def test_options_reach_the_mapping(self, fitted, inside):
         options = ("--draw", "balanced", "--unseen", "error", "--restore", "label", "--seed", "3")
         result = inside("release", "fine.mapping", "people.csv", "--out", "b.parquet", *options, "--json")
@@ -143,6 +190,73 @@ class TestAudit:
         expected = eh.Mapping.load(fitted / "fine.mapping").audit(fitted / "half.csv")
         assert [row["after"] for row in found["rates"]] == pytest.approx(expected.rates["after"].tolist())
         assert found["coverage"]
+
+    @pytest.fixture
+    def skewed(self, fitted):
+        """A table with other rates than the fitted one: most of group b are hired."""
+        frame = small_frame()
+        fewer = frame[(frame["group"] == "a") | (frame["hired"] == 1) | (frame.index % 4 == 0)]
+        fewer.to_csv(fitted / "skewed.csv", index=False)
+        return pd.read_csv(fitted / "skewed.csv")
+
+    def test_another_table_has_its_own_size_and_verdict(self, inside, skewed):
+        """Nothing is said as if it were about the fitted table: neither its people nor its certificate."""
+        result = inside("audit", "fine.mapping", "skewed.csv")
+        assert result.returncode == 0, "an audit informs"
+        said = flat(result.stdout)
+        found = document(inside("audit", "fine.mapping", "skewed.csv", "--json"))
+        groups = found["groups"]
+        people = sum(row["weight"] for row in groups)
+        assert people == len(skewed) < 200
+        changed = sum(row["weight"] * row["changed"] for row in groups)
+        assert f"About {changed:,.0f} of {people:,.0f} people" in said
+        outcome = next(row for row in found["changes"] if row["column"] == "hired")
+        assert f"hired {outcome['from']} {outcome['to']} {outcome['share'] * people:,.0f}" in said
+        assert "Status" not in said
+        over = found["exceeded"]
+        assert over == sorted(over, key=lambda row: -row["excess"])
+        assert len(over) == sum(row["slack"] < -1e-9 for row in found["bounds"]) > 0
+        assert over[0]["excess"] == pytest.approx(over[0]["achieved"] - over[0]["bound"])
+        parity = [row for row in found["bounds"] if row["constraint"] == "PairwiseParity"]
+        missed = [row for row in over if row["constraint"] == "PairwiseParity"]
+        assert f"PairwiseParity: {len(missed)} of {len(parity)} bounds are exceeded, by up to" in said
+        assert "expected distortion: all" in said
+
+    def test_the_fitted_table_keeps_every_bound(self, inside, fitted):
+        assert document(inside("audit", "fine.mapping", "--json"))["exceeded"] == []
+        assert "Status optimal" in flat(inside("audit", "fine.mapping").stdout)
+
+    def test_weights(self, fitted, inside):
+        """A table of counts says the same as the people it counts, if its weights are named; else that is said."""
+        cells = small_frame().value_counts().rename("n").reset_index()
+        cells.to_csv(fitted / "cells.csv", index=False)
+        assert inside("fit", "fine.toml", "cells.csv", "--weights", "n", "--out", "w.mapping").returncode == 0
+        people = document(inside("audit", "w.mapping", "people.csv", "--json"))
+        weighed = document(inside("audit", "w.mapping", "cells.csv", "--weights", "n", "--json"))
+        plain = document(inside("audit", "w.mapping", "cells.csv", "--json"))
+        assert [row["before"] for row in weighed["rates"]] == pytest.approx([row["before"] for row in people["rates"]])
+        assert [row["before"] for row in plain["rates"]] != pytest.approx([row["before"] for row in people["rates"]])
+        words = "fitted with weights, but here every row counts once"
+        assert any(words in note for note in plain["notes"])
+        assert not any(words in note for note in weighed["notes"])
+        assert not any(words in note for note in document(inside("audit", "w.mapping", "--json"))["notes"])
+        misused(inside("audit", "w.mapping", "--weights", "n"), "--weights")
+        complained(inside("audit", "w.mapping", "cells.csv", "--weights", "m"), "no column 'm'")
+
+    def test_a_report_of_a_table_of_counts(self, fitted, inside):
+        """A row that stands for several people is several rows of the model's table."""
+        cells = small_frame().groupby(["group", "score", "hired"], sort=False).size().rename("n").reset_index()
+        cells.to_csv(fitted / "cells.csv", index=False)
+        cells.assign(n=cells["n"] + 0.5).to_csv(fitted / "halves.csv", index=False)
+        report = ("report", "fine.mapping", "--no-frontier", "--force")
+        people, weighed, plain = (
+            document(inside(*report, "--json", "--table", *table))["summary"]["models"]["fitted"]["rows"]
+            for table in (("people.csv",), ("cells.csv", "--weights", "n"), ("cells.csv",))
+        )
+        assert weighed == people != plain
+        complained(inside(*report, "--table", "halves.csv", "--weights", "n"), "whole numbers")
+        complained(inside(*report, "--table", "cells.csv", "--weights", "m"), "no column 'm'")
+        misused(inside(*report, "--weights", "n"), "--weights")
 
 
 def test_a_damaged_mapping_does_not_stand(fitted, inside):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from commands import complained, evenhand, flat
+from commands import complained, document, evenhand, flat, misused
 from families import small_frame
 
 import evenhand as eh
@@ -99,7 +99,8 @@ class TestShield:
         complained(result, "no row for score=1")
 
     def test_an_outcome_that_cannot_be_drawn_anew(self, folder, inside):
-        complained(inside("shield", "fine.toml", "people.csv"), "Free()", "forbids 0 → 1")
+        result = inside("shield", "fine.toml", "people.csv")
+        complained(result, 'rule = "free" in [distortion.rules.hired]', "forbids 0 → 1")
 
 
 class TestDiagnose:
@@ -127,6 +128,45 @@ class TestDiagnose:
         assert result.returncode == 0
         assert "0.125659" in result.stdout
 
+    def test_no_bound_costs_anything(self, folder, inside):
+        """There is no table without rows, and no noise in the document."""
+        text = (folder / "fine.toml").read_text().replace("bound = 0.2", "bound = 9")
+        (folder / "loose.toml").write_text(text)
+        result = inside("diagnose", "loose.toml", "people.csv")
+        assert result.returncode == 0
+        assert "No bound costs utility" in result.stdout
+        assert "What each bound costs" not in result.stdout
+        assert document(inside("diagnose", "loose.toml", "people.csv", "--json"))["prices"] == []
+        priced = document(inside("diagnose", "fine.toml", "people.csv", "--json"))["prices"]
+        assert priced
+        assert all(row["price"] is None or row["price"] > 1e-7 for row in priced)
+
+
+@pytest.mark.parametrize("command", [("fit", "compas"), ("audit", "m"), ("audit", "m", "own.csv")], ids=" ".join)
+def test_no_table_of_a_result_is_too_wide_for_a_terminal(tmp_path, command):
+    data = eh.datasets.load("compas")
+    data.frame.to_csv(tmp_path / "own.csv", index=False)
+    if command[0] == "audit":
+        eh.fit(data.problem, data.counts).save(tmp_path / "m")
+    shown = evenhand(*command, cwd=tmp_path, COLUMNS="80").stdout
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in shown
+    assert "African-Americ\n" not in "\n".join(line.rstrip() for line in lines)
+    lifts = [line.split() for line in lines if " before " in line or " after " in line]
+    rows = [words for words in lifts if words[2:3] in (["before"], ["after"])]
+    assert [len(words) for words in rows] == [6] * 8
+
+
+def test_columns_outside_the_problem_are_named(folder, inside):
+    frame = small_frame().assign(id=range(200), n=1)
+    frame.to_csv(folder / "wide.csv", index=False)
+    said = flat(inside("fit", "fine.toml", "wide.csv", "--weights", "n", "--out", "w").stdout)
+    assert "id: release and apply pass them through unchanged, and nothing bounds what a model learns" in said
+    found = document(inside("fit", "fine.toml", "wide.csv", "--out", "x", "--json"))
+    assert found["outside_the_problem"] == ["id", "n"]
+    assert "Columns outside the problem" not in inside("fit", "fine.toml", "people.csv", "--out", "y").stdout
+
 
 def test_nothing_is_cut_off_in_a_narrow_terminal(folder):
     """At 80 columns long names go on in the next line, and no number is lost."""
@@ -146,4 +186,6 @@ def test_the_frontier(folder, inside):
     wrong = inside("frontier", "fine.toml", "people.csv", "--bounds", "a:b", "--out", "g")
     assert wrong.returncode == 2
     assert "--bounds: must look like 0:0.7:50" in wrong.stderr
+    misused(inside("frontier", "fine.toml", "people.csv", "--bounds", "-1:1:3", "--out", "g"), "--bounds")
+    misused(inside("frontier", "fine.toml", "people.csv", "--chart", "x.gif", "--out", "g"), "--chart", "x.gif")
     assert not (folder / "g").exists()

@@ -24,10 +24,43 @@ def test_the_features_that_were_asked_for(folder, inside):
     options = ("--protected", "group", "--outcome", "hired", "--features", "age,region", "--json")
     found = document(inside("init", "wide.csv", *options))
     assert found["features"] == [{"column": "age", "rule": "ordinal"}, {"column": "region", "rule": "nominal"}]
-    assert found["left_out"] == {}
+    assert found["left_out"] == {"score": "not asked for"}
+    assert "#   score: not asked for" in found["toml"]
     problem = eh.Problem.from_toml(found["toml"])
     assert list(problem.bins) == ["age"]
     assert (folder / "problem.toml").read_text() == found["toml"]
+
+
+def test_who_may_be_given_which_outcome(folder, inside):
+    """Without a word about which outcome is good, both ways are allowed, and that is said; with one, only one is."""
+    options = ("init", "people.csv", "--protected", "group", "--outcome", "hired", "--features", "score", "--force")
+    said = flat(inside(*options).stdout)
+    assert "people with 0 may be given 1, and people with 1 may be given 0; --favourable LEVEL would" in said
+    assert flat(inside(*options, "--favourable", "1").stdout).count("people are moved towards 1 only") == 1
+    rule = eh.Problem.from_toml((folder / "problem.toml").read_text()).distortion.rules["hired"]
+    assert (rule.up, rule.down) == (True, False)
+    found = document(inside(*options, "--favourable", "1", "--json"))
+    assert (found["favourable"], found["one_way"]) == (1, True)
+    assert inside("fit", "problem.toml", "people.csv").returncode == 0
+    complained(inside(*options, "--favourable", "yes"), "no level 'yes'", "['0', '1']")
+
+
+def test_small_groups_are_named(folder, inside):
+    frame = pd.concat([small_frame(), pd.DataFrame({"group": ["a"] * 4, "score": [0, 1] * 2, "hired": [0, 1] * 2})])
+    frame["sex"] = ["f", "m"] * 100 + ["x"] * 4
+    frame = pd.concat([frame] * 5 + [frame[:200]] * 2)
+    frame.loc[frame["sex"] == "x", "sex"] = "f"
+    frame["old"] = 0
+    frame.iloc[:12, frame.columns.get_loc("old")] = 1
+    frame.to_csv(folder / "grouped.csv", index=False)
+    options = ("init", "grouped.csv", "--protected", "group,old", "--outcome", "hired", "--features", "score")
+    result = inside(*options)
+    assert result.returncode == 0, result.stderr
+    assert "The rates of so few people say little" in flat(result.stdout)
+    small = document(inside(*options, "--force", "--json"))["small_groups"]
+    assert small[0]["group"].endswith("old=1")
+    assert small[0]["people"] <= 12
+    assert f"{small[0]['group']} ({small[0]['people']})" in flat(result.stdout)
 
 
 def test_files_of_another_form(folder, inside):
@@ -68,6 +101,7 @@ def test_a_space_after_every_comma(folder, inside):
     [
         (("--protected", "group,", "--outcome", "hired"), "--protected"),
         (("--outcome", "hired"), "--protected"),
+        (("--protected", "group", "--outcome", "hired", "--delimiter", ""), "--delimiter"),
     ],
 )
 def test_a_wrong_command(inside, options, words):

@@ -1,5 +1,6 @@
 """Commands on the embedded studies, and the command line as a whole."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -109,6 +110,53 @@ sys.argv = ["evenhand", "reproduce"]
 print("ready", flush=True)
 cli.main()
 """
+
+
+SLOW = """
+import sys, time
+from evenhand import cli
+from evenhand.engines import streaming
+whole, streaming.BATCH = streaming._one, 20
+streaming._one = lambda *arguments: time.sleep(0.3) or whole(*arguments)
+sys.argv = ["evenhand", "apply", "fine.mapping", "people.csv", "--out", "new.csv"]
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_being_told_to_stop_leaves_nothing_behind(fitted, as_json):
+    """SIGTERM in the middle of a file: the half of it that was written is taken away."""
+    before = {path.name for path in fitted.iterdir()}
+    script = SLOW.replace('"new.csv"]', '"new.csv", "--json"]') if as_json else SLOW
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=fitted, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    for _ in range(600):
+        if any(path.name.startswith(".evenhand-") for path in fitted.iterdir()):
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert {path.name for path in fitted.iterdir()} > before
+    process.send_signal(signal.SIGTERM)
+    said, errors = process.communicate(timeout=60)
+    assert process.returncode == 143, (said, errors)
+    assert "Stopped; no file was left half-written." in (said if as_json else errors)
+    assert "Traceback" not in errors
+    assert {path.name for path in fitted.iterdir()} == before
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_reader_that_goes_away(fitted, options):
+    """A pipe whose other end is closed: no complaint, and no answer of no."""
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evenhand", "audit", "fine.mapping", *options],
+        cwd=fitted, stdout=writing, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    os.close(writing)
+    os.close(reading)
+    _, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (141, "")
 
 
 def test_ctrl_c_ends_cleanly():

@@ -5,7 +5,7 @@ import os
 
 import pandas as pd
 import pytest
-from commands import complained, document, flat
+from commands import complained, document, flat, misused
 from families import small_frame
 
 from evenhand import storage
@@ -150,7 +150,27 @@ class TestOutputs:
         complained(inside(*fit, "--out", "."), "is a folder")
         complained(inside(*fit, "--out", "x", "--proof", "x"), "to be written twice")
         complained(inside(*fit, "--out", "people.csv", "--force"), "to be read and written")
-        complained(inside("apply", "fine.mapping", "people.csv", "--out", "x.xlsx"), ".csv or .parquet")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("apply", "fine.mapping", "people.csv", "--out", "x.xlsx"),
+            ("release", "fine.mapping", "people.csv", "--out", "x.xlsx"),
+            ("report", "fine.mapping", "--out", "x.pdf"),
+            ("report", "fine.mapping", "--confidence", "1"),
+            ("frontier", "fine.toml", "people.csv", "--chart", "x.gif"),
+            ("theory", "fine.mapping", "--confidence", "2"),
+            ("theory", "fine.mapping", "--confidence", "nan"),
+            ("theory", "fine.mapping", "--margin", "-1"),
+            ("fit", "fine.toml", "people.csv", "--time-limit", "-1"),
+            ("apply", "fine.mapping", "people.csv", "--out", "x.csv", "--seed", "-1"),
+        ],
+        ids=lambda arguments: f"{arguments[0]} {arguments[-2]} {arguments[-1]}",
+    )
+    def test_values_that_an_option_does_not_take(self, inside, arguments):
+        misused(inside(*arguments), arguments[-2])
+        error = document(inside(*arguments, "--json"))["error"]
+        assert (error["kind"], error["exit_code"]) == ("UsageError", 2)
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
     def test_a_folder_that_may_not_be_written_to(self, made, inside):

@@ -6,6 +6,7 @@ Every command takes ``--json``. Errors are explained, never traced; how a comman
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,8 +16,10 @@ import typer
 
 from evenhand import screen
 from evenhand._version import __version__
-from evenhand.cli import answers, mappings, problems, reports, starting, studies
+from evenhand.cli import answers, mappings, problems, reports, starting, studies, transforming
 from evenhand.cli.exits import Exit, code_of
+from evenhand.cli.phrases import for_terminals
+from evenhand.cli.stopping import Stop, stoppable
 from evenhand.errors import EvenhandError, EvenhandWarning
 
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -26,7 +29,7 @@ app = typer.Typer(
     name="evenhand",
     help="Bound an outcome's dependence on protected attributes by a certified, randomized change of the table.",
     epilog="Exit codes: 0 done, 1 the answer is no, 2 wrong command line, 3 wrong input, 4 no answer in time, "
-    "5 a package is missing, 130 interrupted.",
+    "5 a package is missing, 130 interrupted, 141 output not read to its end, 143 told to stop.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -35,41 +38,54 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line; explain errors instead of tracing them."""
     as_json = "--json" in sys.argv[1:]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), stoppable() as stop:
         warnings.simplefilter("default", EvenhandWarning)
         warnings.showwarning = _show_warning
         try:
-            code = app(prog_name="evenhand", standalone_mode=not as_json)
-        except EvenhandError as error:
-            _complain(str(error).strip(), type(error).__name__, code_of(error), as_json)
-        except UsageError as error:
-            _complain(error.format_message(), "UsageError", Exit.USAGE, as_json)
-        except SystemExit as ending:
-            _end(ending.code, as_json)
-        except BrokenPipeError:
-            sys.stderr.close()
-            sys.exit(Exit.NO)
-        _end(code, as_json)
+            _run(as_json, stop)
+        except screen.UnreadError:
+            _leave_unread()
 
 
-def _end(code: Any, as_json: bool) -> NoReturn:
+def _run(as_json: bool, stop: Stop) -> NoReturn:
+    try:
+        code = app(prog_name="evenhand", standalone_mode=not as_json)
+    except EvenhandError as error:
+        _complain(str(error).strip(), type(error).__name__, code_of(error), as_json)
+    except UsageError as error:
+        _complain(error.format_message(), "UsageError", Exit.USAGE, as_json)
+    except SystemExit as ending:
+        code = ending.code
     if code == Exit.INTERRUPTED:
-        _complain("Interrupted; no file was left half-written.", "Interrupted", Exit.INTERRUPTED, as_json)
+        _interrupted(stop, as_json)
     sys.exit(code or Exit.DONE)
+
+
+def _interrupted(stop: Stop, as_json: bool) -> NoReturn:
+    name, code = ("Stopped", Exit.STOPPED) if stop.asked else ("Interrupted", Exit.INTERRUPTED)
+    _complain(f"{name}; no file was left half-written.", name, code, as_json)
+
+
+def _leave_unread() -> NoReturn:
+    """End without a word and without an answer, as other programs do whose reader went away."""
+    # What is still buffered would be written, and fail, when Python ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(Exit.UNREAD)
 
 
 def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:
     """Say on the error stream what is wrong, or as JSON on the output stream, and end."""
+    message = for_terminals(message)
     if as_json:
         answers.write({"error": {"kind": kind, "message": message, "exit_code": int(code)}})
     else:
-        name = "" if code == Exit.INTERRUPTED else "[bold red]Error[/]: "
+        name = "" if code in (Exit.INTERRUPTED, Exit.STOPPED) else "[bold red]Error[/]: "
         screen.complaints.print(f"{name}{screen.plain(message)}")
     sys.exit(code)
 
 
 def _show_warning(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-    screen.complaints.print(f"[bold]Note[/]: {screen.plain(message)}")
+    screen.complaints.print(f"[bold]Note[/]: {screen.plain(for_terminals(str(message)))}")
 
 
 def _show_version(asked: bool) -> None:
@@ -105,8 +121,8 @@ COMMANDS: dict[Callable[..., None], str] = {
     problems.fit: FIT,
     problems.frontier: FIT,
     problems.shield: FIT,
-    mappings.release: USE,
-    mappings.apply: USE,
+    transforming.release: USE,
+    transforming.apply: USE,
     mappings.audit: CHECK,
     reports.report: CHECK,
     mappings.verify: CHECK,

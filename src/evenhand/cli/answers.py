@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand import screen
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document instead of words.")]
 
 
@@ -27,8 +29,11 @@ def answer(as_json: bool, command: str, document: Callable[[], Mapping[str, Any]
 
 def write(document: Mapping[str, Any]) -> None:
     """Write one JSON document."""
-    sys.stdout.write(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise screen.UnreadError from None
 
 
 def plain(value: Any) -> Any:

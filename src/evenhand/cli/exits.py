@@ -8,6 +8,8 @@
 4      no answer: the solver gave up, or the time limit came first
 5      a package is needed that is not installed
 130    interrupted
+141    whoever read the output closed it before its end
+143    told to stop (SIGTERM)
 =====  ==============================================================================================================
 """
 
@@ -28,6 +30,8 @@ class Exit(IntEnum):
     UNSOLVED = 4
     EXTRA = 5
     INTERRUPTED = 130
+    UNREAD = 141
+    STOPPED = 143
 
 
 def code_of(error: EvenhandError) -> Exit:

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand import screen
+from evenhand.cli.phrases import for_terminals
 
 if TYPE_CHECKING:
     from evenhand.audit import Audit
     from evenhand.mapping import Mapping
+    from evenhand.meeting import Realised
 
 TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage")
 """The tables of an audit that a document holds."""
+
+EXCEEDED = 1e-9
+"""A bound that is missed by less is kept, up to rounding."""
+
+TOP = 8
+"""How many bounds that do not hold are shown."""
+
+MOST_NAMED = 12
+"""How many columns a sentence names."""
+
+NOTHING_BOUNDS_THEM = "nothing bounds what a model learns from them"
+
+WEIGHED = (
+    "the mapping was fitted with weights, but here every row counts once; if the rows of this table have weights, name "
+    "their column with --weights"
+)
+
+
+def audited(mapping: Mapping, table: Any = None, weights: str | None = None) -> Audit:
+    """Audit a mapping; what a reader should know is said in the words of the command line."""
+    found = mapping.audit() if table is None else mapping.audit(table, weights=weights)
+    more = [WEIGHED] if table is not None and unweighed(mapping, weights) else []
+    return replace(found, notes=(*more, *map(for_terminals, found.notes)))
+
+
+def unweighed(mapping: Mapping, weights: str | None) -> bool:
+    """Whether a mapping was fitted with weights, and another table is counted without."""
+    counts = mapping.counts
+    return weights is None and abs(float(counts.weight.sum()) - counts.people) > EXCEEDED * counts.people
 
 
 def mapping_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
@@ -28,7 +61,40 @@ def mapping_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
 def audit_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
     """Return every table and sentence of an audit."""
     tables = {name: getattr(audit, name) for name in TABLES}
-    return {"outcome": mapping.problem.outcome, **tables, "headlines": audit.headlines, "notes": audit.notes}
+    return {
+        "outcome": mapping.problem.outcome,
+        **tables,
+        "exceeded": exceeded(audit.bounds),
+        "headlines": audit.headlines,
+        "notes": audit.notes,
+    }
+
+
+def exceeded(bounds: Any) -> Any:
+    """Return the bounds that do not hold, and by how much they are exceeded, worst first."""
+    over = bounds[bounds["slack"] < -EXCEEDED].drop(columns="slack")
+    return over.assign(excess=over["achieved"] - over["bound"]).sort_values("excess", ascending=False, kind="stable")
+
+
+def show_verdict(bounds: Any) -> None:
+    """Say of a table that was not fitted which bounds hold there, and which do not."""
+    screen.heading("Which bounds hold for this table, which is not the one that was fitted")
+    screen.bullets(verdict(bounds))
+    over = exceeded(bounds)
+    if len(over):
+        screen.frame_table(over, TOP)
+
+
+def verdict(bounds: Any) -> Iterator[str]:
+    """Say for each constraint how many of its bounds hold, and by how much the worst is exceeded."""
+    for name in dict.fromkeys(bounds["constraint"]):
+        own = bounds[bounds["constraint"] == name]
+        over = exceeded(own)
+        if len(over):
+            yield f"{name}: {len(over):,} of {len(own):,} bounds are exceeded, by up to {over['excess'].iloc[0]:.4g}"
+        else:
+            yield f"{name}: {'the bound holds' if len(own) == 1 else f'all {len(own):,} bounds hold'}"
+    yield "the certificate is about the fitted table alone; of new people, no bound is promised"
 
 
 def show_readers(mapping: Mapping, audit: Audit) -> None:
@@ -36,10 +102,15 @@ def show_readers(mapping: Mapping, audit: Audit) -> None:
     screen.heading("Mean score of a model of the released data, if it sees the protected columns or not")
     scores = audit.scores.rename(columns={"seeing_protected": "Sees them", "not_seeing_protected": "Does not"})
     screen.frame_table(_shown(mapping, scores))
-    screen.heading(
-        "Lift before → after: p(y|d) over p(y) (extended), over p(y|not d) (selective), over the lowest group"
-    )
-    screen.frame_table(_lifts(_shown(mapping, audit.lifts).copy()))
+    _show_lifts(_shown(mapping, audit.lifts), mapping.problem.outcome)
+
+
+def _show_lifts(lifts: Any, outcome: str) -> None:
+    of = lifts[outcome].unique()
+    one = len(of) == 1
+    name = f"Lift of {outcome}={of[0]}" if one else "Lift"
+    screen.heading(f"{name}: p(y|d) over p(y) (extended), p(y|not d) (selective), the lowest group's (contrastive)")
+    screen.frame_table(_lifts(lifts.drop(columns=outcome) if one else lifts))
 
 
 def _shown(mapping: Mapping, table: Any) -> Any:
@@ -49,8 +120,35 @@ def _shown(mapping: Mapping, table: Any) -> Any:
 
 
 def _lifts(table: Any) -> Any:
-    """Set each lift before beside the same after."""
-    for name in ("extended", "selective", "contrastive"):
-        before, after = table.pop(f"{name}_before"), table.pop(f"{name}_after")
-        table[name] = [f"{a:.3f} → {b:.3f}" for a, b in zip(before, after, strict=True)]
-    return table
+    """Set each lift after below the same before: side by side they would not fit a terminal."""
+    names = ("extended", "selective", "contrastive")
+    rows = []
+    for row in table.to_dict("records"):
+        who = {name: value for name, value in row.items() if not name.endswith(("_before", "_after"))}
+        rows += [who | {"": when} | {name: row[f"{name}_{when}"] for name in names} for when in ("before", "after")]
+    return type(table)(rows)
+
+
+def outside(columns: Sequence[str], problem: Any, weights: str | None = None) -> list[str]:
+    """Return the columns that a problem does not name, which are passed through."""
+    return [name for name in columns if name not in (*problem.columns, weights)]
+
+
+def named(columns: Sequence[str]) -> str:
+    """Name the first of many columns.
+
+    Examples
+    --------
+    >>> named(["age", "job"])
+    'age, job'
+    """
+    more = f" and {len(columns) - MOST_NAMED} more" * (len(columns) > MOST_NAMED)
+    return ", ".join(columns[:MOST_NAMED]) + more
+
+
+def show_realised(mapping: Mapping, found: Realised) -> None:
+    """Show the rates of one draw as it stands, against the bound."""
+    screen.heading("The rates in the file that was written")
+    rates = _shown(mapping, found.rates).rename(columns={"weight": "People", "rate": "Rate"})
+    screen.frame_table(rates)
+    screen.bullets(found.words)

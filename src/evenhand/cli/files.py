@@ -39,6 +39,13 @@ def read_table(path: Path, problem: Problem | None = None) -> Any:
     return read_file(path, problem.csv, blanks=problem.missing_values)
 
 
+def columns_of(table: Any, problem: Problem) -> list[str]:
+    """Return the names of a table's columns: of a file, or of a frame."""
+    from evenhand.engines import Source, is_path
+
+    return list(Source.of(table, problem.csv).columns if is_path(table) else table.columns)
+
+
 def _with_orders(problem: Problem, domain: Domain) -> Problem:
     """Return a study's problem with the order of its levels written out, which a CSV file does not carry."""
     levels = {v.name: v.levels for v in (*domain.x.variables, domain.outcome) if isinstance(v.levels[0], str)}

@@ -1,9 +1,7 @@
-"""Commands on what was written: mapping files and proof files."""
+"""Commands that explain and check what was written: mapping files and proof files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,125 +10,13 @@ import typer
 from evenhand import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import audit_document, show_readers
-from evenhand.cli.files import check_outputs, check_readable, read_table
-from evenhand.cli.options import ForceOption, MappingArgument, SeedOption
+from evenhand.cli.explaining import audit_document, audited, show_readers, show_verdict
+from evenhand.cli.files import check_readable, read_table
+from evenhand.cli.options import ConfidenceOption, MappingArgument, MarginOption, SeedOption, TableWeightsOption
 from evenhand.errors import StorageError
 
 AGREEMENT = 1e-9
 """How far a claimed number may be from the recomputed one."""
-
-
-class Draw(StrEnum):
-    """How rows are drawn."""
-
-    independent = "independent"
-    balanced = "balanced"
-
-
-class Unseen(StrEnum):
-    """What to do with rows whose cell the fitted table did not have."""
-
-    keep = "keep"
-    error = "error"
-
-
-class Restore(StrEnum):
-    """What a changed value of a binned column becomes."""
-
-    sample = "sample"
-    midpoint = "midpoint"
-    label = "label"
-
-
-RowsArgument = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a person.")]
-OutOption = Annotated[Path, typer.Option(help="Where to write the new table: .csv or .parquet.")]
-KeyOption = Annotated[
-    str | None,
-    typer.Option(help="A column that names people: draws then depend on it and the seed, not on the row's place."),
-]
-DrawOption = Annotated[
-    Draw, typer.Option(help="Each row by itself, or together so that the numbers of moves are within one of expected.")
-]
-UnseenOption = Annotated[Unseen, typer.Option(help="Leave rows of a kind that was not fitted as they are, or refuse.")]
-RestoreOption = Annotated[
-    Restore, typer.Option(help="A changed binned value: one that the bin had, its middle, or its name.")
-]
-
-
-def release(
-    mapping: MappingArgument,
-    table: RowsArgument,
-    out: OutOption,
-    seed: SeedOption = 0,
-    key: KeyOption = None,
-    draw: DrawOption = Draw.independent,
-    unseen: UnseenOption = Unseen.keep,
-    restore: RestoreOption = Restore.sample,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Train mode: write a table with features and outcome drawn anew, for training or publication."""
-    options = {"seed": seed, "key": key, "draw": draw.value, "unseen": unseen.value, "restore": restore.value}
-    _transform("release", mapping, table, out, force, as_json, options)
-
-
-def apply(
-    mapping: MappingArgument,
-    table: RowsArgument,
-    out: OutOption,
-    seed: SeedOption = 0,
-    key: KeyOption = None,
-    draw: DrawOption = Draw.independent,
-    unseen: UnseenOption = Unseen.keep,
-    restore: RestoreOption = Restore.sample,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Apply mode: write a table with features drawn anew; an outcome column is passed through unread."""
-    options = {"seed": seed, "key": key, "draw": draw.value, "unseen": unseen.value, "restore": restore.value}
-    _transform("apply", mapping, table, out, force, as_json, options)
-
-
-def _transform(
-    mode: str, mapping: Path, table: Path, out: Path, force: bool, as_json: bool, options: dict[str, Any]
-) -> None:
-    from evenhand.mapping import Mapping
-
-    check_outputs(force, out, inputs=(mapping, table))
-    with screen.progress_bar() as report:
-        report("reading the mapping", 0.0)
-        use: Callable[..., Any] = getattr(Mapping.load(mapping), mode)
-        done = use(table, to=out, progress=report, **options)
-    answer(
-        as_json,
-        mode,
-        lambda: {"written": {"table": out}, **_tally(done), "options": options},
-        lambda: _show_transformed(mode, mapping, out, done, options["key"]),
-    )
-
-
-def _tally(done: Any) -> dict[str, Any]:
-    return {"rows": done.rows, "changed": done.changed, "unseen": done.unseen}
-
-
-def _show_transformed(mode: str, mapping: Path, out: Path, done: Any, key: str | None) -> None:
-    share = done.changed / done.rows if done.rows else 0.0
-    what = "features or outcome" if mode == "release" else "features; the outcome, if there is one, was not read"
-    screen.pairs(
-        [
-            ("Rows", f"{done.rows:,}"),
-            ("Changed", f"{done.changed:,} ({share:.1%}) in their {what}"),
-            *([("Unseen", f"{done.unseen:,} of a kind that was not in the fitted table")] if done.unseen else []),
-            *([("Key", f"{key}: rows that share a key share one draw")] if key is not None else []),
-        ]
-    )
-    screen.heading("What was written")
-    screen.written(out, f"the table in {'train' if mode == 'release' else 'apply'} mode")
-    if mode == "release":
-        screen.following(("apply", mapping, "new.csv", "--out", "applied.csv"))
-    else:
-        screen.following(("report", mapping, "--out", "report.html"))
 
 
 def audit(
@@ -138,23 +24,31 @@ def audit(
     table: Annotated[
         Path | None, typer.Argument(help="A CSV or Parquet file to audit instead of the fitted table.")
     ] = None,
+    weights: TableWeightsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a mapping does: rates by group before and after, every bound, who changes; for any table."""
+    """Say what a mapping does: rates by group before and after, every bound, who changes; for any table.
+
+    Of another table than the fitted one it says which bounds hold there. It informs: it exits with 0 whatever it finds.
+    """
     from evenhand.mapping import Mapping
 
+    if weights is not None and table is None:
+        raise typer.BadParameter("goes with a table; the fitted one has its own", param_hint="--weights")
     with screen.progress_bar() as report:
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
         report("auditing", 0.4)
-        found = fitted.audit() if table is None else fitted.audit(table)
+        found = audited(fitted, table, weights)
     document = {"mapping": mapping, "table": table, **audit_document(fitted, found)}
     answer(as_json, "audit", lambda: document, lambda: _show_audit(fitted, found, mapping, table))
 
 
 def _show_audit(fitted: Any, found: Any, mapping: Path, table: Path | None) -> None:
-    title = f"{mapping} on {table or 'the table it was fitted on'}"
-    screen.explain(title, "", fitted, found)
+    if table is None:
+        screen.explain(f"{mapping} on the table it was fitted on", "", fitted, found)
+    else:
+        screen.explain(f"{mapping} on {table}", "", fitted, found, lambda: show_verdict(found.bounds))
     show_readers(fitted, found)
     counted = found.coverage[found.coverage["rows"] > 0]
     if len(counted):
@@ -244,8 +138,8 @@ def theory(
     holdout: Annotated[
         Path | None, typer.Option(help="A CSV or Parquet file of people not used for fitting: exact intervals.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of every statement.")] = 0.95,
-    margin: Annotated[float, typer.Option(help="How much the parity bound may widen on fresh people.")] = 0.05,
+    confidence: ConfidenceOption = 0.95,
+    margin: MarginOption = 0.05,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +15,35 @@ TableArgument = Annotated[
 ]
 MappingArgument = Annotated[Path, typer.Argument(help="A mapping file, as written by fit, shield or demo.")]
 WeightsOption = Annotated[str | None, typer.Option(help="A column of weights, for a table of counts.")]
+TableWeightsOption = Annotated[str | None, typer.Option(help="A column of weights in that table.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 ProofOption = Annotated[Path | None, typer.Option(help="Write a proof, for: evenhand verify.")]
-LimitOption = Annotated[float | None, typer.Option(help="Seconds after which to stop.")]
+
+
+def _share(value: float) -> float:
+    """Refuse what is no probability strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"must be between 0 and 1, such as 0.95, not {value:g}")
+    return value
+
+
+def _at_least_zero(value: float) -> float:
+    if not (math.isfinite(value) and value >= 0):
+        raise typer.BadParameter(f"must be 0 or more, not {value:g}")
+    return value
+
+
+def _some_time(value: float | None) -> float | None:
+    if value is not None and not value > 0:
+        raise typer.BadParameter(f"must be a number of seconds above 0, not {value:g}")
+    return value
+
+
+LimitOption = Annotated[float | None, typer.Option(callback=_some_time, help="Seconds after which to stop.")]
+ConfidenceOption = Annotated[float, typer.Option(callback=_share, help="Of every interval and statement.")]
+MarginOption = Annotated[
+    float, typer.Option(callback=_at_least_zero, help="How much the parity bound may widen on fresh people.")
+]
 SeedOption = Annotated[int, typer.Option(min=0, help="Makes the draws repeatable.")]
 
 
@@ -35,12 +63,25 @@ def numbers(option: str, text: str | None) -> list[float] | None:
             points = int(count)
             if points < 2:
                 raise ValueError
-            return [float(low) + (float(high) - float(low)) * i / (points - 1) for i in range(points)]
-        return [float(part) for part in text.split(",")]
+            return _checked([float(low) + (float(high) - float(low)) * i / (points - 1) for i in range(points)])
+        return _checked([float(part) for part in text.split(",")])
     except ValueError:
         raise typer.BadParameter(
             f"must look like 0:0.7:50 (from, to, how many) or 0.1,0.2,0.5, not {text!r}", param_hint=option
         ) from None
+
+
+def _checked(found: list[float]) -> list[float]:
+    if not all(math.isfinite(number) and number >= 0 for number in found):
+        raise ValueError
+    return found
+
+
+def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:
+    """Refuse a file of a kind that is not written."""
+    if path is not None and not path.name.lower().endswith(tuple(endings)):
+        listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise typer.BadParameter(f"must end in {listed}, not {path.name!r}", param_hint=option)
 
 
 def words(option: str, text: str | None) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +12,8 @@ import typer
 from evenhand import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import mapping_document, show_readers
-from evenhand.cli.files import check_outputs, csv_text, problem_and_table, read_table
+from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, named, outside, show_readers
+from evenhand.cli.files import check_outputs, columns_of, csv_text, problem_and_table, read_table
 from evenhand.cli.options import (
     ForceOption,
     LimitOption,
@@ -22,15 +23,12 @@ from evenhand.cli.options import (
     WeightsOption,
     numbers,
 )
-from evenhand.errors import MissingExtraError
+from evenhand.errors import MissingExtraError, SpecError
 from evenhand.storage import replace_file
 
 if TYPE_CHECKING:
     from evenhand.diagnosis import Diagnosis
     from evenhand.tradeoff import Frontier
-
-NOTHING = 1e-9
-"""A smaller price is not shown."""
 
 TOP = 8
 """How many rows of a long table are shown."""
@@ -87,10 +85,11 @@ def _fit_and_write(
 
     with screen.progress_bar() as report:
         mapping = learn(stated, rows, weights=weights, time_limit=time_limit, progress=report)
-        audit = mapping.audit()
+        audit = audited(mapping)
     mapping.save(out)
     if proof is not None:
         mapping.proof(proof)
+    others = outside(columns_of(rows, stated), stated, weights)
 
     def show() -> None:
         size = mapping.counts.weight.sum()
@@ -99,23 +98,37 @@ def _fit_and_write(
         screen.heading("One draw")
         screen.bullets(mapping.theory.draw_spread().words)
         screen.heading("What was written")
-        screen.written(out, f"the mapping; check it with: evenhand verify {out}")
+        screen.written(out, f"the mapping; check it with: {screen.command('verify', out)}")
         if proof is not None:
             _proof_written(proof)
-        used = rows if isinstance(rows, Path) else "TABLE.csv"
-        screen.following(
-            f"evenhand release {out} {used} --out released.csv", f"evenhand report {out} --out report.html"
-        )
+        if others:
+            _not_in_the_problem(others)
+        screen.following(*_next(command, out, rows))
 
-    document = {"written": {"mapping": out, "proof": proof}, **mapping_document(mapping, audit)}
-    answer(as_json, command, lambda: document, show)
+    document = {"written": {"mapping": out, "proof": proof}, "outside_the_problem": others}
+    answer(as_json, command, lambda: document | mapping_document(mapping, audit), show)
+
+
+def _not_in_the_problem(others: list[str]) -> None:
+    screen.heading("Columns outside the problem")
+    words = f"{named(others)}: release and apply pass them through unchanged, and {NOTHING_BOUNDS_THEM}"
+    screen.bullets([words])
+
+
+def _next(command: str, out: Path, rows: Any) -> list[tuple[object, ...]]:
+    """Return commands that can be run as they are: the table of an embedded study is in no file."""
+    # A model that exists already needs no new training data.
+    mode, result = ("release", "released.csv") if command == "fit" else ("apply", "applied.csv")
+    use: list[tuple[object, ...]] = [(mode, out, rows, "--out", result)] if isinstance(rows, Path) else []
+    return [*use, ("report", out, "--out", "report.html")]
 
 
 def _proof_written(path: Path) -> None:
     from evenhand import verifier
 
+    shown = shlex.quote(str(path))
     screen.written(
-        path, f"the proof; check it with: evenhand verify {path}, or without evenhand: python verifier.py {path}"
+        path, f"the proof; check it with: evenhand verify {shown}, or without evenhand: python verifier.py {shown}"
     )
     screen.bullets([f"verifier.py needs Python alone; here it is {verifier.__file__}"])
 
@@ -157,7 +170,7 @@ def _diagnosed(found: Diagnosis, proof: Path | None) -> dict[str, Any]:
         "sentences": found.sentences,
         "conflict": None if found.conflict is None else found.conflict.bounds,
         "reach": None if found.conflict is None else found.conflict.reach,
-        "prices": found.prices,
+        "prices": None if found.prices is None else _priced(found),
         "objective": None if found.mapping is None else found.mapping.objective,
     }
 
@@ -170,12 +183,19 @@ def _show_diagnosed(found: Diagnosis, proof: Path | None) -> None:
         screen.frame_table(found.conflict.bounds, TOP)
         screen.heading("How far these rates can go within budgets and forbidden moves")
         screen.frame_table(found.conflict.reach, TOP)
-    if found.prices is not None:
+    if found.prices is not None and len(_priced(found)):
         screen.heading("What each bound costs: utility gained for each unit that it is relaxed, at first")
-        screen.frame_table(found.prices[found.prices["price"] > NOTHING], 2 * TOP)
+        screen.frame_table(_priced(found), 2 * TOP)
     if proof is not None:
         screen.heading("What was written")
         _proof_written(proof)
+
+
+def _priced(found: Diagnosis) -> Any:
+    """Return the prices that are not noise, and those that are not known."""
+    from evenhand.diagnosis import DIGITS
+
+    return found.prices[~(found.prices["price"] <= DIGITS)]
 
 
 def frontier(
@@ -195,12 +215,11 @@ def frontier(
     as_json: JsonOption = False,
 ) -> None:
     """Trace what tighter bounds cost: the objective along parity bounds, budgets or both, with exact edges."""
-    from evenhand.report import charts
     from evenhand.tradeoff import frontier as trace
 
+    _check_chart(chart)
     swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
     check_outputs(force, out, chart, inputs=(Path(problem), table))
-    charts.check_ending(chart)
     stated, rows = problem_and_table(problem, table)
     with screen.progress_bar() as report:
         counted = _counted(stated, rows, weights)
@@ -210,6 +229,15 @@ def frontier(
     written = {"points": out, "chart": None if drawn else chart}
     document = {"written": written, "edges": found.edges, "points": found.frame}
     answer(as_json, "frontier", lambda: document, lambda: _show_frontier(found, out, chart, drawn))
+
+
+def _check_chart(chart: Path | None) -> None:
+    from evenhand.report import charts
+
+    try:
+        charts.check_ending(chart)
+    except SpecError as error:
+        raise typer.BadParameter(str(error), param_hint="--chart") from None
 
 
 def _counted(stated: Any, rows: Any, weights: str | None) -> Any:

@@ -9,8 +9,10 @@ import typer
 
 from evenhand import screen
 from evenhand.cli.answers import JsonOption, answer
+from evenhand.cli.explaining import WEIGHED, unweighed
 from evenhand.cli.files import check_outputs, read_table
-from evenhand.cli.options import ForceOption, MappingArgument, SeedOption
+from evenhand.cli.options import ConfidenceOption, ForceOption, MappingArgument, SeedOption, TableWeightsOption
+from evenhand.errors import DataError, did_you_mean
 
 HIDE_BELOW = 20.0
 
@@ -24,11 +26,12 @@ def report(
         Path | None,
         typer.Option(help="A CSV or Parquet file to fit a plain model on: its mean scores and its decisions."),
     ] = None,
+    weights: TableWeightsOption = None,
     hide_below: Annotated[
         float, typer.Option(min=0, help="Cells and groups of fewer people are not shown; 0 shows all.")
     ] = HIDE_BELOW,
     frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost.")] = True,
-    confidence: Annotated[float, typer.Option(help="Of every interval and statement.")] = 0.95,
+    confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -37,19 +40,34 @@ def report(
     from evenhand.mapping import Mapping
     from evenhand.reporting import report_on, summary_path
 
+    if weights is not None and table is None:
+        raise typer.BadParameter("goes with --table; the fitted one has its own", param_hint="--weights")
     _check_ending(out)
     check_outputs(force, out, summary_path(out), inputs=(mapping, table))
     with screen.progress_bar() as progress:
         progress("reading", 0.0)
         fitted = Mapping.load(mapping)
-        frame = None if table is None else read_table(table, fitted.problem)
+        frame = None if table is None else _people(read_table(table, fitted.problem), weights)
         found = report_on(
             fitted, frame=frame, hide_below=hide_below, trace=frontier, confidence=confidence, seed=seed,
             source=mapping, progress=progress,
         )  # fmt: skip
     page, summary = found.save(out)
-    document = {"written": {"page": page, "summary": summary}, "summary": found.summary}
-    answer(as_json, "report", lambda: document, lambda: _show(page, summary, found.summary))
+    notes = [WEIGHED] if table is not None and unweighed(fitted, weights) else []
+    document = {"written": {"page": page, "summary": summary}, "notes": notes, "summary": found.summary}
+    answer(as_json, "report", lambda: document, lambda: _show(page, summary, found.summary, notes))
+
+
+def _people(frame: Any, weights: str | None) -> Any:
+    """Return a row for each person that a row stands for: a model is fitted on people, each of them drawn anew."""
+    if weights is None:
+        return frame
+    if weights not in frame.columns:
+        raise DataError(f"the table has no column {weights!r} of weights.{did_you_mean(weights, list(frame.columns))}")
+    times = frame[weights]
+    if times.dtype.kind not in "iuf" or not ((times >= 0) & (times % 1 == 0)).all():
+        raise DataError(f"the weights {weights!r} must be whole numbers here: how many people a row stands for")
+    return frame.loc[frame.index.repeat(times.astype(int))].drop(columns=weights).reset_index(drop=True)
 
 
 def _check_ending(out: Path) -> None:
@@ -58,7 +76,7 @@ def _check_ending(out: Path) -> None:
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
 
 
-def _show(page: Path, summary: Path, found: dict[str, Any]) -> None:
+def _show(page: Path, summary: Path, found: dict[str, Any], notes: list[str]) -> None:
     screen.heading("What was written")
     screen.written(page, "the report, which any browser opens without a network")
     screen.written(summary, f"its numbers as JSON, version {found['version']}")
@@ -68,5 +86,6 @@ def _show(page: Path, summary: Path, found: dict[str, Any]) -> None:
             f"{small['cells_hidden']} of {small['cells']} cells and {small['groups_hidden']} of {small['groups']} "
             f"groups have fewer than {small['hide_below']:g} people and are not shown (--hide-below)",
             "counts of the other cells are shown: treat the page as you would the table",
+            *notes,
         ]
     )

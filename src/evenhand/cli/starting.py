@@ -11,6 +11,7 @@ from evenhand import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
 from evenhand.cli.options import ForceOption, words
+from evenhand.errors import SpecError
 from evenhand.storage import replace_file
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ def init(
     outcome: Annotated[str, typer.Option(help="The column whose rates are compared.")],
     features: Annotated[
         str | None, typer.Option(help="The columns that may be changed; otherwise those that tell most are chosen.")
+    ] = None,
+    favourable: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL", help="The outcome that is good for a person; people are then moved towards it only."
+        ),
     ] = None,
     delimiter: Annotated[str, typer.Option(help="What stands between two fields.")] = ",",
     names: Annotated[str | None, typer.Option(help="All columns' names, for a file without a header: a,b,c.")] = None,
@@ -42,7 +49,8 @@ def init(
     with screen.progress_bar() as report:
         found = propose(
             table, protected=words("--protected", protected) or [], outcome=outcome,
-            features=words("--features", features), missing_values=words("--missing-values", missing_values),
+            features=words("--features", features), favourable=favourable,
+            missing_values=words("--missing-values", missing_values),
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
     replace_file(out, found.text.encode())
@@ -52,7 +60,12 @@ def init(
 def _csv(delimiter: str, names: list[str] | None) -> CsvFormat | None:
     from evenhand.spec import CsvFormat
 
-    return None if delimiter == "," and names is None else CsvFormat(delimiter, names)
+    if delimiter == "," and names is None:
+        return None
+    try:
+        return CsvFormat(delimiter, names)
+    except SpecError as error:
+        raise typer.BadParameter(str(error), param_hint="--delimiter, --names") from None
 
 
 def _document(found: Proposal, out: Path) -> dict[str, Any]:
@@ -62,6 +75,9 @@ def _document(found: Proposal, out: Path) -> dict[str, Any]:
         "protected": found.problem.protected,
         "features": [{"column": f.name, "rule": f.rule} for f in found.draft.features],
         "outcome": found.problem.outcome,
+        "favourable": found.direction.favourable,
+        "one_way": found.direction.only,
+        "small_groups": [{"group": name, "people": size} for name, size in found.draft.tiny_groups],
         "left_out": dict(found.draft.left_out),
         "bound": found.bounds.bound,
         "budget": found.bounds.limit,
@@ -71,14 +87,33 @@ def _document(found: Proposal, out: Path) -> dict[str, Any]:
     }
 
 
+def _outcome(found: Proposal) -> str:
+    """Say which way the outcome may change."""
+    from evenhand.proposal.outcome import moves
+
+    column, direction = found.draft.outcome, found.direction
+    if direction.only:
+        return f"{column.name}: people are moved towards {direction.favourable} only"
+    if direction.favourable is None:
+        return f"{column.name}: {moves(column)}; --favourable LEVEL would move people towards one outcome only"
+    return (
+        f"{column.name}: {moves(column)}; moving people towards {direction.favourable} alone would not meet the bound"
+    )
+
+
 def _show(found: Proposal, table: Path, out: Path) -> None:
+    from evenhand.proposal.wording import tiny_groups
+
     draft = found.draft
+    sizes = [size for _, size in draft.group_sizes]
     screen.heading(f"A problem for {table}, {draft.rows:,} rows")
     screen.pairs(
         [
             ("Protected", ", ".join(found.problem.protected)),
+            ("Groups", f"{len(sizes)}, of {sizes[0]:,} to {sizes[-1]:,} people"),
+            *([("", tiny_groups(draft))] if draft.tiny_groups else []),
             ("Features", ", ".join(f"{f.name} ({f.rule})" for f in draft.features)),
-            ("Outcome", found.problem.outcome),
+            ("Outcome", _outcome(found)),
             ("Left out", ", ".join(name for name, _ in draft.left_out) or "nothing"),
             ("Bound", f"rates differ by a factor of at most {1 + found.bounds.bound:g} between groups"),
             ("Budget", f"an expected cost of at most {found.bounds.limit:g} for each person"),

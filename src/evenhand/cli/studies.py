@@ -11,7 +11,7 @@ import typer
 from evenhand import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import mapping_document
+from evenhand.cli.explaining import audited, mapping_document
 from evenhand.cli.files import check_outputs, csv_text, make_folder
 from evenhand.cli.options import ForceOption, SeedOption
 from evenhand.errors import MissingExtraError
@@ -58,7 +58,7 @@ def demo(
     data = load(study)
     with screen.progress_bar() as report:
         mapping = fit(data.problem, data.frame, progress=report)
-        audit = mapping.audit()
+        audit = audited(mapping)
         released = mapping.release(data.frame, seed=seed)
     replace_file(released_to, csv_text(released))
     mapping.save(mapping_to)
@@ -68,7 +68,7 @@ def demo(
         screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)
         screen.heading("What was written")
         screen.written(released_to, "the table after one draw, a row a person")
-        screen.written(mapping_to, f"the mapping; check it with: evenhand verify {mapping_to}")
+        screen.written(mapping_to, f"the mapping; check it with: {screen.command('verify', mapping_to)}")
         if undrawn is None:
             screen.written(chart_to, "the rates by group, before and after")
         else:

@@ -7,7 +7,7 @@ written out, so that the statement stays the same when the table grows.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from evenhand.errors import DataError, SpecError
 from evenhand.fitting import checked_counts
 from evenhand.program import Progress
 from evenhand.proposal.draft import Draft, draft
+from evenhand.proposal.outcome import Direction, level_called
 from evenhand.proposal.wording import Bounds, write
 from evenhand.solve import Clock
 from evenhand.spec import CsvFormat, ExpectedDistortion, Problem
@@ -41,12 +42,14 @@ GRID = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A problem with its commented TOML, the columns left out of it and why, and how its two bounds were chosen."""
+    """A problem with its commented TOML, the columns left out of it and why, how its two bounds were chosen, and which
+    way the outcome may change."""
 
     text: str
     problem: Problem
     draft: Draft
     bounds: Bounds
+    direction: Direction
 
 
 def propose(
@@ -55,6 +58,7 @@ def propose(
     protected: Sequence[str],
     outcome: str,
     features: Sequence[str] | None = None,
+    favourable: Any = None,
     missing_values: Collection[str] | None = None,
     csv: CsvFormat | None = None,
     source: str = "table.csv",
@@ -69,6 +73,8 @@ def propose(
         One row a person. Of a CSV or Parquet file the first rows are looked at, and all are counted.
     protected, outcome, features
         The columns in these roles; without ``features``, those that tell most about the outcome.
+    favourable : value, optional
+        The outcome that is good for a person: people then move towards it only, if the bound can be met that way.
     missing_values : collection of str, optional
         The words that stand for a missing value; by default those that usually do and occur.
     csv : CsvFormat, optional
@@ -96,13 +102,31 @@ def propose(
     drafted = draft(found, protected, outcome, features, shared)
     tokens = _tokens(found, drafted)
 
-    def text(bounds: Bounds) -> str:
-        return write(drafted, bounds, source=source, target=target, csv=csv, tokens=tokens)
+    def text(bounds: Bounds, direction: Direction) -> str:
+        return write(drafted, bounds, direction, source=source, target=target, csv=csv, tokens=tokens)
+
+    def bounds_of(direction: Direction) -> Bounds:
+        return _bounds(Problem.from_toml(text(Bounds(USUAL_BOUND, WIDEST_BUDGET), direction)), table)
 
     report("finding bounds that can be met", 0.4)
-    bounds = _bounds(Problem.from_toml(text(Bounds(USUAL_BOUND, WIDEST_BUDGET))), table)
-    final = text(bounds)
-    return Proposal(final, Problem.from_toml(final), drafted, bounds)
+    good = None if favourable is None else level_called(drafted.outcome, favourable)
+    bounds, direction = _one_way_if_possible(good, bounds_of)
+    final = text(bounds, direction)
+    return Proposal(final, Problem.from_toml(final), drafted, bounds, direction)
+
+
+def _one_way_if_possible(favourable: Any, bounds_of: Callable[[Direction], Bounds]) -> tuple[Bounds, Direction]:
+    """Let the outcome move towards the favourable level only, unless a tighter bound needs the other way too."""
+    if favourable is None:
+        return bounds_of(Direction()), Direction()
+    only = Direction(favourable, only=True)
+    one = bounds_of(only)
+    if one.smallest_bound is not None and one.bound <= USUAL_BOUND:
+        return one, only
+    both = bounds_of(Direction(favourable))
+    if one.smallest_bound is not None and one.bound <= both.bound:
+        return one, only
+    return both, Direction(favourable, reach=one.smallest_bound)
 
 
 def _refuse_overlap(protected: Sequence[str], outcome: str, features: Sequence[str] | None) -> None:

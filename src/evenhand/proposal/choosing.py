@@ -40,6 +40,14 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells) -> tu
     return tuple(chosen)
 
 
+def telling(candidates: Mapping[str, Cells], chosen: Sequence[str], outcome: Cells) -> set[str]:
+    """Return the columns that tell more than chance would beyond those that were chosen."""
+    together = np.zeros(len(outcome), dtype=np.int64)
+    for name in chosen:
+        together = joined(together, candidates[name])
+    return {name for name, codes in candidates.items() if _gain(together, joined(together, codes), outcome) > 0}
+
+
 def _roomy(cells: Cells) -> bool:
     return len(cells) >= PEOPLE_A_CELL * (int(cells.max()) + 1)
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from evenhand.domain import Cells, Value
 from evenhand.errors import DataError, SpecError, did_you_mean
-from evenhand.proposal.choosing import MOST_FEATURES, all_joined, choose, deciding, told
+from evenhand.proposal.choosing import MOST_FEATURES, PEOPLE_A_CELL, all_joined, choose, deciding, telling, told
 from evenhand.proposal.levels import MOST_VALUES, Levelled, levelled, pooled
 from evenhand.tables.survey import Column, Survey
 
 SHARED_NAME = "several columns have this name; rename them to use one"
+NOT_ASKED_FOR = "not asked for"
 
 FEATURE_BINS = 4
 PROTECTED_BINS = 3
@@ -42,6 +43,9 @@ GIVES_AWAY = 0.6
 TELLING = 0.2
 """A feature that tells this share of the groups is worth a word; and a column that is missing or not tells as much of
 the outcome only if it is filled in after it."""
+
+TINY_GROUP = 50
+"""The rates of a group of fewer people say little."""
 
 DECIDING = 0.01
 """A level with this share of the people, all of one outcome, is worth a word."""
@@ -92,6 +96,18 @@ class Draft:
         return all_joined([column.codes for column in self.protected])
 
     @property
+    def group_sizes(self) -> list[tuple[str, int]]:
+        """Every group by name, and how many people it has, the fewest first."""
+        _, first, sizes = np.unique(self.groups, return_index=True, return_counts=True)
+        named = [(", ".join(_level_words(column, row) for column in self.protected), row) for row in first]
+        return sorted(((name, int(size)) for (name, _), size in zip(named, sizes, strict=True)), key=lambda g: g[1])
+
+    @property
+    def tiny_groups(self) -> list[tuple[str, int]]:
+        """The groups whose rates say little."""
+        return [(name, size) for name, size in self.group_sizes if size < TINY_GROUP]
+
+    @property
     def sources(self) -> int:
         """How many combinations of protected columns, features and outcome occur."""
         return int(all_joined([column.codes for column in self.levelled]).max()) + 1
@@ -100,6 +116,10 @@ class Draft:
     def most_moves(self) -> int:
         """How many moves are allowed at most."""
         return self.sources * int(np.prod([feature.ways for feature in self.features])) * len(self.outcome.levels)
+
+
+def _level_words(column: Levelled, row: int) -> str:
+    return f"{column.name}={(*column.levels, 'missing')[column.codes[row]]}"
 
 
 def draft(
@@ -117,7 +137,7 @@ def draft(
     others = [column for column in found.columns if column.name not in (*protected, outcome)]
     if features is not None:
         taken = tuple(_asked(found[name]) for name in features)
-        left: tuple[tuple[str, str], ...] = ()
+        left = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features)
     else:
         taken, left = _chosen(others, groups, target, dict.fromkeys(shared, SHARED_NAME))
     together = all_joined([column.codes for column in groups])
@@ -189,15 +209,25 @@ def _chosen(
     candidates = {c.name: levelled(c, FEATURE_BINS) for c in columns if c.name not in unfit}
     unfit |= {name: reason for name, c in candidates.items() if (reason := _useless(c, outcome))}
     candidates = {name: column for name, column in candidates.items() if name not in unfit}
-    chosen = choose({name: column.codes for name, column in candidates.items()}, together, outcome.codes)
+    codes = {name: column.codes for name, column in candidates.items()}
+    chosen = choose(codes, together, outcome.codes)
     if not chosen:
-        raise SpecError(
-            "no column tells enough about the outcome to be proposed as a feature; name them with --features"
-        )
+        raise SpecError(_why_none(bool(telling(codes, (), outcome.codes))))
     taken = [candidates[name] for name in chosen]
-    unfit |= {name: _why_not(column, taken) for name, column in candidates.items() if name not in chosen}
+    tells = telling(codes, chosen, outcome.codes)
+    unfit |= {name: _why_not(c, taken, name in tells) for name, c in candidates.items() if name not in chosen}
     left = tuple((column.name, unfit[column.name]) for column in columns if column.name in unfit)
     return tuple(taken), left
+
+
+def _why_none(told_something: bool) -> str:
+    if told_something:
+        return (
+            f"every column that tells something about the outcome would make too many small cells, of fewer than "
+            f"{PEOPLE_A_CELL} people each on average with these protected columns; take fewer of them, or name "
+            f"features with --features"
+        )
+    return "no column tells enough about the outcome to be proposed as a feature; name them with --features"
 
 
 def _unfit(column: Column) -> str | None:
@@ -227,14 +257,16 @@ def _useless(column: Levelled, outcome: Levelled) -> str | None:
     return None
 
 
-def _why_not(column: Levelled, taken: Sequence[Levelled]) -> str:
+def _why_not(column: Levelled, taken: Sequence[Levelled], tells: bool) -> str:
     raw = column.column.codes + 1 if len(column.column.values) <= MOST_DISTINCT else column.codes
     for feature in taken:
         if told(raw, feature.codes) >= NEARLY_ALL:
             return f"gives away what {feature.name} was: drop it before training"
+    if not tells:
+        return "tells too little about the outcome beyond the features above"
     if len(taken) == MOST_FEATURES:
         return f"tells less about the outcome than the {MOST_FEATURES} features above"
-    return "tells too little about the outcome, or would make too many small cells"
+    return f"would make too many small cells: fewer than {PEOPLE_A_CELL} people each on average"
 
 
 def _decides(column: Levelled, outcome: Levelled) -> tuple[Value, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,16 @@ from typing import Any
 
 from evenhand.proposal.draft import TELLING, Draft, Feature
 from evenhand.proposal.levels import Levelled
+from evenhand.proposal.outcome import Direction, any_way, forbidding, moves, one_way
 from evenhand.spec.bins import Edges, PooledLevels
 from evenhand.spec.csv_format import CsvFormat
 
 WIDTH = 100
 SMALLEST = 5e-5
 """A smaller number is written as 0."""
+
+MOST_TINY = 3
+"""How many small groups are named."""
 
 MOST_SHOWN = 8
 """How many levels a comment lists."""
@@ -33,7 +38,14 @@ class Bounds:
 
 
 def write(
-    draft: Draft, bounds: Bounds, *, source: str, target: str, csv: CsvFormat | None, tokens: Sequence[str]
+    draft: Draft,
+    bounds: Bounds,
+    direction: Direction,
+    *,
+    source: str,
+    target: str,
+    csv: CsvFormat | None,
+    tokens: Sequence[str],
 ) -> str:
     """Return the whole document."""
     parts = [
@@ -42,7 +54,7 @@ def write(
         _missing(draft, tokens),
         _csv(csv),
         _bins(draft),
-        _distortion(draft),
+        _distortion(draft, direction),
         _bounds(draft, bounds),
     ]
     return "\n".join("\n".join(lines) + "\n" for part in parts if (lines := list(part)))
@@ -91,11 +103,13 @@ def _opening(draft: Draft, source: str, target: str) -> Iterator[str]:
 
 
 def _columns(draft: Draft) -> Iterator[str]:
-    sizes = sorted(_group_sizes(draft))
+    sizes = [size for _, size in draft.group_sizes]
     yield from _comment(
         f"Read, never changed. People are compared by every combination of these columns: {len(sizes)} groups here, of "
         f"{sizes[0]:,} to {sizes[-1]:,} people."
     )
+    if draft.tiny_groups:
+        yield from _comment(f"{tiny_groups(draft)} {_pooling(draft)}")
     yield f"protected = {value([column.name for column in draft.protected])}"
     yield ""
     yield from _comment(
@@ -114,9 +128,24 @@ def _columns(draft: Draft) -> Iterator[str]:
     yield f"outcome = {value(draft.outcome.name)}"
 
 
-def _group_sizes(draft: Draft) -> list[int]:
-    groups = draft.groups
-    return [int((groups == group).sum()) for group in range(int(groups.max()) + 1)]
+def tiny_groups(draft: Draft) -> str:
+    """Name the smallest groups, and say why they are a trouble."""
+    tiny = draft.tiny_groups
+    named = "; ".join(f"{name} ({size:,})" for name, size in tiny[:MOST_TINY])
+    more = f"; and {len(tiny) - MOST_TINY} more" * (len(tiny) > MOST_TINY)
+    return (
+        f"Small: {named}{more}. The rates of so few people say little, and yet every other group is held against them."
+    )
+
+
+def _pooling(draft: Draft) -> str:
+    """Say how to make larger groups, of a column of words where there is one."""
+    words = [column for column in draft.protected if not column.column.numeric]
+    if not words:
+        return "Choose fewer edges below, or leave a column out."
+    widest = max(words, key=lambda column: len(column.levels))
+    pooled = "raise fewer_than in" if isinstance(widest.binning, PooledLevels) else 'write by = "merging" in'
+    return f"Pool them ({pooled} [bins.{key(widest.name)}]), or leave a column out."
 
 
 def _missing(draft: Draft, tokens: Sequence[str]) -> Iterator[str]:
@@ -181,7 +210,7 @@ def _levels(column: Levelled) -> str:
     return ", ".join([*shown, *([f"and {more} more"] if more else []), *missing])
 
 
-def _distortion(draft: Draft) -> Iterator[str]:
+def _distortion(draft: Draft, direction: Direction) -> Iterator[str]:
     yield from _comment(
         'What a change costs; changes of several columns add up ("max": the costliest counts). "ordinal": step for '
         'each step, at most max_steps; up = false or down = false forbids a direction. "nominal": one cost for any '
@@ -193,7 +222,7 @@ def _distortion(draft: Draft) -> Iterator[str]:
         yield ""
         yield from _feature(feature)
     yield ""
-    yield from _outcome(draft.outcome)
+    yield from _outcome(draft.outcome, direction)
 
 
 def _feature(feature: Feature) -> Iterator[str]:
@@ -216,20 +245,54 @@ def _feature(feature: Feature) -> Iterator[str]:
         yield "cost = 2"
 
 
-def _outcome(column: Levelled) -> Iterator[str]:
+def _outcome(column: Levelled, direction: Direction) -> Iterator[str]:
     if column.binning is None:
         yield from _comment(_levels(column))
-    two = len(column.levels) == 2
-    yield from _comment(
-        f"Any change of the outcome costs 1. To let it change in one direction only, write "
-        f'rule = "ordinal", step = 1, levels = {value([str(v) for v in column.levels])} and up = false.'
-        if two and not column.ordered
-        else "Each step of the outcome costs 1; up = false or down = false allows one direction only."
-        if column.ordered
-        else "Any change of the outcome costs 1."
-    )
+    if direction.only and direction.favourable is not None:
+        rule = one_way(column, direction.favourable)
+        yield from _comment(
+            f"Towards {direction.favourable} only, the outcome named as good for a person: nobody moves away from it. "
+            f"{_price(column)}"
+        )
+    else:
+        rule = any_way(column)
+        yield from _comment(f"{_price(column)} {' '.join(_both_ways(column, direction))}")
     yield f"[distortion.rules.{key(column.name)}]"
-    yield from ('rule = "ordinal"', "step = 1") if column.ordered else ('rule = "nominal"', "cost = 1")
+    for name, given in rule.items():
+        yield from _entry(name, given)
+
+
+def _price(column: Levelled) -> str:
+    return "Each step of the outcome costs 1." if column.ordered else "Any change of the outcome costs 1."
+
+
+def _both_ways(column: Levelled, direction: Direction) -> Iterator[str]:
+    """Say who may be given which outcome, why, and how to forbid it."""
+    if direction.favourable is not None:
+        reach = "no bound" if direction.reach is None else f"no bound below {direction.reach:.4f}"
+        yield f"Moving people towards {direction.favourable} alone would meet {reach}, so both directions are allowed:"
+    said = moves(column)
+    yield f"{said}." if direction.favourable is not None else f"{said[0].upper()}{said[1:]}."
+    ways = list(forbidding(column))
+    if not ways:
+        yield "If one outcome is good for a person, init --favourable lets people move to it alone."
+        return
+    first = "To forbid one direction, write"
+    if not column.ordered:
+        first = f'To forbid one direction, write rule = "ordinal", step = 1, levels = {value(list(column.levels))} and'
+    yield f"{first} {' or '.join(ways)}."
+
+
+def _entry(name: str, given: Any) -> Iterator[str]:
+    """Write one key of a rule; a table of costs takes a line for each change."""
+    if name != "cost" or not isinstance(given, list):
+        yield f"{name} = {value(given)}"
+        return
+    yield "cost = ["
+    for row in given:
+        cost = "inf" if math.isinf(row["cost"]) else value(row["cost"])
+        yield f"  {{ from = {value(row['from'])}, to = {value(row['to'])}, cost = {cost} }},"
+    yield "]"
 
 
 def _bounds(draft: Draft, bounds: Bounds) -> Iterator[str]:
