@@ -326,8 +326,9 @@ def _quantiles(seen: Occurrence, number: int) -> tuple[float, ...]:
     wanted = np.arange(1, number) / number
     # The first value that at least this share lies below; one that many share may hold several quantiles.
     place = np.searchsorted(below, wanted * (1 - np.finfo(float).eps * number))
-    inner = place[(place > 0) & (place < len(values))]
-    return tuple(float(v) for v in np.unique(values[inner]))
+    # Where the largest value alone is more than the last shares, it is told apart from the rest.
+    inner = np.minimum(place, len(values) - 1)
+    return tuple(float(v) for v in np.unique(values[inner[inner > 0]]))
 
 
 def _names(edges: Sequence[float], whole: bool) -> tuple[Value, ...]:
