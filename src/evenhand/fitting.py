@@ -128,8 +128,8 @@ def checked_counts(problem: Problem, frame: Frame | Counts, weights: str | Seque
             f"between groups need at least two"
         )
     if counts.domain.y.size < 2:
-        only = counts.domain.outcome.levels[0]
-        raise DataError(f"the outcome {problem.outcome!r} has a single value, {only!r}: there is no other class")
+        level = counts.domain.outcome.levels[0]
+        raise DataError(f"the outcome {problem.outcome!r} has a single value, {level!r}: there is no other class")
     return counts
 
 
