@@ -30,6 +30,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/frontier.py
 	$(BIN)/python benchmarks/files.py
+	$(BIN)/python benchmarks/ladder.py
 
 $(VENV)/.base:
 	$(PYTHON) -c 'import sys; sys.exit("evenhand needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'

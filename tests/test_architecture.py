@@ -91,7 +91,7 @@ def test_imports_point_down(path):
 
 
 def test_solvers_know_nothing_of_the_problem():
-    for path in (ROOT / "solve").glob("*.py"):
+    for path in (ROOT / "solve").rglob("*.py"):
         assert own(path) <= {"solve", "program", "counts", "errors"}, path
 
 

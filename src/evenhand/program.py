@@ -57,6 +57,10 @@ class SmoothLoss(Loss, Protocol):
         """The r at which the loss is least."""
 
     @property
+    def log_weight(self) -> Numbers | None:
+        """The w of a loss that is −Σ w log r, up to a constant; None for any other."""
+
+    @property
     def decisive(self) -> NDArray[np.bool_]:
         """The cells whose r determines the loss."""
 

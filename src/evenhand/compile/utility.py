@@ -52,6 +52,11 @@ class SmoothFrom(From):
         """The original distribution, from which nothing is lost."""
         return self.p
 
+    @property
+    def log_weight(self) -> Numbers | None:
+        """The w of a loss that is −Σ w log r, up to a constant."""
+        return self.measure.log_weight(self.p)
+
     @cached_property
     def decisive(self) -> NDArray[np.bool_]:
         """The cells whose r determines the loss."""

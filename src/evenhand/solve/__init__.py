@@ -5,7 +5,7 @@ Imports :mod:`evenhand.program` only; knows nothing of groups, outcomes or peopl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,6 +28,7 @@ from evenhand.solve.level import solve_quasiconvex
 from evenhand.solve.linear import LinearSolver, PolyhedralAlong, best_multipliers, solve_polyhedral
 from evenhand.solve.quadratic import SmoothAlong, solve_smooth
 from evenhand.solve.repair import exceeds, repair
+from evenhand.solve.structured import choose, minimise_loss, suitable
 from evenhand.solve.tiebreak import even, least_change
 
 __all__ = ["Clock", "Result", "solve", "solve_along"]
@@ -38,6 +39,10 @@ GAP_WORTH_POLISHING = 1e-8
 
 EMPTY_FOR_SURE = -1e9
 """The multiplier of a cell that cannot be anything but empty."""
+
+NOTHING_TO_SAY: tuple[str, ...] = ()
+
+CHOOSING = "choosing among the optima"
 
 LOST = 5e-8
 """A tie-break that loses more than this is discarded."""
@@ -59,21 +64,78 @@ class Result:
 def solve(
     program: Program, tie_break: str | None, clock: Clock, progress: Progress = lambda stage, share: None
 ) -> Result | None:
-    """Minimise the programme's loss and choose among the optima; None where it is infeasible."""
-    progress(f"minimising the utility loss ({program.n_sources:,} sources, {program.n_moves:,} moves)", 0.1)
+    """Minimise the programme's loss and choose among the optima; None where it is infeasible.
+
+    A large programme of the right kind goes to the specialised method; where that is not certified, the general solvers
+    answer, and a note says so.
+    """
+    said: tuple[str, ...] = ()
+    try:
+        result = _specialised(program, tie_break, clock, progress)
+    except TimeLimitError:
+        raise
+    except SolverError as error:
+        result, said = None, (f"the specialised method did not answer ({error}): the general solver did",)
+    return result or _general(program, tie_break, clock, progress, said)
+
+
+def _specialised(program: Program, tie_break: str | None, clock: Clock, progress: Progress) -> Result | None:
+    """Solve by the specialised method; None where the programme is not one for it."""
+    pieces = suitable(program)
+    if pieces is None:
+        return None
+    choosing = tie_break == "least_change"
+    found = minimise_loss(program, pieces, _watch(clock, progress, _minimising(program), 0.1, 0.5), clear=choosing)
+    x, notes = found.x, NOTHING_TO_SAY
+    if choosing:
+        x, notes = choose(program, found, _watch(clock, progress, CHOOSING, 0.5, 0.8))
+    if notes or tie_break == "even":
+        progress(CHOOSING, 0.7)
+        x, more = _choose(program, found.x, tie_break, clock, None)
+        # Where the general tie-break failed as well, its words are enough.
+        notes = more or tuple(f"{note} by the specialised method; the general one answered" for note in notes)
+    x, notes = _finished(program, found.x, x, notes, clock, progress)
+    return Result(x, found.multipliers, found.steps, notes)
+
+
+def _watch(clock: Clock, progress: Progress, stage: str, first: float, last: float) -> Callable[[float], None]:
+    """Return what the specialised method calls between iterations: it heeds the clock and tells how far it is."""
+
+    def watch(done: float) -> None:
+        clock.check()
+        progress(stage, first + (last - first) * min(1.0, max(0.0, done)))
+
+    return watch
+
+
+def _minimising(program: Program) -> str:
+    return f"minimising the utility loss ({program.n_sources:,} sources, {program.n_moves:,} moves)"
+
+
+def _general(
+    program: Program, tie_break: str | None, clock: Clock, progress: Progress, said: tuple[str, ...]
+) -> Result | None:
+    progress(_minimising(program), 0.1)
     found = _minimise(program, clock)
     if found is None:
         return None
     solution, warm = found
-    progress("choosing among the optima", 0.6)
+    progress(CHOOSING, 0.6)
     chosen, notes = _choose(program, solution.x, tie_break, clock, warm)
+    x, notes = _finished(program, solution.x, chosen, said + notes, clock, progress)
+    return Result(x, _final_multipliers(program, solution.multipliers, x, clock), solution.steps, notes)
+
+
+def _finished(
+    program: Program, optimum: Numbers, chosen: Numbers, notes: tuple[str, ...], clock: Clock, progress: Progress
+) -> tuple[Numbers, tuple[str, ...]]:
+    """Remove numerical slack, and take the tie-break back if it lost what it had to hold."""
     progress("removing numerical slack", 0.8)
     x, more = repair(program, chosen, clock)
-    if tie_break is not None and _worse(program, x, solution.x):
-        x, more = repair(program, solution.x, clock)
-        notes = ("tie-break discarded: it did not hold the optimum",)
-    multipliers = _final_multipliers(program, solution.multipliers, x, clock)
-    return Result(x, multipliers, solution.steps, notes + more)
+    if chosen is not optimum and _worse(program, x, optimum):
+        x, more = repair(program, optimum, clock)
+        notes = (*notes, "tie-break discarded: it did not hold the optimum")
+    return x, notes + more
 
 
 def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | None]:

@@ -76,6 +76,10 @@ class Smooth(Utility):
     def curvature(self, p: Numbers, r: Numbers) -> Numbers:
         """Return the second derivative in each r > 0."""
 
+    def log_weight(self, p: Numbers) -> Numbers | None:
+        """Return the w of a measure that is −Σ w log r, up to a constant; None for any other."""
+        return None
+
     @abstractmethod
     def decides(self, p: Numbers) -> NDArray[np.bool_]:
         """Return the cells where Δ is strictly convex in r, so that an optimum has only one r there."""

@@ -51,6 +51,10 @@ class KL(Smooth):
         """Return p/r²."""
         return np.divide(p, r**2, out=np.zeros_like(p), where=p > 0)
 
+    def log_weight(self, p: Numbers) -> Numbers:
+        """Return p."""
+        return p
+
     def decides(self, p: Numbers) -> NDArray[np.bool_]:
         """Return the cells with p > 0."""
         return p > 0
