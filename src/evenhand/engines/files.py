@@ -23,7 +23,6 @@ from evenhand.errors import DataError, EvenhandWarning, MissingExtraError, did_y
 from evenhand.spec import CsvFormat
 from evenhand.tables import REAL, WHOLE, read
 
-ENDINGS = (".csv", ".tsv", ".data", ".txt", ".parquet", ".pq")
 PARQUET = (".parquet", ".pq")
 HEADER_BYTES = 1 << 20
 """A header is looked for in so many bytes."""
