@@ -30,6 +30,9 @@ LOG = logging.getLogger("evenhand")
 MOST_CUTS = 20
 """Rounds of supporting lines for a user's distance."""
 
+CLEARLY = 1e-6
+"""Where the table as it is exceeds a parity row by more than this, something must change."""
+
 EDGE_TOLERANCE = 1e-9
 """Bounds closer than this to the edge of feasibility are not called infeasible."""
 
@@ -136,6 +139,8 @@ def checked_counts(problem: Problem, frame: Frame | Counts, weights: str | Seque
 def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | None:
     """Return the identity where it meets every bound: then nothing is lost and nobody is changed."""
     if problem.suppress_protected is not None or np.any(program.change @ program.stays > 0):
+        return None
+    if program.parity_slack(program.stays).min(initial=0.0) < -CLEARLY:
         return None
     kernel = identity(counts.domain.xy(counts.x, counts.y))
     measured = achieved(problem, counts, kernel)

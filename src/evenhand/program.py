@@ -220,17 +220,36 @@ class Program:
         """Return the largest m that the rows ``m ≤ g`` allow; other rows only gain from it."""
         if not self.n_auxiliary:
             return np.zeros(0)
+        rows, columns, rise = self._rising
+        rest = self.parity.limit - self._on_g @ g
+        m = np.ones(self.n_auxiliary)
+        np.minimum.at(m, columns, rest[rows] / rise)
+        return np.clip(m, 0.0, 1.0)
+
+    @cached_property
+    def _on_g(self) -> Matrix:
+        """The columns of H on g."""
+        return self.parity.matrix[:, : self.n_rates]
+
+    @cached_property
+    def _rising(self) -> tuple[Cells, Cells, Numbers]:
+        """The rows of H that hold m down, with the m and its coefficient."""
         on_m = self.parity.matrix[:, self.n_rates :].tocoo()
         rises = on_m.data > 0
-        rows, columns = on_m.coords[0][rises], on_m.coords[1][rises]
-        rest = self.parity.limit - self.parity.matrix[:, : self.n_rates] @ g
-        m = np.ones(self.n_auxiliary)
-        np.minimum.at(m, columns, rest[rows] / on_m.data[rises])
-        return np.clip(m, 0.0, 1.0)
+        return on_m.coords[0][rises], on_m.coords[1][rises], on_m.data[rises]
 
     def budget_slack(self, x: Numbers) -> Numbers:
         """Return b − B x."""
         return np.asarray(self.budgets.limit - self.budgets.matrix @ x)
+
+    def prices(self, on_release: Numbers, on_rates: Numbers, on_budgets: Numbers) -> Numbers:
+        """Return Rᵀλ + Gᵀν + Bᵀη: what each choice costs at given prices."""
+        release, rates, budgets = self._transposed
+        return np.asarray(release @ on_release + rates @ on_rates + budgets @ on_budgets)
+
+    @cached_property
+    def _transposed(self) -> tuple[Matrix, Matrix, Matrix]:
+        return self.release.T, self.rates.T, self.budgets.matrix.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +281,7 @@ def lower_bound(program: Program, multipliers: Multipliers) -> float:
     mu = np.maximum(multipliers.parity, 0.0)
     eta = np.maximum(multipliers.budgets, 0.0)
     on_parity = program.parity.matrix.T @ mu
-    price = program.release.T @ multipliers.released
-    price = price + program.rates.T @ on_parity[: program.n_rates] + program.budgets.matrix.T @ eta
+    price = program.prices(multipliers.released, on_parity[: program.n_rates], eta)
     cheapest = np.minimum.reduceat(price, program.starts[:-1])
     return float(
         program.loss.infimum(multipliers.released)

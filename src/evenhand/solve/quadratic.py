@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -195,6 +194,7 @@ def _descend(
     """Expand the loss about r, solve, search, and again, until the gap is closed; return the solution and its gap."""
     on_r, on_x = model.column("r"), model.column("x")
     best: tuple[Solution, float] | None = None
+    bounded: tuple[float, Multipliers] | None = None
     for step in range(1, MOST_STEPS + 1):
         answer = solver.minimise(*_expansion(model, on_r, loss, r))
         if answer is None:
@@ -204,10 +204,10 @@ def _descend(
         x = _search(program, loss, before, proposed)
         lowered = loss.value(program.released(before)) - loss.value(program.released(x))
         r = program.released(x)
-        candidates = [_best(program, loss, r, multipliers_of(model, answer[1], loss))]
-        candidates += [] if best is None else [best[0].multipliers]
-        multipliers = max(candidates, key=partial(lower_bound, program))
-        gap = loss.value(r) - lower_bound(program, multipliers)
+        candidates = _bounds(program, loss, r, multipliers_of(model, answer[1], loss))
+        bound, multipliers = max(candidates if bounded is None else [*candidates, bounded], key=itemgetter(0))
+        bounded = bound, multipliers
+        gap = loss.value(r) - bound
         stalled = best is not None and gap >= STALLED * best[1] and not lowered > PROGRESS * best[1]
         best = Solution(x, multipliers, step), gap
         if gap <= GAP_GOAL or stalled:
@@ -215,12 +215,12 @@ def _descend(
     return best
 
 
-def _best(program: Program, loss: SmoothLoss, r: Numbers, found: Multipliers) -> Multipliers:
-    """Choose between the solver's own multipliers on r and the gradient there: whichever bounds better.
+def _bounds(program: Program, loss: SmoothLoss, r: Numbers, found: Multipliers) -> list[tuple[float, Multipliers]]:
+    """Return the bounds of the solver's own multipliers on r and of the gradient there.
 
     The first are consistent with the other multipliers, the second with r; both give valid bounds.
     """
-    return max(found, replace(found, released=loss.gradient(r)), key=partial(lower_bound, program))
+    return [(lower_bound(program, one), one) for one in (found, replace(found, released=loss.gradient(r)))]
 
 
 def _expansion(model: Model, on_r: slice, loss: SmoothLoss, r: Numbers) -> tuple[Numbers, Numbers]:
@@ -307,9 +307,22 @@ def _conic(model: Model) -> Conic:
     above = np.flatnonzero((row_low < row_high) & np.isfinite(row_high))
     below = np.flatnonzero((row_low < row_high) & np.isfinite(row_low))
     floor, ceiling = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
-    eye = sparse.eye_array(len(low), format="csr")
-    parts = [matrix[equal], matrix[above], -matrix[below], -eye[floor], eye[ceiling]]
     right = np.concatenate([row_high[equal], row_high[above], -row_low[below], -low[floor], high[ceiling]])
-    stacked = sparse.csc_matrix(sparse.vstack(parts, format="csc"))
-    stacked.sort_indices()
+    entries = sparse.coo_array(matrix)
+    # Rows follow one another as in ``right``; one with two sides is there twice, a bound of z is a row of one entry.
+    parts = [_placed(entries, np.concatenate([equal, above]), 0, 1.0)]
+    parts.append(_placed(entries, below, len(equal) + len(above), -1.0))
+    bounded, sign = np.concatenate([floor, ceiling]), np.repeat([-1.0, 1.0], [len(floor), len(ceiling)])
+    parts.append((sign, np.arange(len(right) - len(bounded), len(right)), bounded))
+    data, row, column = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    stacked = sparse.csc_matrix((data, (row, column)), shape=(len(right), len(low)))
     return Conic(stacked, right, len(equal), np.concatenate([equal, above]), matrix.shape[0])
+
+
+def _placed(entries: Any, rows: Indices, first: int, sign: float) -> tuple[Numbers, Indices, Indices]:
+    """Return the entries of some rows, these numbered from ``first`` on."""
+    place = np.full(entries.shape[0], -1)
+    place[rows] = np.arange(first, first + len(rows))
+    row, column = entries.coords
+    kept = place[row] >= 0
+    return sign * entries.data[kept], place[row[kept]], column[kept]

@@ -142,7 +142,11 @@ def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False)
     """Return a column's codes as they are, and the variable's level for each: nothing is done row by row yet."""
     if isinstance(variable.coding, Cuts) and series.dtype.is_numeric():
         return Coded(_binned(variable, series), np.append(np.arange(len(variable)), UNSEEN))
-    encoded = encode(series, blanks_of(variable, text))
+    return coded(variable, encode(series, blanks_of(variable, text)), text=text)
+
+
+def coded(variable: Variable, encoded: Encoded, *, text: bool = False) -> Coded:
+    """Return the levels of a column whose values are numbered already."""
     if variable.missing is None:
         refuse_missing(encoded, APPLY_ADVICE)
     of_value = _levels_of_values(variable, encoded, text)

@@ -16,7 +16,7 @@ from evenhand.counts import Counts, Numbers, checked_weights, sums
 from evenhand.domain import MISSING, Axis, Cells, Domain, Role, Value, Variable
 from evenhand.errors import DataError, did_you_mean
 from evenhand.spec import Occurrence, Ordinal, Problem
-from evenhand.tables.columns import Encoded, blanks_of, codes_of, column, encode, plain, refuse_missing
+from evenhand.tables.columns import Encoded, blanks_of, coded, codes_of, column, encode, plain, refuse_missing
 from evenhand.tables.frames import Frame, read, take
 
 PROBABILITY = "probability"
@@ -53,9 +53,10 @@ def count_rows(problem: Problem, table: nw.DataFrame[Any], weight: Numbers | Non
     if weight is not None:
         weighted = checked_weights(weight) > 0
         table, weight = (table, weight) if weighted.all() else (take(table, np.flatnonzero(weighted)), weight[weighted])
-    domain = _domain(problem, table, np.ones(len(table)) if weight is None else weight)
+    encoded = {name: encode(column(table, name), problem.missing_values) for name in problem.columns}
+    domain = _domain(problem, encoded, np.ones(len(table)) if weight is None else weight)
     d, x, y = (
-        axis.ravel([_known(variable, column(table, variable.name)) for variable in axis.variables])
+        axis.ravel([_known(variable, encoded[variable.name]) for variable in axis.variables])
         for axis in (domain.d, domain.x, domain.y)
     )
     counts = Counts.of(domain, d, x, y, weight)
@@ -142,9 +143,8 @@ def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or 
     return series
 
 
-def _domain(problem: Problem, table: nw.DataFrame[Any], weight: Numbers) -> Domain:
+def _domain(problem: Problem, encoded: dict[str, Encoded], weight: Numbers) -> Domain:
     """Find the levels of every column; the outcome's first, since bins may be chosen by it."""
-    encoded = {name: encode(column(table, name), problem.missing_values) for name in problem.columns}
     outcome = encoded[problem.outcome]
     refuse_missing(outcome, "a row without an outcome cannot be fitted: drop those rows")
     if problem.missing == "error":
@@ -234,12 +234,13 @@ def _refuse_other_levels(variable: Variable, levels: tuple[Value, ...]) -> None:
         )
 
 
-def _known(variable: Variable, series: nw.Series[Any]) -> Cells:
+def _known(variable: Variable, encoded: Encoded) -> Cells:
     """Return each row's code; a value that is not a level is an error."""
-    codes = codes_of(variable, series)
+    found = coded(variable, encoded)
+    codes = np.asarray(found.level[found.codes])
     if np.any(codes == UNSEEN):
         row = int(np.flatnonzero(codes == UNSEEN)[0])
-        value = plain(series[row])
+        value = plain(encoded.series[row])
         raise DataError(
             f"column {variable.name!r} has the value {value!r} in row {row + 1}, which is not among the levels "
             f"that its rule gives: {list(variable.levels)}.{did_you_mean(value, variable.levels)}"
