@@ -38,7 +38,7 @@ NEARLY = 50.0
 PATIENCE = 1
 """...and that many iterations made it no better."""
 
-BETTER = 0.9
+BETTER = 0.5
 """A better point is one whose worst is less than this share of the best point's."""
 
 LEAST_MU = 0.05
