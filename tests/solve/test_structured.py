@@ -12,7 +12,7 @@ from formulations import all_pairs, problem_of, table
 import evenhand as eh
 from evenhand.compile import compile_problem
 from evenhand.program import lower_bound
-from evenhand.solve import Clock, _specialised, solve, structured
+from evenhand.solve import Clock, _specialised, solve, solve_along, structured
 from evenhand.solve.repair import exceeds
 from evenhand.solve.structured import faces, limits, steps
 from evenhand.solve.structured.elimination import Factor
@@ -34,7 +34,7 @@ def always(monkeypatch):
 
 
 def program_of(problem, frame=None):
-    counts = eh.count(problem, small_frame() if frame is None else frame)
+    counts = frame if isinstance(frame, eh.Counts) else eh.count(problem, small_frame() if frame is None else frame)
     return compile_problem(tabulated(problem, counts), counts).program
 
 
@@ -101,6 +101,25 @@ def test_the_studies(study, utility, request, monkeypatch):
     data = request.getfixturevalue(study)
     program = compile_problem(replace(data.problem, utility=utility), data.counts).program
     assert_same(program, by_the_method(program), generally(program, monkeypatch))
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("utility", [eh.KL(), eh.L1()], ids=str)
+def test_a_frontier_goes_through_it_and_past_it(compas, utility, monkeypatch):
+    bounds = (0.12, 0.1, 0.14)
+    programs = [
+        program_of(replace(compas.problem, utility=utility, parity=[eh.PairwiseParity(bound)]), compas.counts)
+        for bound in bounds
+    ]
+    alone = [by_the_method(program, None) for program in programs]
+    along = list(solve_along(programs, Clock()))
+    assert [found.steps for found in along] == [found.steps for found in alone]
+    # Where it does not answer, the general solvers do.
+    monkeypatch.setattr(structured, "GAP", -1.0)
+    monkeypatch.setattr(structured, "GAP_SHARE", -1.0)
+    for program, found, general in zip(programs, along, solve_along(programs, Clock()), strict=True):
+        loss = [program.loss.value(program.released(result.x)) for result in (found, general)]
+        assert loss[0] == pytest.approx(loss[1], abs=SAME_LOSS)
 
 
 @pytest.mark.usefixtures("always")

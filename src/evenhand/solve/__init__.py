@@ -141,11 +141,16 @@ def _finished(
 def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | None]:
     """Minimise the losses of programmes that differ little, each begun where the last one ended; no tie-break.
 
-    Programmes are asked for one at a time. None where this way finds nothing, be it that there is nothing to find:
-    :func:`solve` tries harder. A smooth loss is not held to any gap here; the caller's certificate is the judge.
+    Programmes are asked for one at a time; large ones of the right kind go to the specialised method, one by one. None
+    where this way finds nothing, be it that there is nothing to find: :func:`solve` tries harder. A smooth loss is not
+    held to any gap here; the caller's certificate is the judge.
     """
     smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
     for program in programs:
+        result = _specialised_or_none(program, clock)
+        if result is not None:
+            yield result
+            continue
         try:
             solution = _minimise_along(program, smooth, polyhedral)
         except TimeLimitError:
@@ -154,6 +159,16 @@ def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | 
             smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
             solution = None
         yield None if solution is None else _repaired(program, solution, clock)
+
+
+def _specialised_or_none(program: Program, clock: Clock) -> Result | None:
+    """Solve by the specialised method, without a tie-break; None where it is not for it, or does not answer."""
+    try:
+        return _specialised(program, None, clock, lambda stage, share: None)
+    except TimeLimitError:
+        raise
+    except SolverError:
+        return None
 
 
 def _minimise_along(program: Program, smooth: SmoothAlong, polyhedral: PolyhedralAlong) -> Solution | None:
