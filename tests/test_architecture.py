@@ -14,8 +14,10 @@ ROOT = Path(eh.__file__).parent
 ORDER = [
     "_version",
     "errors",
+    "resources",
     "coding",
     "domain",
+    "digests",
     "counts",
     "spec",
     "draws",

@@ -20,6 +20,7 @@ _HOMES = {
         "StorageError",
         "TimeLimitError",
     ],
+    "resources": ["using"],
     "counts": ["Counts"],
     "spec": [
         "KL",
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from evenhand.mapping import Mapping as Mapping
     from evenhand.reporting import Report as Report
     from evenhand.reporting import report_on as report_on
+    from evenhand.resources import using as using
     from evenhand.spec import KL as KL
     from evenhand.spec import L1 as L1
     from evenhand.spec import Bregman as Bregman

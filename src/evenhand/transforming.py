@@ -7,11 +7,8 @@ made. Frames, streams of batches and estimators all use these. Knows nothing of 
 from __future__ import annotations
 
 import math
-import os
 import secrets
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -26,6 +23,7 @@ from evenhand.domain import Axis, Cells, Domain
 from evenhand.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.errors import DataError, EvenhandWarning, SpecError
 from evenhand.kernel import Kernel
+from evenhand.resources import in_blocks
 from evenhand.spec import check
 from evenhand.tables import RESTORE, Restore, Table
 
@@ -35,9 +33,6 @@ Draw = Literal["independent", "balanced"]
 UNSEEN = ("keep", "error")
 DRAW = ("independent", "balanced")
 Flags = NDArray[np.bool_]
-
-BLOCK = 1 << 16
-"""Rows that are worked on at once."""
 
 LARGEST_INDEX = 1 << 22
 """Of more sources that could be, those that are known are searched for instead."""
@@ -285,17 +280,6 @@ def _fallen_back(located: Located, table: Table, text: bool) -> Located:
     own = read[mode.domain.x][0] * mode.domain.y.size + read[mode.domain.y][0]
     number = np.where(drawn & (located.number < 0), own, located.number)
     return Located(mode, number, np.where(drawn, last + at, located.rows), located.sourced | drawn, located.sourced)
-
-
-def in_blocks(size: int, work: Callable[[slice], None]) -> None:
-    """Work on blocks of rows that stay in the cache, on every core; NumPy lets go of the interpreter meanwhile."""
-    blocks = [slice(first, first + BLOCK) for first in range(0, size, BLOCK)]
-    if len(blocks) <= 1:
-        for block in blocks:
-            work(block)
-        return
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        list(pool.map(work, blocks))
 
 
 def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Cells:

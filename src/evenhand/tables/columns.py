@@ -72,11 +72,21 @@ def _factorized(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
     native = series.to_native()
     if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
         found, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    elif hasattr(native, "dictionary_encode") and isinstance(series.dtype, nw.String | nw.Boolean | nw.Int64):
+        return _numbered_by_arrow(native)
     else:
         given: Any = native if isinstance(native, pd.Series) else _array(series)
         found, distinct = pd.factorize(given)
         values = distinct.tolist()
     return np.asarray(found), values
+
+
+def _numbered_by_arrow(native: Any) -> tuple[NDArray[Any], list[Any]]:
+    """Number the values of an Arrow column, without a Python object for each row."""
+    # A single chunk, so that there is one list of values.
+    numbered = native.combine_chunks().dictionary_encode()
+    numbered = numbered.chunk(0) if hasattr(numbered, "num_chunks") else numbered
+    return numbered.indices.fill_null(NULL).to_numpy(), numbered.dictionary.to_pylist()
 
 
 def _without_blanks(encoded: Encoded, blanks: Sequence[Value]) -> Encoded:

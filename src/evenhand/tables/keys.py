@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from evenhand.digests import Texts
 from evenhand.errors import DataError
 from evenhand.tables.columns import column, encode, refuse_missing
 
@@ -15,7 +16,7 @@ REAL_KEYS = (
 )
 
 
-def key_texts(table: nw.DataFrame[Any], name: str) -> list[str]:
+def key_texts(table: nw.DataFrame[Any], name: str) -> Texts:
     """Return the text of each row's key.
 
     Text is taken as it is, a whole number in decimal digits, a boolean as ``true`` or ``false``, a date as
@@ -23,10 +24,29 @@ def key_texts(table: nw.DataFrame[Any], name: str) -> list[str]:
     rows are one person, and get one draw. It may not be missing.
     """
     series = column(table, name)
-    encoded = encode(series)
-    refuse_missing(encoded, f"every row needs its key {name!r}, or use seed= for draws by position")
-    texts = np.array([_text(name, series.dtype, value) for value in encoded.values], dtype=object)
-    return list(texts[encoded.codes]) if len(texts) else []
+    if series.null_count():
+        refuse_missing(encode(series), f"every row needs its key {name!r}, or use seed= for draws by position")
+    try:
+        if series.dtype.is_integer() or isinstance(series.dtype, nw.String):
+            return _written_out(series)
+        encoded = encode(series)
+        refuse_missing(encoded, f"every row needs its key {name!r}, or use seed= for draws by position")
+        return Texts.of(_text(name, series.dtype, value) for value in encoded.values).repeated(encoded.codes)
+    except UnicodeEncodeError as error:
+        raise DataError(f"the key {name!r} holds {error.object!r}, which is not Unicode text") from None
+
+
+def _written_out(series: nw.Series[Any]) -> Texts:
+    """Return texts and whole numbers; Arrow, where it is installed, writes thousands at once as Python writes one."""
+    try:
+        import pyarrow
+    except ImportError:
+        return Texts.of(map(str, series.to_list()))
+    given: Any = series.to_arrow()
+    written = given.cast(pyarrow.large_string())
+    _, offsets, data = written.buffers()
+    ends = np.frombuffer(offsets, np.int64)[written.offset : written.offset + len(written) + 1]
+    return Texts(np.frombuffer(data or b"", np.uint8), ends)
 
 
 def _text(name: str, dtype: Any, value: Any) -> str:

@@ -130,6 +130,8 @@ def _written(series: nw.Series[Any], variable: Variable, written: list[Any], at:
         native = _with_room(native, variable, needed, None in written).copy()
         native.iloc[at] = pd.Series(written, dtype=native.dtype).array
         return nw.from_native(native, series_only=True)
+    if hasattr(native, "combine_chunks"):
+        return nw.from_native(_written_by_arrow(native, written, at), series_only=True)
     dtype = series.dtype
     if isinstance(dtype, nw.Enum) and not set(needed) <= set(dtype.categories):
         dtype = nw.Enum([str(level) for level in _united(variable, dtype.categories)])
@@ -139,14 +141,24 @@ def _written(series: nw.Series[Any], variable: Variable, written: list[Any], at:
     moved[at] = True
     whole = np.full(len(series), None, dtype=object)
     whole[at] = written
-    if isinstance(dtype, nw.Categorical) and hasattr(native, "type"):
-        # Arrow cannot join two dictionaries; join their values, and cast back to the column's own type.
-        texts = np.where(moved, whole, np.array(series.to_list(), dtype=object)).tolist()
-        joined = nw.new_series(variable.name, texts, nw.String(), backend=backend).to_native()
-        return nw.from_native(joined.cast(native.type), series_only=True)
     fresh = nw.new_series(variable.name, whole.tolist(), dtype, backend=backend)
-    keep = nw.new_series("keep", (~moved).tolist(), nw.Boolean(), backend=backend)
+    keep = nw.new_series("keep", ~moved, nw.Boolean(), backend=backend)
     return series.zip_with(keep, fresh)
+
+
+def _written_by_arrow(native: Any, written: list[Any], at: Cells) -> Any:
+    """Write into an Arrow column, without a Python object for each row that stays."""
+    import pyarrow
+    from pyarrow import compute
+
+    moved = np.zeros(len(native), dtype=bool)
+    moved[at] = True
+    kind = native.type
+    # Arrow cannot write into dictionaries and views; write into their values, and cast back to the column's own type.
+    plain_kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+    plain_kind = pyarrow.large_string() if pyarrow.types.is_string_view(plain_kind) else plain_kind
+    values = native if plain_kind == kind else native.cast(plain_kind)
+    return compute.replace_with_mask(values, pyarrow.array(moved), pyarrow.array(written, plain_kind)).cast(kind)
 
 
 def _as_own_kind(series: nw.Series[Any], variable: Variable, values: list[Any], text: bool) -> list[Any]:

@@ -1,0 +1,175 @@
+"""What work on large tables may use: memory, cores, and a folder for what does not fit into memory.
+
+One setting for everything that runs inside it, from the environment unless somebody says otherwise. Knows nothing of
+tables or of DuckDB.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenhand.errors import SpecError
+
+MEMORY, THREADS, SPILL = "EVENHAND_MEMORY", "EVENHAND_THREADS", "EVENHAND_SPILL"
+"""Environment variables."""
+
+USUAL = "512MB"
+"""How much memory is used where nothing is said."""
+
+LEAST = "64MB"
+"""With less DuckDB does not read a file of a few columns."""
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+
+BLOCK = 1 << 16
+"""Rows that are worked on at once."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """How much may be used.
+
+    Attributes
+    ----------
+    memory : int
+        Bytes that reading, transforming and writing a file may hold at once, besides the interpreter and its libraries.
+    threads : int
+        How many cores work at once.
+    spill : str or None
+        The folder for what does not fit into memory; None is the result's own folder, or the system's for temporary
+        files where there is no result.
+    """
+
+    memory: int
+    threads: int
+    spill: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.memory < in_bytes(LEAST):
+            raise SpecError(f"memory must be at least {LEAST}, not {words(self.memory)}")
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
+            raise SpecError(f"threads must be a whole number of at least 1, not {self.threads!r}")
+        if self.spill is not None and not Path(self.spill).is_dir():
+            raise SpecError(f"spill must be a folder that exists, not {self.spill!r}")
+
+    def folder(self, target: str | None = None) -> str:
+        """Return where to put what does not fit into memory: beside a result, unless a folder was chosen."""
+        beside = tempfile.gettempdir() if target is None else os.fspath(Path(target).resolve().parent)
+        return self.spill or beside
+
+
+_CHOSEN: ContextVar[Resources | None] = ContextVar("evenhand_resources", default=None)
+
+
+def current() -> Resources:
+    """Return what may be used here."""
+    return _CHOSEN.get() or _from_environment()
+
+
+@contextmanager
+def using(
+    *, memory: str | int | None = None, threads: int | None = None, spill: str | os.PathLike[str] | None = None
+) -> Iterator[Resources]:
+    """Bound what work on large tables uses, for as long as the ``with`` block runs; what is not given stays.
+
+    Parameters
+    ----------
+    memory : str or int
+        What reading, transforming and writing a file may hold at once: "2GB", "800MB" or a number of bytes. The
+        interpreter and its libraries, about 150 MB, come on top. By default EVENHAND_MEMORY, or 512 MB.
+    threads : int
+        How many cores to use. By default EVENHAND_THREADS, or all that the process may use.
+    spill : path
+        A folder for what does not fit into memory. By default EVENHAND_SPILL, or the folder of the result; where there
+        is none, the system's folder for temporary files.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> with eh.using(memory="2GB", threads=1) as resources:
+    ...     resources.memory, resources.threads
+    (2000000000, 1)
+    """
+    now = current()
+    chosen = Resources(
+        now.memory if memory is None else in_bytes(memory),
+        now.threads if threads is None else threads,
+        now.spill if spill is None else os.fspath(spill),
+    )
+    token = _CHOSEN.set(chosen)
+    try:
+        yield chosen
+    finally:
+        _CHOSEN.reset(token)
+
+
+def _from_environment() -> Resources:
+    """Read the environment's settings; a wrong one is an error that names its variable."""
+    try:
+        return Resources(
+            in_bytes(os.environ.get(MEMORY) or USUAL),
+            _whole(os.environ.get(THREADS)) or _cores(),
+            os.environ.get(SPILL) or None,
+        )
+    except SpecError as error:
+        raise SpecError(f"{error} (from the environment: {MEMORY}, {THREADS} or {SPILL})") from None
+
+
+def _whole(text: str | None) -> int | None:
+    if not text:
+        return None
+    if not text.strip().isdecimal():
+        raise SpecError(f"threads must be a whole number of at least 1, not {text!r}")
+    return int(text) or -1
+
+
+def _cores() -> int:
+    """Return how many cores the process may use, which can be fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_bytes(size: str | int) -> int:
+    """Return a size as a number of bytes.
+
+    Examples
+    --------
+    >>> in_bytes("1.5GB"), in_bytes("512 MiB"), in_bytes(100)
+    (1500000000, 536870912, 100)
+    """
+    if isinstance(size, int) and not isinstance(size, bool):
+        return size
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?I?)B?\s*", str(size).upper())
+    if found is None or found[2] not in UNITS:
+        raise SpecError(f"memory must look like 512MB or 2GB, not {size!r}")
+    return int(float(found[1]) * UNITS[found[2]])
+
+
+def words(size: int) -> str:
+    """Return a number of bytes as people write it.
+
+    Examples
+    --------
+    >>> words(512_000_000), words(2_500_000_000), words(1000)
+    ('512MB', '2.5GB', '0.001MB')
+    """
+    return f"{size / 10**9:g}GB" if size >= 10**9 else f"{size / 10**6:g}MB"
+
+
+def in_blocks(size: int, work: Callable[[slice], None], block: int = BLOCK) -> None:
+    """Work on blocks of rows that stay in the cache, on every core; NumPy lets go of the interpreter meanwhile."""
+    blocks = [slice(first, min(first + block, size)) for first in range(0, size, block)]
+    threads = min(current().threads, len(blocks))
+    if threads <= 1:
+        for each in blocks:
+            work(each)
+        return
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        list(pool.map(work, blocks))
