@@ -12,14 +12,25 @@ import gzip
 import io
 import os
 import re
+import secrets
+import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
-from evenhand.errors import DataError, EvenhandWarning, MissingExtraError, did_you_mean
+from evenhand.errors import (
+    DataError,
+    EvenhandError,
+    EvenhandWarning,
+    MissingExtraError,
+    StorageError,
+    did_you_mean,
+)
+from evenhand.resources import Resources, current, words
 from evenhand.spec import CsvFormat
 from evenhand.tables import REAL, WHOLE, read
 
@@ -27,8 +38,13 @@ PARQUET = (".parquet", ".pq")
 HEADER_BYTES = 1 << 20
 """A header is looked for in so many bytes."""
 
-MEMORY = "512MB"
-"""How much DuckDB may hold at once."""
+DUCKDB_SHARE = 0.75
+"""How much of the memory DuckDB may hold; batches on their way through the kernel have the rest."""
+
+GLANCE = 0.2
+"""Seconds between two looks at how far a query is."""
+
+Progress = Callable[[str, float], None]
 
 
 def is_path(table: Any) -> bool:
@@ -86,6 +102,11 @@ class Source:
             f"header = {'false' if self.format.names else 'true'}, delim = {literal(self.format.delimiter)}, "
             f"quote = '\"', escape = '\"', allow_quoted_nulls = false, hive_partitioning = false)"
         )
+
+    @property
+    def state(self) -> tuple[tuple[int, int], ...]:
+        """The files' sizes and times, by which a change is noticed."""
+        return tuple((found.st_size, found.st_mtime_ns) for found in map(os.stat, self.paths))
 
     @property
     def name(self) -> str:
@@ -208,16 +229,67 @@ def _distinct(path: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def connection(name: str, memory: str = MEMORY) -> Iterator[Any]:
-    """Open DuckDB for one piece of work; its errors become ours."""
+def connection(name: str, target: str | None = None) -> Iterator[Any]:
+    """Open DuckDB for one piece of work on a file; its errors become ours.
+
+    What does not fit into memory goes beside ``target``, into a folder that DuckDB makes when it first needs one.
+    """
     duckdb = duck()
-    opened = duckdb.connect(config={"memory_limit": memory})
+    resources = current()
+    spill = Path(resources.folder(target)) / f".evenhand-{secrets.token_hex(6)}"
+    opened = duckdb.connect(config=_config(resources, spill))
     try:
-        yield opened
-    except duckdb.Error as error:
-        raise DataError(_explained(name, str(error))) from None
+        yield observable(opened)
+    except (duckdb.Error, OSError) as error:
+        # Through Arrow DuckDB's errors arrive as those of the system, without the number that these have.
+        if getattr(error, "errno", None) is not None:
+            raise
+        raise explained(name, str(error), resources, spill) from None
     finally:
         opened.close()
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+def _config(resources: Resources, spill: Path) -> dict[str, Any]:
+    return {
+        "memory_limit": f"{int(resources.memory * DUCKDB_SHARE) // 1000}KB",
+        "threads": resources.threads,
+        "temp_directory": os.fspath(spill),
+    }
+
+
+def observable(duck_: Any) -> Any:
+    """Let a connection be asked how far its query is, which DuckDB answers only where a bar could be drawn."""
+    duck_.execute("SET enable_progress_bar = true")
+    duck_.execute("SET enable_progress_bar_print = false")
+    return duck_
+
+
+@contextmanager
+def watched(duck_: Any, what: str, progress: Progress | None) -> Iterator[None]:
+    """Say how far the queries of a connection are, while they run."""
+    if progress is None:
+        yield
+        return
+    done = Event()
+
+    def look() -> None:
+        while not done.wait(GLANCE):
+            share = share_done(duck_)
+            progress(f"{what}: {share:.0%}" if share else what, share)
+
+    watcher = Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def share_done(duck_: Any) -> float:
+    """Return how much of the running query is done; 0 where that is not known."""
+    return max(float(duck_.query_progress()), 0.0) / 100
 
 
 def duck() -> Any:
@@ -230,8 +302,23 @@ def duck() -> Any:
     return duckdb
 
 
-def _explained(name: str, message: str) -> str:
-    """Say in one sentence what DuckDB found wrong with a file."""
+def explained(name: str, message: str, resources: Resources, spill: Path) -> EvenhandError:
+    """Return the error that says in one sentence what DuckDB found wrong."""
+    if "no space left" in message.lower() or "max_temp_directory_size" in message:
+        return StorageError(
+            f"the disk is full: {os.fspath(spill.parent)!r} has no room for what does not fit into memory "
+            f"({words(resources.memory)}); raise memory=, or choose another folder with EVENHAND_SPILL"
+        )
+    if message.startswith("Out of Memory Error"):
+        more = words(2 * resources.memory)
+        fewer = f", or threads={resources.threads // 2}" if resources.threads > 1 else ""
+        return DataError(
+            f"{name!r} cannot be worked on within {words(resources.memory)} of memory; try memory='{more}'{fewer}"
+        )
+    return DataError(_misread(name, message))
+
+
+def _misread(name: str, message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     where = next((line.split("Line:")[1].split()[0] for line in lines if "on Line:" in line), None)
     at = f" in line {where}" if where else ""
@@ -245,8 +332,6 @@ def _explained(name: str, message: str) -> str:
         return f"{name!r} has {least}{found} fields{at} where it should have {expected}"
     if "quote" in message.lower() and where:
         return f"{name!r} has a quote that does not end{at}"
-    if "out of memory" in message.lower():
-        return f"DuckDB ran out of the memory it may use ({MEMORY}) on {name!r}"
     return f"{name!r} cannot be read{at}: {lines[0].split(': ', 1)[-1] if lines else message}"
 
 
@@ -257,18 +342,18 @@ def typed(duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[A
     """
     if source.format is None:
         return ", ".join(quoted(name) for name in columns)
-    kinds = types(duck_, source, columns, blanks)
+    kinds = types(duck_, source.sql, columns, blanks)
     return ", ".join(f"CAST({text_of(name, blanks)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
 
 
-def types(duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[Any] = ()) -> dict[str, str]:
-    """Return the type of each column of a CSV file: a number where every text is one."""
+def types(duck_: Any, table: str, columns: Sequence[str], blanks: Sequence[Any] = ()) -> dict[str, str]:
+    """Return the type of each column of texts: a number where every text is one."""
     tests = [
         f"bool_and(regexp_full_match({text_of(name, blanks)}, '{pattern}'))"
         for name in columns
         for pattern in (WHOLE, REAL)
     ]
-    found = duck_.sql(f"SELECT {', '.join(tests)} FROM {source.sql}").fetchall()[0]
+    found = duck_.sql(f"SELECT {', '.join(tests)} FROM {table}").fetchall()[0]
     answers = zip(columns, found[::2], found[1::2], strict=True)
     return {name: "BIGINT" if whole else "DOUBLE" if real else "VARCHAR" for name, whole, real in answers}
 

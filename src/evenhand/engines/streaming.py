@@ -1,14 +1,17 @@
-"""Release and apply from file to file: batches out of DuckDB, through the kernel, and back into a new file.
+"""Release and apply from file to file: the columns of a mapping go through the kernel in batches, all others straight on.
 
-What is held at once is a batch. Balanced draws need every row's source first, so the file is read twice and two numbers
-a row are kept. The result is written under another name and renamed when it is complete.
+DuckDB reads what a mode needs; what the kernel draws streams back into the statement that copies the file, row beside
+row. What is held at once is a batch. Balanced draws need every row's source first, so the file is read twice and two
+numbers a row are kept. The result is written under another name and renamed when it is complete.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,23 @@ import numpy as np
 from evenhand.coding import Cuts
 from evenhand.domain import Cells
 from evenhand.draws import balanced_draws
-from evenhand.engines.files import PARQUET, Source, connection, is_parquet, literal, quoted, text_of, types
+from evenhand.engines.files import (
+    PARQUET,
+    Progress,
+    Source,
+    connection,
+    duck,
+    is_parquet,
+    literal,
+    observable,
+    quoted,
+    share_done,
+    text_of,
+    types,
+    watched,
+)
 from evenhand.errors import DataError, StorageError
+from evenhand.resources import current
 from evenhand.spec import CsvFormat
 from evenhand.tables import is_numeric, read
 from evenhand.transforming import (
@@ -33,12 +51,16 @@ from evenhand.transforming import (
     write,
 )
 
-BATCH = 100_000
-"""Rows that are transformed at once."""
+BATCH = 1 << 17
+"""Rows that are transformed at once, unless they are long."""
+
+STEP = 1 << 14
+"""Rows that DuckDB hands over at once."""
+
+BATCH_SHARE = 1 / 32
+"""How much of the memory the values of a batch may take."""
 
 ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
@@ -88,9 +110,31 @@ class _Run:
     def text(self) -> bool:
         return self.source.format is not None
 
-    def batches(self, duck_: Any, columns: str = "*") -> Iterator[Any]:
-        """Read the file's batches in order."""
-        yield from duck_.sql(f"SELECT {columns} FROM {self.source.sql}").to_arrow_reader(BATCH)
+    @property
+    def needed(self) -> str:
+        """The columns that are read: those of the mode, and the key."""
+        key = [] if self.how.key is None else [self.how.key]
+        return ", ".join(map(quoted, dict.fromkeys((*self.mode.columns, *key))))
+
+    @property
+    def changing(self) -> dict[str, str]:
+        """The columns that are written, and the name of each in the stream."""
+        names = [name for axis in self.mode.writes for name in axis.names]
+        return {name: f"evenhand_new_{place}" for place, name in enumerate(names)}
+
+    def batches(self, duck_: Any) -> Iterator[Any]:
+        """Read the file's batches in order: so many rows, or as many as their share of the memory holds."""
+        import pyarrow
+
+        most = current().memory * BATCH_SHARE
+        held: list[Any] = []
+        for part in duck_.sql(f"SELECT {self.needed} FROM {self.source.sql}").to_arrow_reader(min(STEP, BATCH)):
+            held.append(part)
+            if sum(map(len, held)) >= BATCH or sum(one.nbytes for one in held) >= most:
+                yield pyarrow.Table.from_batches(held)
+                held = []
+        if held:
+            yield pyarrow.Table.from_batches(held)
 
 
 def _checked_target(path: Any, to: Any) -> str:
@@ -112,10 +156,10 @@ def _written_as(target: str, source: Source, format: CsvFormat | None) -> CsvFor
 
 
 def _beside(target: str) -> str:
-    """Make an empty temporary file in the folder of the target."""
+    """Make an empty temporary file in the folder of the target; hidden, so that no pattern for tables finds it."""
     folder = Path(target).resolve().parent
     try:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".evenhand-", suffix=Path(target).suffix)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".evenhand-", suffix=".part")
     except OSError as error:
         raise StorageError(f"cannot write into {os.fspath(folder)!r}: {error.strerror}") from None
     os.close(handle)
@@ -129,35 +173,51 @@ def _umask() -> int:
 
 
 def _copy(run: _Run, temporary: str, target: str) -> Tally:
-    """Write every batch into the temporary file; return what was done."""
+    """Write the whole result into the temporary file; return what was done."""
     import pyarrow
 
-    with connection(run.source.name) as reading:
-        rows = reading.sql(f"SELECT count(*) FROM {run.source.sql}").fetchall()[0][0]
-        planned = _balanced(run, reading, rows) if run.how.draw == "balanced" else None
-        work = _Work(run, rows, _transformed(run, reading, planned))
-        schema = work.begin()
-        stream = pyarrow.RecordBatchReader.from_batches(schema, work.batches())
-        command = _command(run, reading, schema.names, temporary, is_parquet(target))
+    before = run.source.state
+    with connection(run.source.name, target) as duck_:
+        planned = _balanced(run, duck_) if run.how.draw == "balanced" else None
+        work = _Work(run, observable(duck_.cursor()), planned)
+        stream = pyarrow.RecordBatchReader.from_batches(work.begin(), work.batches())
+        command = _command(run, duck_, temporary, is_parquet(target))
+        writing = duck_.cursor()
+        writing.register("evenhand_stream", stream)
         try:
-            with connection(target) as writing:
-                writing.register("evenhand_stream", stream)
-                writing.execute(command)
-        except DataError:
+            rows = writing.execute(command).fetchall()[0][0]
+        except duck().Error as error:
             # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
             if work.failure is not None:
                 raise work.failure from None
+            _refuse_unwritten(error, temporary, target)
             raise
+    if rows != work.tally.rows or run.source.state != before:
+        raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
+    run.progress(f"{run.mode.name}: {rows:,} rows", 1.0)
     return work.tally
+
+
+def _refuse_unwritten(error: Exception, temporary: str, target: str) -> None:
+    """Say that the result could not be written, if that is what DuckDB complains about."""
+    message = str(error)
+    if temporary in message:
+        full = "no space left" in message.lower()
+        why = "the disk is full" if full else message.splitlines()[0].split(": ")[-1].strip('"}')
+        raise StorageError(f"cannot write {target!r}: {why}") from None
 
 
 class _Work:
     """The batches of a run on their way into a file: counted, and with the error that stopped them."""
 
-    def __init__(self, run: _Run, rows: int, results: Iterator[tuple[Any, Tally]]) -> None:
+    def __init__(self, run: _Run, reading: Any, planned: Cells | None) -> None:
         self.tally = Tally()
         self.failure: BaseException | None = None
-        self._run, self._rows, self._results = run, rows, results
+        self._run, self._reading = run, reading
+        self._rows = None if run.text else reading.sql(f"SELECT count(*) FROM {run.source.sql}").fetchall()[0][0]
+        self._results = _transformed(run, reading, planned)
+        # The writer asks from a thread of its own, which does not know what may be used here.
+        self._context = copy_context()
 
     def begin(self) -> Any:
         """Transform the first batch, which tells the columns' types."""
@@ -165,34 +225,44 @@ class _Work:
         return self._first.schema
 
     def batches(self) -> Iterator[Any]:
-        """Yield every batch."""
+        """Yield every batch; while one is written, the next is transformed."""
         try:
             yield from self._count(self._first, self._done)
-            for table, done in self._results:
-                yield from self._count(table.cast(self._first.schema), done)
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                ahead = pool.submit(self._next)
+                while (result := ahead.result()) is not None:
+                    ahead = pool.submit(self._next)
+                    yield from self._count(*result)
         except BaseException as error:
             self.failure = error
             raise
 
+    def _next(self) -> tuple[Any, Tally] | None:
+        found = self._context.run(next, self._results, None)
+        return None if found is None else (found[0].cast(self._first.schema), found[1])
+
     def _count(self, table: Any, done: Tally) -> Iterator[Any]:
         self.tally = self.tally + done
-        share = self.tally.rows / max(self._rows, 1)
-        self._run.progress(f"{self._run.mode.name}: {self.tally.rows:,} of {self._rows:,} rows", share)
+        of = "" if self._rows is None else f" of {self._rows:,}"
+        share = share_done(self._reading) if self._rows is None else self.tally.rows / max(self._rows, 1)
+        self._run.progress(f"{self._run.mode.name}: {self.tally.rows:,}{of} rows", share)
         yield from table.to_batches()
 
 
 def _transformed(run: _Run, reading: Any, planned: Cells | None) -> Iterator[tuple[Any, Tally]]:
     """Transform batch after batch; an empty file is one empty batch."""
-    import pyarrow
-
     first = 0
-    for batch in run.batches(reading.cursor()):
-        arrow = pyarrow.Table.from_batches([batch])
+    for arrow in run.batches(reading):
         yield _one(run, arrow, first, planned)
         first += len(arrow)
     if not first:
-        empty = reading.sql(f"SELECT * FROM {run.source.sql} LIMIT 0").to_arrow_table()
-        yield empty, Tally()
+        empty = reading.sql(f"SELECT {run.needed} FROM {run.source.sql} LIMIT 0").to_arrow_table()
+        yield _streamed(run, empty), Tally()
+
+
+def _streamed(run: _Run, arrow: Any) -> Any:
+    """Return the columns that may have changed, under their names in the stream."""
+    return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
 
 
 def _one(run: _Run, arrow: Any, first: int, planned: Cells | None) -> tuple[Any, Tally]:
@@ -204,17 +274,15 @@ def _one(run: _Run, arrow: Any, first: int, planned: Cells | None) -> tuple[Any,
     done = write(run.mode, table, located, drawn, run.how, first=first, text=run.text)
     if run.how.unseen == "error":
         report_unseen(run.mode, done.tally, "error")
-    return done.table.to_native(), done.tally
+    return _streamed(run, done.table.to_native()), done.tally
 
 
-def _balanced(run: _Run, reading: Any, size: int) -> Cells:
+def _balanced(run: _Run, duck_: Any) -> Cells:
     """Read every row's source and draw, and space the draws of each source evenly."""
-    import pyarrow
-
-    names = dict.fromkeys((*run.mode.columns, *([] if run.how.key is None else [run.how.key])))
+    size = duck_.sql(f"SELECT count(*) FROM {run.source.sql}").fetchall()[0][0]
     rows, drawn, first = np.empty(size, np.int32), np.empty(size, np.int64), 0
-    for batch in run.batches(reading.cursor(), ", ".join(map(quoted, names))):
-        table = read(pyarrow.Table.from_batches([batch]))
+    for arrow in run.batches(duck_.cursor()):
+        table = read(arrow)
         part = slice(first, first + len(table))
         rows[part] = strata(run.mode, locate(run.mode, table, text=run.text))
         drawn[part] = single_draws(run.mode, table, run.how, first=first)
@@ -223,31 +291,37 @@ def _balanced(run: _Run, reading: Any, size: int) -> Cells:
     return balanced_draws(rows, drawn, run.how.seed, run.mode.name)
 
 
-def _command(run: _Run, reading: Any, columns: list[str], temporary: str, parquet: bool) -> str:
-    """Return the statement that writes the stream: as Parquet, or as CSV in the way of the file that was read."""
+def _command(run: _Run, duck_: Any, temporary: str, parquet: bool) -> str:
+    """Return the statement that writes the result: as Parquet, or as CSV in the way of the file that was read.
+
+    The stream has the rows of the file in their order, and is put beside them.
+    """
+    kinds = _kinds(run, duck_) if parquet and run.text else {}
+    chosen = ", ".join(_column(name, run.changing.get(name), kinds.get(name)) for name in run.source.columns)
+    both = f"SELECT {chosen} FROM {run.source.sql} AS evenhand_given POSITIONAL JOIN evenhand_stream"
     if parquet:
-        chosen = _numbers_again(run, reading) if run.text else "*"
-        return f"COPY (SELECT {chosen} FROM evenhand_stream) TO {literal(temporary)} (FORMAT parquet)"
-    format = run.written
-    header = "false" if format.names else "true"
-    return (
-        f"COPY (SELECT * FROM evenhand_stream) TO {literal(temporary)} "
-        f"(FORMAT csv, HEADER {header}, DELIMITER {literal(format.delimiter)})"
-    )
+        return f"COPY ({both}) TO {literal(temporary)} (FORMAT parquet)"
+    header = "false" if run.written.names else "true"
+    format = f"FORMAT csv, HEADER {header}, DELIMITER {literal(run.written.delimiter)}"
+    return f"COPY ({both}) TO {literal(temporary)} ({format})"
 
 
-def _numbers_again(run: _Run, reading: Any) -> str:
-    """Return the select list that gives the texts of a CSV file their types for Parquet."""
-    kinds = types(reading, run.source, run.source.columns)
+def _column(name: str, new: str | None, kind: str | None) -> str:
+    """Return the expression of a column of the result: the file's own or the new one, of a type where it needs one."""
+    value = quoted(name if new is None else new)
+    if kind is not None:
+        value = f"CAST({value if kind == 'VARCHAR' else text_of(name if new is None else new)} AS {kind})"
+    return f"{value} AS {quoted(name)}"
+
+
+def _kinds(run: _Run, duck_: Any) -> dict[str, str]:
+    """Return the types that the texts of a CSV file get in Parquet."""
+    with watched(duck_, "looking for numbers", run.progress):
+        kinds = types(duck_, run.source.sql, run.source.columns)
     for axis in run.mode.writes:
         for variable in axis.variables:
             if not is_numeric(variable) or (variable.coding is not None and run.how.restore == "label"):
                 kinds[variable.name] = "VARCHAR"
             elif isinstance(variable.coding, Cuts) and not variable.coding.whole and kinds[variable.name] == "BIGINT":
                 kinds[variable.name] = "DOUBLE"
-    return ", ".join(_as(name, kind) for name, kind in kinds.items())
-
-
-def _as(name: str, kind: str) -> str:
-    text = quoted(name) if kind == "VARCHAR" else text_of(name)
-    return f"CAST({text} AS {kind}) AS {quoted(name)}"
+    return kinds
