@@ -133,7 +133,7 @@ def diagnose(
     """
     report = progress or (lambda stage, share: None)
     report("counting", 0.0)
-    counts = checked_counts(problem, frame, weights)
+    counts = checked_counts(problem, frame, weights, report)
     clock = Clock(time_limit)
     try:
         mapping = fit(problem, counts, time_limit=time_limit, progress=lambda stage, share: report(stage, 0.5 * share))

@@ -1,7 +1,7 @@
 """MD5 of many short texts at once (RFC 1321): the same 64 steps for thousands of texts, in arrays.
 
-A text of at most 55 bytes, what all of them begin with included, is one block of 64; longer ones go through hashlib. Not
-for security: a draw by key must only be the same everywhere.
+A text of at most 55 bytes, what all of them begin with included, is one block of 64; longer ones go through hashlib.
+Not for security: a draw by key must only be the same everywhere.
 """
 
 from __future__ import annotations

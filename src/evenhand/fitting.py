@@ -27,6 +27,9 @@ from evenhand.tabulate import tabulated, with_cuts
 
 LOG = logging.getLogger("evenhand")
 
+COUNTING_SHARE = 0.05
+"""Of a whole fit; a large file says in words how far it is counted."""
+
 MOST_CUTS = 20
 """Rounds of supporting lines for a user's distance."""
 
@@ -82,7 +85,7 @@ def fit(
     clock = Clock(time_limit)
     report = progress or _silent
     report("counting", 0.0)
-    counts = checked_counts(problem, frame, weights)
+    counts = checked_counts(problem, frame, weights, report)
     mapping = _within_user_distances(problem, counts, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
@@ -121,9 +124,14 @@ def _silent(stage: str, share: float) -> None:
     pass
 
 
-def checked_counts(problem: Problem, frame: Frame | Counts, weights: str | Sequence[float] | None = None) -> Counts:
+def checked_counts(
+    problem: Problem,
+    frame: Frame | Counts,
+    weights: str | Sequence[float] | None = None,
+    progress: Progress = _silent,
+) -> Counts:
     """Count a table, and refuse one in which there is nothing to compare."""
-    counts = counts_of(problem, frame, weights)
+    counts = counts_of(problem, frame, weights, lambda stage, share: progress(stage, COUNTING_SHARE * share))
     if len(counts.groups.cells) < 2:
         only = counts.domain.d.words(int(counts.groups.cells[0]))
         raise DataError(

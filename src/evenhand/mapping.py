@@ -116,7 +116,13 @@ class Mapping:
         """The paper's propositions as numbers for this mapping, and what people can use beside them."""
         return Theory(self.problem, self.counts, self.kernel, self.release_mode)
 
-    def audit(self, table: Frame | Path | None = None, *, weights: str | Sequence[float] | None = None) -> Audit:
+    def audit(
+        self,
+        table: Frame | Path | None = None,
+        *,
+        weights: str | Sequence[float] | None = None,
+        progress: Progress | None = None,
+    ) -> Audit:
         """Return what the mapping does to a table, in expectation over its draws, as tables and words.
 
         Parameters
@@ -125,6 +131,8 @@ class Mapping:
             Other people than those that were fitted; by default the fitted table.
         weights : str or sequence of float, optional
             With ``table``: a column of it, or one number a row.
+        progress : callable, optional
+            For a path: called with a text and the share that is counted.
 
         Examples
         --------
@@ -136,7 +144,7 @@ class Mapping:
         """
         if table is None:
             return audit(self.problem, self.counts, self.kernel, self.achieved, coverage(self.counts))
-        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights)
+        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
         met = meeting(self.release_mode, rows, self.counts.domain.d)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
@@ -146,7 +154,13 @@ class Mapping:
         )
         return audit(problem, met.counts, met.kernel, measured, met.coverage, (seeing, not_seeing))
 
-    def realised(self, table: Frame | Path, *, weights: str | Sequence[float] | None = None) -> Realised:
+    def realised(
+        self,
+        table: Frame | Path,
+        *,
+        weights: str | Sequence[float] | None = None,
+        progress: Progress | None = None,
+    ) -> Realised:
         """Hold the rates of a table as it stands against the bounds: of one release, which strays from expectation.
 
         Parameters
@@ -155,6 +169,8 @@ class Mapping:
             A result of :meth:`release`, or any other with the protected columns, the features and the outcome.
         weights : str or sequence of float, optional
             A column of it, or one number a row.
+        progress : callable, optional
+            For a path: called with a text and the share that is counted.
 
         Examples
         --------
@@ -164,7 +180,7 @@ class Mapping:
         >>> mapping.realised(mapping.release(data.frame, seed=0)).words
         ('the rates of this very table are 0... apart at worst (...), ... the bound 0.1',)
         """
-        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights)
+        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
         met = meeting(self.release_mode, rows, self.counts.domain.d)
         return realised(with_own_target(self.problem, self.counts), met.counts)
 

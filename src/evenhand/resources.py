@@ -21,7 +21,7 @@ from evenhand.errors import SpecError
 MEMORY, THREADS, SPILL = "EVENHAND_MEMORY", "EVENHAND_THREADS", "EVENHAND_SPILL"
 """Environment variables."""
 
-USUAL = "512MB"
+USUAL = "1GB"
 """How much memory is used where nothing is said."""
 
 LEAST = "64MB"
@@ -84,7 +84,7 @@ def using(
     ----------
     memory : str or int
         What reading, transforming and writing a file may hold at once: "2GB", "800MB" or a number of bytes. The
-        interpreter and its libraries, about 150 MB, come on top. By default EVENHAND_MEMORY, or 512 MB.
+        interpreter and its libraries, about 150 MB, come on top. By default EVENHAND_MEMORY, or 1 GB.
     threads : int
         How many cores to use. By default EVENHAND_THREADS, or all that the process may use.
     spill : path
@@ -113,22 +113,17 @@ def using(
 
 def _from_environment() -> Resources:
     """Read the environment's settings; a wrong one is an error that names its variable."""
+    memory, threads, spill = (os.environ.get(name, "") for name in (MEMORY, THREADS, SPILL))
     try:
-        return Resources(
-            in_bytes(os.environ.get(MEMORY) or USUAL),
-            _whole(os.environ.get(THREADS)) or _cores(),
-            os.environ.get(SPILL) or None,
-        )
+        return Resources(in_bytes(memory or USUAL), _whole(threads) if threads else _cores(), spill or None)
     except SpecError as error:
         raise SpecError(f"{error} (from the environment: {MEMORY}, {THREADS} or {SPILL})") from None
 
 
-def _whole(text: str | None) -> int | None:
-    if not text:
-        return None
+def _whole(text: str) -> int:
     if not text.strip().isdecimal():
         raise SpecError(f"threads must be a whole number of at least 1, not {text!r}")
-    return int(text) or -1
+    return int(text)
 
 
 def _cores() -> int:

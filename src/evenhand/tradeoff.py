@@ -200,7 +200,7 @@ def frontier(
     asked = _checked_bounds(problem, bounds, budgets)
     scale = _Budgets.of(problem, budgets)
     report("counting", 0.0)
-    counts = checked_counts(problem, frame, weights)
+    counts = checked_counts(problem, frame, weights, report)
     problem = replace(problem, tie_break=None)
     lines = _lines(problem, counts, scale, clock, report)
     least = None if bounds is not None or scale is None else _smallest_budget(problem, counts, scale, clock)

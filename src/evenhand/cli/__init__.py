@@ -17,6 +17,7 @@ import typer
 from evenhand import screen
 from evenhand._version import __version__
 from evenhand.cli import answers, mappings, problems, reports, starting, studies, transforming
+from evenhand.cli.bounded import bounded
 from evenhand.cli.exits import Exit, code_of
 from evenhand.cli.phrases import for_terminals
 from evenhand.cli.stopping import Stop, stoppable
@@ -129,5 +130,8 @@ COMMANDS: dict[Callable[..., None], str] = {
     mappings.theory: CHECK,
     studies.reproduce: CHECK,
 }
+ALONE = (studies.demo, studies.reproduce, mappings.verify)
+"""Commands that read no table."""
+
 for command, panel in COMMANDS.items():
-    app.command(rich_help_panel=panel)(command)
+    app.command(rich_help_panel=panel)(command if command in ALONE else bounded(command))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +34,14 @@ WEIGHED = (
 )
 
 
-def audited(mapping: Mapping, table: Any = None, weights: str | None = None) -> Audit:
+def audited(
+    mapping: Mapping,
+    table: Any = None,
+    weights: str | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Audit:
     """Audit a mapping; what a reader should know is said in the words of the command line."""
-    found = mapping.audit() if table is None else mapping.audit(table, weights=weights)
+    found = mapping.audit() if table is None else mapping.audit(table, weights=weights, progress=progress)
     more = [WEIGHED] if table is not None and unweighed(mapping, weights) else []
     return replace(found, notes=(*more, *map(for_terminals, found.notes)))
 

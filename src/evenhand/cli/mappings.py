@@ -39,7 +39,7 @@ def audit(
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
         report("auditing", 0.4)
-        found = audited(fitted, table, weights)
+        found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share))
     document = {"mapping": mapping, "table": table, **audit_document(fitted, found)}
     answer(as_json, "audit", lambda: document, lambda: _show_audit(fitted, found, mapping, table))
 

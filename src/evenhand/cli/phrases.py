@@ -11,6 +11,9 @@ IN_TOML = "missing|per|targets|tie_break|suppress_protected|combine|against"
 """What is written in a problem as a word, under the name that it has in Python."""
 
 TURNS: tuple[tuple[str, str], ...] = (
+    (r"\bmemory='([\w.]+)'", r"--memory \1"),
+    (r"\bthreads=(\d+)", r"--threads \1"),
+    (r"\braise memory=", "raise --memory"),
     (r"\bunseen='(\w+)'", r"--unseen \1"),
     (r"\brestore='(\w+)'", r"--restore \1"),
     (r"\bwrite missing='level'", 'write missing = "level" in the problem'),

@@ -158,7 +158,8 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
     if done.options["restore"] == Restore.label and done.fitted.problem.bins:
         return Drawn(None, ("its rates were not counted: names of bins are no values that could be read again",))
     try:
-        return Drawn(done.fitted.realised(out, weights=weights), notes)
+        with screen.progress_bar() as report:
+            return Drawn(done.fitted.realised(out, weights=weights, progress=report), notes)
     except EvenhandError as error:
         return Drawn(None, (f"its rates could not be counted: {for_terminals(str(error))}",))
 

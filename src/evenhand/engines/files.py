@@ -335,14 +335,16 @@ def _misread(name: str, message: str) -> str:
     return f"{name!r} cannot be read{at}: {lines[0].split(': ', 1)[-1] if lines else message}"
 
 
-def typed(duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[Any] = ()) -> str:
-    """Return the select list of columns with their types.
+def typed(
+    duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[Any] = (), table: str | None = None
+) -> str:
+    """Return the select list of columns with their types, of a file or of a table that holds all values of one.
 
     ``blanks`` are texts that stand for a missing value.
     """
     if source.format is None:
         return ", ".join(quoted(name) for name in columns)
-    kinds = types(duck_, source.sql, columns, blanks)
+    kinds = types(duck_, table or source.sql, columns, blanks)
     return ", ".join(f"CAST({text_of(name, blanks)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
 
 

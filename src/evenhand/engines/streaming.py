@@ -1,4 +1,4 @@
-"""Release and apply from file to file: the columns of a mapping go through the kernel in batches, all others straight on.
+"""Release and apply from file to file: a mapping's columns go through the kernel in batches, all others straight on.
 
 DuckDB reads what a mode needs; what the kernel draws streams back into the statement that copies the file, row beside
 row. What is held at once is a batch. Balanced draws need every row's source first, so the file is read twice and two

@@ -16,6 +16,7 @@ from evenhand.tables.reading import (
     gaps,
     row_weights,
     unseen_values,
+    variable_of,
     weights_of,
 )
 from evenhand.tables.writing import (
@@ -58,6 +59,7 @@ __all__ = [
     "take",
     "to_pandas",
     "unseen_values",
+    "variable_of",
     "weights_of",
     "with_columns",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,15 +46,24 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     return count_rows(problem, table, row_weights(problem, table, weights))
 
 
-def count_rows(problem: Problem, table: nw.DataFrame[Any], weight: Numbers | None, people: int | None = None) -> Counts:
-    """Count rows of given weights; ``people`` is how many they stand for, where they are not one each."""
+def count_rows(
+    problem: Problem,
+    table: nw.DataFrame[Any],
+    weight: Numbers | None,
+    people: int | None = None,
+    known: Mapping[str, Variable] | None = None,
+) -> Counts:
+    """Count rows of given weights; ``people`` is how many they stand for, where they are not one each.
+
+    ``known`` are variables that were made already, from all of a column's values.
+    """
     if not len(table):
         raise DataError("the table is empty: it has no rows")
     if weight is not None:
         weighted = checked_weights(weight) > 0
         table, weight = (table, weight) if weighted.all() else (take(table, np.flatnonzero(weighted)), weight[weighted])
-    encoded = {name: encode(column(table, name), problem.missing_values) for name in problem.columns}
-    domain = _domain(problem, encoded, np.ones(len(table)) if weight is None else weight)
+    encoded = _encoded(problem, table, problem.columns)
+    domain = _domain(problem, encoded, np.ones(len(table)) if weight is None else weight, known or {})
     d, x, y = (
         axis.ravel([_known(variable, encoded[variable.name]) for variable in axis.variables])
         for axis in (domain.d, domain.x, domain.y)
@@ -143,14 +152,30 @@ def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or 
     return series
 
 
-def _domain(problem: Problem, encoded: dict[str, Encoded], weight: Numbers) -> Domain:
+def _domain(
+    problem: Problem, encoded: dict[str, Encoded], weight: Numbers, known: Mapping[str, Variable]
+) -> Domain:
     """Find the levels of every column; the outcome's first, since bins may be chosen by it."""
     outcome = encoded[problem.outcome]
-    refuse_missing(outcome, "a row without an outcome cannot be fitted: drop those rows")
+    return Domain.of(
+        known.get(name) or _variable(problem, encoded[name], role, outcome, weight)
+        for name, role in _roles(problem).items()
+    )
+
+
+def variable_of(problem: Problem, name: str, table: nw.DataFrame[Any], weight: Numbers) -> Variable:
+    """Make one variable from a table of its values and the outcome's, with the weight of each pair."""
+    encoded = _encoded(problem, table, (name, problem.outcome))
+    return _variable(problem, encoded[name], _roles(problem)[name], encoded[problem.outcome], weight)
+
+
+def _encoded(problem: Problem, table: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, Encoded]:
+    encoded = {name: encode(column(table, name), problem.missing_values) for name in names}
+    refuse_missing(encoded[problem.outcome], "a row without an outcome cannot be fitted: drop those rows")
     if problem.missing == "error":
         for each in encoded.values():
             refuse_missing(each)
-    return Domain.of(_variable(problem, encoded[name], role, outcome, weight) for name, role in _roles(problem).items())
+    return encoded
 
 
 def _roles(problem: Problem) -> dict[str, Role]:
@@ -182,13 +207,20 @@ def _occurrence(encoded: Encoded, outcome: Encoded, weight: Numbers) -> Occurren
     shape = len(encoded.values), len(outcome.values)
     key = encoded.codes[there] * shape[1] + outcome.codes[there]
     table = sums(key, weight[there], shape[0] * shape[1]).reshape(shape)
-    # Texts among numbers are an error that bins explain; here they must only not be compared with them.
-    order = sorted(
-        np.flatnonzero(table.sum(axis=1) > 0), key=lambda i: (isinstance(encoded.values[i], str), encoded.values[i])
-    )
-    if not order:
+    there_is = np.flatnonzero(table.sum(axis=1) > 0)
+    if not len(there_is):
         raise DataError(f"column {encoded.series.name!r} has no value to be binned")
+    order = there_is[_ascending([encoded.values[i] for i in there_is])]
     return Occurrence(encoded.series.name, [encoded.values[i] for i in order], table[order])
+
+
+def _ascending(values: Sequence[Any]) -> Cells:
+    """Return the order of values: numbers ascending, then texts."""
+    numbers = np.array(values)
+    if numbers.dtype.kind in "iuf" and not any(isinstance(value, str) for value in values):
+        return np.argsort(numbers, kind="stable")
+    # Texts among numbers are an error that bins explain; here they must only not be compared with them.
+    return np.array(sorted(range(len(values)), key=lambda i: (isinstance(values[i], str), values[i])))
 
 
 def _with_missing(variable: Variable, encoded: Encoded) -> Variable:
