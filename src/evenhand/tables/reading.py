@@ -152,9 +152,7 @@ def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or 
     return series
 
 
-def _domain(
-    problem: Problem, encoded: dict[str, Encoded], weight: Numbers, known: Mapping[str, Variable]
-) -> Domain:
+def _domain(problem: Problem, encoded: dict[str, Encoded], weight: Numbers, known: Mapping[str, Variable]) -> Domain:
     """Find the levels of every column; the outcome's first, since bins may be chosen by it."""
     outcome = encoded[problem.outcome]
     return Domain.of(
