@@ -1,173 +1,199 @@
-"""Time a fit against the same problem stated densely in cvxpy, side by side in one run.
+"""Time a fit against a dense cvxpy statement, HiGHS on the same linear programme, and AIF360; judge every answer.
 
-    python benchmarks/fit.py [--rounds 5]
+    python benchmarks/fit.py [--rounds 5] [--limit 120] [--patient]
 
-Each method runs in a process of its own, the methods taking turns round by round, so that a noisy machine
-disturbs all alike. A process runs once to warm up and then three times; the best counts, and the medians over
-rounds are reported with their ratio to evenhand. Ours starts from the frame of people and includes everything:
-counting, compiling, solving, the tie-break, the repair and the certificate. The dense statement starts from the
-finished distribution p(d, x, y) and includes cvxpy's own compilation and the solver. Memory is the peak of the
-whole process, and what the fit added to it.
+Each method runs in a process of its own, the methods taking turns round by round. A process runs once to warm up and
+then three times (AIF360: once, cold); the best counts, and the medians over rounds are reported with their ratio to
+evenhand. Ours starts from the frame of people and includes everything: counting, compiling, solving, the tie-break, the
+repair and the certificate. The dense statement starts from the finished distribution p(d, x, y) and includes cvxpy's
+own compilation and the solver. HiGHS starts from there too, and includes evenhand's compilation of the linear
+programme, which it is given as it is. AIF360 starts from its own dataset of people, already built.
+
+AIF360 bounds differences of rates where the paper bounds ratios. It is asked twice: with the paper's number as it
+stands, and with the largest difference that the paper's bound leaves at the optimum. Its two larger cases are the
+Adult table with more features: 252 feature cells, and with ``--patient`` 756 in ten minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
-import resource
-import statistics
-import subprocess
 import sys
+import tempfile
 import time
 import warnings
-from dataclasses import replace
-from importlib.metadata import version
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-import numpy as np
+import harness
+from paper import Moves, exceeded, judged
+from rivals import dense, highs, read_mapping, write_task
+
+import evenhand as eh
+
+REPEATS = 3
+PATIENT = 600
+MEMORY = 8
+"""Gigabytes that AIF360 may take."""
+MARRIED = {
+    "Married-civ-spouse": "married",
+    "Married-AF-spouse": "married",
+    "Married-spouse-absent": "was married",
+    "Divorced": "was married",
+    "Separated": "was married",
+    "Widowed": "was married",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table and its problem, and who is asked; AIF360 is given each of the differences as its epsilon."""
+
+    title: str
+    rivals: tuple[str, ...]
+    differences: tuple[float, ...]
+    patient: bool = False
+
 
 CASES = {
-    "COMPAS, KL": ("compas", ["evenhand", "evenhand, no tie-break", "cvxpy CLARABEL", "cvxpy SCS"]),
-    "Adult, ℓ1": (
-        "adult",
-        ["evenhand", "evenhand, no tie-break", "cvxpy HIGHS", "cvxpy CLARABEL", "cvxpy SCS"],
-    ),
+    "compas": Case("COMPAS, KL", ("cvxpy CLARABEL", "cvxpy SCS"), (0.1, 0.0367)),
+    "adult": Case("Adult, ℓ1", ("HiGHS ipm", "cvxpy HIGHS", "cvxpy CLARABEL", "cvxpy SCS"), (0.15, 0.0722)),
+    "adult-252": Case("Adult, 252 feature cells, ℓ1", ("HiGHS ipm",), (0.1,)),
+    "adult-756": Case("Adult, 756 feature cells, ℓ1", ("HiGHS ipm",), (0.1,), patient=True),
 }
-REPEATS = 3
+OURS = ("evenhand", "evenhand, no tie-break")
 
 
-def ours(data, tie_break):
+def study(name):
+    """Return a case's problem, its frame of people and its counts."""
+    if name in ("compas", "adult"):
+        data = eh.datasets.load(name)
+        return data.problem, data.frame, data.counts
+    data = eh.datasets.load("adult-wide")
+    features = list(data.problem.features[: 3 if name == "adult-252" else 4])
+    frame = data.frame.assign(marital_status=lambda people: people["marital_status"].replace(MARRIED))
+    rules = {k: v for k, v in data.problem.distortion.rules.items() if k in (*features, data.problem.outcome)}
+    problem = replace(data.problem, features=features, distortion=replace(data.problem.distortion, rules=rules))
+    frame = frame[[*problem.protected, *features, problem.outcome]]
+    return problem, frame, eh.count(problem, frame)
+
+
+def ours(problem, frame, counts, method):
     """Return a function that fits from the frame."""
-    import evenhand as eh
-
-    problem = replace(data.problem, tie_break=tie_break)
-    return lambda: eh.fit(problem, data.frame).objective
-
-
-def dense(data, solver):
-    """Return a function that states the problem over every (d, x, y) → (x̂, ŷ), prunes and solves it."""
-    import cvxpy as cp
-
-    import evenhand as eh
-
-    problem, counts = data.problem, data.counts
-    domain, p = counts.domain, counts.probability
-    to_x = np.repeat(counts.features.cells, domain.y.size)
-    to_y = np.tile(np.arange(domain.y.size), len(counts.features.cells))
-    original = counts.records.at(domain.xy(to_x, to_y))
-    n_sources, n_targets = len(counts), len(to_x)
-    source, target = (a.ravel() for a in np.indices((n_sources, n_targets)))
+    problem = replace(problem, tie_break=None if "no tie-break" in method else "least_change")
 
     def run():
-        cost = problem.distortion.between(domain, counts.x[source], counts.y[source], to_x[target], to_y[target])
-        cost = cost.reshape(n_sources, n_targets)
-        allowed = np.isfinite(cost)
-        kernel = cp.Variable((n_sources, n_targets), nonneg=True)
-        released = p @ kernel
-        constraints = [cp.sum(kernel, axis=1) == 1, kernel[~allowed] == 0]
-        rates = {}
-        for group in counts.groups.cells:
-            member = np.where(counts.d == group, counts.given_group, 0.0)
-            for y in range(domain.y.size):
-                rates[group, y] = (member @ kernel) @ (to_y == y)
-        finite = np.where(allowed, cost, 0.0)
-        for parity in problem.parity:
-            constraints += list(parity_rows(parity, counts, rates))
-        for budget in problem.budgets:
-            for charge in budget.charges:
-                each = cp.sum(cp.multiply(charge.of(finite), kernel), axis=1)
-                if budget.per == "xy":
-                    average = np.zeros((len(counts.records.cells), n_sources))
-                    average[counts.records.of_source, np.arange(n_sources)] = counts.group_given_record
-                    each = average @ each
-                constraints.append(each <= charge.limit)
-        if isinstance(problem.utility, eh.L1):
-            objective = cp.norm1(released - original)
-        else:
-            held = original > 0
-            objective = cp.sum(cp.rel_entr(original[held], released[held]))
-        return cp.Problem(cp.Minimize(objective), constraints).solve(solver=solver)
+        return Moves.of_kernel(counts, eh.fit(problem, frame).kernel)
 
     return run
 
 
-def parity_rows(parity, counts, rates):
-    """Yield eq. (1) or (2) for every group or pair."""
-    import evenhand as eh
+def plain_highs(problem, counts):
+    """Return a function that compiles the linear programme and gives it to HiGHS."""
+    from evenhand.compile import compile_problem
 
-    groups = counts.groups.cells
-    for y in range(counts.domain.y.size):
-        if isinstance(parity, eh.TargetParity):
-            target = counts.outcome[y]
-            for group in groups:
-                yield rates[group, y] <= (1 + parity.bound) * target
-                yield rates[group, y] >= (1 - parity.bound) * target
-        else:
-            for a in groups:
-                for b in groups:
-                    if a != b:
-                        yield rates[a, y] <= (1 + parity.bound) * rates[b, y]
+    def run():
+        compiled = compile_problem(problem, counts)
+        solution = highs(compiled.program)().getSolution().col_value
+        return Moves.of_kernel(counts, compiled.kernel(solution[: compiled.program.n_moves]))
+
+    return run
 
 
-def child(study, method):
-    """Run one method in this process and print what it took."""
-    import evenhand as eh
-
+def child(name, method):
+    """Run one method in this process; return what it took and what it found."""
     warnings.simplefilter("ignore")
-    data = eh.datasets.load(study)
-    _ = data.frame, data.counts
+    problem, frame, counts = study(name)
     if method.startswith("cvxpy"):
         import cvxpy  # noqa: F401
 
-        run = dense(data, method.split()[1])
+        statement = dense(problem, counts, method.split()[1])
+        run = lambda: statement()[1]  # noqa: E731
+    elif method == "HiGHS ipm":
+        run = plain_highs(problem, counts)
     else:
-        run = ours(data, None if "no tie-break" in method else "least_change")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    value = run()
-    seconds = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - began)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": min(seconds), "value": value, "peak": peak, "added": peak - before}))
+        run = ours(problem, frame, counts, method)
+    before = harness.peak()
+    moves, seconds = harness.best_of(REPEATS, run)
+    peak = harness.peak()
+    return {"seconds": seconds, "peak": peak, "added": peak - before} | verdict(problem, counts, moves)
 
 
-def measure(study, methods, rounds):
-    """Run the methods in turns; return the runs of each."""
-    runs = {method: [] for method in methods}
-    for _ in range(rounds):
-        for method in methods:
-            out = subprocess.run(
-                [sys.executable, __file__, "--child", study, method],
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            runs[method].append(json.loads(out.stdout.splitlines()[-1]))
-    return runs
+def verdict(problem, counts, moves):
+    """Return the judgement of a mapping, with the most by which a stated bound is exceeded."""
+    found = judged(problem, counts, moves)
+    return found | {"exceeded": exceeded(problem, found)}
+
+
+def with_aif360(name, difference, limit):
+    """Let AIF360 fit a case in its own environment; return what it took and what it found."""
+    problem, frame, counts = study(name)
+    with tempfile.TemporaryDirectory() as folder:
+        write_task(folder, problem, frame, counts, difference)
+        script = Path(__file__).with_name("with_aif360.py")
+        row = harness.child(script, folder, python=harness.AIF360, limit=limit, memory=MEMORY)
+        if "seconds" in row:
+            row |= verdict(problem, counts, read_mapping(folder, counts))
+    return row
+
+
+def methods_of(name, case, limit, patient):
+    """Return a function a method: what runs it once."""
+    allowed = max(limit, PATIENT) if case.patient or patient else limit
+
+    def in_child(method):
+        return lambda: harness.child(__file__, "--child", name, method, limit=allowed)
+
+    def elsewhere(difference):
+        return lambda: with_aif360(name, difference, allowed)
+
+    methods = {method: in_child(method) for method in (*OURS, *case.rivals)}
+    if harness.AIF360.exists():
+        methods |= {f"AIF360, ε = {difference:g}": elsewhere(difference) for difference in case.differences}
+    return methods
+
+
+def show(case, rows):
+    """Print one case: a line a method."""
+    reference = rows["evenhand"]["seconds"]
+    print(f"\n{case.title}")
+    print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'objective':>13}{'exceeds':>10}{'peak MB':>9}{'added MB':>10}")
+    for method, row in rows.items():
+        if "seconds" not in row:
+            print(f"  {method:<24}{row.get('died') or row['error']}")
+            continue
+        line = f"  {method:<24}{row['seconds']:>9.3f}{row['seconds'] / reference:>8.2f}{row['objective']:>13.7f}"
+        print(line + f"{row['exceeded']:>10.0e}{row['peak']:>9.0f}{row['added']:>10.1f}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--child", nargs=2, metavar=("STUDY", "METHOD"))
-    arguments = parser.parse_args()
-    if arguments.child:
-        child(*arguments.child)
+    parser.add_argument("--limit", type=float, default=120, help="seconds that a method may take in a round")
+    parser.add_argument("--patient", action="store_true", help="ten minutes, and the case of 756 feature cells")
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--child", nargs=2, metavar=("CASE", "METHOD"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        print(json.dumps(child(*given.child)))
         return
-    names = ("evenhand", "numpy", "scipy", "highspy", "clarabel", "cvxpy", "scs")
-    print(f"Python {platform.python_version()}, " + ", ".join(f"{n} {version(n)}" for n in names))
-    for case, (study, methods) in CASES.items():
-        runs = measure(study, methods, arguments.rounds)
-        reference = statistics.median(r["seconds"] for r in runs["evenhand"])
-        print(f"\n{case}: median of {arguments.rounds} rounds")
-        print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'objective':>13}{'peak MB':>9}{'added MB':>10}")
-        for method, results in runs.items():
-            seconds, peak, added = (statistics.median(r[k] for r in results) for k in ("seconds", "peak", "added"))
-            value = results[0]["value"]
-            print(f"  {method:<24}{seconds:>9.3f}{seconds / reference:>8.2f}{value:>13.7f}{peak:>9.0f}{added:>10.1f}")
+    began = time.perf_counter()
+    found = {}
+    for name in given.cases:
+        case = CASES[name]
+        if case.patient and not given.patient:
+            continue
+        rows = harness.in_turns(methods_of(name, case, given.limit, given.patient), given.rounds)
+        show(case, rows)
+        found[name] = {"title": case.title, "methods": rows}
+    content = {
+        "cases": found,
+        "limit": PATIENT if given.patient else given.limit,
+        "memory": MEMORY,
+        "rounds": given.rounds,
+    }
+    harness.keep("fit", content, began=began, packages=("highspy", "clarabel", "cvxpy", "scs"))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,12 +1,13 @@
-"""Time the COMPAS frontier at c = .25 against as many fits, and against the dense statement in cvxpy.
+"""Time the COMPAS frontier at c = .25 against as many fits, against the dense statement in cvxpy, and against AIF360.
 
     python benchmarks/frontier.py [--rounds 3] [--points 50]
 
-Each method runs in a process of its own, the methods taking turns round by round, so that a noisy machine disturbs
-all alike. A process traces three points to warm up and then the whole frontier once (ε from 0 to .7, KL), from the
-frame of people; the medians over rounds are reported with their ratio to ``eh.frontier``. The dense statement starts
-from the finished distribution p(d, x, y), as in ``benchmarks/fit.py``, which builds it. ``found`` counts the points
-with a value, ``off`` is the largest difference from the reference objectives: those of fits without a tie-break.
+Each method runs in a process of its own, the methods taking turns round by round. A process traces three points to warm
+up and then the whole frontier once (ε from 0 to .7, KL), from the frame of people; the medians over rounds are reported
+with their ratio to ``eh.frontier``. The dense statement starts from the finished distribution p(d, x, y). ``found``
+counts the points with a value, ``off`` is the largest difference from the reference objectives: those of fits without a
+tie-break. AIF360 fits three bounds, as differences of rates and with its own objective, so that only its time for a
+point can be compared.
 """
 
 from __future__ import annotations
@@ -14,35 +15,33 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import platform
-import statistics
-import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from dataclasses import replace
-from importlib.metadata import version
-from types import SimpleNamespace
+from pathlib import Path
 
+import harness
 import numpy as np
-from fit import dense
+from rivals import dense, write_task
+
+import evenhand as eh
 
 BUDGET = 0.25
 TO = 0.7
 METHODS = ["eh.frontier", "eh.fit", "eh.fit, no tie-break", "cvxpy CLARABEL"]
 REFERENCE = "eh.fit, no tie-break"
+DIFFERENCES = (0.1, 0.15, 0.2)
 
 
 def frontier(data, problem):
     """Return a function that traces the bounds in one call."""
-    from evenhand.tradeoff import frontier
-
-    return lambda bounds: frontier(problem, data.frame, bounds=bounds).frame["objective"].tolist()
+    return lambda bounds: eh.frontier(problem, data.frame, bounds=bounds).frame["objective"].tolist()
 
 
 def fits(data, problem):
     """Return a function that fits at every bound by itself."""
-    import evenhand as eh
 
     def run(bounds):
         values = []
@@ -60,17 +59,12 @@ def statements(data, problem, solver):
     """Return a function that states and solves the dense problem at every bound."""
     import cvxpy as cp
 
-    import evenhand as eh
-
     def run(bounds):
         values = []
         for bound in bounds:
-            asked = SimpleNamespace(
-                problem=replace(problem, parity=[eh.PairwiseParity(bound)]),
-                counts=data.counts,
-            )
+            asked = replace(problem, parity=[eh.PairwiseParity(bound)])
             try:
-                value = dense(asked, solver)()
+                value, _ = dense(asked, data.counts, solver)()
             except cp.SolverError:
                 value = math.nan
             values.append(value if value is not None and math.isfinite(value) else math.nan)
@@ -79,61 +73,89 @@ def statements(data, problem, solver):
     return run
 
 
-def child(method, points):
-    """Run one method in this process and print what it took."""
-    import evenhand as eh
-
-    warnings.simplefilter("ignore")
+def study(method):
+    """Return the data and the problem that a method is asked."""
     data = eh.datasets.load("compas")
-    _ = data.frame, data.counts
     tie_break = None if "no tie-break" in method else "least_change"
-    problem = replace(data.problem, budget=eh.ExpectedDistortion(BUDGET), tie_break=tie_break)
+    return data, replace(data.problem, budget=eh.ExpectedDistortion(BUDGET), tie_break=tie_break)
+
+
+def child(method, points):
+    """Run one method in this process; return what it took."""
+    warnings.simplefilter("ignore")
+    data, problem = study(method)
+    _ = data.frame, data.counts
     if method.startswith("cvxpy"):
         run = statements(data, problem, method.split()[1])
     else:
         run = (frontier if method == "eh.frontier" else fits)(data, problem)
     run([0.1, 0.4, 0.7])
-    bounds = np.linspace(0, TO, points).tolist()
-    began = time.perf_counter()
-    values = run(bounds)
-    print(json.dumps({"seconds": time.perf_counter() - began, "values": values}))
+    values, seconds = harness.timed(lambda: run(np.linspace(0, TO, points).tolist()))
+    return {"seconds": seconds, "values": values, "peak": harness.peak(), "a_point": seconds / points}
 
 
-def measure(points, rounds):
-    """Run the methods in turns; return the runs of each."""
-    runs = {method: [] for method in METHODS}
-    for _ in range(rounds):
-        for method in METHODS:
-            command = [sys.executable, __file__, "--points", str(points), "--child", method]
-            out = subprocess.run(command, capture_output=True, text=True, check=True)
-            runs[method].append(json.loads(out.stdout.splitlines()[-1]))
-    return runs
+def with_aif360(limit):
+    """Let AIF360 fit three bounds; return the seconds that a point takes it."""
+    data, problem = study("AIF360")
+    rows = []
+    for difference in DIFFERENCES:
+        with tempfile.TemporaryDirectory() as folder:
+            write_task(folder, problem, data.frame, data.counts, difference)
+            script = Path(__file__).with_name("with_aif360.py")
+            rows.append(harness.child(script, folder, python=harness.AIF360, limit=limit))
+    if any("seconds" not in row for row in rows):
+        return next(row for row in rows if "seconds" not in row)
+    return {"a_point": sum(row["seconds"] for row in rows) / len(rows), "peak": max(row["peak"] for row in rows)}
+
+
+def summary(rows, points):
+    """Add to each row its ratio to ours a point, how many points it found and how far off they are."""
+    reference = np.array(rows[REFERENCE]["values"])
+    for row in rows.values():
+        if "a_point" not in row:
+            continue
+        row["ratio"] = row["a_point"] * points / rows["eh.frontier"]["seconds"]
+        if "values" in row:
+            values = np.array(row.pop("values"))
+            row |= {"found": int(np.isfinite(values).sum()), "off": float(np.nanmax(np.abs(values - reference)))}
+    return rows
+
+
+def show(rows):
+    """Print a line a method."""
+    print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'ms a point':>12}{'found':>7}{'off':>10}")
+    for method, row in rows.items():
+        if "a_point" not in row:
+            print(f"  {method:<24}{row.get('died') or row['error']}")
+            continue
+        line = f"  {method:<24}{row.get('seconds', math.nan):>9.3f}{row['ratio']:>8.2f}{1000 * row['a_point']:>12.1f}"
+        print(line + (f"{row['found']:>7}{row['off']:>10.1e}" if "found" in row else ""))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--points", type=int, default=50)
-    parser.add_argument("--child", metavar="METHOD")
-    arguments = parser.parse_args()
-    if arguments.child:
-        child(arguments.child, arguments.points)
+    parser.add_argument("--limit", type=float, default=120, help="seconds that AIF360 may take for a point")
+    parser.add_argument("--child", metavar="METHOD", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        print(json.dumps(child(given.child, given.points)))
         return
-    names = ("evenhand", "numpy", "scipy", "highspy", "clarabel", "cvxpy")
-    print(f"Python {platform.python_version()}, " + ", ".join(f"{n} {version(n)}" for n in names))
-    runs = measure(arguments.points, arguments.rounds)
-    reference = np.array(runs[REFERENCE][0]["values"])
-    ours = statistics.median(run["seconds"] for run in runs["eh.frontier"])
-    print(f"\nCOMPAS, KL, c = {BUDGET:g}, {arguments.points} bounds: median of {arguments.rounds} rounds")
-    print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'ms a point':>12}{'found':>7}{'off':>10}")
-    for method, results in runs.items():
-        seconds = statistics.median(run["seconds"] for run in results)
-        values = np.array(results[0]["values"])
-        off = np.nanmax(np.abs(values - reference))
-        a_point = 1000 * seconds / arguments.points
-        found = np.isfinite(values).sum()
-        print(f"  {method:<24}{seconds:>9.3f}{seconds / ours:>8.2f}{a_point:>12.1f}{found:>7}{off:>10.1e}")
+    began = time.perf_counter()
+
+    def in_child(method):
+        return lambda: harness.child(__file__, "--points", given.points, "--child", method)
+
+    methods = {method: in_child(method) for method in METHODS}
+    if harness.AIF360.exists():
+        methods["AIF360, three bounds"] = lambda: with_aif360(given.limit)
+    rows = summary(harness.in_turns(methods, given.rounds), given.points)
+    print(f"\nCOMPAS, KL, c = {BUDGET:g}, {given.points} bounds: median of {given.rounds} rounds")
+    show(rows)
+    content = {"points": given.points, "rounds": given.rounds, "budget": BUDGET, "methods": rows}
+    harness.keep("frontier", content, began=began, packages=("highspy", "clarabel", "cvxpy"))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

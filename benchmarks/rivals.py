@@ -1,0 +1,167 @@
+"""The same problem by other means: stated densely in cvxpy, given to HiGHS as it is, written down for AIF360.
+
+Each returns the mapping it found as ``paper.Moves``, to be judged by the same lines. The dense statement and the plain
+linear programme say what the problem says. AIF360's OptimPreproc says something of its own: half the ℓ1 distance,
+the *difference* of rates between groups, probabilities of excess distortion averaged over groups, and no forbidden
+moves; ``write_task`` translates as well as that allows.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from paper import Moves
+
+import evenhand as eh
+
+FORBIDDEN = 1e4
+"""What a forbidden change costs where it can only be priced."""
+
+NEVER = 1e3
+"""A threshold that forbidden changes alone exceed."""
+
+
+def dense(problem, counts, solver):
+    """Return a function that states the problem over every (d, x, y) → (x̂, ŷ), prunes and solves it.
+
+    It returns the optimum and the mapping; both are None where the solver has no answer.
+    """
+    import cvxpy as cp
+
+    domain, p = counts.domain, counts.probability
+    to_x = np.repeat(counts.features.cells, domain.y.size)
+    to_y = np.tile(np.arange(domain.y.size), len(counts.features.cells))
+    original = counts.records.at(domain.xy(to_x, to_y))
+    n_sources, n_targets = len(counts), len(to_x)
+
+    def run():
+        source, target = (a.ravel() for a in np.indices((n_sources, n_targets)))
+        cost = problem.distortion.between(domain, counts.x[source], counts.y[source], to_x[target], to_y[target])
+        cost = cost.reshape(n_sources, n_targets)
+        allowed = np.isfinite(cost)
+        kernel = cp.Variable((n_sources, n_targets), nonneg=True)
+        released = p @ kernel
+        constraints = [cp.sum(kernel, axis=1) == 1, kernel[~allowed] == 0]
+        rates = {}
+        for group in counts.groups.cells:
+            member = np.where(counts.d == group, counts.given_group, 0.0)
+            for y in range(domain.y.size):
+                rates[group, y] = (member @ kernel) @ (to_y == y)
+        finite = np.where(allowed, cost, 0.0)
+        for parity in problem.parity:
+            constraints += list(_parity_rows(parity, counts, rates))
+        for budget in problem.budgets:
+            for charge in budget.charges:
+                each = cp.sum(cp.multiply(charge.of(finite), kernel), axis=1)
+                if budget.per == "xy":
+                    average = np.zeros((len(counts.records.cells), n_sources))
+                    average[counts.records.of_source, np.arange(n_sources)] = counts.group_given_record
+                    each = average @ each
+                constraints.append(each <= charge.limit)
+        if isinstance(problem.utility, eh.L1):
+            objective = cp.norm1(released - original)
+        else:
+            held = original > 0
+            objective = cp.sum(cp.rel_entr(original[held], released[held]))
+        value = cp.Problem(cp.Minimize(objective), constraints).solve(solver=solver)
+        return value, None if kernel.value is None else Moves.of_dense(kernel.value, to_x, to_y)
+
+    return run
+
+
+def _parity_rows(parity, counts, rates):
+    """Yield eq. (1) or (2) for every group or pair."""
+    groups = counts.groups.cells
+    for y in range(counts.domain.y.size):
+        if isinstance(parity, eh.TargetParity):
+            target = counts.outcome[y]
+            for group in groups:
+                yield rates[group, y] <= (1 + parity.bound) * target
+                yield rates[group, y] >= (1 - parity.bound) * target
+        else:
+            for a in groups:
+                for b in groups:
+                    if a != b:
+                        yield rates[a, y] <= (1 + parity.bound) * rates[b, y]
+
+
+def highs(program):
+    """Return a function that gives the linear programme to HiGHS's interior point, without crossover.
+
+    It returns the solver, which knows objective, iterations and the columns' values; moves are the first columns.
+    """
+    import highspy
+
+    from evenhand.solve.linear import _highs_model, with_epigraph
+    from evenhand.solve.model import lay_out
+
+    solver = highspy.Highs()
+    for option, value in (("output_flag", False), ("solver", "ipm"), ("run_crossover", "off"), ("threads", 1)):
+        assert solver.setOptionValue(option, value) == highspy.HighsStatus.kOk
+    solver.passModel(_highs_model(with_epigraph(lay_out(program), program.loss)))
+
+    def run():
+        solver.run()
+        return solver
+
+    return run
+
+
+def translated(problem, parity_difference):
+    """Return AIF360's epsilon, thresholds and limits for a problem.
+
+    Excess budgets are written as they are. An expected distortion of c, where the least cost is 1, is kept by
+    Pr[δ ≥ 1] ≤ c together with no cost of 2 or more.
+    """
+    (budget,) = problem.budgets
+    expected = isinstance(budget, eh.ExpectedDistortion)
+    excess = {0.99: budget.limit, 1.99: 0.0} if expected else dict(budget.thresholds)
+    excess[NEVER] = 0.0
+    return {"epsilon": parity_difference, "thresholds": list(excess), "limits": list(excess.values())}
+
+
+def write_task(folder, problem, frame, counts, parity_difference):
+    """Write what ``with_aif360.py`` reads: people as plain text, and the statement as tables."""
+    folder = Path(folder)
+    domain = counts.domain
+    columns = [*problem.protected, *problem.features, problem.outcome]
+    frame[columns].astype(str).to_csv(folder / "people.csv", index=False)
+    costs = {}
+    for variable in (*domain.x.variables, domain.outcome):
+        table = np.where(np.isfinite(found := problem.distortion.costs(variable)), found, FORBIDDEN)
+        names = [str(level) for level in variable.levels]
+        costs[variable.name] = {a: dict(zip(names, row, strict=True)) for a, row in zip(names, table, strict=True)}
+    task = {
+        "protected": list(problem.protected),
+        "features": list(problem.features),
+        "outcome": problem.outcome,
+        "combine": problem.distortion.combine,
+        "costs": costs,
+    }
+    text = json.dumps(task | translated(problem, parity_difference))
+    (folder / "task.json").write_text(text, encoding="utf-8")
+
+
+def read_mapping(folder, counts):
+    """Return what AIF360 learned for the observed (d, x, y), as moves."""
+    found = np.load(Path(folder) / "mapping.npz")
+    domain = counts.domain
+    features = [*domain.x.variables, domain.outcome]
+
+    def codes(texts, variables):
+        named = [{str(level): code for code, level in enumerate(v.levels)} for v in variables]
+        return np.array([[names[text] for names, text in zip(named, row, strict=True)] for row in texts.tolist()]).T
+
+    sources = codes(found["sources"], [*domain.d.variables, *features])
+    targets = codes(found["targets"], features)
+    n_groups = len(domain.d.variables)
+    d = np.ravel_multi_index(tuple(sources[:n_groups]), domain.d.shape)
+    number = (d * domain.x.size + np.ravel_multi_index(tuple(sources[n_groups:-1]), domain.x.shape)) * domain.y.size
+    number += sources[-1]
+    order = np.argsort(number)
+    wanted = (counts.d * domain.x.size + counts.x) * domain.y.size + counts.y
+    rows = order[np.searchsorted(number[order], wanted)]
+    to_x = np.ravel_multi_index(tuple(targets[:-1]), domain.x.shape)
+    return Moves.of_dense(found["probability"][rows], to_x, targets[-1])
