@@ -1,30 +1,30 @@
-"""Time the specialised method on large domains against HiGHS's interior point on the same linear programme.
+"""Time the specialised method on large domains against HiGHS's interior point and against dense cvxpy statements.
 
-    python benchmarks/ladder.py [--rounds 3] [--growth 1000000]
+    python benchmarks/ladder.py [--rounds 3] [--growth 1000000] [--limit 300]
 
 The Adult ladder adds one feature at a time to age and education, up to 195,994 moves; HiGHS runs its interior-point
-method without crossover on its own ℓ1 programme. The generated domain has ever more blocks of one size, then one block
-of ever larger size. Every measurement runs in a process of its own, the methods taking turns, on one thread; seconds
-are of processor time, the median over rounds. ``solve`` is the loss alone, ``tie-break`` what choosing among the optima
-adds, ``compile`` what building the programme costs, as a share of ``solve``.
+method without crossover on the same ℓ1 programme; cvxpy is given every (d, x, y) → (x̂, ŷ), ℓ1 with HiGHS and KL with
+Clarabel. The generated domain has ever more blocks of one size, then one block of ever larger size. Every measurement
+runs in a process of its own, the methods taking turns, on one thread; seconds are of processor time, the median over
+rounds. ``solve`` is the loss alone, ``tie-break`` what choosing among the optima adds, ``compile`` what building the
+programme costs, as a share of ``solve``; of cvxpy ``solve`` is stating, its own compilation and the solver. The others
+have a limit of seconds and, for cvxpy, of memory; a method that dies is not asked for larger domains of that family.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import resource
-import statistics
-import subprocess
 import sys
 import time
+import warnings
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 
+import harness
 import numpy as np
 import pandas as pd
+import rivals
+from paper import Moves, exceeded, judged
 
 import evenhand as eh
 
@@ -46,8 +46,13 @@ LADDER = (
     Rung(5, 125_526, 0.077524, 0.010549),
     Rung(6, 195_994, 0.091124, 0.021046),
 )
-METHODS = ("HiGHS", "l1", "kl")
-SITES = (20, 64, 200, 640)
+OURS = ("l1", "kl")
+STATED = {"cvxpy l1": "HIGHS", "cvxpy kl": "CLARABEL"}
+METHODS = ("HiGHS", *OURS, *STATED)
+MEMORY = 8
+"""Gigabytes that a dense statement may take."""
+SITES = (2, 6, 20, 64, 200, 640)
+MOVES_OF_A_SITE = 1_584
 GRIDS = (12, 20, 32, 44)
 
 
@@ -93,24 +98,15 @@ def case(name, utility):
 
 def seconds(function):
     """Return what a function gives and the processor time it took."""
-    began = time.process_time()
-    value = function()
-    return value, time.process_time() - began
+    return harness.timed(function, time.process_time)
 
 
-def highs(program):
-    """Run HiGHS's interior point without crossover; return its objective and time."""
-    import highspy
-
-    from evenhand.solve.linear import _highs_model, with_epigraph
-    from evenhand.solve.model import lay_out
-
-    solver = highspy.Highs()
-    for option, value in (("output_flag", False), ("solver", "ipm"), ("run_crossover", "off")):
-        assert solver.setOptionValue(option, value) == highspy.HighsStatus.kOk
-    solver.passModel(_highs_model(with_epigraph(lay_out(program), program.loss)))
-    _, took = seconds(solver.run)
-    return {"solve": took, "objective": solver.getObjectiveValue(), "steps": solver.getInfo().ipm_iteration_count}
+def highs(problem, counts, compiled):
+    """Run HiGHS's interior point without crossover; return what it took."""
+    solver, took = seconds(rivals.highs(compiled.program))
+    kernel = compiled.kernel(solver.getSolution().col_value[: compiled.program.n_moves])
+    row = {"solve": took, "steps": solver.getInfo().ipm_iteration_count, "peak": harness.peak()}
+    return row | verdict(problem, counts, kernel)
 
 
 def ours(problem, counts, compiled):
@@ -119,88 +115,139 @@ def ours(problem, counts, compiled):
     from evenhand.solve import Clock, solve
 
     found, alone = seconds(lambda: solve(compiled.program, None, Clock()))
+    peak = harness.peak()
     result, whole = seconds(lambda: solve(compiled.program, "least_change", Clock()))
-    certificate = certify(problem, counts, compiled.kernel(result.x), result.multipliers, program=compiled.program)
-    return {
+    kernel = compiled.kernel(result.x)
+    certificate = certify(problem, counts, kernel, result.multipliers, program=compiled.program)
+    return verdict(problem, counts, kernel) | {
         "solve": alone,
         "whole": whole,
         "steps": found.steps,
-        "objective": certificate.objective,
         "gap": certificate.gap,
         "violation": certificate.max_violation,
         "notes": result.notes,
+        "peak": peak,
+        "peak_whole": harness.peak(),
     }
 
 
+def stated(problem, counts, solver):
+    """State the problem densely and solve it; return what it took."""
+    import cvxpy
+
+    warnings.simplefilter("ignore")
+    try:
+        (_, moves), took = seconds(rivals.dense(problem, counts, solver))
+    except cvxpy.SolverError as error:
+        return {"died": str(error).splitlines()[0]}
+    if moves is None:
+        return {"died": "the solver gave no answer"}
+    found = judged(problem, counts, moves)
+    row = {"solve": took, "steps": 0, "peak": harness.peak(), "objective": found["objective"]}
+    return row | {"exceeded": exceeded(problem, found)}
+
+
+def verdict(problem, counts, kernel):
+    """Return the loss of a kernel, and by how much it exceeds the paper's bounds at most."""
+    found = judged(problem, counts, Moves.of_kernel(counts, kernel))
+    return {"objective": found["objective"], "exceeded": exceeded(problem, found)}
+
+
 def child(name, method):
-    """Run one method on one case in this process and print what it took."""
+    """Run one method on one case in this process; return what it took."""
     from evenhand.compile import compile_problem
 
-    problem, counts = case(name, eh.KL() if method == "kl" else eh.L1())
+    problem, counts = case(name, eh.KL() if method.endswith("kl") else eh.L1())
     compile_problem(problem, counts)
     compiled, building = seconds(lambda: compile_problem(problem, counts))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    row = highs(compiled.program) if method == "HiGHS" else ours(problem, counts, compiled)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    row |= {"moves": compiled.program.n_moves, "compile": building, "peak": peak, "added": peak - before}
-    print(json.dumps(row))
+    before = harness.peak()
+    if method in STATED:
+        row = stated(problem, counts, STATED[method])
+    else:
+        row = (highs if method == "HiGHS" else ours)(problem, counts, compiled)
+    size = {"moves": compiled.program.n_moves, "pairs": len(counts) * len(counts.features.cells) * counts.domain.y.size}
+    return row | size | ({"compile": building, "added": row["peak"] - before} if "solve" in row else {})
 
 
-def measure(name, methods, rounds):
+def measure(name, methods, rounds, limit):
     """Run the methods on one case in turns; return the median of every number."""
-    runs = {method: [] for method in methods}
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    for _ in range(rounds):
-        for method in methods:
-            command = [sys.executable, __file__, "--child", name, method]
-            out = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-            runs[method].append(json.loads(out.stdout.splitlines()[-1]))
-    return {method: _median(rows) for method, rows in runs.items()}
+
+    def in_child(method):
+        return lambda: harness.child(
+            __file__,
+            "--child",
+            name,
+            method,
+            limit=None if method in OURS else limit,
+            memory=MEMORY if method in STATED else None,
+            environment=harness.ONE_THREAD,
+        )
+
+    return harness.in_turns({method: in_child(method) for method in methods}, rounds)
 
 
-def _median(rows):
-    numbers = {k for k, v in rows[0].items() if isinstance(v, (int, float))}
-    return {k: statistics.median(row[k] for row in rows) if k in numbers else rows[0][k] for k in rows[0]}
+def climb(cases, rounds, limit):
+    """Measure a family of growing cases, each method until it dies; yield the title and the rows of each."""
+    alive = list(METHODS)
+    for title, name in cases:
+        rows = measure(name, alive, rounds, limit)
+        alive = [method for method in alive if "died" not in rows[method]]
+        size = {key: rows[OURS[0]][key] for key in ("moves", "pairs")}
+        rows = {method: row | size for method, row in rows.items()}
+        show(title, rows)
+        yield {"title": title, "methods": rows} | size
 
 
 def show(name, rows):
     """Print one case: a line a method."""
     for method, row in rows.items():
-        line = f"  {name:<10}{row['moves']:>10,.0f}  {method:<7}{row['solve']:>8.2f}{row['steps']:>6.0f}"
-        ratio = rows["HiGHS"]["solve"] / row["solve"] if "HiGHS" in rows else float("nan")
+        line = f"  {name:<10}{row['moves']:>10,.0f}  {method:<9}"
+        if "died" in row:
+            print(line + row["died"])
+            continue
+        line += f"{row['solve']:>8.2f}{row['steps']:>6.0f}"
+        ratio = rows["HiGHS"]["solve"] / row["solve"] if "solve" in rows.get("HiGHS", {}) else float("nan")
         line += f"{ratio:>8.2f}{1e6 * row['solve'] / row['moves']:>9.1f}"
-        if method != "HiGHS":
-            line += f"{row['whole'] - row['solve']:>10.2f}{row['compile'] / row['solve']:>9.1%}"
-            line += f"{row['gap']:>9.0e}{row['violation']:>9.0e}"
+        if method in OURS:
+            line += f"{row['whole'] - row['solve']:>10.2f}{row['compile'] / row['solve']:>9.1%}{row['gap']:>9.0e}"
         else:
-            line += " " * 37
-        print(line + f"{row['objective']:>12.6f}{row['peak']:>8.0f}{row['added']:>8.0f}", *row.get("notes", ()))
+            line += " " * 28
+        line += f"{row['exceeded']:>9.0e}{row['objective']:>12.6f}{row['peak']:>8.0f}{row['added']:>8.0f}"
+        print(line, *row.get("notes", ()))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rungs", type=int, default=len(LADDER), help="as many rungs of the Adult ladder")
     parser.add_argument("--growth", type=int, default=10**6, help="the most moves of the generated domains")
-    parser.add_argument("--child", nargs=2, metavar=("CASE", "METHOD"))
-    arguments = parser.parse_args()
-    if arguments.child:
-        child(*arguments.child)
+    parser.add_argument("--limit", type=float, default=300, help="seconds that the others may take")
+    parser.add_argument("--child", nargs=2, metavar=("CASE", "METHOD"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        print(json.dumps(child(*given.child)))
         return
-    names = ("evenhand", "numpy", "scipy", "highspy")
-    print(f"Python {platform.python_version()}, " + ", ".join(f"{n} {version(n)}" for n in names))
-    print(f"\nSeconds of processor time on one thread: median of {arguments.rounds} rounds")
+    began = time.perf_counter()
+    print(f"Seconds of processor time on one thread: median of {given.rounds} rounds")
     print(
-        f"  {'case':<10}{'moves':>10}  {'method':<7}{'solve':>8}{'steps':>6}{'HiGHS/':>8}{'µs/move':>9}"
+        f"  {'case':<10}{'moves':>10}  {'method':<9}{'solve':>8}{'steps':>6}{'HiGHS/':>8}{'µs/move':>9}"
         f"{'tie-break':>10}{'compile':>9}{'gap':>9}{'exceeds':>9}{'objective':>12}{'peak MB':>8}{'added':>8}"
     )
-    for number in range(len(LADDER)):
-        show(f"rung {number + 1}", measure(f"rung:{number}", METHODS, arguments.rounds))
-    for sites in SITES:
-        if 1_584 * sites <= 1.05 * arguments.growth:
-            show(f"{sites} blocks", measure(f"sites:{sites}", METHODS[1:], 1))
-    for grid in GRIDS:
-        show(f"one {2 * grid * grid:,}", measure(f"grid:{grid}", METHODS if grid < 40 else METHODS[1:], 1))
+    rungs = [(f"rung {number + 1}", f"rung:{number}") for number in range(given.rungs)]
+    sites = [(f"{n} blocks", f"sites:{n}") for n in SITES if MOVES_OF_A_SITE * n <= 1.05 * given.growth]
+    grids = [(f"one {2 * n * n:,}", f"grid:{n}") for n in GRIDS if MOVES_OF_A_SITE * n * n / 36 <= 1.05 * given.growth]
+    content = {
+        "rounds": given.rounds,
+        "limit": given.limit,
+        "memory": MEMORY,
+        "families": {
+            "Adult: one feature more at a time": list(climb(rungs, given.rounds, given.limit)),
+            "Generated: more blocks of one size": list(climb(sites, 1, given.limit)),
+            "Generated: one larger block": list(climb(grids, 1, given.limit)),
+        },
+    }
+    harness.keep("ladder", content, began=began, packages=("highspy", "clarabel", "cvxpy"))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
