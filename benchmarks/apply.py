@@ -1,0 +1,149 @@
+"""Rows a second in memory, against a plain gather of the same columns, and against AIF360.
+
+    python benchmarks/apply.py [--rows 5000000] [--rounds 3]
+
+The table has Adult's columns (two protected, two features, the outcome) and a key, people drawn at random; draws are by
+position, balanced, or by key. The gather is the same frame with all of its columns in a random order, by the frame's
+own method and a ready index (``DataFrame.take`` in pandas, ``DataFrame[index]`` in polars): one random read and one
+write for every value, and nothing is worked out. Each measurement runs in a process of its own, in turns; it warms up
+on a few rows and then takes the better of two runs. AIF360 transforms fewer rows, from indicator columns that it is
+given ready, in train mode: its apply mode is tried, and what came of it is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import harness
+import numpy as np
+import pandas as pd
+from fit import study
+from rivals import write_task
+
+import evenhand as eh
+
+DRAWS = {
+    "by position": {"seed": 1},
+    "balanced": {"seed": 1, "draw": "balanced"},
+    "by key": {"seed": 1, "key": "person"},
+}
+GATHER, RELEASE = "gather", "release, by position"
+TEXT = ("sex", "race", "age", "education")
+KINDS = {
+    "pandas, categories": (GATHER, *DRAWS),
+    "pandas, strings": (GATHER, *DRAWS, RELEASE),
+    "pandas, objects": (GATHER, "by position", RELEASE),
+    "polars, categories": (GATHER, *DRAWS),
+    "polars, strings": (GATHER, "by position", RELEASE),
+}
+WARM = 1_000
+REPEATS = 2
+DIFFERENCE = 0.15
+
+
+def people(rows, kind):
+    """Return a table of people in one of the kinds of columns."""
+    cells = eh.datasets.load("adult").cells
+    share = cells["people"] / cells["people"].sum()
+    chosen = np.random.default_rng(0).choice(len(cells), rows, p=share)
+    frame = cells.drop(columns="people").assign(**{c: pd.Categorical(cells[c].astype(str)) for c in TEXT})
+    frame = frame.iloc[chosen].reset_index(drop=True).assign(person=np.arange(rows))
+    library, columns = kind.split(", ")
+    if columns != "categories":
+        frame = frame.astype(dict.fromkeys(TEXT, object if columns == "objects" else str))
+    if library == "pandas":
+        return frame
+    import polars as pl
+
+    return pl.from_pandas(frame)
+
+
+def prepared(frame, method):
+    """Return a function that does the work once."""
+    if method == GATHER:
+        order = np.random.default_rng(1).permutation(len(frame))
+        return (lambda: frame.take(order)) if isinstance(frame, pd.DataFrame) else (lambda: frame[order])
+    data = eh.datasets.load("adult")
+    mapping = eh.fit(data.problem, data.counts)
+    if method == RELEASE:
+        mapping.release(frame[:WARM], seed=1)
+        return lambda: mapping.release(frame, seed=1)
+    options = DRAWS[method]
+    mapping.apply(frame[:WARM], **options)
+    return lambda: mapping.apply(frame, **options)
+
+
+def child(kind, method, rows):
+    """Run one measurement in this process; return what it took."""
+    warnings.simplefilter("ignore")
+    run = prepared(people(rows, kind), method)
+    before = harness.peak()
+    seconds = min(harness.timed(run)[1] for _ in range(REPEATS))
+    return {"seconds": seconds, "rate": rows / seconds, "peak": harness.peak(), "added": harness.peak() - before}
+
+
+def with_aif360(rows, limit):
+    """Let AIF360 fit Adult and transform rows; return what came of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_task(folder, *study("adult"), DIFFERENCE)
+        script = Path(__file__).with_name("with_aif360.py")
+        row = harness.child(script, folder, "--rows", rows, python=harness.AIF360, limit=limit)
+    if "transform" not in row:
+        return row
+    found = row["transform"]
+    rate = {"rate": rows / found["with outcome"]["seconds"]} if "seconds" in found["with outcome"] else {}
+    return rate | {
+        "rows": rows,
+        "rate with building": rows / (found["with outcome"].get("seconds", float("nan")) + found["building"]),
+        "without outcome": found["without outcome"],
+        "unknown value": found["unknown value"],
+    }
+
+
+def show(kinds, usual):
+    """Print a line a measurement."""
+    print(f"  {'table':<22}{'method':<24}{'seconds':>9}{'M rows/s':>10}{'of gather':>11}{'added MB':>10}")
+    for kind, rows in kinds.items():
+        for method, row in rows.items():
+            ratio = row["seconds"] / rows[GATHER]["seconds"]
+            line = f"  {kind:<22}{method:<24}{row['seconds']:>9.3f}{row['rate'] / 1e6:>10.2f}"
+            print(line + f"{'× ' + format(ratio, '.1f'):>11}{row['added']:>10.0f}")
+    if usual:
+        print(f"  AIF360: {usual}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--few", type=int, default=20_000, help="rows that AIF360 transforms")
+    parser.add_argument("--limit", type=float, default=120, help="seconds that AIF360 may take")
+    parser.add_argument("--child", nargs=2, metavar=("TABLE", "METHOD"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        print(json.dumps(child(*given.child, given.rows)))
+        return
+    began = time.perf_counter()
+
+    def in_child(kind, method):
+        return lambda: harness.child(__file__, "--rows", given.rows, "--child", kind, method)
+
+    asked = {(kind, method): in_child(kind, method) for kind, methods in KINDS.items() for method in methods}
+    if harness.AIF360.exists():
+        asked["AIF360"] = lambda: with_aif360(given.few, given.limit)
+    found = harness.in_turns(asked, given.rounds)
+    usual = found.pop("AIF360", None)
+    kinds = {kind: {method: found[kind, method] for method in methods} for kind, methods in KINDS.items()}
+    show(kinds, usual)
+    content = {"rows": given.rows, "rounds": given.rounds, "kinds": kinds, "aif360": usual}
+    harness.keep("apply", content, began=began, packages=("polars", "pyarrow"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
