@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# AIF360 needs packages of 2023, and these a Python from 3.9 to 3.12.
+AIF360 := .venv-aif360
+AIF360_PYTHON ?= $(shell for each in $(PYTHON) python3.12 python3.11 python3.10; do \
+	$$each -c 'import sys; sys.exit(not (3, 9) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$each && break; done)
 
 .PHONY: demo test test-all test-rest check bench reproduce clean
 
@@ -26,11 +30,9 @@ check: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test
-	$(BIN)/python benchmarks/fit.py
-	$(BIN)/python benchmarks/frontier.py
-	$(BIN)/python benchmarks/files.py
-	$(BIN)/python benchmarks/ladder.py
+# About an hour; writes docs/benchmarks.md. BENCH=--quick sees in minutes that everything runs.
+bench: $(VENV)/.test $(AIF360)/.done
+	$(BIN)/python benchmarks $(BENCH)
 
 $(VENV)/.base:
 	$(PYTHON) -c 'import sys; sys.exit("evenhand needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'
@@ -49,5 +51,11 @@ $(VENV)/.check: $(VENV)/.base pyproject.toml
 	$(PIP) install -e '.[test,check]'
 	touch $@
 
+$(AIF360)/.done: benchmarks/aif360.txt
+	@test -n '$(AIF360_PYTHON)' || { echo 'AIF360 needs Python 3.9 to 3.12: make bench AIF360_PYTHON=/its/path'; exit 1; }
+	$(AIF360_PYTHON) -m venv $(AIF360)
+	$(AIF360)/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/aif360.txt
+	touch $@
+
 clean:
-	rm -rf $(VENV) evenhand-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(AIF360) build evenhand-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -145,7 +145,7 @@ def keep(name, content, *, began, packages=()):
 
     ``began`` is ``time.perf_counter()`` at its start. ``content`` is a dict that JSON can hold; a benchmark without a
     section of its own in ``write.py`` is shown by its ``title``, its ``words`` and its ``rows``, a list of dicts with
-    the same keys, as one table.
+    the same keys, as one table; without rows by its single values.
     """
     stamp = {
         "name": name,

@@ -1,6 +1,6 @@
 """Time the specialised method on large domains against HiGHS's interior point and against dense cvxpy statements.
 
-    python benchmarks/ladder.py [--rounds 3] [--growth 1000000] [--limit 300]
+    python benchmarks/ladder.py [--rounds 3] [--growth 1000000] [--limit 120]
 
 The Adult ladder adds one feature at a time to age and education, up to 195,994 moves; HiGHS runs its interior-point
 method without crossover on the same ℓ1 programme; cvxpy is given every (d, x, y) → (x̂, ŷ), ℓ1 with HiGHS and KL with
@@ -221,7 +221,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rungs", type=int, default=len(LADDER), help="as many rungs of the Adult ladder")
     parser.add_argument("--growth", type=int, default=10**6, help="the most moves of the generated domains")
-    parser.add_argument("--limit", type=float, default=300, help="seconds that the others may take")
+    parser.add_argument("--limit", type=float, default=120, help="seconds that the others may take")
     parser.add_argument("--child", nargs=2, metavar=("CASE", "METHOD"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:

@@ -1,0 +1,72 @@
+"""Run the benchmarks one after another and write docs/benchmarks.md from what they found.
+
+    python benchmarks [--quick] [--patient] [--only fit apply]
+
+``make bench`` does this in environments of its own. ``--quick`` runs everything at small settings, to see that it runs:
+what it finds is kept elsewhere, and the page is not written over. ``--patient`` gives AIF360 ten minutes. A script that
+prints a line ``RESULT {json}`` instead of keeping its result itself has it kept under its own name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import harness
+import write
+
+HERE = Path(__file__).parent
+QUICK = {
+    "fit": ["--rounds", "1", "--limit", "20"],
+    "frontier": ["--rounds", "1", "--points", "10"],
+    "apply": ["--rounds", "1", "--rows", "200000", "--few", "2000"],
+    "ladder": ["--rounds", "1", "--rungs", "2", "--growth", "10000", "--limit", "20"],
+    "files": ["--rounds", "1", "--rows", "200000"],
+    "spark_cluster": [],
+}
+OPTIONAL = ("spark_cluster",)
+"""Run only when asked for by name."""
+
+
+def run(part, options, environment):
+    """Run one benchmark and let it print; keep the result that it only prints."""
+    began = time.perf_counter()
+    command = [sys.executable, str(HERE / f"{part}.py"), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        for line in process.stdout:
+            if line.startswith("RESULT "):
+                harness.keep(part, json.loads(line.removeprefix("RESULT ")), began=began, packages=("pyspark",))
+            else:
+                print(line, end="", flush=True)
+    print(
+        f"\n{part}: {(time.perf_counter() - began) / 60:.1f} minutes", "" if process.returncode == 0 else "(failed)\n"
+    )
+    return process.returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small settings, in build/benchmarks; no page in docs")
+    parser.add_argument("--patient", action="store_true", help="AIF360 gets ten minutes and a larger case")
+    parser.add_argument("--only", nargs="+", choices=QUICK, help="these alone; the page shows older results of others")
+    given = parser.parse_args()
+    if given.quick:
+        harness.RESULTS = harness.ROOT / "build" / "benchmarks" / "results"
+    environment = os.environ | {"EVENHAND_RESULTS": str(harness.RESULTS)}
+    failed = 0
+    for part in given.only or [part for part in QUICK if part not in OPTIONAL]:
+        options = QUICK[part] if given.quick else ["--patient"] if given.patient and part == "fit" else []
+        print(f"\n== {part} ==", flush=True)
+        failed += run(part, options, environment) != 0
+    docs = harness.ROOT / "build" / "benchmarks" if given.quick else harness.ROOT / "docs"
+    print(f"\nwritten: {write.write(docs)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,379 @@
+"""Make docs/benchmarks.md and its chart from the results that the benchmarks kept.
+
+    python benchmarks/write.py
+
+Says what was measured and nothing else; a benchmark without a result has no section. Knows the results' form, and
+nothing of how they came about.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+
+import harness
+
+WIDTH = 120
+PICTURE = "benchmarks/scaling.svg"
+KEPT = 1e-6
+"""A bound that is exceeded by no more than this is called kept."""
+SLOW = 10
+"""A transformation that takes longer than so many gathers is listed as slow."""
+NAMES = {
+    "l1": "evenhand, ℓ1",
+    "kl": "evenhand, KL",
+    "HiGHS": "HiGHS, ℓ1",
+    "cvxpy l1": "dense cvxpy, ℓ1",
+    "cvxpy kl": "dense cvxpy, KL",
+}
+COLOURS = dict(zip(NAMES.values(), ("#0b5fa5", "#4aa3df", "#3a3a3a", "#c4501b", "#e8a33d"), strict=True))
+RIVALS = {"HiGHS": "l1", "cvxpy l1": "l1", "cvxpy kl": "kl"}
+"""Whom each of the others is compared with."""
+
+HOW = """
+Each measurement runs in a process of its own, the alternatives in turns; `make bench` measures everything again and
+writes this page. Every mapping is judged by the same lines of NumPy (`benchmarks/paper.py`), whoever found it.
+"""
+MACHINE = """
+{processor}, {cores} cores, {memory} GB of memory, {system} ({kernel}), Python {python}; {period}. {versions}.
+"""
+FIT = """
+Seconds of wall-clock time, {rounds}, and the ratio to evenhand; memory is the largest resident size of the process.
+evenhand counts people from a frame and includes tie-break, repair and certificate. The others start from finished
+counts (cvxpy, HiGHS) or from a finished dataset (AIF360). HiGHS ipm is its interior point without crossover on the
+linear programme that evenhand compiled, compilation included.
+"""
+JUDGED = """
+Δ is the utility that the problem states. *Parity*: by how much the largest ratio of rates exceeds its bound.
+*Averaged*: by how much a budget of distortion is exceeded given (x, y), averaged over groups. *Individual*: the
+same for each (d, x, y), as the paper's equation reads. *Forbidden*: the largest probability with which somebody
+makes a move of infinite distortion. The paper's Adult study has averaged budgets (with the others it is
+infeasible), so that nobody bounds individuals there, evenhand included; the other problems have individual ones.
+"""
+AIF360 = """
+AIF360's OptimPreproc solves a problem of its own: it minimises half the ℓ1 distance, bounds *differences* of rates
+between groups, averages distortion over groups, and has no expected distortion. Forbidden moves are written for it
+as a cost of 10,000 with probability 0; the expected distortion of COMPAS as Pr[δ ≥ 1] ≤ c and no δ of 2 or more,
+which would keep it if it held for individuals. ε is given once as the paper has it, once as the difference that the
+paper's bound leaves between rates at the optimum. A run may take {limit:g} seconds of processor time, and
+{memory:g} GB.
+"""
+FRONTIER = """
+COMPAS, KL, c = {budget:g}, {points} bounds from 0 to 0.7; {rounds}. *Found* counts the bounds with an answer, *off*
+is the largest difference from single fits without a tie-break. AIF360 fits three bounds of its own problem: only
+its time for a point compares.
+"""
+APPLY = """
+{rows:,} people with Adult's columns and a key, in memory, {rounds}. The gather puts the same frame into a random
+order by the library's own method, all columns, with a ready index. Draws by key need one MD5 a row.
+"""
+LADDER = """
+Seconds of processor time on one thread, in the chart with compilation and without the tie-break; peak memory of the
+process. A cross is where a method was ended, and what it had used: cvxpy and HiGHS may take {limit:g} seconds,
+cvxpy {memory:g} GB. A dense statement has a variable for every (d, x, y) → (x̂, ŷ), allowed or not. Adult:
+{rounds}; single runs elsewhere.
+"""
+
+
+def paragraph(text):
+    """Return text as lines of the page."""
+    return textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def table(head, rows):
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def number(value):
+    """Return a number to three digits, or what else was given, as text."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not isinstance(value, float):
+        return str(value)
+    if value and abs(value) < 0.001:
+        return f"{value:.0e}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def times(value):
+    """Return a ratio."""
+    return f"× {value:.2f}" if value < 10 else f"× {value:,.0f}"
+
+
+def excess(value):
+    """Return by how much a bound is exceeded."""
+    return "kept" if value <= KEPT else f"+{value:.3f}" if value >= 0.001 else f"+{value:.0e}"
+
+
+def memory(row):
+    """Return the memory that a method took; at least this much where it was ended."""
+    return f"{'≥ ' if 'died' in row else ''}{row['peak']:,.0f} MB" if "peak" in row else "–"
+
+
+def in_rounds(result):
+    """Return how many rounds numbers are from."""
+    return "one round" if result["rounds"] == 1 else f"medians of {result['rounds']} rounds"
+
+
+def why_not(row):
+    """Return why a method has no numbers."""
+    return row.get("died") or row.get("error", "no result")
+
+
+def fit_section(result):
+    """Yield the section on single fits."""
+    yield "## A fit"
+    yield paragraph(FIT.format(rounds=in_rounds(result)))
+    yield paragraph(JUDGED)
+    for case in result["cases"].values():
+        yield f"### {case['title']}"
+        head = ["", "seconds", "ratio", "peak memory", "Δ", "parity", "averaged", "individual", "forbidden"]
+        yield table(head, [[method, *_fit_row(row, case)] for method, row in case["methods"].items()])
+    if any(method.startswith("AIF360") for case in result["cases"].values() for method in case["methods"]):
+        yield paragraph(AIF360.format(limit=result["limit"], memory=result["memory"]))
+
+
+def _fit_row(row, case):
+    if "seconds" not in row:
+        return [why_not(row), "–", memory(row), *["–"] * 5]
+    ratio = times(row["seconds"] / case["methods"]["evenhand"]["seconds"])
+    judged = [excess(row[key]) for key in ("parity", "averaged", "individual", "forbidden")]
+    return [number(row["seconds"]), ratio, memory(row), f"{row['objective']:.6f}", *judged]
+
+
+def frontier_section(result):
+    """Yield the section on the frontier."""
+    yield "## The trade-off curve"
+    yield paragraph(FRONTIER.format(budget=result["budget"], points=result["points"], rounds=in_rounds(result)))
+    head = ["", "seconds", "a point", "ratio", "found", "off", "peak memory"]
+    yield table(head, [[method, *_frontier_row(row)] for method, row in result["methods"].items()])
+
+
+def _frontier_row(row):
+    if "a_point" not in row:
+        return [why_not(row), *["–"] * 4, memory(row)]
+    point = f"{1000 * row['a_point']:,.0f} ms"
+    found = [number(row.get(key)) for key in ("found", "off")]
+    return [number(row.get("seconds")), point, times(row["ratio"]), *found, memory(row)]
+
+
+def apply_section(result):
+    """Yield the section on rows a second."""
+    yield "## Apply, in memory"
+    yield paragraph(APPLY.format(rows=result["rows"], rounds=in_rounds(result)))
+    rows = []
+    for kind, methods in result["kinds"].items():
+        for method, row in methods.items():
+            gathers = times(row["seconds"] / methods["gather"]["seconds"])
+            rate = f"{row['rate'] / 1e6:.2f}"
+            rows.append([kind, method, number(row["seconds"]), rate, gathers, f"{row['added']:,.0f} MB"])
+    yield table(["table", "", "seconds", "million rows a second", "gathers", "memory added"], rows)
+    if result.get("aif360"):
+        yield paragraph(_against_aif360(result["aif360"], result["kinds"].get("pandas, strings", {})))
+
+
+def _against_aif360(usual, ours):
+    """Return what is to be said of AIF360's transform."""
+    if "rate" not in usual:
+        return f"AIF360: {why_not(usual)}."
+    text = (
+        f"AIF360 transforms {usual['rate']:,.0f} rows a second in train mode ({usual['rows']:,} rows, from its own "
+        f"indicator columns; {usual['rate with building']:,.0f} with building these from text)."
+    )
+    for method, verb in (("release, by position", "releases"), ("by position", "applies")):
+        if method in ours:
+            text += (
+                f" From plain string columns evenhand {verb} {ours[method]['rate'] / usual['rate']:,.0f} times as many."
+            )
+    for key, what in (
+        ("without outcome", "AIF360's mode without outcomes"),
+        ("unknown value", "A value not in its fit"),
+    ):
+        if "error" in usual[key]:
+            text += f" {what} ended with `{usual[key]['error']}`."
+    return text
+
+
+def ladder_section(result):
+    """Yield the section on large domains."""
+    yield "## Large domains"
+    yield f"![Seconds and memory against the number of moves]({PICTURE})"
+    yield paragraph(LADDER.format(limit=result["limit"], memory=result["memory"], rounds=in_rounds(result)))
+    for family, cases in result["families"].items():
+        if cases:
+            yield f"### {family}"
+            rows = [
+                [f"{case['moves']:,.0f}", NAMES[method], *_ladder_row(row, case["methods"].get("HiGHS", {}), method)]
+                for case in cases
+                for method, row in case["methods"].items()
+            ]
+            yield table(["moves", "", "solve", "HiGHS takes", "tie-break", "peak memory", "Δ", "bounds"], rows)
+
+
+def _ladder_row(row, highs, method):
+    if "solve" not in row:
+        return [why_not(row), "–", "–", memory(row), "–", "–"]
+    ratio = times(highs["solve"] / row["solve"]) if method == "l1" and "solve" in highs else "–"
+    tie_break = f"+ {number(row['whole'] - row['solve'])} s" if "whole" in row else "–"
+    solve = f"{number(row['solve'])} s"
+    return [solve, ratio, tie_break, memory(row), f"{row['objective']:.6f}", excess(row["exceeded"])]
+
+
+def plain_section(result):
+    """Yield the section of a benchmark that says of itself what its rows are."""
+    yield f"## {result.get('title', result['name'])}"
+    if result.get("words"):
+        yield paragraph(result["words"])
+    if rows := result.get("rows"):
+        yield table(list(rows[0]), [[number(row.get(key)) for key in rows[0]] for row in rows])
+    else:
+        single = {key: value for key, value in result.items() if isinstance(value, (int, float, str))}
+        yield table(["", ""], [[key, number(value)] for key, value in single.items() if key not in STAMP])
+
+
+STAMP = ("name", "date", "load", "minutes", "title", "words")
+SECTIONS = {"fit": fit_section, "frontier": frontier_section, "apply": apply_section, "ladder": ladder_section}
+
+
+def slower(results):
+    """Yield a line for everything in which another way was faster, or many gathers were."""
+    for case in results.get("fit", {}).get("cases", {}).values():
+        ours = case["methods"]["evenhand"]["seconds"]
+        for method, row in case["methods"].items():
+            if not method.startswith("evenhand") and row.get("seconds", ours) < ours:
+                yield f"{case['title']}: {method} took {row['seconds'] / ours:.2f} of evenhand's time."
+    for method, row in results.get("frontier", {}).get("methods", {}).items():
+        if row.get("ratio", 1) < 1:
+            yield f"The trade-off curve: {method} took {row['ratio']:.2f} of evenhand's time."
+    for family, cases in results.get("ladder", {}).get("families", {}).items():
+        for case in cases:
+            for rival, own in RIVALS.items():
+                theirs, ours = (case["methods"].get(method, {}).get("solve") for method in (rival, own))
+                if theirs and ours and theirs < ours:
+                    size = f"{case['moves']:,.0f} moves"
+                    yield f"{family}, {size}: {NAMES[rival]}, took {theirs / ours:.2f} of evenhand's time."
+    for kind, methods in results.get("apply", {}).get("kinds", {}).items():
+        for method, row in methods.items():
+            ratio = row["seconds"] / methods["gather"]["seconds"]
+            if ratio > SLOW:
+                yield f"Apply, {kind}, {method}: {ratio:.0f} times as long as a gather."
+
+
+def page(results):
+    """Return the page for results by name."""
+    parts = ["# Benchmarks", paragraph(HOW), *_circumstances(results)]
+    for name in [*(name for name in SECTIONS if name in results), *(name for name in results if name not in SECTIONS)]:
+        parts += SECTIONS.get(name, plain_section)(results[name])
+    if weak := list(slower(results)):
+        parts += ["## Where evenhand is slower", "\n".join(f"- {line}" for line in weak)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _circumstances(results):
+    """Yield what the page must say of machine, versions, dates and duration."""
+    each = list(results.values())
+    machine = each[0]["machine"]
+    versions = {name: value for result in each for name, value in result["versions"].items()}
+    dates = sorted({result["date"] for result in each})
+    period = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    yield paragraph(MACHINE.format(**machine, period=period, versions=_listed(versions)))
+    if usual := _aif360(results):
+        text = f"AIF360 runs in an environment of its own, Python {usual['python']}: {_listed(usual['versions'])}."
+        yield paragraph(text)
+    if others := [name for name, result in results.items() if result["machine"] != machine]:
+        yield f"Measured on another machine or with another Python: {', '.join(others)}."
+    load = max(result.get("load", 0) for result in each)
+    if load > 1.5 * machine["cores"]:
+        text = f"The machine was busy with other work, too (a load of {load:.1f} on {machine['cores']} cores)"
+        yield paragraph(f"{text}: the ratios say more than the seconds.")
+    minutes = ", ".join(f"{name} {result['minutes']:.0f}" for name, result in results.items())
+    yield f"Minutes that each part took: {minutes}."
+
+
+def _listed(versions):
+    return ", ".join(f"{name} {value}" for name, value in versions.items())
+
+
+def _aif360(value):
+    """Return the first row that has AIF360's versions, wherever it stands."""
+    if not isinstance(value, dict):
+        return None
+    if "aif360" in value.get("versions", ()):
+        return value
+    return next((found for inner in value.values() if (found := _aif360(inner))), None)
+
+
+def points(result):
+    """Return what the chart shows: a row for each family, method and case, and what was used where it was ended."""
+    rows = []
+    for family, cases in result["families"].items():
+        for case in cases:
+            for method, row in case["methods"].items():
+                ended = "solve" not in row
+                stating = 0 if ended or method.startswith("cvxpy") else row["compile"]
+                seconds = row.get("spent") if ended else row["solve"] + stating
+                shown = {"family": family, "method": NAMES[method], "moves": case["moves"], "ended": ended}
+                rows.append(shown | {"seconds": seconds, "megabytes": row.get("peak")})
+    return [row for row in rows if row["seconds"] and row["megabytes"]]
+
+
+DECADES = [10.0**power for power in range(-3, 8)]
+TICKS = sorted(digit * decade for decade in DECADES for digit in (1, 2, 5))
+
+
+def chart(result):
+    """Return the chart of seconds and memory against moves, a row of panels a family."""
+    import altair as alt
+
+    rows = points(result)
+    names = [name for name in COLOURS if any(row["method"] == name for row in rows)]
+
+    def axis(kind, column, title, ticks):
+        values = [row[column] for row in rows]
+        scale = alt.Scale(type="log", domain=[min(values) / 1.4, max(values) * 1.4], nice=False)
+        return kind(f"{column}:Q", title=title, scale=scale, axis=alt.Axis(format=",~r", values=ticks))
+
+    across = axis(alt.X, "moves", "moves", DECADES)
+    heights = (axis(alt.Y, "seconds", "seconds", DECADES), axis(alt.Y, "megabytes", "peak memory, MB", TICKS))
+    colour = alt.Color(
+        "method:N",
+        title=None,
+        sort=names,
+        scale=alt.Scale(domain=names, range=[COLOURS[name] for name in names]),
+        legend=alt.Legend(orient="top", labelFontSize=12, symbolSize=120),
+    )
+
+    def panel(family, height):
+        mine = alt.Data(values=[row for row in rows if row["family"] == family])
+        base = alt.Chart(mine).encode(across, height, colour)
+        dots = base.transform_filter("!datum.ended").mark_point(filled=True, size=45, opacity=1)
+        ends = base.transform_filter("datum.ended")
+        ends = ends.mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
+        return (base.mark_line(strokeWidth=2) + dots + ends).properties(width=320, height=200, title=family)
+
+    families = [family for family, cases in result["families"].items() if cases]
+    panels = [alt.hconcat(*(panel(family, height) for height in heights)) for family in families]
+    return alt.vconcat(*panels).configure_title(fontSize=12).configure_view(stroke="#dddddd")
+
+
+def write(docs):
+    """Write the page and the chart from the results that are there; return the page's path."""
+    results = harness.kept()
+    if not results:
+        raise SystemExit(f"no results in {harness.RESULTS}; run the benchmarks first")
+    target, picture = Path(docs) / "benchmarks.md", Path(docs) / PICTURE
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page(results), encoding="utf-8")
+    if "ladder" in results:
+        chart(results["ladder"]).save(picture)
+    return target
+
+
+if __name__ == "__main__":
+    print(write(harness.ROOT / "docs"))
+    sys.exit(0)
