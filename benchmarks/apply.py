@@ -15,16 +15,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 import time
 import warnings
-from pathlib import Path
 
 import harness
 import numpy as np
 import pandas as pd
 from fit import study
-from rivals import write_task
+from rivals import ask_aif360
 
 import evenhand as eh
 
@@ -90,10 +88,7 @@ def child(kind, method, rows):
 
 def with_aif360(rows, limit):
     """Let AIF360 fit Adult and transform rows; return what came of it."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_task(folder, *study("adult"), DIFFERENCE)
-        script = Path(__file__).with_name("with_aif360.py")
-        row = harness.child(script, folder, "--rows", rows, python=harness.AIF360, limit=limit)
+    row, _ = ask_aif360(*study("adult"), DIFFERENCE, limit=limit, rows=rows)
     if "transform" not in row:
         return row
     found = row["transform"]

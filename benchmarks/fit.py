@@ -19,22 +19,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 import time
 import warnings
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import harness
 from paper import Moves, exceeded, judged
-from rivals import dense, highs, read_mapping, write_task
+from rivals import MEMORY, ask_aif360, dense, highs
 
 import evenhand as eh
 
 REPEATS = 3
 PATIENT = 600
-MEMORY = 8
-"""Gigabytes that AIF360 may take."""
 MARRIED = {
     "Married-civ-spouse": "married",
     "Married-AF-spouse": "married",
@@ -128,13 +124,8 @@ def verdict(problem, counts, moves):
 def with_aif360(name, difference, limit):
     """Let AIF360 fit a case in its own environment; return what it took and what it found."""
     problem, frame, counts = study(name)
-    with tempfile.TemporaryDirectory() as folder:
-        write_task(folder, problem, frame, counts, difference)
-        script = Path(__file__).with_name("with_aif360.py")
-        row = harness.child(script, folder, python=harness.AIF360, limit=limit, memory=MEMORY)
-        if "seconds" in row:
-            row |= verdict(problem, counts, read_mapping(folder, counts))
-    return row
+    row, moves = ask_aif360(problem, frame, counts, difference, limit=limit)
+    return row if moves is None else row | verdict(problem, counts, moves)
 
 
 def methods_of(name, case, limit, patient):

@@ -16,15 +16,13 @@ import argparse
 import json
 import math
 import sys
-import tempfile
 import time
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import harness
 import numpy as np
-from rivals import dense, write_task
+from rivals import ask_aif360, dense
 
 import evenhand as eh
 
@@ -97,14 +95,10 @@ def child(method, points):
 def with_aif360(limit):
     """Let AIF360 fit three bounds; return the seconds that a point takes it."""
     data, problem = study("AIF360")
-    rows = []
-    for difference in DIFFERENCES:
-        with tempfile.TemporaryDirectory() as folder:
-            write_task(folder, problem, data.frame, data.counts, difference)
-            script = Path(__file__).with_name("with_aif360.py")
-            rows.append(harness.child(script, folder, python=harness.AIF360, limit=limit))
-    if any("seconds" not in row for row in rows):
-        return next(row for row in rows if "seconds" not in row)
+    asked = problem, data.frame, data.counts
+    rows = [ask_aif360(*asked, difference, limit=limit)[0] for difference in DIFFERENCES]
+    if ended := [row for row in rows if harness.failed(row)]:
+        return ended[0]
     return {"a_point": sum(row["seconds"] for row in rows) / len(rows), "peak": max(row["peak"] for row in rows)}
 
 

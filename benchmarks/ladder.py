@@ -49,8 +49,6 @@ LADDER = (
 OURS = ("l1", "kl")
 STATED = {"cvxpy l1": "HIGHS", "cvxpy kl": "CLARABEL"}
 METHODS = ("HiGHS", *OURS, *STATED)
-MEMORY = 8
-"""Gigabytes that a dense statement may take."""
 SITES = (2, 6, 20, 64, 200, 640)
 MOVES_OF_A_SITE = 1_584
 GRIDS = (12, 20, 32, 44)
@@ -179,7 +177,7 @@ def measure(name, methods, rounds, limit):
             name,
             method,
             limit=None if method in OURS else limit,
-            memory=MEMORY if method in STATED else None,
+            memory=rivals.MEMORY if method in STATED else None,
             environment=harness.ONE_THREAD,
         )
 
@@ -239,7 +237,7 @@ def main():
     content = {
         "rounds": given.rounds,
         "limit": given.limit,
-        "memory": MEMORY,
+        "memory": rivals.MEMORY,
         "families": {
             "Adult: one feature more at a time": list(climb(rungs, given.rounds, given.limit)),
             "Generated: more blocks of one size": list(climb(sites, 1, given.limit)),

@@ -9,8 +9,10 @@ moves; ``write_task`` translates as well as that allows.
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
+import harness
 import numpy as np
 from paper import Moves
 
@@ -18,6 +20,9 @@ import evenhand as eh
 
 FORBIDDEN = 1e4
 """What a forbidden change costs where it can only be priced."""
+
+MEMORY = 8
+"""Gigabytes that a dense statement, ours or AIF360's, may take."""
 
 NEVER = 1e3
 """A threshold that forbidden changes alone exceed."""
@@ -107,6 +112,16 @@ def highs(program):
         return solver
 
     return run
+
+
+def ask_aif360(problem, frame, counts, difference, *, limit, rows=0):
+    """Let AIF360 fit in its own environment, and transform rows; return what it took and the mapping, if it has one."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_task(folder, problem, frame, counts, difference)
+        script = Path(__file__).with_name("with_aif360.py")
+        options = {"python": harness.AIF360, "limit": limit, "memory": MEMORY}
+        row = harness.child(script, folder, "--rows", rows, **options)
+        return row, None if harness.failed(row) else read_mapping(folder, counts)
 
 
 def translated(problem, parity_difference):
