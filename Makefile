@@ -17,13 +17,14 @@ reproduce: $(VENV)/.run
 	$(BIN)/evenhand reproduce
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto -q -m 'not download and not browser'
+	$(BIN)/python -m pytest -n auto -q -m 'not download and not browser and not spark and not postgres'
 
-# Also what needs a package registry, and headless Chromium (on the path, or CHROMIUM=/its/path).
+# Also what needs a package registry, headless Chromium (on the path, or CHROMIUM=/its/path), Java 17 or newer for Spark,
+# and the programs of a PostgreSQL server (which the tests start and stop).
 test-all: test test-rest
 
-test-rest: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m 'download or browser'
+test-rest: $(VENV)/.rest
+	$(BIN)/python -m pytest -q -m 'download or browser or spark or postgres'
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .
@@ -31,7 +32,7 @@ check: $(VENV)/.check
 	$(BIN)/mypy
 
 # About an hour; writes docs/benchmarks.md. BENCH=--quick sees in minutes that everything runs.
-bench: $(VENV)/.test $(AIF360)/.done
+bench: $(VENV)/.rest $(AIF360)/.done
 	$(BIN)/python benchmarks $(BENCH)
 
 $(VENV)/.base:
@@ -45,6 +46,10 @@ $(VENV)/.run: $(VENV)/.base pyproject.toml
 
 $(VENV)/.test: $(VENV)/.base pyproject.toml
 	$(PIP) install -e '.[test]'
+	touch $@
+
+$(VENV)/.rest: $(VENV)/.base pyproject.toml
+	$(PIP) install -e '.[test-rest]'
 	touch $@
 
 $(VENV)/.check: $(VENV)/.base pyproject.toml

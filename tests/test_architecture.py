@@ -109,7 +109,7 @@ def test_each_library_has_one_home():
         "highspy": {"solve"},
         "clarabel": {"solve"},
     }
-    homes |= {"sklearn": {"estimator"}, "duckdb": {"engines"}}
+    homes |= {"sklearn": {"estimator"}, "duckdb": {"engines"}, "pyspark": {"engines"}, "sqlglot": {"engines"}}
     homes |= {frame: {"tables", "datasets"} for frame in FRAMES} | {"typer": {"cli"}, "rich": {"screen"}}
     # DuckDB hands its batches over as Arrow's.
     homes["pyarrow"] = {"tables", "engines"}
@@ -165,14 +165,16 @@ def run(code, *arguments, extra=()):
 
 def test_importing_loads_nothing_heavy():
     loaded = run("import evenhand, sys; print(*sys.modules)").stdout.split()
-    assert not {"numpy", "pandas", "scipy", "highspy", "clarabel", "typer", "altair", "sklearn"} & set(loaded)
+    assert not {"numpy", "pandas", "scipy", "highspy", "clarabel", "typer", "altair", "sklearn", "pyspark"} & set(
+        loaded
+    )
 
 
 def test_extras_are_optional(tmp_path):
     """Without altair, vl-convert and scikit-learn all else works; what needs them names the command to install them."""
     code = """
 import sys
-for name in ("altair", "vl_convert", "cvxpy", "polars", "pyarrow", "sklearn", "duckdb"):
+for name in ("altair", "vl_convert", "cvxpy", "polars", "pyarrow", "sklearn", "duckdb", "sqlglot", "pyspark"):
     sys.modules[name] = None
 import evenhand as eh
 data = eh.datasets.load("compas")
@@ -188,6 +190,10 @@ try:
 except eh.MissingExtraError as error:
     print("told:", error)
 try:
+    mapping.to_sql("duckdb", "people", "id")
+except eh.MissingExtraError as error:
+    print("told:", error)
+try:
     eh.OptimizedPreprocessor
 except eh.MissingExtraError as error:
     print("told:", error)
@@ -198,6 +204,7 @@ except eh.MissingExtraError as error:
     assert "pip install 'evenhand[charts]'" in result.stdout
     assert "pip install 'evenhand[sklearn]'" in result.stdout
     assert "pip install 'evenhand[files]'" in result.stdout
+    assert "pip install 'evenhand[sql]'" in result.stdout
 
 
 def test_errors_share_one_parent():

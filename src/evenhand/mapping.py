@@ -350,7 +350,7 @@ class Mapping:
         ----------
         frame : dataframe or path
             Holds the protected, feature and outcome columns; others are passed through. A path names CSV or Parquet
-            files, which are read and written in batches.
+            files, which are read and written in batches. A Spark dataframe stays lazy, and needs ``key``.
         seed : int or None
             Makes the draws repeatable. Without ``key``, by position: row i of every call with the same seed uses the
             same draw, so give each batch a seed of its own; with one seed, people scored one at a time would all get
@@ -418,7 +418,66 @@ class Mapping:
             return engines.transform_file(mode, frame, to, how, self.problem.csv, progress)
         if to is not None:
             raise SpecError("to= names the result of a file; a dataframe is returned")
+        if engines.is_spark(frame):
+            return engines.transform_spark(mode, frame, how)
         return tables.returned(transform(mode, tables.read(frame), how).table, frame)
+
+    def to_sql(
+        self,
+        dialect: str,
+        table: str | Sequence[str],
+        key: str,
+        *,
+        mode: Mode = "apply",
+        seed: int | None = 0,
+        unseen: Unseen = "keep",
+        restore: Restore = "sample",
+        columns: Sequence[str] | None = None,
+    ) -> str:
+        """Return a query that does what :meth:`apply` or :meth:`release` does with a key, to a table of a database.
+
+        It needs nothing but the table: the mapping's changes are written into it. The rows that come out are those of
+        ``mapping.apply(frame, key=key, seed=seed)``, value for value, in the order that the engine gives them. Needs
+        the extra ``sql``.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "spark", "postgres"}
+            The engine that is to run it. For all columns to come out, Spark must be of version 4 or newer.
+        table : str or sequence of str
+            The table's name as the engine keeps it, such as ``"people"`` or ``"sales.people"``; a name that has a dot
+            of its own is given as a sequence of parts. Everything is quoted.
+        key : str
+            The column that says who a row is: text, whole numbers, dates, booleans or UUIDs. A missing key ends the
+            query with an error, and so does a missing value where the problem does not allow it.
+        mode : {"apply", "release"}
+            Which of the two.
+        seed : int or None
+            As in :meth:`release`; None takes one fresh seed, which the query then holds.
+        unseen : {"keep", "error"}
+            Rows of an unknown kind stay as they are, without a warning, or end the query.
+        restore : {"sample", "midpoint", "label"}
+            As in :meth:`release`.
+        columns : sequence of str, optional
+            The columns that come out, in their order; by default all of the table, in theirs. PostgreSQL needs it with
+            ``restore="label"``.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> query = mapping.to_sql("duckdb", "people", "id")
+        >>> import duckdb
+        >>> people = data.frame.reset_index(names="id").astype({"age_cat": str, "priors_count": str})
+        >>> new = duckdb.sql(query).df().sort_values("id", ignore_index=True)
+        >>> new.equals(mapping.apply(people, key="id"))
+        True
+        """
+        check.one_of("mode", mode, ("release", "apply"))
+        how = How.of(seed, key=key, unseen=unseen, restore=restore)
+        chosen = self.release_mode if mode == "release" else self.apply_mode
+        return engines.write_query(chosen, how, dialect, table, columns)
 
     def possibilities(
         self,

@@ -20,6 +20,10 @@ ANSWERS = {
     "frontier": (("fine.toml", "people.csv", "--bounds", "0.1:0.5:3"), ("edges", "points")),
     "release": (("fine.mapping", "people.csv", "--out", "r.csv"), ("rows", "changed", "realised", "passed_through")),
     "apply": (("fine.mapping", "people.csv", "--out", "a.csv"), ("rows", "changed", "unseen", "options")),
+    "sql": (
+        ("fine.mapping", "--dialect", "postgres", "--table", "people", "--key", "id", "--out", "q.sql"),
+        ("written", "query", "options"),
+    ),
     "audit": (("fine.mapping", "people.csv"), ("rates", "bounds", "exceeded", "coverage", "headlines")),
     "report": (("fine.mapping", "--no-frontier"), ("written", "summary")),
     "verify": (("fine.mapping",), ("stands", "verdict", "rows")),

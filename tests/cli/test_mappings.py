@@ -1,5 +1,6 @@
 """Commands on mapping files and proof files."""
 
+import duckdb
 import pandas as pd
 import pytest
 from commands import complained, document, evenhand, flat, misused
@@ -168,6 +169,29 @@ class TestTransform:
         }  # fmt: skip
         assert len(pd.read_parquet(fitted / "b.parquet")) == 200
         assert inside("release", "fine.mapping", "people.csv", "--out", "x.csv", "--draw", "lots").returncode == 2
+
+
+class TestQuery:
+    def test_it_does_what_apply_does(self, fitted, inside):
+        frame = small_frame().assign(id=range(200))
+        frame.to_csv(fitted / "keyed.csv", index=False)
+        result = inside("sql", "fine.mapping", "--dialect", "duckdb", "--table", "keyed", "--key", "id", "--seed", "7")
+        assert result.returncode == 0, result.stderr
+        with duckdb.connect() as duck:
+            duck.register("keyed", frame)
+            found = duck.sql(result.stdout).df().sort_values("id", ignore_index=True)
+        expected = eh.Mapping.load(fitted / "fine.mapping").apply(frame, key="id", seed=7)
+        assert found.equals(expected)
+        assert not found.equals(frame)
+
+    def test_into_a_file(self, fitted, inside):
+        options = ("--dialect", "spark", "--table", "a.b", "--key", "id", "--columns", "id,score,group,hired")
+        result = inside("sql", "fine.mapping", *options, "--mode", "release", "--out", "q.sql")
+        assert result.returncode == 0, result.stderr
+        assert "q.sql" in result.stdout
+        assert "FROM `a`.`b`" in (fitted / "q.sql").read_text()
+        complained(inside("sql", "fine.mapping", *options, "--out", "q.sql"), "exists already")
+        assert inside("sql", "fine.mapping", "--dialect", "oracle", "--table", "a", "--key", "id").returncode == 2
 
 
 class TestAudit:

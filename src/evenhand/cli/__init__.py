@@ -16,7 +16,7 @@ import typer
 
 from evenhand import screen
 from evenhand._version import __version__
-from evenhand.cli import answers, mappings, problems, reports, starting, studies, transforming
+from evenhand.cli import answers, mappings, problems, queries, reports, starting, studies, transforming
 from evenhand.cli.bounded import bounded
 from evenhand.cli.exits import Exit, code_of
 from evenhand.cli.phrases import for_terminals
@@ -124,6 +124,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     problems.shield: FIT,
     transforming.release: USE,
     transforming.apply: USE,
+    queries.sql: USE,
     mappings.audit: CHECK,
     reports.report: CHECK,
     mappings.verify: CHECK,

@@ -36,6 +36,12 @@ def write(document: Mapping[str, Any]) -> None:
         raise screen.UnreadError from None
 
 
+def write_text(text: str) -> None:
+    """Write a text as it is, for another program to read."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 def plain(value: Any) -> Any:
     """Return a value of plain lists, dictionaries, texts and numbers.
 

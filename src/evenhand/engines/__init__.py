@@ -1,7 +1,9 @@
-"""Tables that are not in memory: files, through DuckDB."""
+"""Tables that are not in memory: files through DuckDB, Spark, and databases through the text of a query."""
 
 from evenhand.engines.counting import Rows, counts_of, distinct_rows
 from evenhand.engines.files import Opened, Source, is_path, opened, read_file
+from evenhand.engines.spark import is_spark, transform_spark
+from evenhand.engines.sql import write_query
 from evenhand.engines.streaming import Written, transform_file
 
 __all__ = [
@@ -12,7 +14,10 @@ __all__ = [
     "counts_of",
     "distinct_rows",
     "is_path",
+    "is_spark",
     "opened",
     "read_file",
     "transform_file",
+    "transform_spark",
+    "write_query",
 ]

@@ -15,13 +15,15 @@ import numpy as np
 from evenhand.coding import UNSEEN
 from evenhand.counts import Counts, Numbers
 from evenhand.domain import Domain, Variable
+from evenhand.engines import spark
 from evenhand.engines.files import Progress, Source, connection, is_path, quoted, typed, watched
+from evenhand.engines.spark import ROWS, WEIGHT
 from evenhand.errors import DataError, SpecError
 from evenhand.resources import current, words
 from evenhand.spec import CsvFormat, Ordinal, Problem
 from evenhand.tables import Table, count, count_rows, levels_of, read, variable_of, weights_of
 
-ROWS, WEIGHT, WRONG, VALUE = "evenhand_rows", "evenhand_weight", "evenhand_wrong", "evenhand_value"
+WRONG, VALUE = "evenhand_wrong", "evenhand_value"
 GROUPS, VALUES, ONE, SET = "evenhand_groups", "evenhand_values", "evenhand_one", "evenhand_set"
 
 BYTES_A_VALUE = 256
@@ -39,6 +41,8 @@ def counts_of(
         raise SpecError(f"the problem comes first and must be an eh.Problem, not {type(problem).__name__}")
     if is_path(table):
         return count_file(problem, table, weights, progress)
+    if spark.is_spark(table):
+        return spark.counts(problem, table, weights)
     if not isinstance(table, Counts):
         return count(problem, table, weights)
     if weights is not None:
@@ -218,6 +222,8 @@ def distinct_rows(
 ) -> Rows:
     """Read what a domain's columns hold; equal rows of a file are counted inside DuckDB."""
     names = [variable.name for variable in domain.variables]
+    if spark.is_spark(table):
+        return _rows_of(spark.grouped(table, names, weights), "the table", text=False)
     if not is_path(table):
         found = read(table)
         weight = weights_of(names, found, weights)
@@ -228,7 +234,12 @@ def distinct_rows(
         listed = counting.listed(duck_, [v.name for v in domain.variables if v.coding is not None])
         stands = {name: _standing(domain.variable(name), each, name, text=text) for name, each in listed.items()}
         counting.group(duck_, stands)
-        found = read(duck_.sql(f"SELECT {_list(names)}, {ROWS}, {WEIGHT} FROM {GROUPS} ORDER BY ALL").to_arrow_table())
+        grouped = duck_.sql(f"SELECT {_list(names)}, {ROWS}, {WEIGHT} FROM {GROUPS} ORDER BY ALL").to_arrow_table()
+    return _rows_of(grouped, repr(counting.source.name), text=text)
+
+
+def _rows_of(grouped: Any, name: str, *, text: bool) -> Rows:
+    found = read(grouped)
     if not len(found):
-        raise DataError(f"{counting.source.name!r} has no rows")
+        raise DataError(f"{name} has no rows")
     return Rows(found, _numbers(found, WEIGHT), _numbers(found, ROWS), text)

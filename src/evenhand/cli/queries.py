@@ -1,0 +1,76 @@
+"""The command that writes a mapping as a query, for engines that Python cannot reach."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand import screen
+from evenhand.cli.answers import JsonOption, answer, write_text
+from evenhand.cli.files import check_outputs
+from evenhand.cli.options import ForceOption, MappingArgument, SeedOption
+from evenhand.cli.options import words as listed
+from evenhand.cli.transforming import Restore, RestoreOption, Unseen, UnseenOption
+
+
+class Mode(StrEnum):
+    """What a query does."""
+
+    apply = "apply"
+    release = "release"
+
+
+class Dialect(StrEnum):
+    """Who runs a query."""
+
+    duckdb = "duckdb"
+    spark = "spark"
+    postgres = "postgres"
+
+
+def sql(
+    mapping: MappingArgument,
+    dialect: Annotated[Dialect, typer.Option(help="The engine that is to run the query.")],
+    table: Annotated[str, typer.Option(help="The table's name there, such as people or sales.people.")],
+    key: Annotated[str, typer.Option(help="The column that names people; draws depend on it and the seed.")],
+    mode: Annotated[Mode, typer.Option(help="Apply mode, or train mode.")] = Mode.apply,
+    seed: SeedOption = 0,
+    unseen: UnseenOption = Unseen.keep,
+    restore: RestoreOption = Restore.sample,
+    columns: Annotated[
+        str | None, typer.Option(help="The columns that come out, separated by commas; by default all of them.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write the query; by default it is shown.")] = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a mapping as one query for DuckDB, Spark or PostgreSQL, with the same draws by key as everywhere."""
+    from evenhand.mapping import Mapping
+    from evenhand.storage import replace_file
+
+    check_outputs(force, out, inputs=(mapping,))
+    options: dict[str, Any] = {"mode": mode.value, "seed": seed, "unseen": unseen.value, "restore": restore.value}
+    chosen = listed("--columns", columns)
+    with screen.progress_bar() as report:
+        report("reading the mapping", 0.0)
+        fitted = Mapping.load(mapping)
+        query = fitted.to_sql(dialect.value, table, key, columns=chosen, **options)
+    if out is not None:
+        replace_file(out, query.encode())
+    answer(
+        as_json,
+        "sql",
+        lambda: {"written": {"query": out}, "query": query, "options": {"dialect": dialect, "key": key, **options}},
+        lambda: _show_query(query, out),
+    )
+
+
+def _show_query(query: str, out: Path | None) -> None:
+    if out is None:
+        write_text(query)
+        return
+    screen.heading("What was written")
+    screen.written(out, f"a query of {len(query.encode()):,} bytes; a missing key or value ends it with an error")

@@ -1,0 +1,189 @@
+"""Spark dataframes: counted by one groupBy, transformed batch by batch where they lie.
+
+The plan stays lazy and partitioned: Arrow batches go through the same kernel as frames in memory, and the mode is
+broadcast once to every worker, where evenhand must be installed. Draws are by key, since the rows of a Spark dataframe
+have no positions.
+
+``eh.fit(problem, people)``, ``mapping.apply(people, key="person")`` and ``mapping.release`` use this wherever
+``people`` is a Spark dataframe. How many rows had an unknown source is not counted, since nothing is computed yet;
+``unseen="error"`` ends the job that meets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from evenhand.coding import UNSEEN
+from evenhand.counts import Counts
+from evenhand.domain import Variable
+from evenhand.errors import DataError, MissingExtraError, SpecError, did_you_mean
+from evenhand.spec import Problem
+from evenhand.tables import count_rows, read
+from evenhand.transforming import How, Transformer, locate, report_unseen, single_draws, write
+
+ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
+
+SparkFrame = Any
+Weights = str | Sequence[float] | None
+
+
+def is_spark(table: Any) -> bool:
+    """Whether a table is a Spark dataframe, of a classic session or of Spark Connect.
+
+    Examples
+    --------
+    >>> is_spark([1, 2])
+    False
+    """
+    kind = type(table)
+    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
+
+
+def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Counts:
+    """Count the rows of a Spark dataframe over the cells of a problem, by one groupBy.
+
+    Parameters
+    ----------
+    problem : Problem
+        Says which columns to count.
+    frame : pyspark.sql.DataFrame
+        One row a person, or a cell with ``weights``. The distinct combinations of the problem's columns are collected,
+        so a column of real numbers that is binned may bring many.
+    weights : str, optional
+        A column of weights.
+    """
+    found = grouped(frame, problem.columns, weights)
+    table = read(found.drop_columns([ROWS, WEIGHT]))
+    people = int(found[ROWS].to_numpy().sum())
+    return count_rows(problem, table, found[WEIGHT].to_numpy(), people)
+
+
+def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
+    """Return the distinct rows of some columns as an Arrow table, with their number and weight."""
+    functions = _pyspark().sql.functions
+    if weights is not None and not isinstance(weights, str):
+        raise DataError("the weights of a Spark dataframe are one of its columns: give its name")
+    _require(frame, [*columns, *([] if weights is None else [weights])])
+    weight = functions.lit(1.0) if weights is None else _weight(frame, columns, weights)
+    chosen = frame.select(*(frame[_quoted(name)] for name in columns), weight.alias(WEIGHT))
+    positive = functions.count(functions.when(functions.col(WEIGHT) > 0, 1)).alias(ROWS)
+    found = chosen.groupBy(*map(_quoted, columns)).agg(positive, functions.sum(WEIGHT).alias(WEIGHT)).toArrow()
+    # Partitions finish in any order; the same table must give the same counts.
+    return found.sort_by([(name, "ascending") for name in columns])
+
+
+def _weight(frame: SparkFrame, columns: Sequence[str], weights: str) -> Any:
+    """Return the expression of a row's weight, once every weight is known to be one."""
+    if weights in columns:
+        raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
+    functions = _pyspark().sql.functions
+    value = frame[_quoted(weights)].cast("double")
+    good = value.isNotNull() & ~functions.isnan(value) & (value >= 0) & (value < float("inf"))
+    wrong = frame.where(~good).count()
+    if wrong:
+        raise DataError(f"{wrong} rows have no weight of at least 0 in column {weights!r}")
+    return value
+
+
+def release(mapping: Any, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
+    """Train mode on a Spark dataframe: what ``mapping.release(frame, key=key)`` does."""
+    return mapping.release(frame, key=key, **options)
+
+
+def apply(mapping: Any, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
+    """Apply mode on a Spark dataframe: what ``mapping.apply(frame, key=key)`` does."""
+    return mapping.apply(frame, key=key, **options)
+
+
+def transform_spark(mode: Transformer, frame: SparkFrame, how: How) -> SparkFrame:
+    """Return the plan that transforms a Spark dataframe; nothing is computed until its rows are asked for."""
+    if how.key is None:
+        raise SpecError(
+            "the rows of a Spark dataframe have no positions that draws could go by; give key=, a column that says who "
+            "a row is"
+        )
+    if how.draw == "balanced":
+        raise SpecError("balanced draws need every row of a source at once; Spark has them in partitions")
+    _require(frame, [*mode.columns, how.key])
+    # Spark would take dots and quotes in a column's name apart; numbers go in, and names come out.
+    numbered = frame.toDF(*(f"column_{place}" for place in range(len(frame.columns))))
+    return numbered.mapInArrow(_worker(frame, mode, how), _schema(frame, mode, how))
+
+
+def _worker(frame: SparkFrame, mode: Transformer, how: How) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return what runs on the workers: it carries the broadcast of the mode, or with Spark Connect the mode itself."""
+    names = list(frame.columns)
+    try:
+        shared = frame.sparkSession.sparkContext.broadcast(mode)
+    except AttributeError:  # Spark Connect has no context to broadcast with.
+        return lambda batches: _batches(batches, names, mode, how)
+    return lambda batches: _batches(batches, names, shared.value, how)
+
+
+def _batches(batches: Iterable[Any], names: list[str], mode: Transformer, how: How) -> Iterator[Any]:
+    """Transform the batches of one partition."""
+    import pyarrow
+
+    for batch in batches:
+        yield from _transformed(pyarrow.Table.from_batches([batch]).rename_columns(names), mode, how)
+
+
+def _transformed(batch: Any, mode: Transformer, how: How) -> Iterator[Any]:
+    import pyarrow
+
+    table = read(batch)
+    located = locate(mode, table)
+    done = write(mode, table, located, single_draws(mode, table, how), how)
+    if how.unseen == "error":
+        report_unseen(mode, done.tally, "error")
+    fields = [field.with_type(pyarrow.string()) if field.name in _texts(mode, how) else field for field in batch.schema]
+    yield from done.table.to_native().cast(pyarrow.schema([field.with_nullable(True) for field in fields])).to_batches()
+
+
+def _schema(frame: SparkFrame, mode: Transformer, how: How) -> Any:
+    """Return the schema of the result: that of the table, but for columns that become text or may lose a value."""
+    types = _pyspark().sql.types
+    texts, emptied = _texts(mode, how), {v.name for v in _written(mode) if v.missing not in (None, UNSEEN)}
+    fields = [
+        types.StructField(
+            field.name,
+            types.StringType() if field.name in texts else field.dataType,
+            field.nullable or field.name in emptied,
+            field.metadata,
+        )
+        for field in frame.schema.fields
+    ]
+    return types.StructType(fields)
+
+
+def _written(mode: Transformer) -> list[Variable]:
+    return [variable for axis in mode.writes for variable in axis.variables]
+
+
+def _texts(mode: Transformer, how: How) -> set[str]:
+    """Name the columns that become text."""
+    return {v.name for v in _written(mode) if v.coding is not None} if how.restore == "label" else set()
+
+
+def _require(frame: SparkFrame, columns: Sequence[str]) -> None:
+    for name in columns:
+        if frame.columns.count(name) != 1:
+            what = "no column" if name not in frame.columns else "several columns called"
+            hint = did_you_mean(name, frame.columns) if name not in frame.columns else ""
+            raise DataError(f"the table has {what} {name!r}; it has {frame.columns}.{hint}")
+
+
+def _quoted(name: str) -> str:
+    """Quote a column: Spark would take a dot in its name for a field."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _pyspark() -> Any:
+    try:
+        import pyspark.sql
+        import pyspark.sql.functions
+        import pyspark.sql.types
+    except ImportError:
+        raise MissingExtraError("Spark dataframes need pyspark: pip install 'evenhand[spark]'") from None
+    return pyspark

@@ -1,0 +1,129 @@
+"""Spark on this machine, with several partitions: the engine and Spark SQL against the kernel in memory."""
+
+import numpy as np
+import pytest
+from awkward import KEY, VARIANTS, arrow, assert_same, awkward, complete, mapping, problem, transformed
+
+import evenhand as eh
+from evenhand.engines import spark as engine
+
+errors = pytest.importorskip("pyspark.errors")
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")]
+
+CASES = [
+    *(("plain", restore, mode) for restore in ("sample", "midpoint", "label") for mode in ("apply", "release")),
+    ("blind", "sample", "apply"),
+    ("suppressed", "sample", "release"),
+    ("complete", "sample", "apply"),
+]
+
+
+def dataframe(spark, frame, partitions=3):
+    return spark.createDataFrame(arrow(frame.astype({"age": "int16"}))).repartition(partitions)
+
+
+@pytest.mark.parametrize(("variant", "restore", "mode"), CASES)
+def test_the_rows_are_those_of_the_kernel_in_memory(spark, variant, restore, mode):
+    fitted, new = mapping(**VARIANTS[variant]), awkward(3000, seed=1)
+    new = complete(new) if variant == "complete" else new
+    given = dataframe(spark, new)
+    expected = arrow(transformed(fitted, mode, new, seed=3, restore=restore))
+    found = getattr(fitted, mode)(given, key=KEY, seed=3, restore=restore)
+    assert found.rdd.getNumPartitions() == 3
+    assert_same(found.toArrow(), expected)
+    if restore != "label":
+        assert found.schema == given.schema
+    given.createOrReplaceTempView("people")
+    by_query = spark.sql(fitted.to_sql("spark", "people", KEY, mode=mode, seed=3, restore=restore))
+    assert_same(by_query.toArrow(), expected)
+    assert by_query.dtypes == found.dtypes
+
+
+def test_fitting_and_auditing_by_groups(spark):
+    frame = awkward(endless=False)
+    given = dataframe(spark, frame, partitions=5)
+    ours, memory = eh.fit(problem(), given), eh.fit(problem(), frame)
+    assert ours.counts.domain == memory.counts.domain
+    assert ours.counts.people == memory.counts.people == len(frame)
+    assert np.array_equal(ours.counts.weight, memory.counts.weight)
+    assert ours.audit(given).rates.equals(memory.audit(frame).rates)
+    counted = engine.counts(problem(), given.withColumn("w", given["extra"] * 0 + 2.0), weights="w")
+    assert np.array_equal(counted.weight, 2 * memory.counts.weight)
+
+
+def test_weights_that_are_none(spark):
+    given = dataframe(spark, awkward(100))
+    with pytest.raises(eh.DataError, match="100 rows have no weight of at least 0 in column 'w'"):
+        eh.fit(problem(), given.withColumn("w", -given["extra"]), weights="w")
+    with pytest.raises(eh.DataError, match="cannot also be the weights"):
+        eh.fit(problem(), given, weights="age")
+    with pytest.raises(eh.DataError, match="give its name"):
+        eh.fit(problem(), given, weights=[1.0] * 100)
+
+
+def test_nothing_runs_until_rows_are_asked_for(spark):
+    context = spark.sparkContext
+    given = dataframe(spark, awkward(100))
+    context.setJobGroup("evenhand", "planning")
+    plan = engine.apply(mapping(), given, key=KEY)
+    engine.release(mapping(), plan, key=KEY, seed=4)
+    assert not context.statusTracker().getJobIdsForGroup("evenhand")
+    assert plan.count() == 100
+    assert context.statusTracker().getJobIdsForGroup("evenhand")
+
+
+def test_what_spark_cannot_do_is_refused(spark):
+    given = dataframe(spark, awkward(100))
+    with pytest.raises(eh.SpecError, match="have no positions that draws could go by; give key="):
+        mapping().apply(given)
+    with pytest.raises(eh.SpecError, match="balanced draws need every row"):
+        mapping().apply(given, key=KEY, draw="balanced")
+    with pytest.raises(eh.DataError, match="the table has no column 'age'"):
+        mapping().apply(given.drop("age"), key=KEY)
+    with pytest.raises(eh.SpecError, match="to= names the result of a file"):
+        mapping().apply(given, key=KEY, to="new.parquet")
+
+
+def test_unknown_sources_are_refused_when_the_job_runs(spark):
+    new = awkward(300, seed=1).assign(sex="X")
+    plan = mapping().apply(dataframe(spark, new), key=KEY, unseen="error")
+    with pytest.raises(errors.PythonException, match="not in the fitted table"):
+        plan.count()
+    assert_same(mapping().apply(dataframe(spark, new), key=KEY).toArrow(), arrow(new))
+    dataframe(spark, new).createOrReplaceTempView("people")
+    with pytest.raises(errors.SparkRuntimeException, match="evenhand: a row has a combination"):
+        spark.sql(mapping().to_sql("spark", "people", KEY, unseen="error")).collect()
+
+
+def test_missing_keys_are_refused_when_the_job_runs(spark):
+    new = awkward(300, seed=1)
+    new.loc[7, KEY] = None
+    given = dataframe(spark, new)
+    with pytest.raises(errors.PythonException, match="every row needs its key"):
+        mapping().apply(given, key=KEY).count()
+    given.createOrReplaceTempView("people")
+    with pytest.raises(errors.SparkRuntimeException, match=r"evenhand: column .* has a missing value"):
+        spark.sql(mapping().to_sql("spark", "people", KEY)).collect()
+
+
+def test_a_session_that_reads_texts_in_other_ways(spark):
+    """Settings that change what a backslash means, or what ANSI forbids, do not change a row."""
+    new = awkward(1000, seed=1)
+    dataframe(spark, new).createOrReplaceTempView("people")
+    expected = arrow(transformed(mapping(), "release", new))
+    text = mapping().to_sql("spark", "people", KEY, mode="release")
+    for setting, value in {"spark.sql.parser.escapedStringLiterals": "true", "spark.sql.ansi.enabled": "false"}.items():
+        spark.conf.set(setting, value)
+        try:
+            assert_same(spark.sql(text).toArrow(), expected)
+        finally:
+            spark.conf.unset(setting)
+
+
+def test_columns_of_every_type_pass_through(spark):
+    more = ("timestamp'2020-01-01' AS t", "array(1, 2) AS a", "map('k', 1) AS m", "struct(1 AS x) AS s", "X'00' AS b")
+    given = dataframe(spark, awkward(50)).selectExpr("*", *more, "age AS `a.b`", "CAST(1.5 AS DECIMAL(5, 2)) AS d")
+    found = mapping().apply(given, key=KEY)
+    assert found.schema == given.schema
+    before, after = (frame.orderBy("note").select("t", "a", "m", "s", "b", "`a.b`", "d") for frame in (given, found))
+    assert before.collect() == after.collect()
