@@ -133,7 +133,7 @@ def test_a_query_refuses_what_the_kernel_refuses(duck):
 @pytest.mark.parametrize("changes", [{}, {"suppress_protected": "fixed"}])
 @pytest.mark.parametrize("mode", ["apply", "release"])
 def test_unknown_sources_are_refused_where_asked(duck, mode, changes):
-    fitted, known = mapping(**changes), awkward()
+    fitted, known = mapping(**changes), awkward(endless=False)
     text = fitted.to_sql("duckdb", "people", KEY, mode=mode, unseen="error")
     assert_same(run(duck, text, known), arrow(transformed(fitted, mode, known)))
     refused(duck, text, known.assign(sex="X"), "evenhand: a row has a combination of sex, age, .* not in the fitted")
@@ -180,11 +180,12 @@ def test_sqlglot_reads_what_was_written(dialect):
 
 def test_texts_and_numbers():
     duck, spark, postgres = map(dialect_of, DIALECTS)
-    assert duck.text("it's \\ \n") == postgres.text("it's \\ \n") == "'it''s \\ \n'"
+    assert duck.text("it's \\ \n") == "'it''s \\ \n'"
+    assert postgres.text("it's \\ \n") == "E'it''s \\\\ \n'"
     assert spark.text("plain ü") == "'plain ü'"
     assert spark.text("${x}") == "CAST(X'247b787d' AS STRING)"
     assert [duck.number(value) for value in (True, 3, -4.0, 0.1, 1e300)] == ["TRUE", "3", "-4", "0.1e0", "1e+300"]
-    assert [spark.written(value) for value in (-5, 200, 40000, 0.5, "a")] == ["-5Y", "200S", "40000", "0.5e0", "'a'"]
+    assert [spark.written(value) for value in (-5, 200, 40000, 0.5, "a")] == ["-5Y", "200S", "40000", "0.5D", "'a'"]
     for value in (0.1, 1 / 3, 1e-320, 123456789.123456789):
         assert duckdb.sql(f"SELECT {duck.number(value)}").fetchall() == [(value,)]
 
@@ -193,7 +194,7 @@ def test_what_cannot_be_written_is_refused(monkeypatch):
     fitted = mapping()
     with pytest.raises(eh.SpecError, match=r"dialect must be one of .* Did you mean 'postgres'"):
         fitted.to_sql("postgresql", "people", KEY)
-    with pytest.raises(eh.SpecError, match="cannot be the name"):
+    with pytest.raises(eh.SpecError, match="is empty"):
         fitted.to_sql("duckdb", "", KEY)
     with pytest.raises(eh.SpecError, match=r"take .* for a variable"):
         fitted.to_sql("spark", "${people}", KEY)

@@ -168,10 +168,20 @@ def _as_own_kind(series: nw.Series[Any], variable: Variable, values: list[Any], 
         return [None if value is None else str(value).lower() if small else str(value) for value in values]
     dtype = series.dtype
     if dtype.is_integer():
-        return [_in_bin(variable, value, round(value)) if isinstance(value, float) else value for value in values]
+        return [as_whole(variable, value) for value in values]
     if isinstance(dtype, nw.Float32):
-        return [value if value is None else _in_bin(variable, value, np.float32(value)) for value in values]
+        return [value if value is None else as_single(variable, value) for value in values]
     return values
+
+
+def as_whole(variable: Variable, value: Any) -> Any:
+    """Return what a column of whole numbers gets for a value."""
+    return _in_bin(variable, value, round(value)) if isinstance(value, float) else value
+
+
+def as_single(variable: Variable, value: Any) -> Any:
+    """Return what a column of single precision gets for a number."""
+    return _in_bin(variable, value, np.float32(value))
 
 
 def _lower_case(series: nw.Series[Any]) -> bool:

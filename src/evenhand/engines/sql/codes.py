@@ -9,14 +9,18 @@ from functools import reduce
 from evenhand.coding import UNSEEN, Cuts, Merges
 from evenhand.domain import Axis, Value, Variable
 from evenhand.engines.sql.dialects import Dialect
+from evenhand.tables import as_number, canonical
+
+LARGEST_WHOLE = 10**16
+"""Python writes whole real numbers below this with all their digits, and so can a query."""
 
 
 class Kind(Enum):
     """What a column holds."""
 
-    TEXT = "text"
-    NUMBER = "number"
-    TRUTH = "truth"
+    TEXT = "texts"
+    NUMBER = "numbers"
+    TRUTH = "booleans"
 
     @classmethod
     def of(cls, variable: Variable) -> Kind:
@@ -32,26 +36,57 @@ class Kind(Enum):
 
 
 def _values(variable: Variable) -> Iterator[Value]:
+    """Yield values of the kind that a column holds; merged levels may list others, which it never has."""
     coding = variable.coding
     if isinstance(coding, Cuts):
         yield from coding.edges
     elif isinstance(coding, Merges):
-        yield from (value for values in coding.members for value in values)
         yield from (value for stock in coding.stock for value in stock.values)
+        yield from (value for values in coding.members for value in values)
     else:
         yield from (level for code, level in enumerate(variable.levels) if code != variable.missing)
 
 
+def always_missing(variable: Variable) -> bool:
+    """Whether the fitted table had no value at all in a column, so that it may be of any type."""
+    return len(variable) == 1 and variable.missing == 0
+
+
 def missing(sql: Dialect, variable: Variable) -> str:
     """Say whether a row has no value: null, a word that stands for it, or a number that is none."""
-    column, kind = sql.name(variable.name), Kind.of(variable)
+    column = sql.name(variable.name)
     tests = [f"{column} IS NULL"]
-    if kind is Kind.NUMBER:
+    if Kind.of(variable) is Kind.NUMBER:
         tests.append(sql.is_nan(column))
-    blanks = [value for value in variable.blanks if Kind.of_value(value) is kind]
+    elif always_missing(variable):
+        tests.append(f"({sql.is_real(column)} AND lower({sql.cast(column, 'text')}) = 'nan')")
+    blanks = list(_blanks(variable))
     if blanks:
         tests.append(f"{_compared(sql, variable)} IN ({_listed(sql, blanks)})")
     return f"({' OR '.join(tests)})"
+
+
+def _blanks(variable: Variable) -> Iterator[Value]:
+    """Yield the values of a column's own kind that stand for a missing one, however they are written."""
+    kind = Kind.of(variable)
+    if kind is Kind.TEXT:
+        yield from dict.fromkeys(map(canonical, variable.blanks))
+    elif kind is Kind.TRUTH:
+        yield from (truth for truth in (False, True) if str(truth) in map(canonical, variable.blanks))
+    else:
+        numbers = (_number(blank, variable) for blank in variable.blanks)
+        yield from dict.fromkeys(number for number in numbers if number is not None)
+
+
+def _number(blank: Value, variable: Variable) -> int | float | None:
+    """Return the number that a blank stands for in a column of numbers, if any."""
+    number = as_number(blank)
+    if isinstance(number, str) or number != number:
+        return None
+    if isinstance(variable.coding, Cuts):
+        return float(number)
+    # Without bins, a text is the number only where it reads as the number would.
+    return number if not isinstance(number, bool) and canonical(number) == canonical(blank) else None
 
 
 def code(sql: Dialect, variable: Variable) -> str:
@@ -68,13 +103,58 @@ def _cases(sql: Dialect, variable: Variable) -> Iterator[str]:
         yield f"ELSE {len(coding.edges)}"
     elif isinstance(coding, Merges):
         for number, values in enumerate(coding.members):
-            if values and number != coding.rest:
-                yield f"WHEN {column} IN ({_listed(sql, values)}) THEN {number}"
+            own = _of_kind(values, Kind.of(variable))
+            if own and number != coding.rest:
+                yield f"WHEN {column} IN ({_listed(sql, own)}) THEN {number}"
         yield "ELSE NULL" if coding.rest is None else f"ELSE {coding.rest}"
     else:
+        # The name of the level of missing values is a level too, for a text that reads like it.
         for number, level in enumerate(variable.levels):
-            if number != variable.missing:
-                yield f"WHEN {column} = {sql.literal(level)} THEN {number}"
+            for value in _of_kind([level], Kind.of(variable)):
+                yield f"WHEN {column} = {sql.literal(value)} THEN {number}"
+
+
+def _of_kind(values: Iterable[Value], kind: Kind) -> list[Value]:
+    """Return the values that a column of a kind can hold; Python takes true for 1 and false for 0."""
+    if kind is Kind.TEXT:
+        return [value for value in values if isinstance(value, str)]
+    numbers = [int(value) if isinstance(value, bool) else value for value in values if not isinstance(value, str)]
+    return [bool(number) for number in numbers if number in (0, 1)] if kind is Kind.TRUTH else list(numbers)
+
+
+def own_text(sql: Dialect, variable: Variable) -> str:
+    """Return the text of a value that has no name: of no level, or missing; null elsewhere."""
+    column, kind = sql.name(variable.name), Kind.of(variable)
+    text = sql.cast(column, "text")
+    if kind is Kind.TRUTH:
+        text = f"CASE WHEN {column} THEN 'True' ELSE 'False' END"
+    elif kind is Kind.NUMBER:
+        whole = sql.cast(sql.cast(sql.cast(column, "double"), "bigint"), "text")
+        text = f"CASE WHEN {sql.is_real(column)} THEN {whole} || '.0' ELSE {text} END"
+    return f"CASE WHEN {_nameless(sql, variable)} THEN {text} END"
+
+
+def unwritable(sql: Dialect, variable: Variable) -> str | None:
+    """Say where a value without a name is a real number that engines write in ways of their own; None: never."""
+    if Kind.of(variable) is not Kind.NUMBER:
+        return None
+    column = sql.name(variable.name)
+    number = sql.cast(column, "double")
+    odd = f"{number} <> floor({number}) OR abs({number}) >= {sql.number(LARGEST_WHOLE)}"
+    return f"{_nameless(sql, variable)} AND {sql.is_real(column)} AND ({odd})"
+
+
+def _nameless(sql: Dialect, variable: Variable) -> str:
+    """Say whether a row has a value, but none that a label names."""
+    column = sql.name(variable.name)
+    there = f"{column} IS NOT NULL"
+    if Kind.of(variable) is Kind.NUMBER:
+        there += f" AND NOT {sql.is_nan(column)}"
+    level = code(sql, variable)
+    none = f"({level}) IS NULL"
+    if variable.missing not in (None, UNSEEN):
+        none = f"({none} OR {missing(sql, variable)})"
+    return f"{there} AND {none}"
 
 
 def _compared(sql: Dialect, variable: Variable) -> str:

@@ -14,8 +14,11 @@ from evenhand.coding import Value
 from evenhand.draws import HEX_DIGITS
 from evenhand.errors import MissingExtraError, SpecError, did_you_mean
 
-OWN = "evenhand_"
-"""How the names of a query's own columns begin."""
+OWN = "evenhand_5f0d_"
+"""How the names of a query's own columns and steps begin; no column of a table is called like that by chance."""
+
+LARGEST_IDENTIFIER = 63
+"""PostgreSQL cuts longer names off, in bytes."""
 
 TABLE = f"{OWN}table"
 ROW = f"{OWN}row"
@@ -64,6 +67,12 @@ def _glot() -> Any:
     return sqlglot
 
 
+def _check_characters(what: str, value: str) -> None:
+    """Refuse what no query can hold: NUL, and halves of characters."""
+    if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
+        raise SpecError(f"the {what} {value!r} holds NUL or half a character, which a query cannot hold; rename it")
+
+
 class Dialect:
     """The way one engine writes what a query needs."""
 
@@ -71,32 +80,45 @@ class Dialect:
     key_types: tuple[str, ...]
     """The types that a key may have, in this engine's words."""
 
+    whole_types: tuple[str, ...]
+    single_type: str
+    double_type = "double"
+    decimal_type = "decimal"
+    text_types: tuple[str, ...]
+    folds_case = True
+    """Whether names that differ in upper and lower case alone are the same, even between quotes."""
+
     def __init__(self) -> None:
         self._glot = _glot()
 
     def name(self, identifier: str) -> str:
         """Quote an identifier."""
-        if not identifier or "\0" in identifier:
-            raise SpecError(f"{identifier!r} cannot be the name of a table or column")
+        if not identifier:
+            raise SpecError("the name of a table or column is empty; give its name")
+        _check_characters("name", identifier)
+        if identifier.lower().startswith(OWN):
+            raise SpecError(f"{identifier!r} begins like the query's own names ({OWN}); rename it")
         quoted: str = self._glot.exp.to_identifier(identifier, quoted=True).sql(dialect=self.called)
         return quoted
 
     def text(self, value: str) -> str:
         """Quote a text."""
-        if "\0" in value:
-            raise SpecError(f"the text {value!r} holds the character NUL, which a query cannot hold")
+        _check_characters("text", value)
         quoted: str = self._glot.exp.Literal.string(value).sql(dialect=self.called)
         return quoted
 
     def number(self, value: int | float) -> str:
-        """Write a number; the exponent of a real one makes it a double, the nearest to these digits."""
+        """Write a number; a real one so that every engine reads the double that is nearest to its digits."""
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
+        if isinstance(value, int):
+            return str(value)
         if math.isinf(value):
             return self.cast(self.text("Infinity" if value > 0 else "-Infinity"), "double")
-        if value == int(value) and abs(value) < 2**63:
-            return str(int(value))
-        digits = repr(float(value))
+        return str(int(value)) if value == int(value) and abs(value) < 2**63 else self.real(repr(value))
+
+    def real(self, digits: str) -> str:
+        """Mark the digits of a number as those of a double: an exponent does."""
         return digits if "e" in digits else f"{digits}e0"
 
     def literal(self, value: Value) -> str:
@@ -127,9 +149,38 @@ class Dialect:
         """Return a condition that ends the query with a message; ``text`` is any text of the row."""
         raise NotImplementedError
 
+    def type_of(self, column: str) -> str:
+        """Return the name of a column's type, without what follows in brackets or after a space."""
+        return f"split_part(split_part(lower(typeof({column})), '(', 1), ' ', 1)"
+
+    def has_type(self, column: str, types: Iterable[str]) -> str:
+        """Say whether a column is of one of some types."""
+        return f"{self.type_of(column)} IN ({', '.join(map(self.text, types))})"
+
+    def is_real(self, column: str) -> str:
+        """Say whether a column holds real numbers."""
+        return self.has_type(column, (self.single_type, self.double_type))
+
+    @property
+    def other_types(self) -> tuple[str, ...]:
+        """The types whose values are no texts."""
+        numbers = (*self.whole_types, self.single_type, self.double_type, self.decimal_type)
+        return (*numbers, "boolean", "date", "timestamp", "timestamp without time zone", "timestamp with time zone")
+
     def bad_key(self, key: str) -> str:
         """Say whether a key is of a type that engines write in ways of their own."""
         return f"lower(typeof({key})) NOT IN ({', '.join(map(self.text, self.key_types))})"
+
+    def held(self, column: str, value: str, whole: str, single: str) -> str:
+        """Return what a column gets for a number: its own if it is of whole numbers, or of single precision."""
+        field = self.field(column)
+        cases = ((self.whole_types, whole), ((self.single_type,), single))
+        written = " ".join(f"WHEN {self.has_type(field, types)} THEN {number}" for types, number in cases)
+        return f"CASE {written} ELSE {value} END"
+
+    def field(self, column: str) -> str:
+        """Return a column of the table where the last step reads it."""
+        return self.name(column)
 
     carried: str = f"{TABLE}.*"
     """How a row of the table goes through the steps."""
@@ -168,10 +219,13 @@ class DuckDB(Dialect):
     """DuckDB can replace columns of a star, and cast to the type of a column."""
 
     called = "duckdb"
-    key_types = (
-        *("varchar", "boolean", "date", "uuid", "tinyint", "smallint", "integer", "bigint", "hugeint"),
+    whole_types = (
+        *("tinyint", "smallint", "integer", "bigint", "hugeint"),
         *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
     )
+    single_type = "float"
+    text_types = ("varchar", "enum")
+    key_types = ("varchar", "boolean", "date", "uuid", *whole_types)
 
     def draw(self, text: str) -> str:
         """Return the first 52 bits of the MD5 of a text."""
@@ -201,7 +255,10 @@ class Spark(Dialect):
     """Spark 4 can set columns in a pipe; a literal may say that it is narrow, so that columns are not widened."""
 
     called = "spark"
-    key_types = ("string", "boolean", "date", "tinyint", "smallint", "int", "bigint")
+    whole_types = ("tinyint", "smallint", "int", "bigint")
+    single_type = "float"
+    text_types = ("string", "char", "varchar")
+    key_types = ("string", "boolean", "date", *whole_types)
 
     def name(self, identifier: str) -> str:
         """Quote an identifier that Spark does not take for a variable."""
@@ -216,6 +273,10 @@ class Spark(Dialect):
         if value.isprintable() and not set(value) & set("\\'$"):
             return plain
         return f"CAST(X'{value.encode().hex()}' AS STRING)"
+
+    def real(self, digits: str) -> str:
+        """Mark the digits of a number as those of a double; a setting makes a decimal of an exponent."""
+        return f"{digits}D"
 
     def written(self, value: Value) -> str:
         """Write a value; a small whole number says that it is small."""
@@ -245,7 +306,33 @@ class Postgres(Dialect):
 
     called = "postgres"
     carried = f"{TABLE} AS {ROW}"
-    key_types = ("text", "character varying", "boolean", "date", "uuid", "smallint", "integer", "bigint")
+    whole_types = ("smallint", "integer", "bigint")
+    single_type, double_type, decimal_type = "real", "double precision", "numeric"
+    text_types = ("text", "character varying", "character")
+    key_types = ("text", "character varying", "boolean", "date", "uuid", *whole_types)
+    folds_case = False
+
+    def name(self, identifier: str) -> str:
+        """Quote an identifier that is not too long."""
+        quoted, size = super().name(identifier), len(identifier.encode())
+        if size > LARGEST_IDENTIFIER:
+            raise SpecError(
+                f"{identifier!r} has {size} bytes, and PostgreSQL cuts names off after {LARGEST_IDENTIFIER}; rename it"
+            )
+        return quoted
+
+    def text(self, value: str) -> str:
+        """Quote a text; what a backslash means is a setting, unless the text says that it escapes."""
+        quoted = super().text(value)
+        return "E" + quoted.replace("\\", "\\\\") if "\\" in value else quoted
+
+    def type_of(self, column: str) -> str:
+        """Return the name of a column's type."""
+        return f"pg_typeof({column})::text"
+
+    def field(self, column: str) -> str:
+        """Return a field of the row."""
+        return f"({ROW}).{self.name(column)}"
 
     def exact(self, column: str) -> str:
         """Return a column of texts that are compared by their bytes."""
@@ -285,7 +372,7 @@ class Postgres(Dialect):
     def listed_columns(self, last: Last, columns: Sequence[str]) -> str:
         """Return the last step for the given columns."""
         labels = {column: f"{text} AS {self.name(column)}" for column, text in last.labels.items()}
-        listed = (labels.get(column, f"({ROW}).{self.name(column)}") for column in columns)
+        listed = (labels.get(column, self.field(column)) for column in columns)
         return f"SELECT {', '.join(listed)} FROM ({self._with_rows(last)}) AS {OWN}last"
 
     def _with_rows(self, last: Last) -> str:

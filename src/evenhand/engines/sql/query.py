@@ -1,18 +1,18 @@
 """Train mode or apply mode as one query that needs nothing but the table.
 
-Its steps are common table expressions: ``evenhand_rows`` finds each row's source and draw, ``evenhand_drawn`` joins the
-change that the draw makes, ``evenhand_valued`` the value that the new level gets, and the last step writes it.
+Its steps are common table expressions: ``rows`` finds each row's source and draw, ``drawn`` joins the change that the
+draw makes, ``valued`` the value that the new level gets, and the last step writes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from evenhand.coding import UNSEEN
 from evenhand.domain import Variable
-from evenhand.engines.sql.codes import code, missing, number
+from evenhand.engines.sql.codes import Kind, always_missing, code, missing, number, own_text, unwritable
 from evenhand.engines.sql.dialects import OWN, Change, Dialect, Last, dialect_of
 from evenhand.engines.sql.moves import Moves, moves_of
 from evenhand.engines.sql.values import Values
@@ -49,12 +49,16 @@ def write_query(
     >>> import evenhand as eh
     >>> data = eh.datasets.load("compas")
     >>> mapping = eh.fit(data.problem, data.counts)
-    >>> write_query(mapping.apply_mode, How(0, key="id"), "duckdb", "main.people")[:60]
-    'WITH evenhand_rows AS (SELECT evenhand_table.*, CAST("id" AS'
+    >>> write_query(mapping.apply_mode, How(0, key="id"), "duckdb", "main.people")[:70]
+    'WITH evenhand_5f0d_rows AS (SELECT evenhand_5f0d_table.*, CAST("id" AS'
     """
-    if how.key is None or how.draw != "independent":
-        raise SpecError("a query draws for each row by its key: give key=, and no balanced draws")
-    query = _Query(mode, how, how.key, dialect_of(dialect), moves_of(mode))
+    if how.key is None:
+        raise SpecError("a query draws for each row by its key: give key=, a column that says who a row is")
+    if how.draw == "balanced":
+        raise SpecError("balanced draws need every row of a source at once; a query draws for each row on its own")
+    sql = dialect_of(dialect)
+    _check_columns(sql, (*mode.columns, how.key), columns)
+    query = _Query(mode, how, how.key, sql, moves_of(mode))
     text = query.text(table, columns)
     size = len(text.encode())
     if size > MOST_BYTES:
@@ -94,11 +98,7 @@ class _Query:
     def text(self, table: str | Sequence[str], columns: Sequence[str] | None) -> str:
         steps = list(self._steps(_table_name(self.sql, table)))
         last = Last(steps[-1][0], self._changes, self._labels, self._own)
-        if columns is None:
-            end = self.sql.all_columns(last)
-        else:
-            _require(columns, self.mode.columns)
-            end = self.sql.listed_columns(last, columns)
+        end = self.sql.all_columns(last) if columns is None else self.sql.listed_columns(last, columns)
         return "WITH " + ",\n".join(f"{name} AS ({body})" for name, body in steps) + f"\n{end}\n"
 
     @cached_property
@@ -126,7 +126,7 @@ class _Query:
         """The names of what the query computes."""
         levels = [f"{OWN}{what}_{place}" for place in self._labelled.values() for what in ("level", "text")]
         to = [column.called("to") for column in self._columns]
-        drawn = [column.called(what) for column in self._stocked for what in ("draw", "value")]
+        drawn = [column.called(what) for column in self._stocked for what in ("draw", *column.values.forms)]
         return [KEY, SOURCE, DRAW, *levels, *to, *drawn]
 
     def _steps(self, table: str) -> Iterator[tuple[str, str]]:
@@ -135,7 +135,7 @@ class _Query:
         names = [FROM, LOW, HIGH, *(column.called("to") for column in self._columns)]
         yield f"{OWN}moves({', '.join(names)})", f"VALUES {','.join(self._changing())}"
         for column in self._stocked:
-            names = [column.called(what) for what in ("level", "low", "high", "value")]
+            names = [column.called(what) for what in ("level", "low", "high", *column.values.forms)]
             yield f"{column.called('stock')}({', '.join(names)})", f"VALUES {','.join(column.values.rows(self.sql))}"
         yield f"{OWN}drawn", self.sql.once(self._drawn())
         if self._stocked:
@@ -147,9 +147,8 @@ class _Query:
         yield f"{self._source()} AS {SOURCE}"
         yield f"{self._hashed(key)} AS {DRAW}"
         for variable, place in self._labelled.items():
-            own = self.sql.cast(self.sql.name(variable.name), "text")
             yield f"{code(self.sql, variable)} AS {OWN}level_{place}"
-            yield f"CASE WHEN NOT {missing(self.sql, variable)} THEN {own} END AS {OWN}text_{place}"
+            yield f"{own_text(self.sql, variable)} AS {OWN}text_{place}"
 
     def _hashed(self, key: str, purpose: str = "") -> str:
         """Return the draw of a key, as :func:`evenhand.draws.keyed_draws` defines it."""
@@ -171,18 +170,28 @@ class _Query:
 
     def _accepted(self) -> str:
         """Return the condition of the first step: it holds for every row, or ends the query with an error."""
-        key, sql = self.sql.name(self.key), self.sql
-        as_text = sql.cast(key, "text")
-        cases = [
-            (f"{key} IS NULL", f"column {self.key!r} has a missing value; every row needs its key"),
-            (sql.bad_key(key), f"the key {self.key!r} must be text, whole numbers, dates or booleans"),
-        ]
-        for axis in self.mode.reads:
-            for variable in axis.variables:
-                if variable.missing is None:
-                    cases.append((missing(sql, variable), f"column {variable.name!r} has a missing value"))
-        refused = (f"WHEN {when} THEN {sql.refusal(f'evenhand: {message}', as_text)}" for when, message in cases)
+        key = self.sql.cast(self.sql.name(self.key), "text")
+        refused = (f"WHEN {when} THEN {self.sql.refusal(f'evenhand: {why}', key)}" for when, why in self._refused())
         return f"CASE {' '.join(refused)} ELSE TRUE END"
+
+    def _refused(self) -> Iterator[tuple[str, str]]:
+        """Yield which rows end the query, and why: those of other types first, since no other test can read them."""
+        sql, key = self.sql, self.sql.name(self.key)
+        yield f"{key} IS NULL", f"column {self.key!r} has a missing value; every row needs its key"
+        yield sql.bad_key(key), f"the key {self.key!r} must be text, whole numbers, dates or booleans"
+        read = [variable for axis in self.mode.reads for variable in axis.variables]
+        for variable in read:
+            kind, name = Kind.of(variable), sql.name(variable.name)
+            if not always_missing(variable):
+                other = sql.other_types if kind is Kind.TEXT else sql.text_types
+                yield sql.has_type(name, other), f"column {variable.name!r} must hold {kind.value}, as at fit"
+        for variable in read:
+            if variable.missing is None:
+                yield missing(sql, variable), f"column {variable.name!r} has a missing value"
+        for variable in self._labelled:
+            odd = unwritable(sql, variable)
+            if odd is not None:
+                yield odd, f"column {variable.name!r} has a real number of no level, which engines write differently"
 
     def _changing(self) -> Iterator[str]:
         moves = self.moves
@@ -212,7 +221,8 @@ class _Query:
         return f" WHERE CASE WHEN {SOURCE} IN ({self._known}) THEN TRUE ELSE {refusal} END"
 
     def _valued(self) -> str:
-        columns = [f"{OWN}drawn.*", *(column.called("value") for column in self._stocked)]
+        forms = (column.called(form) for column in self._stocked for form in column.values.forms)
+        columns = [f"{OWN}drawn.*", *forms]
         joins = (f"LEFT JOIN {column.called('stock')} ON {column.chosen}" for column in self._stocked)
         return f"SELECT {', '.join(columns)} FROM {OWN}drawn {' '.join(joins)}"
 
@@ -225,29 +235,53 @@ class _Query:
         }
 
     def _value(self, column: _Column) -> str:
-        return column.called("value") if column.values.drawn else column.values.single(self.sql, column.called("to"))
+        values, to = column.values, column.called("to")
+        forms = [column.called(f) if values.drawn else values.single(self.sql, to, f) for f in values.forms]
+        return self.sql.held(column.variable.name, *forms) if len(forms) > 1 else forms[0]
 
     @property
     def _labels(self) -> dict[str, str]:
-        """Columns as the names of their levels; what is missing or has no level keeps its own text."""
+        """Columns as the names of their levels; what has no level, or stays missing, keeps its own text."""
         to = {column.variable: column.called("to") for column in self._columns}
         found = {}
         for variable, place in self._labelled.items():
             own, text = f"{OWN}level_{place}", f"{OWN}text_{place}"
             level = f"coalesce({to[variable]}, {own})" if variable in to else own
-            names = " ".join(f"WHEN {i} THEN {self.sql.text(str(each))}" for i, each in enumerate(variable.levels))
-            found[variable.name] = f"CASE WHEN {text} IS NOT NULL THEN coalesce(CASE {level} {names} END, {text}) END"
+            names = " ".join(
+                f"WHEN {i} THEN {self.sql.text(str(name))}"
+                for i, name in enumerate(variable.levels)
+                if i != variable.missing
+            )
+            # A row that had a level has no text, so that one that becomes missing is null.
+            found[variable.name] = f"coalesce(CASE {level} {names} END, {text})" if names else text
         return found
 
 
 def _table_name(sql: Dialect, table: str | Sequence[str]) -> str:
     parts = table.split(".") if isinstance(table, str) else table
-    if not parts or not all(isinstance(part, str) for part in parts):
-        raise SpecError(f"table must be the name of a table, or its parts, not {table!r}")
+    if not isinstance(parts, Sequence) or not parts or not all(isinstance(part, str) for part in parts):
+        raise SpecError(
+            f"table must be a name such as 'people', or its parts such as ['sales', 'people'], not {table!r}"
+        )
     return ".".join(map(sql.name, parts))
 
 
-def _require(columns: Sequence[str], read: Sequence[str]) -> None:
-    absent = [name for name in read if name not in columns]
-    if absent:
-        raise SpecError(f"columns must list every column of the table; {absent} are not in it")
+def _check_columns(sql: Dialect, read: Sequence[str], columns: Sequence[str] | None) -> None:
+    """Refuse columns that are no names, that are not told apart, or of which some are left out."""
+    if columns is not None:
+        listed = not isinstance(columns, str) and isinstance(columns, Sequence)
+        if not listed or not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
+            raise SpecError(f"columns must list the table's columns by name, each once, not {columns!r}")
+        absent = [name for name in dict.fromkeys(read) if name not in columns]
+        if absent:
+            raise SpecError(f"columns must list every column of the table; {absent} are not in it")
+    if sql.folds_case:
+        _refuse_same_but_for_case(dict.fromkeys([*read, *(columns or ())]))
+
+
+def _refuse_same_but_for_case(names: Iterable[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise SpecError(f"{other!r} and {name!r} differ in upper and lower case alone, which is one name here")
