@@ -107,8 +107,7 @@ def many(n, pieces=20):
     """Many people, each with a key of their own."""
     one = awkward(n // pieces, seed=1)
     table = pd.concat([one] * pieces, ignore_index=True)
-    place = table.index.astype(str)
-    return table.assign(**{"note": "row " + place, KEY: table[KEY] + place})
+    return table.assign(**{"note": table.index, KEY: table[KEY] + table.index.astype(str)})
 
 
 def complete(frame):

@@ -22,6 +22,9 @@ def spark():
         "spark.driver.memory": "2g",
         "spark.driver.host": "localhost",
         "spark.sql.shuffle.partitions": "3",
+        "spark.sql.files.maxPartitionBytes": "8m",
+        "spark.sql.parquet.compression.codec": "uncompressed",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-DontCompileHugeMethods",
         "spark.ui.showConsoleProgress": "false",
     }
     builder = SparkSession.builder.master("local[2]").appName("evenhand tests")

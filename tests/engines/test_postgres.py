@@ -2,7 +2,7 @@
 
 import pyarrow
 import pytest
-from awkward import KEY, TITLE, VARIANTS, arrow, assert_same, awkward, complete, many, mapping, transformed
+from awkward import KEY, TITLE, VARIANTS, arrow, assert_same, awkward, complete, mapping, transformed
 
 from evenhand.engines.sql.dialects import dialect_of
 
@@ -105,10 +105,3 @@ def test_dates_are_keys_in_the_one_style_that_is_the_same_everywhere(postgres):
     with pytest.raises(psycopg.Error, match="dates"):
         ask(postgres, text)
     postgres.execute("SET DateStyle = 'ISO'")
-
-
-def test_many_rows(postgres):
-    new = many(100_000)
-    load(postgres, new)
-    found = ask(postgres, mapping().to_sql("postgres", "people", KEY, mode="release", seed=11))
-    assert_same(found, arrow(transformed(mapping(), "release", new, seed=11)))

@@ -22,6 +22,7 @@ REAL = r"[-+]?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
 """Texts that are numbers; one with leading zeros is a code, not a number, and so is one too long for a real number."""
 
 WHOLE = r"-?(0|[1-9][0-9]{0,17})"
+ENDLESS: dict[Value, float] = {"inf": np.inf, "-inf": -np.inf}
 NULL = -1
 """The code of a missing value among the distinct values of a column."""
 
@@ -170,13 +171,19 @@ def blanks_of(variable: Variable, text: bool) -> Sequence[Value]:
     return (*variable.blanks, "") if empty_is_missing else variable.blanks
 
 
+def blank_numbers(variable: Variable) -> list[int | float]:
+    """Return the numbers that stand for a missing value: those that read as one of the blanks does."""
+    read = [(blank, ENDLESS.get(blank, as_number(blank))) for blank in variable.blanks]
+    numbers = [(blank, number) for blank, number in read if isinstance(number, int | float) and number == number]
+    return [n for blank, n in numbers if not isinstance(n, bool) and canonical(n) == canonical(blank)]
+
+
 def _binned(variable: Variable, series: nw.Series[Any]) -> Cells:
     """Return the bin of each number, without listing the distinct ones."""
     assert isinstance(variable.coding, Cuts)
     numbers = series.cast(nw.Float64()).to_numpy().astype(float)
     if variable.blanks:
-        blank = [n for n in map(as_number, variable.blanks) if isinstance(n, int | float)]
-        numbers = np.where(np.isin(numbers, blank), np.nan, numbers)
+        numbers = np.where(np.isin(numbers, blank_numbers(variable)), np.nan, numbers)
     if variable.missing is None and np.isnan(numbers).any():
         refuse_missing(encode(series, variable.blanks), APPLY_ADVICE)
     codes = variable.coding.codes(numbers)

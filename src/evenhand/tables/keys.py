@@ -24,14 +24,16 @@ def key_texts(table: nw.DataFrame[Any], name: str) -> Texts:
     rows are one person, and get one draw. It may not be missing.
     """
     series = column(table, name)
+    # Asking a column for its type takes longer than hashing a key: once is enough.
+    dtype = series.dtype
     if series.null_count():
         refuse_missing(encode(series), f"every row needs its key {name!r}, or use seed= for draws by position")
     try:
-        if series.dtype.is_integer() or isinstance(series.dtype, nw.String):
+        if dtype.is_integer() or isinstance(dtype, nw.String):
             return _written_out(series)
         encoded = encode(series)
         refuse_missing(encoded, f"every row needs its key {name!r}, or use seed= for draws by position")
-        return Texts.of(_text(name, series.dtype, value) for value in encoded.values).repeated(encoded.codes)
+        return Texts.of(_text(name, dtype, value) for value in encoded.values).repeated(encoded.codes)
     except UnicodeEncodeError as error:
         raise DataError(f"the key {name!r} holds {error.object!r}, which is not Unicode text") from None
 

@@ -9,7 +9,7 @@ from functools import reduce
 from evenhand.coding import UNSEEN, Cuts, Merges
 from evenhand.domain import Axis, Value, Variable
 from evenhand.engines.sql.dialects import Dialect
-from evenhand.tables import as_number, canonical
+from evenhand.tables import blank_numbers, canonical
 
 LARGEST_WHOLE = 10**16
 """Python writes whole real numbers below this with all their digits, and so can a query."""
@@ -74,19 +74,7 @@ def _blanks(variable: Variable) -> Iterator[Value]:
     elif kind is Kind.TRUTH:
         yield from (truth for truth in (False, True) if str(truth) in map(canonical, variable.blanks))
     else:
-        numbers = (_number(blank, variable) for blank in variable.blanks)
-        yield from dict.fromkeys(number for number in numbers if number is not None)
-
-
-def _number(blank: Value, variable: Variable) -> int | float | None:
-    """Return the number that a blank stands for in a column of numbers, if any."""
-    number = as_number(blank)
-    if isinstance(number, str) or number != number:
-        return None
-    if isinstance(variable.coding, Cuts):
-        return float(number)
-    # Without bins, a text is the number only where it reads as the number would.
-    return number if not isinstance(number, bool) and canonical(number) == canonical(blank) else None
+        yield from dict.fromkeys(blank_numbers(variable))
 
 
 def code(sql: Dialect, variable: Variable) -> str:
