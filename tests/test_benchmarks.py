@@ -88,8 +88,11 @@ def test_the_files_benchmark_runs(tmp_path):
     environment = os.environ | {"EVENHAND_RESULTS": str(tmp_path)}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert run.returncode == 0, run.stderr
-    assert [line.split()[1] for line in run.stdout.splitlines()[1:]] == ["copy", "by", "by", "balanced"] * 2
-    assert len(json.loads((tmp_path / "files.json").read_text(encoding="utf-8"))["rows"]) == 8
+    methods = ["copy", "count", "audit", "by", "by", "balanced"]
+    assert [line.split()[1] for line in run.stdout.splitlines()[1:]] == methods * 2
+    rows = json.loads((tmp_path / "files.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["file"] for row in rows] == ["parquet"] * 6 + ["csv"] * 6
+    assert all(row["× the copy"] > 0 and row["peak MB"] > 0 for row in rows)
 
 
 def test_the_script_for_the_other_environment_compiles(tmp_path):

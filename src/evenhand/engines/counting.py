@@ -27,7 +27,7 @@ WRONG, VALUE = "evenhand_wrong", "evenhand_value"
 GROUPS, VALUES, ONE, SET = "evenhand_groups", "evenhand_values", "evenhand_one", "evenhand_set"
 
 BYTES_A_VALUE = 256
-"""What it takes to sort one distinct value of a column into its bin."""
+"""What it takes to sort one distinct value of a column into its bin; half of the memory is for that."""
 
 
 def counts_of(
@@ -192,10 +192,10 @@ class _Counting:
         """Refuse a column of so many distinct values that they do not fit into memory."""
         number = duck_.sql(f"SELECT count(*) FROM {ONE}").fetchall()[0][0]
         memory = current().memory
-        if number * BYTES_A_VALUE > memory:
+        if number * BYTES_A_VALUE > memory / 2:
             raise DataError(
                 f"column {name!r} has {number:,} distinct values, more than can be sorted into bins within "
-                f"{words(memory)} of memory; round it to fewer, or try memory='{words(number * BYTES_A_VALUE)}'"
+                f"{words(memory)} of memory; round it to fewer, or try memory='{words(2 * number * BYTES_A_VALUE)}'"
             )
 
 

@@ -38,7 +38,7 @@ PARQUET = (".parquet", ".pq")
 HEADER_BYTES = 1 << 20
 """A header is looked for in so many bytes."""
 
-DUCKDB_SHARE = 0.75
+DUCKDB_SHARE = 0.9
 """How much of the memory DuckDB may hold; batches on their way through the kernel have the rest."""
 
 GLANCE = 0.2
@@ -81,6 +81,7 @@ class Source:
     @classmethod
     def of(cls, path: str | os.PathLike[str], format: CsvFormat | None = None) -> Source:
         """Find the files of a path or glob, and their columns."""
+        duck()
         paths = _found(os.fspath(path))
         if is_parquet(paths[0]):
             return cls(paths, _parquet_columns(paths), None)
@@ -151,7 +152,8 @@ def _found(pattern: str) -> tuple[str, ...]:
 
 
 def _parquet_columns(paths: Sequence[str]) -> tuple[str, ...]:
-    listed = {path: _described(path) for path in paths}
+    with connection(paths[0]) as duck_:
+        listed = {path: _described(duck_, path) for path in paths}
     first = listed[paths[0]]
     for path, columns in listed.items():
         if columns != first:
@@ -159,11 +161,9 @@ def _parquet_columns(paths: Sequence[str]) -> tuple[str, ...]:
     return first
 
 
-def _described(path: str) -> tuple[str, ...]:
-    source = Source((path,), (), None)
-    with connection(path) as duck_:
-        found = duck_.sql(f"SELECT * FROM {source.sql} LIMIT 0").columns
-        named = duck_.sql(f"SELECT name FROM parquet_schema({literal(glob.escape(path))}) OFFSET 1").fetchall()
+def _described(duck_: Any, path: str) -> tuple[str, ...]:
+    found = duck_.sql(f"SELECT * FROM {Source((path,), (), None).sql} LIMIT 0").columns
+    named = duck_.sql(f"SELECT name FROM parquet_schema({literal(glob.escape(path))}) OFFSET 1").fetchall()
     names = {name for (name,) in named}
     for name in found:
         if name not in names:
@@ -239,7 +239,14 @@ def connection(name: str, target: str | None = None) -> Iterator[Any]:
     spill = Path(resources.folder(target)) / f".evenhand-{secrets.token_hex(6)}"
     opened = duckdb.connect(config=_config(resources, spill))
     try:
+        # Otherwise all columns of a row group are read at once, however large it is.
+        opened.execute("SET GLOBAL disable_parquet_prefetching = true")
         yield observable(opened)
+    except (duckdb.InterruptException, RuntimeError) as error:
+        # What Ctrl-C raised is lost inside DuckDB, which says only that it was stopped.
+        if "interrupted" not in str(error).lower():
+            raise
+        raise KeyboardInterrupt from None
     except (duckdb.Error, OSError) as error:
         # Through Arrow DuckDB's errors arrive as those of the system, without the number that these have.
         if getattr(error, "errno", None) is not None:

@@ -60,6 +60,12 @@ STEP = 1 << 14
 BATCH_SHARE = 1 / 32
 """How much of the memory the values of a batch may take."""
 
+GROUP_SHARE = 1 / 16
+"""How much of the memory the rows may take that DuckDB writes together; it gathers several such groups at once."""
+
+FEWEST_TOGETHER, MOST_TOGETHER = 2048, 122_880
+"""Rows that DuckDB can work on at once, and that it writes together where nothing is said."""
+
 ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
 
 
@@ -300,10 +306,18 @@ def _command(run: _Run, duck_: Any, temporary: str, parquet: bool) -> str:
     chosen = ", ".join(_column(name, run.changing.get(name), kinds.get(name)) for name in run.source.columns)
     both = f"SELECT {chosen} FROM {run.source.sql} AS evenhand_given POSITIONAL JOIN evenhand_stream"
     if parquet:
-        return f"COPY ({both}) TO {literal(temporary)} (FORMAT parquet)"
+        group = f"ROW_GROUP_SIZE {_row_group(run.source, duck_)}"
+        return f"COPY ({both}) TO {literal(temporary)} (FORMAT parquet, {group}, USE_TMP_FILE false)"
     header = "false" if run.written.names else "true"
-    format = f"FORMAT csv, HEADER {header}, DELIMITER {literal(run.written.delimiter)}"
+    format = f"FORMAT csv, HEADER {header}, DELIMITER {literal(run.written.delimiter)}, USE_TMP_FILE false"
     return f"COPY ({both}) TO {literal(temporary)} ({format})"
+
+
+def _row_group(source: Source, duck_: Any) -> int:
+    """Return how many rows DuckDB gathers before it writes them: fewer where rows are long."""
+    first = duck_.sql(f"SELECT * FROM {source.sql} LIMIT {FEWEST_TOGETHER}").to_arrow_table()
+    most = current().memory * GROUP_SHARE / max(first.nbytes, 1) * max(len(first), 1)
+    return int(min(max(most, FEWEST_TOGETHER), MOST_TOGETHER))
 
 
 def _column(name: str, new: str | None, kind: str | None) -> str:

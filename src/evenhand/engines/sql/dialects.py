@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.coding import Value
-from evenhand.draws import HEX_DIGITS
+from evenhand.draws import DRAW_BITS
 from evenhand.errors import MissingExtraError, SpecError, did_you_mean
 
 OWN = "evenhand_5f0d_"
@@ -19,6 +19,9 @@ OWN = "evenhand_5f0d_"
 
 LARGEST_IDENTIFIER = 63
 """PostgreSQL cuts longer names off, in bytes."""
+
+HEX_DIGITS = DRAW_BITS // 4
+"""How many digits of a hash in hexadecimals are a draw."""
 
 TABLE = f"{OWN}table"
 ROW = f"{OWN}row"
