@@ -15,28 +15,43 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import harness
 import write
 
 HERE = Path(__file__).parent
-QUICK = {
-    "fit": ["--rounds", "1", "--limit", "20"],
-    "frontier": ["--rounds", "1", "--points", "10"],
-    "apply": ["--rounds", "1", "--rows", "200000", "--few", "2000"],
-    "ladder": ["--rounds", "1", "--rungs", "2", "--growth", "10000", "--limit", "20"],
-    "files": ["--rounds", "1", "--rows", "200000"],
-    "spark_cluster": [],
+
+
+@dataclass(frozen=True)
+class Part:
+    """A benchmark: its script, and its options where all is asked for, and where it must only be seen to run."""
+
+    script: str
+    whole: tuple[str, ...]
+    quick: tuple[str, ...]
+
+
+LARGE = [
+    "--name", "files_large", "--rounds", "1", "--kinds", "parquet",
+    "--methods", "count", "audit", "by position", "by key",
+]  # fmt: skip
+PARTS = {
+    "fit": Part("fit", (), ("--rounds", "1", "--limit", "20")),
+    "frontier": Part("frontier", (), ("--rounds", "1", "--points", "10")),
+    "apply": Part("apply", (), ("--rounds", "1", "--rows", "200000", "--few", "2000")),
+    "ladder": Part("ladder", (), ("--rounds", "1", "--rungs", "2", "--growth", "10000", "--limit", "20")),
+    "files": Part("files", (), ("--rounds", "1", "--rows", "200000")),
+    "files_large": Part("files", (*LARGE, "--rows", "100000000"), (*LARGE, "--rows", "400000")),
+    "spark_cluster": Part("spark_cluster", (), ("--rows", "200000")),
 }
-OPTIONAL = ("spark_cluster",)
-"""Run only when asked for by name."""
 
 
-def run(part, options, environment):
+def run(part, script, options, environment):
     """Run one benchmark and let it print; keep the result that it only prints."""
     began = time.perf_counter()
-    command = [sys.executable, str(HERE / f"{part}.py"), *options]
+    command = [sys.executable, str(HERE / f"{script}.py"), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         for line in process.stdout:
             if line.startswith("RESULT "):
@@ -53,16 +68,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small settings, in build/benchmarks; no page in docs")
     parser.add_argument("--patient", action="store_true", help="AIF360 gets ten minutes and a larger case")
-    parser.add_argument("--only", nargs="+", choices=QUICK, help="these alone; the page shows older results of others")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="these alone; the page shows older results of others")
     given = parser.parse_args()
     if given.quick:
         harness.RESULTS = harness.ROOT / "build" / "benchmarks" / "results"
     environment = os.environ | {"EVENHAND_RESULTS": str(harness.RESULTS)}
     failed = 0
-    for part in given.only or [part for part in QUICK if part not in OPTIONAL]:
-        options = QUICK[part] if given.quick else ["--patient"] if given.patient and part == "fit" else []
+    for part in given.only or PARTS:
+        options = PARTS[part].quick if given.quick else PARTS[part].whole
+        options += ("--patient",) if given.patient and part == "fit" else ()
         print(f"\n== {part} ==", flush=True)
-        failed += run(part, options, environment) != 0
+        failed += run(part, PARTS[part].script, options, environment) != 0
     docs = harness.ROOT / "build" / "benchmarks" if given.quick else harness.ROOT / "docs"
     print(f"\nwritten: {write.write(docs)}")
     return 1 if failed else 0

@@ -142,9 +142,9 @@ def main() -> None:
                     runs.append(run(Path(folder), method, kind))
             results.extend(table(kind, given.rows, found))
     words = (
-        f"{given.rows:,} rows of nine columns, {given.rounds} rounds, medians, at a memory setting of {given.memory}; copy is "
-        f"DuckDB's own COPY of the same file, under the same setting. The peak is of the whole process, Python and its "
-        f"libraries included."
+        f"{given.rows:,} rows of nine columns, {given.rounds} rounds, medians, at a memory setting of {given.memory}; "
+        f"copy is DuckDB's own COPY of the same file, under the same setting. The peak is of the whole process, Python "
+        f"and its libraries included."
     )
     content = {"title": f"From file to file, {given.rows:,} rows", "words": words, "rows": results}
     harness.keep(given.name, content, began=began, packages=("duckdb", "pyarrow"))

@@ -236,7 +236,7 @@ def test_a_script_that_only_prints_its_result_has_it_kept(modules, tmp_path, mon
     specification.loader.exec_module(everything)
     monkeypatch.setattr(everything, "HERE", tmp_path)
     (tmp_path / "cluster.py").write_text("print('working')\nprint('RESULT {\"rows a second\": 125000}')\n")
-    assert everything.run("cluster", [], os.environ) == 0
+    assert everything.run("cluster", "cluster", [], os.environ) == 0
     assert harness.kept()["cluster"]["rows a second"] == 125_000
     assert "## cluster" in (text := write.page(harness.kept()))
     assert "| rows a second | 125,000 |" in text
