@@ -1,0 +1,89 @@
+"""Memory, cores and a folder: one setting, from the environment or for a while."""
+
+import os
+import threading
+
+import pytest
+
+import evenhand as eh
+from evenhand.resources import current, in_blocks, in_bytes
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch):
+    for name in ("EVENHAND_MEMORY", "EVENHAND_THREADS", "EVENHAND_SPILL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_for_a_while_and_only_there():
+    usual = current()
+    with eh.using(memory="2GB"):
+        with eh.using(threads=1):
+            assert (current().memory, current().threads) == (2 * 10**9, 1)
+        assert current().threads == usual.threads
+        with pytest.raises(RuntimeError), eh.using(memory="3GB"):
+            raise RuntimeError
+        assert current().memory == 2 * 10**9
+        # Another thread has settings of its own.
+        seen = []
+        other = threading.Thread(target=lambda: seen.append(current()))
+        other.start()
+        other.join()
+        assert seen == [usual]
+    assert current() == usual
+
+
+def test_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("EVENHAND_MEMORY", "300 MiB")
+    monkeypatch.setenv("EVENHAND_THREADS", "3")
+    monkeypatch.setenv("EVENHAND_SPILL", str(tmp_path))
+    assert (current().memory, current().threads, current().folder("elsewhere/out.csv")) == (
+        300 * 2**20, 3, str(tmp_path),
+    )  # fmt: skip
+    with eh.using(memory=10**9):
+        assert (current().memory, current().threads) == (10**9, 3)
+
+
+def test_what_does_not_fit_goes_beside_the_result(tmp_path):
+    assert current().folder(str(tmp_path / "out.csv")) == str(tmp_path.resolve())
+    assert os.path.isdir(current().folder())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"memory": "lots"}, "must look like 512MB or 2GB, not 'lots'"),
+        ({"memory": "2XB"}, "must look like"),
+        ({"memory": "-1GB"}, "must look like"),
+        ({"memory": "10MB"}, "at least 64MB, not 10MB"),
+        ({"memory": 1000}, "at least 64MB"),
+        ({"threads": 0}, "at least 1, not 0"),
+        ({"threads": 1.5}, "whole number"),
+        ({"threads": True}, "whole number"),
+        ({"spill": "no/such/folder"}, "a folder that exists"),
+    ],
+    ids=str,
+)
+def test_wrong_settings(settings, words):
+    with pytest.raises(eh.SpecError, match=words), eh.using(**settings):
+        pass
+
+
+@pytest.mark.parametrize(("name", "value"), [("MEMORY", "much"), ("THREADS", "two"), ("THREADS", "0"), ("SPILL", "no")])
+def test_a_wrong_environment_is_named(monkeypatch, name, value):
+    monkeypatch.setenv(f"EVENHAND_{name}", value)
+    with pytest.raises(eh.SpecError, match=f"{name.lower()} must .*EVENHAND_{name}"):
+        current()
+
+
+@pytest.mark.parametrize(("text", "size"), [("64MB", 64e6), ("1.5 gb", 1.5e9), ("2GiB", 2**31), ("7", 7), ("1t", 1e12)])
+def test_sizes(text, size):
+    assert in_bytes(text) == size
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_cover_every_row_once(threads):
+    seen = [0] * 10
+    with eh.using(threads=threads):
+        in_blocks(10, lambda block: seen.__setitem__(block, [n + 1 for n in seen[block]]), 4)
+    assert seen == [1] * 10
