@@ -110,16 +110,109 @@ def many(n, pieces=20):
     return table.assign(**{"note": table.index, KEY: table[KEY] + table.index.astype(str)})
 
 
+def scattered(fitted):
+    """The same mapping with a few random targets for each source."""
+    counts, rng = fitted.counts, np.random.default_rng(5)
+    rows = np.repeat(np.arange(len(counts)), 3)
+    targets = rng.choice(np.unique(counts.domain.xy(counts.x, counts.y)), len(rows))
+    return replace(fitted, kernel=gather(rows, targets, np.ones(len(rows)), len(counts)))
+
+
+BLANK = 99
+
+
+def numbers(n=600, seed=0, *, new=False, **types):
+    """Numbers and truths with blanks and nulls among them; new people have values that nobody had at fit."""
+    rng = np.random.default_rng(seed)
+
+    def column(values, kind):
+        gone = rng.random(n) < 0.1
+        return pyarrow.array([None if g else v for v, g in zip(values.tolist(), gone, strict=True)], kind)
+
+    steps, share = rng.integers(0, 6, n), np.round(rng.random(n) * 10, 1)
+    steps[rng.random(n) < 0.1], share[rng.random(n) < 0.1] = BLANK, BLANK
+    if new:
+        steps[rng.random(n) < 0.1], share[0] = 7, np.inf
+    return pyarrow.table(
+        {
+            "note": np.arange(n),
+            "group": rng.choice(["a", "b"], n),
+            "steps": column(steps, types.get("steps", pyarrow.int32())),
+            "share": column(share, types.get("share", pyarrow.float64())),
+            "vote": column(rng.random(n) < 0.5 if new else np.ones(n, bool), pyarrow.bool_()),
+            "won": rng.random(n) < 0.5,
+        }
+    )
+
+
+NARROW = [
+    {},
+    {"steps": pyarrow.float64(), "share": pyarrow.float32()},
+    {"steps": pyarrow.float32()},
+]
+
+
+@functools.cache
+def mapping_of_numbers():
+    stated = problem(
+        protected=["group"],
+        features=["steps", "share", "vote"],
+        outcome="won",
+        bins={
+            "steps": eh.MergedLevels({"few": [0, 1], "many": [4, 5, "never"]}),
+            "share": eh.Edges([2.5, 6.1]),
+            "vote": eh.MergedLevels({"aye": [True]}),
+        },
+        missing_values=[str(BLANK)],
+        distortion=eh.Distortion(dict.fromkeys(["steps", "share", "vote", "won"], eh.Nominal(1))),
+    )
+    return scattered(eh.fit(stated, numbers()))
+
+
+HOSTILE = [
+    "'; DROP TABLE people; --",
+    '"; DELETE FROM x; --',
+    "`a``b`",
+    "\\' OR '1'='1",
+    "*/ x /*",
+    "%s {0} $1 :x ? $$",
+    "new\nline\r\tand tab",
+    "ünï ✓ 🙂 \u2028",
+    "\\x41\\",
+    "NULL",
+]
+
+
+def hostile(n=200):
+    """Names and values that try to get out of their quotes."""
+    rng = np.random.default_rng(2)
+    names = dict(zip(["key", "d", "x", "z", "y"], HOSTILE, strict=False))
+    columns = {names[role]: rng.choice(HOSTILE, n) for role in ("d", "x", "z")}
+    columns[names["y"]] = rng.choice(HOSTILE[:2], n)
+    frame = pyarrow.table(
+        {"note": np.arange(n), names["key"]: [f"{w}{i}" for i, w in enumerate(HOSTILE * n)][:n]} | columns
+    )
+    stated = problem(
+        protected=[names["d"]],
+        features=[names["x"], names["z"]],
+        outcome=names["y"],
+        bins={},
+        missing_values=(),
+        distortion=eh.Distortion(dict.fromkeys([names["x"], names["z"], names["y"]], eh.Nominal(1))),
+    )
+    return names["key"], frame, scattered(eh.fit(stated, frame))
+
+
 def complete(frame):
     """The rows without a missing value."""
     return frame.dropna().reset_index(drop=True)
 
 
-def transformed(fitted, mode, frame, **options):
+def transformed(fitted, mode, frame, *, key=KEY, **options):
     """What the kernel in memory makes of a frame."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eh.EvenhandWarning)
-        return getattr(fitted, mode)(frame, key=KEY, **options)
+        return getattr(fitted, mode)(frame, key=key, **options)
 
 
 def arrow(frame):

@@ -261,6 +261,8 @@ class Mapping:
         >>> bool((rates["released"] - rates["predicted"]).abs().max() < 1e-9)
         True
         """
+        if engines.is_spark(frame):
+            tables.read(frame)  # which says that a model needs rows in memory
         train, new = self.release(frame, seed=seed), self.apply(frame, seed=seed + 1)
         return model_rates(self.problem, self.counts, self.kernel, train, new, model, protected=protected)
 
@@ -430,6 +432,7 @@ class Mapping:
         *,
         mode: Mode = "apply",
         seed: int | None = 0,
+        draw: Draw = "independent",
         unseen: Unseen = "keep",
         restore: Restore = "sample",
         columns: Sequence[str] | None = None,
@@ -454,8 +457,11 @@ class Mapping:
             Which of the two.
         seed : int or None
             As in :meth:`release`; None takes one fresh seed, which the query then holds.
+        draw : {"independent"}
+            Balanced draws depend on all rows of a source, and are refused.
         unseen : {"keep", "error"}
-            Rows of an unknown kind stay as they are, without a warning, or end the query.
+            Rows of an unknown kind stay as they are (where D is suppressed, they get ŷ from p(ŷ|x)), without a
+            warning, or end the query.
         restore : {"sample", "midpoint", "label"}
             As in :meth:`release`.
         columns : sequence of str, optional
@@ -475,7 +481,7 @@ class Mapping:
         True
         """
         check.one_of("mode", mode, ("release", "apply"))
-        how = How.of(seed, key=key, unseen=unseen, restore=restore)
+        how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
         chosen = self.release_mode if mode == "release" else self.apply_mode
         return engines.write_query(chosen, how, dialect, table, columns)
 

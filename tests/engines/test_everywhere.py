@@ -1,16 +1,12 @@
 """One mapping, one key, one seed: a million rows come out the same in memory, on DuckDB, Spark and PostgreSQL."""
 
-import io
-
 import duckdb
 import pyarrow
-import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 from awkward import KEY, arrow, assert_same, many, mapping, transformed
-
-from evenhand.engines.sql.dialects import dialect_of
+from copying import ask, load
 
 pytestmark = [
     pytest.mark.postgres,
@@ -23,7 +19,6 @@ pytestmark = [
 
 ROWS = 1_000_000
 OPTIONS = {"seed": 20, "restore": "sample"}
-TYPES = {"large_string": "text", "string": "text", "int64": "bigint", "double": "double precision", "bool": "boolean"}
 
 
 @pytest.fixture(scope="module")
@@ -82,39 +77,9 @@ def test_a_query_on_spark(spark, file, expected, mode):
 @pytest.fixture(scope="module")
 def loaded(postgres, people):
     """A server that has the table."""
-    name = dialect_of("postgres").name
-    columns = ", ".join(f"{name(field.name)} {TYPES[str(field.type)]}" for field in people.schema)
-    postgres.execute("DROP TABLE IF EXISTS people")
-    postgres.execute(f"CREATE UNLOGGED TABLE people ({columns})")
-    text = io.BytesIO()
-    pyarrow.csv.write_csv(people, text, pyarrow.csv.WriteOptions(include_header=False))
-    with postgres.cursor() as cursor, cursor.copy("COPY people FROM STDIN (FORMAT csv)") as copy:
-        copy.write(text.getbuffer())
+    load(postgres, people)
     return postgres
 
 
 def test_a_query_on_postgresql(loaded, people, expected, mode):
-    text = io.BytesIO()
-    # Quotes tell an empty text from a null.
-    with loaded.cursor() as cursor, cursor.copy(f"COPY ({query('postgres', mode)}) TO STDOUT (FORMAT csv)") as copy:
-        for piece in copy:
-            text.write(piece)
-    text.seek(0)
-    check(_table(text, people.schema), expected[mode])
-
-
-def _table(text, schema):
-    """Read the server's CSV."""
-    return pyarrow.csv.read_csv(
-        text,
-        pyarrow.csv.ReadOptions(column_names=schema.names),
-        pyarrow.csv.ParseOptions(newlines_in_values=True),
-        pyarrow.csv.ConvertOptions(
-            column_types=schema,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            true_values=["t"],
-            false_values=["f"],
-        ),
-    )
+    check(ask(loaded, query("postgres", mode), people.schema), expected[mode])

@@ -2,9 +2,27 @@
 
 import pyarrow
 import pytest
-from awkward import KEY, TITLE, VARIANTS, arrow, assert_same, awkward, complete, mapping, transformed
+from awkward import (
+    HOSTILE,
+    KEY,
+    NARROW,
+    TITLE,
+    VARIANTS,
+    arrow,
+    assert_same,
+    awkward,
+    complete,
+    hostile,
+    mapping,
+    mapping_of_numbers,
+    numbers,
+    problem,
+    scattered,
+    transformed,
+)
+from copying import ask, load
 
-from evenhand.engines.sql.dialects import dialect_of
+import evenhand as eh
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.postgres
@@ -23,33 +41,8 @@ TYPES = {
 }
 
 
-def load(postgres, frame, **types):
-    """Make a table of a frame."""
-    name = dialect_of("postgres").name
-    kinds = TYPES | types
-    postgres.execute("DROP TABLE IF EXISTS people")
-    postgres.execute(f"CREATE TABLE people ({', '.join(f'{name(column)} {kinds[column]}' for column in frame)})")
-    with postgres.cursor() as cursor, cursor.copy("COPY people FROM STDIN") as copy:
-        for row in zip(*(_column(frame[column]) for column in frame), strict=True):
-            copy.write_row(row)
-
-
-def _column(series):
-    if series.dtype.kind == "f":
-        return series.tolist()
-    return series.astype(object).where(series.notna(), None).tolist()
-
-
-def ask(postgres, text):
-    with postgres.cursor() as cursor:
-        cursor.execute(text)
-        names = [column.name for column in cursor.description]
-        columns = zip(*cursor.fetchall(), strict=True)
-        return pyarrow.table({name: _array(values) for name, values in zip(names, columns, strict=True)})
-
-
-def _array(values):
-    return pyarrow.array([int(v) if type(v).__name__ == "Decimal" else v for v in values])
+def given(postgres, frame, **types):
+    load(postgres, arrow(frame), **{**TYPES, **types})
 
 
 @pytest.mark.parametrize("mode", ["apply", "release"])
@@ -58,15 +51,16 @@ def _array(values):
 def test_a_query_gives_the_rows_of_the_kernel(postgres, variant, restore, mode):
     fitted, new = mapping(**VARIANTS[variant]), awkward(3000, seed=1)
     new = complete(new) if variant == "complete" else new
-    load(postgres, new)
+    given(postgres, new)
     options = {"mode": mode, "seed": 3, "restore": restore}
     listed = list(new.columns) if restore == "label" else None
-    found = ask(postgres, fitted.to_sql("postgres", "people", KEY, columns=listed, **options))
-    assert_same(found, arrow(transformed(fitted, mode, new, seed=3, restore=restore)))
+    expected = arrow(transformed(fitted, mode, new, seed=3, restore=restore))
+    found = ask(postgres, fitted.to_sql("postgres", "people", KEY, columns=listed, **options), expected.schema)
+    assert_same(found, expected)
 
 
 def test_types_stay_what_they_are(postgres):
-    load(postgres, awkward(500), balance="real")
+    given(postgres, awkward(500), balance="real")
     postgres.execute("DROP VIEW IF EXISTS new")
     postgres.execute("CREATE VIEW new AS " + mapping().to_sql("postgres", "public.people", KEY, mode="release"))
     described = (
@@ -80,28 +74,63 @@ def test_types_stay_what_they_are(postgres):
 
 def test_a_query_refuses_what_the_kernel_refuses(postgres):
     new = awkward(300, seed=1)
-    load(postgres, new.assign(**{KEY: None}))
+    given(postgres, new.assign(**{KEY: None}))
     with pytest.raises(psycopg.Error, match=r"evenhand: column .* has a missing value"):
-        ask(postgres, mapping().to_sql("postgres", "people", KEY))
-    load(postgres, new)
+        postgres.execute(mapping().to_sql("postgres", "people", KEY))
+    given(postgres, new)
     with pytest.raises(psycopg.Error, match=r"must be text, whole numbers"):
-        ask(postgres, mapping().to_sql("postgres", "people", "extra"))
+        postgres.execute(mapping().to_sql("postgres", "people", "extra"))
     with pytest.raises(psycopg.Error, match=r"evenhand: column 'balance' has a missing value"):
-        ask(postgres, mapping(missing="error", missing_values=()).to_sql("postgres", "people", KEY))
+        postgres.execute(mapping(missing="error", missing_values=()).to_sql("postgres", "people", KEY))
     with pytest.raises(psycopg.Error, match=r"evenhand: a row has a combination of sex, age, .* not in the fitted"):
-        ask(postgres, mapping().to_sql("postgres", "people", KEY, unseen="error"))
+        postgres.execute(mapping().to_sql("postgres", "people", KEY, unseen="error"))
     known = awkward(endless=False)
-    load(postgres, known)
-    found = ask(postgres, mapping().to_sql("postgres", "people", KEY, unseen="error"))
-    assert_same(found, arrow(transformed(mapping(), "apply", known)))
+    given(postgres, known)
+    expected = arrow(transformed(mapping(), "apply", known))
+    assert_same(ask(postgres, mapping().to_sql("postgres", "people", KEY, unseen="error"), expected.schema), expected)
 
 
 def test_dates_are_keys_in_the_one_style_that_is_the_same_everywhere(postgres):
-    load(postgres, awkward(50))
+    given(postgres, awkward(50))
     postgres.execute("ALTER TABLE people ADD COLUMN born date DEFAULT '1999-12-31'")
     text = mapping().to_sql("postgres", "people", "born")
-    assert len(ask(postgres, text)) == 50
+    assert len(postgres.execute(text).fetchall()) == 50
     postgres.execute("SET DateStyle = 'German'")
     with pytest.raises(psycopg.Error, match="dates"):
-        ask(postgres, text)
+        postgres.execute(text)
     postgres.execute("SET DateStyle = 'ISO'")
+
+
+@pytest.mark.parametrize("restore", ["sample", "midpoint", "label"])
+@pytest.mark.parametrize("types", NARROW)
+def test_numbers_with_blanks_in_columns_of_every_width(postgres, types, restore):
+    fitted, new = mapping_of_numbers(), numbers(seed=1, new=True, **types)
+    expected = transformed(fitted, "release", new, key="note", restore=restore)
+    load(postgres, new)
+    text = fitted.to_sql("postgres", "people", "note", mode="release", restore=restore, columns=new.column_names)
+    assert_same(ask(postgres, text, expected.schema), expected)
+
+
+@pytest.mark.parametrize("conforming", ["on", "off"])
+def test_names_and_values_stay_between_their_quotes(postgres, conforming):
+    """Also where a setting makes an escape of every backslash."""
+    key, new, fitted = hostile()
+    load(postgres, new, HOSTILE[-4])
+    expected = transformed(fitted, "release", new, key=key)
+    postgres.execute(f"SET standard_conforming_strings = {conforming}")
+    found = ask(postgres, fitted.to_sql("postgres", [HOSTILE[-4]], key, mode="release"), expected.schema)
+    postgres.execute("RESET standard_conforming_strings")
+    assert_same(found, expected)
+
+
+def test_names_that_differ_in_case_alone(postgres):
+    new = pyarrow.table({"note": range(40), "x": ["a", "b"] * 20, "X": ["u", "v", "v", "u"] * 10, "y": [0, 1] * 20})
+    rules = eh.Distortion(dict.fromkeys(["X", "y"], eh.Nominal(1)))
+    stated = problem(protected=["x"], features=["X"], outcome="y", bins={}, missing_values=(), distortion=rules)
+    fitted = scattered(eh.fit(stated, new))
+    load(postgres, new)
+    found = ask(postgres, fitted.to_sql("postgres", "people", "note"), new.schema)
+    assert_same(found, transformed(fitted, "apply", new, key="note"))
+    for dialect in ("duckdb", "spark"):
+        with pytest.raises(eh.SpecError, match="'x' and 'X' differ in upper and lower case alone"):
+            fitted.to_sql(dialect, "people", "note")

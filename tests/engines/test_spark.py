@@ -1,8 +1,24 @@
 """Spark on this machine, with several partitions: the engine and Spark SQL against the kernel in memory."""
 
+import sys
+
 import numpy as np
 import pytest
-from awkward import KEY, VARIANTS, arrow, assert_same, awkward, complete, mapping, problem, transformed
+from awkward import (
+    KEY,
+    NARROW,
+    VARIANTS,
+    arrow,
+    assert_same,
+    awkward,
+    complete,
+    hostile,
+    mapping,
+    mapping_of_numbers,
+    numbers,
+    problem,
+    transformed,
+)
 
 import evenhand as eh
 from evenhand.engines import spark as engine
@@ -70,6 +86,101 @@ def test_nothing_runs_until_rows_are_asked_for(spark):
     assert not context.statusTracker().getJobIdsForGroup("evenhand")
     assert plan.count() == 100
     assert context.statusTracker().getJobIdsForGroup("evenhand")
+
+
+def test_the_plan_has_the_partitions_of_the_table_and_no_exchange(spark):
+    given = dataframe(spark, awkward(100), partitions=5).cache()
+    plan = mapping().apply(given, key=KEY)
+    assert plan.rdd.getNumPartitions() == 5
+    sizes = plan.rdd.mapPartitions(lambda rows: [sum(1 for _ in rows)]).collect()
+    assert sizes == given.rdd.mapPartitions(lambda rows: [sum(1 for _ in rows)]).collect()
+    tree = plan._jdf.queryExecution().optimizedPlan().toString()
+    assert "MapInArrow" in tree.splitlines()[0]
+    assert "Repartition" not in tree.split("InMemoryRelation")[0]
+    given.unpersist()
+
+
+def test_the_mapping_is_broadcast(spark, monkeypatch):
+    """What every task carries is small: the mode itself goes once to each worker."""
+    seen = []
+    broadcast = spark.sparkContext.broadcast
+    monkeypatch.setattr(spark.sparkContext, "broadcast", lambda value: seen.append(value) or broadcast(value))
+    mapping().apply(dataframe(spark, awkward(100)), key=KEY)
+    assert seen == [mapping().apply_mode]
+
+
+@pytest.mark.parametrize("restore", ["sample", "midpoint", "label"])
+def test_numbers_with_blanks_in_columns_of_every_width(spark, restore):
+    fitted = mapping_of_numbers()
+    for types in NARROW:
+        new = numbers(seed=1, new=True, **types)
+        expected = transformed(fitted, "release", new, key="note", restore=restore)
+        given = spark.createDataFrame(new).repartition(2)
+        found = fitted.release(given, key="note", restore=restore)
+        assert_same(found.toArrow(), expected)
+        given.createOrReplaceTempView("people")
+        text = fitted.to_sql("spark", "people", "note", mode="release", restore=restore)
+        assert_same(spark.sql(text).toArrow(), expected)
+
+
+def test_names_and_values_stay_between_their_quotes(spark):
+    key, new, fitted = hostile()
+    given = spark.createDataFrame(new)
+    expected = transformed(fitted, "release", new, key=key)
+    assert_same(fitted.release(given, key=key).toArrow(), expected)
+    given.createOrReplaceTempView("people")
+    assert_same(spark.sql(fitted.to_sql("spark", "people", key, mode="release")).toArrow(), expected)
+
+
+def test_what_works_on_a_spark_dataframe_works_as_in_memory(spark):
+    frame = awkward(400, endless=False)
+    given = dataframe(spark, frame)
+    assert eh.diagnose(problem(), given).feasible
+    traced = eh.frontier(problem(), given, bounds=[5.0]).frame
+    assert traced.equals(eh.frontier(problem(), frame, bounds=[5.0]).frame)
+    assert mapping().realised(given).words == mapping().realised(frame).words
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda given: mapping().expand(given),
+        lambda given: mapping().possibilities(given),
+        lambda given: mapping().model_rates(given),
+        lambda given: mapping().predictor().predict_proba(given),
+        lambda given: mapping().theory.holdout(given),
+        lambda given: eh.report_on(mapping(), frame=given, trace=False),
+        lambda given: eh.OptimizedPreprocessor(problem(), key=KEY).fit(given),
+    ],
+)
+def test_what_needs_rows_in_memory_says_so(spark, ask):
+    with pytest.raises(eh.DataError, match="collect"):
+        ask(dataframe(spark, awkward(50)))
+
+
+def test_columns_that_cannot_be_counted(spark):
+    given = dataframe(spark, awkward(50, endless=False))
+    with pytest.raises(eh.DataError, match=r"column 'age' is of type array<smallint>"):
+        eh.fit(problem(), given.selectExpr("* EXCEPT (age)", "array(age) AS age"))
+    with pytest.raises(eh.DataError, match=r"several columns called 'age'"):
+        eh.fit(problem(), given.withColumnRenamed("note", "age"))
+    with pytest.raises(eh.DataError, match=r"no column 'age'.* Did you mean 'AGE'"):
+        eh.fit(problem(), given.withColumnRenamed("age", "AGE"))
+    with pytest.raises(eh.DataError, match="50 rows have no weight"):
+        eh.fit(problem(), given, weights="note")
+    with pytest.raises(eh.DataError, match="the table is empty"):
+        eh.fit(problem(), given.limit(0))
+    both = given.withColumnRenamed("note", "AGE")
+    assert eh.fit(problem(), both).counts.people == 50
+    assert mapping().apply(both, key=KEY).count() == 50
+    assert mapping().apply(given.limit(0), key=KEY).count() == 0
+
+
+def test_a_missing_pyspark_is_named(spark, monkeypatch):
+    given = dataframe(spark, awkward(50))
+    monkeypatch.setitem(sys.modules, "pyspark.sql.functions", None)
+    with pytest.raises(eh.EvenhandError, match=r"pip install 'evenhand\[spark\]'"):
+        engine.counts(problem(), given)
 
 
 def test_what_spark_cannot_do_is_refused(spark):

@@ -1,13 +1,34 @@
 """Queries against the kernel in memory, here on DuckDB: the same rows, value for value."""
 
+import sys
 from dataclasses import replace
 
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 import sqlglot
-from awkward import KEY, TITLE, VARIANTS, arrow, assert_same, awkward, complete, mapping, transformed
+from awkward import (
+    HOSTILE,
+    KEY,
+    NARROW,
+    TITLE,
+    VARIANTS,
+    arrow,
+    assert_same,
+    awkward,
+    complete,
+    hostile,
+    mapping,
+    mapping_of_numbers,
+    numbers,
+    problem,
+    scattered,
+    transformed,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand.engines.sql import DIALECTS, query
@@ -110,9 +131,7 @@ def test_keys_of_every_kind_are_written_as_in_memory(duck, kind):
     duck.execute(f'CREATE TABLE people AS SELECT {key} AS "the key", * EXCLUDE place FROM given')
     found = duck.sql(mapping().to_sql("duckdb", "people", "the key")).to_arrow_table()
     people = duck.table("people")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("awkward.KEY", "the key")
-        expected = transformed(mapping(), "apply", people)
+    expected = transformed(mapping(), "apply", people, key="the key")
     assert_same(found.drop_columns("the key"), expected.to_arrow_table().drop_columns("the key"))
 
 
@@ -209,3 +228,122 @@ def test_what_cannot_be_written_is_refused(monkeypatch):
     monkeypatch.setattr(query, "MOST_BYTES", 1000)
     with pytest.raises(eh.SpecError, match=r"the query would have .* changes"):
         fitted.to_sql("duckdb", "people", KEY)
+
+
+@pytest.mark.parametrize("restore", ["sample", "midpoint", "label"])
+@pytest.mark.parametrize("types", NARROW)
+def test_numbers_with_blanks_in_columns_of_every_width(duck, types, restore):
+    fitted, new = mapping_of_numbers(), numbers(seed=1, new=True, **types)
+    duck.register("people", new)
+    for mode in ("apply", "release"):
+        text = fitted.to_sql("duckdb", "people", "note", mode=mode, restore=restore)
+        found = duck.sql(text).to_arrow_table()
+        assert_same(found, transformed(fitted, mode, new, key="note", restore=restore))
+        if restore != "label":
+            assert found.schema.types == new.schema.types
+
+
+def test_whole_numbers_where_bins_were_fitted_on_real_ones(duck):
+    """A value that is written into a column of whole numbers is rounded, and stays in its bin."""
+    new = numbers(seed=1, share=pyarrow.int64())
+    duck.register("people", new)
+    found = duck.sql(mapping_of_numbers().to_sql("duckdb", "people", "note")).to_arrow_table()
+    assert_same(found, transformed(mapping_of_numbers(), "apply", new, key="note"))
+
+
+def test_a_number_that_engines_write_differently_has_no_label(duck):
+    new = numbers(20, seed=1, steps=pyarrow.float64())
+    odd = pyarrow.array([0.1] * 20)
+    duck.register("people", new.set_column(2, "steps", odd))
+    text = mapping_of_numbers().to_sql("duckdb", "people", "note", restore="label")
+    with pytest.raises(duckdb.Error, match="column 'steps' has a real number of no level"):
+        duck.sql(text).to_arrow_table()
+
+
+@pytest.mark.parametrize(("column", "kind"), [("sex", "INTEGER"), ("sex", "BOOLEAN"), ("age", "VARCHAR")])
+def test_columns_of_another_kind_are_refused(duck, column, kind):
+    value = "'1'" if kind == "VARCHAR" else "1"
+    duck.register("given", arrow(awkward(20)))
+    duck.execute(f"CREATE TABLE people AS SELECT * REPLACE (CAST({value} AS {kind}) AS {column}) FROM given")
+    with pytest.raises(duckdb.Error, match=f"evenhand: column '{column}' must hold"):
+        duck.sql(mapping().to_sql("duckdb", "people", KEY)).to_arrow_table()
+
+
+def test_names_and_values_stay_between_their_quotes(duck):
+    key, new, fitted = hostile()
+    for table in HOSTILE:
+        duck.register(table, new)
+        found = duck.sql(fitted.to_sql("duckdb", [table], key, mode="release")).to_arrow_table()
+        assert_same(found, transformed(fitted, "release", new, key=key))
+
+
+anything = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(anything, min_size=4, max_size=4, unique_by=str.lower), st.lists(anything, min_size=3, unique=True))
+def test_names_and_values_may_be_anything(names, values):
+    """Each dialect reads back as one statement, and DuckDB gives the rows of the kernel."""
+    key, d, x, y = names
+    n = 4 * len(values)
+    new = pyarrow.table(
+        {
+            "note": np.arange(n),
+            key: [f"{i}{v}" for i, v in enumerate(values * 4)],
+            d: (values[:2] * n)[:n],
+            x: values * 4,
+            y: (values[1:3] * n)[:n],
+        }
+    )
+    rules = eh.Distortion({x: eh.Nominal(1), y: eh.Nominal(1)})
+    stated = problem(protected=[d], features=[x], outcome=y, bins={}, missing_values=(), distortion=rules)
+    fitted = scattered(eh.fit(stated, new))
+    with duckdb.connect() as duck:
+        duck.register(key, new)
+        found = duck.sql(fitted.to_sql("duckdb", [key], key, mode="release")).to_arrow_table()
+    assert_same(found, transformed(fitted, "release", new, key=key))
+    if not any("${" in name for name in names):
+        (statement,) = sqlglot.parse(fitted.to_sql("spark", [key], key, columns=new.column_names), read="spark")
+        assert {t.name for t in statement.find_all(sqlglot.exp.Table) if not t.name.startswith("evenhand_")} == {key}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "table", "key", "words"),
+    [
+        ("postgres", "t" * 64, "id", "has 64 bytes, and PostgreSQL cuts names off after 63"),
+        ("postgres", "people", "ü" * 32, "has 64 bytes"),
+        ("duckdb", "pe\0ple", "id", "holds NUL"),
+        ("spark", "people", "i\ud800d", "half a character"),
+        ("duckdb", "evenhand_5f0d_rows", "id", "begins like the query's own names"),
+        ("duckdb", "people", "EVENHAND_5F0D_key", "begins like the query's own names"),
+        ("duckdb", 7, "id", "table must be a name such as 'people'"),
+        ("duckdb", [], "id", "table must be a name"),
+        ("duckdb", ["a", 3], "id", "table must be a name"),
+        ("duckdb", "sales..people", "id", "is empty"),
+        ("duckdb", "people", "", "is empty"),
+        ("duckdb", "people", 3, "key must be the name of a column"),
+        ("duckdb", "people", None, "give key="),
+        ("oracle", "people", "id", "dialect must be one of"),
+        (None, "people", "id", "dialect must be one of"),
+    ],
+)
+def test_names_that_cannot_be_written(dialect, table, key, words):
+    with pytest.raises(eh.SpecError, match=words):
+        mapping().to_sql(dialect, table, key)
+
+
+@pytest.mark.parametrize("columns", ["age", [], ["age", "age"], [1], 5])
+def test_columns_must_be_listed_by_name(columns):
+    with pytest.raises(eh.SpecError, match="columns must list"):
+        mapping().to_sql("duckdb", "people", KEY, columns=columns)
+
+
+def test_balanced_draws_are_refused():
+    with pytest.raises(eh.SpecError, match="balanced draws need every row"):
+        mapping().to_sql("duckdb", "people", KEY, draw="balanced")
+
+
+def test_a_missing_sqlglot_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(eh.EvenhandError, match=r"pip install 'evenhand\[sql\]'"):
+        mapping().to_sql("duckdb", "people", KEY)

@@ -23,6 +23,7 @@ from evenhand.tables import count_rows, read
 from evenhand.transforming import How, Transformer, locate, report_unseen, single_draws, write
 
 ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
+NESTED = ("array", "map", "struct", "binary", "variant")
 
 SparkFrame = Any
 Weights = str | Sequence[float] | None
@@ -65,22 +66,24 @@ def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
     if weights is not None and not isinstance(weights, str):
         raise DataError("the weights of a Spark dataframe are one of its columns: give its name")
     _require(frame, [*columns, *([] if weights is None else [weights])])
-    weight = functions.lit(1.0) if weights is None else _weight(frame, columns, weights)
-    chosen = frame.select(*(frame[_quoted(name)] for name in columns), weight.alias(WEIGHT))
+    _refuse_nested(frame, columns)
+    numbered, places = _numbered(frame), [_number(frame, name) for name in columns]
+    weight = functions.lit(1.0) if weights is None else _weight(frame, numbered, columns, weights)
+    chosen = numbered.select(*places, weight.alias(WEIGHT))
     positive = functions.count(functions.when(functions.col(WEIGHT) > 0, 1)).alias(ROWS)
-    found = chosen.groupBy(*map(_quoted, columns)).agg(positive, functions.sum(WEIGHT).alias(WEIGHT)).toArrow()
+    found = chosen.groupBy(*places).agg(positive, functions.sum(WEIGHT).alias(WEIGHT)).toArrow()
     # Partitions finish in any order; the same table must give the same counts.
-    return found.sort_by([(name, "ascending") for name in columns])
+    return found.rename_columns([*columns, ROWS, WEIGHT]).sort_by([(name, "ascending") for name in columns])
 
 
-def _weight(frame: SparkFrame, columns: Sequence[str], weights: str) -> Any:
+def _weight(frame: SparkFrame, numbered: SparkFrame, columns: Sequence[str], weights: str) -> Any:
     """Return the expression of a row's weight, once every weight is known to be one."""
     if weights in columns:
         raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
     functions = _pyspark().sql.functions
-    value = frame[_quoted(weights)].cast("double")
+    value = numbered[_number(frame, weights)].try_cast("double")
     good = value.isNotNull() & ~functions.isnan(value) & (value >= 0) & (value < float("inf"))
-    wrong = frame.where(~good).count()
+    wrong = numbered.where(~good).count()
     if wrong:
         raise DataError(f"{wrong} rows have no weight of at least 0 in column {weights!r}")
     return value
@@ -106,9 +109,7 @@ def transform_spark(mode: Transformer, frame: SparkFrame, how: How) -> SparkFram
     if how.draw == "balanced":
         raise SpecError("balanced draws need every row of a source at once; Spark has them in partitions")
     _require(frame, [*mode.columns, how.key])
-    # Spark would take dots and quotes in a column's name apart; numbers go in, and names come out.
-    numbered = frame.toDF(*(f"column_{place}" for place in range(len(frame.columns))))
-    return numbered.mapInArrow(_worker(frame, mode, how), _schema(frame, mode, how))
+    return _numbered(frame).mapInArrow(_worker(frame, mode, how), _schema(frame, mode, how))
 
 
 def _worker(frame: SparkFrame, mode: Transformer, how: How) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -174,16 +175,31 @@ def _require(frame: SparkFrame, columns: Sequence[str]) -> None:
             raise DataError(f"the table has {what} {name!r}; it has {frame.columns}.{hint}")
 
 
-def _quoted(name: str) -> str:
-    """Quote a column: Spark would take a dot in its name for a field."""
-    return "`" + name.replace("`", "``") + "`"
+def _refuse_nested(frame: SparkFrame, columns: Sequence[str]) -> None:
+    """Refuse columns whose values are made of others: they are no levels, and have no order."""
+    for field in frame.schema.fields:
+        if field.name in columns and field.dataType.typeName() in NESTED:
+            raise DataError(
+                f"column {field.name!r} is of type {field.dataType.simpleString()}; a column must hold strings, "
+                f"numbers or booleans"
+            )
+
+
+def _numbered(frame: SparkFrame) -> SparkFrame:
+    """Return a dataframe whose columns have numbers: Spark takes dots and quotes in names apart, and folds case."""
+    return frame.toDF(*(f"column_{place}" for place in range(len(frame.columns))))
+
+
+def _number(frame: SparkFrame, name: str) -> str:
+    return f"column_{frame.columns.index(name)}"
 
 
 def _pyspark() -> Any:
     try:
+        import pyarrow  # noqa: F401
         import pyspark.sql
         import pyspark.sql.functions
         import pyspark.sql.types
     except ImportError:
-        raise MissingExtraError("Spark dataframes need pyspark: pip install 'evenhand[spark]'") from None
+        raise MissingExtraError("Spark dataframes need pyspark and pyarrow: pip install 'evenhand[spark]'") from None
     return pyspark

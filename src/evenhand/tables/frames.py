@@ -46,7 +46,8 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
     if backend is nw.Implementation.POLARS:
         collected = table.collect()
         return collected
-    raise DataError(f"a lazy {backend} frame must be collected first, for example with .to_pandas()")
+    collect = ".toPandas()" if backend.is_spark_like() else ".to_pandas()"
+    raise DataError(f"this needs rows in memory: a {backend} frame must be collected first, for example with {collect}")
 
 
 def _refuse_repeated_columns(columns: Sequence[str]) -> None:
