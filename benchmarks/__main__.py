@@ -80,7 +80,7 @@ def main():
         print(f"\n== {part} ==", flush=True)
         failed += run(part, PARTS[part].script, options, environment) != 0
     docs = harness.ROOT / "build" / "benchmarks" if given.quick else harness.ROOT / "docs"
-    print(f"\nwritten: {write.write(docs)}")
+    print(f"\nwritten: {write.write(docs, given.quick)}")
     return 1 if failed else 0
 
 

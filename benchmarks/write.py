@@ -35,6 +35,9 @@ HOW = """
 Each measurement runs in a process of its own, the alternatives in turns; `make bench` measures everything again and
 writes this page. Every mapping is judged by the same lines of NumPy (`benchmarks/paper.py`), whoever found it.
 """
+QUICK = """
+**Small settings (`make bench BENCH=--quick`), single runs: they show that everything runs, and are not for quoting.**
+"""
 MACHINE = """
 {processor}, {cores} cores, {memory} GB of memory, {system} ({kernel}), Python {python}; {period}. {versions}.
 """
@@ -264,9 +267,9 @@ def slower(results):
                 yield f"Apply, {kind}, {method}: {ratio:.0f} times as long as a gather."
 
 
-def page(results):
+def page(results, quick=False):
     """Return the page for results by name."""
-    parts = ["# Benchmarks", paragraph(HOW), *_circumstances(results)]
+    parts = ["# Benchmarks", paragraph(HOW), *([paragraph(QUICK)] if quick else []), *_circumstances(results)]
     for name in [*(name for name in SECTIONS if name in results), *(name for name in results if name not in SECTIONS)]:
         parts += SECTIONS.get(name, plain_section)(results[name])
     if weak := list(slower(results)):
@@ -289,8 +292,8 @@ def _circumstances(results):
         yield f"Measured on another machine or with another Python: {', '.join(others)}."
     load = max(result.get("load", 0) for result in each)
     if load > 1.5 * machine["cores"]:
-        text = f"The machine was busy with other work, too (a load of {load:.1f} on {machine['cores']} cores)"
-        yield paragraph(f"{text}: the ratios say more than the seconds.")
+        text = f"The machine was busy with other work too (a load of {load:.1f} on {machine['cores']} cores)"
+        yield paragraph(f"{text}: neither seconds nor ratios are exact.")
     minutes = ", ".join(f"{name} {result['minutes']:.0f}" for name, result in results.items())
     yield f"Minutes that each part took: {minutes}."
 
@@ -361,14 +364,14 @@ def chart(result):
     return alt.vconcat(*panels).configure_title(fontSize=12).configure_view(stroke="#dddddd")
 
 
-def write(docs):
+def write(docs, quick=False):
     """Write the page and the chart from the results that are there; return the page's path."""
     results = harness.kept()
     if not results:
         raise SystemExit(f"no results in {harness.RESULTS}; run the benchmarks first")
     target, picture = Path(docs) / "benchmarks.md", Path(docs) / PICTURE
     picture.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page(results), encoding="utf-8")
+    target.write_text(page(results, quick), encoding="utf-8")
     if "ladder" in results:
         chart(results["ladder"]).save(picture)
     return target

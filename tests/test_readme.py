@@ -76,7 +76,16 @@ def test_the_commands_exist():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/proof-file.md", "docs/command-line.md"]
+    "page",
+    [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "docs/benchmarks.md",
+        "docs/guide.md",
+        "docs/proof-file.md",
+        "docs/command-line.md",
+    ],
 )
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text(encoding="utf-8")):
