@@ -9,14 +9,18 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from evenhand.errors import SpecError
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 MEMORY, THREADS, SPILL = "EVENHAND_MEMORY", "EVENHAND_THREADS", "EVENHAND_SPILL"
 """Environment variables."""
@@ -158,13 +162,15 @@ def words(size: int) -> str:
     return f"{size / 10**9:g}GB" if size >= 10**9 else f"{size / 10**6:g}MB"
 
 
+def each_of(items: Sequence[T], work: Callable[[T], R]) -> list[R]:
+    """Work on each item, on every core where it lets go of the interpreter; the first item's error comes first."""
+    threads = min(current().threads, len(items))
+    if threads <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        return list(pool.map(work, items))
+
+
 def in_blocks(size: int, work: Callable[[slice], None], block: int = BLOCK) -> None:
     """Work on blocks of rows that stay in the cache, on every core; NumPy lets go of the interpreter meanwhile."""
-    blocks = [slice(first, min(first + block, size)) for first in range(0, size, block)]
-    threads = min(current().threads, len(blocks))
-    if threads <= 1:
-        for each in blocks:
-            work(each)
-        return
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        list(pool.map(work, blocks))
+    each_of([slice(first, min(first + block, size)) for first in range(0, size, block)], work)

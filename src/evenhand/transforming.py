@@ -11,6 +11,8 @@ import secrets
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
+from operator import mul
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +25,7 @@ from evenhand.domain import Axis, Cells, Domain
 from evenhand.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.errors import DataError, EvenhandWarning, SpecError
 from evenhand.kernel import Kernel
-from evenhand.resources import in_blocks
+from evenhand.resources import each_of, in_blocks
 from evenhand.spec import check
 from evenhand.tables import RESTORE, Restore, Table
 
@@ -247,11 +249,9 @@ def locate(mode: Transformer, table: Table, *, text: bool = False) -> Located:
 
 def _numbers(mode: Transformer, table: Table, text: bool) -> Cells:
     """Return each row's number over the axes that are read; a value that is not a level makes it negative."""
-    strides, coded, stride = [], [], 1
-    for variable in (v for axis in reversed(mode.reads) for v in reversed(axis.variables)):
-        coded.append(tables.levels_of(variable, tables.column(table, variable.name), text=text))
-        strides.append(stride)
-        stride *= len(variable)
+    variables = [v for axis in reversed(mode.reads) for v in reversed(axis.variables)]
+    coded = each_of(variables, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text))
+    strides = accumulate((len(v) for v in variables[:-1]), mul, initial=1)
     parts = [
         (c.codes, np.where(c.level == NO_LEVEL, NOWHERE, c.level * s)) for c, s in zip(coded, strides, strict=True)
     ]

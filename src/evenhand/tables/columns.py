@@ -49,6 +49,10 @@ class Encoded:
         return np.asarray(self.codes == NULL)
 
 
+NUMBERED_BY_ARROW = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Int64)
+"""The types whose values Arrow numbers by itself."""
+
+
 def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     """Return a column that must be there."""
     if name not in table.columns:
@@ -73,8 +77,8 @@ def _factorized(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
     native = series.to_native()
     if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
         found, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
-    elif hasattr(native, "dictionary_encode") and isinstance(series.dtype, nw.String | nw.Boolean | nw.Int64):
-        return _numbered_by_arrow(native)
+    elif (arrow := _as_arrow(series)) is not None:
+        return _numbered_by_arrow(arrow)
     else:
         given: Any = native if isinstance(native, pd.Series) else _array(series)
         found, distinct = pd.factorize(given)
@@ -82,12 +86,35 @@ def _factorized(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
     return np.asarray(found), values
 
 
-def _numbered_by_arrow(native: Any) -> tuple[NDArray[Any], list[Any]]:
+def _as_arrow(series: nw.Series[Any]) -> Any:
+    """Return a column as Arrow keeps it, where its library keeps it so or nearly so; else None."""
+    native = series.to_native()
+    if isinstance(native, pd.Series) and getattr(native.dtype, "storage", None) != "pyarrow":
+        return None
+    if not isinstance(series.dtype, NUMBERED_BY_ARROW):
+        return None
+    try:
+        return series.to_arrow()
+    except ImportError:
+        return None
+
+
+def _numbered_by_arrow(given: Any) -> tuple[NDArray[Any], list[Any]]:
     """Number the values of an Arrow column, without a Python object for each row."""
     # A single chunk, so that there is one list of values.
-    numbered = native.combine_chunks().dictionary_encode()
+    numbered = (given.combine_chunks() if hasattr(given, "combine_chunks") else given).dictionary_encode()
     numbered = numbered.chunk(0) if hasattr(numbered, "num_chunks") else numbered
-    return numbered.indices.fill_null(NULL).to_numpy(), numbered.dictionary.to_pylist()
+    codes = numbered.indices.fill_null(NULL).to_numpy() if numbered.null_count else numbered.indices.to_numpy()
+    return _used(codes, numbered.dictionary.to_pylist())
+
+
+def _used(codes: NDArray[Any], values: list[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Leave out the values that no row has: a library's dictionary may hold those of other columns."""
+    there = np.bincount(codes.astype(np.int64) + 1, minlength=len(values) + 1)[1:] > 0
+    if there.all():
+        return codes, values
+    place = np.append(np.cumsum(there) - 1, NULL)
+    return place[codes], [value for value, used in zip(values, there.tolist(), strict=True) if used]
 
 
 def _without_blanks(encoded: Encoded, blanks: Sequence[Value]) -> Encoded:

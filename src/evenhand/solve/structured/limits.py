@@ -9,7 +9,7 @@ from scipy.sparse import csgraph
 from evenhand.program import Program
 from evenhand.solve.structured.form import Cells, Pieces, pieces_of
 
-FROM_MOVES = 10_000
+FROM_MOVES = 4_500
 """With fewer moves the general solvers are as fast."""
 
 LARGEST_BLOCK = 4_000
