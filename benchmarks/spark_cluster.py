@@ -2,15 +2,17 @@
 
     python benchmarks/spark_cluster.py [--rows 4000000] [--partitions 24]
 
-One master and two workers of one core each are started, and stopped at the end. Adult's columns, a key and a text lie
-in a Parquet file; the mapping is applied by key and written to Parquet. In the second run a worker and its executor are
-killed once a third of the tasks is done. Each result is compared, row for row, with what the file engine writes in this
-process: it must be complete and identical, or there must be an error and nothing under the final name.
+One master and two workers of one core each are started, and stopped at the end, also by an error, Ctrl-C or SIGTERM.
+Adult's columns, a key and a text lie in a Parquet file; it is copied as it is, then the mapping is applied by key and
+written to Parquet. In a last run a worker and its executor are killed once a third of the tasks is done. Each result is
+compared, row for row, with what the file engine writes in this process: it must be complete and identical, or there
+must be an error and nothing under the final name. The last line, after ``RESULT``, is what was found as JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -22,8 +24,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -106,10 +110,9 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
 
 
 @contextmanager
-def session(address: str) -> Iterator[object]:
+def session(address: str) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.executor.memory": "768m",
         "spark.driver.host": "127.0.0.1",
@@ -127,34 +130,73 @@ def session(address: str) -> Iterator[object]:
         spark.stop()
 
 
-def kill_in_the_middle(spark: object, worker: int, partitions: int, killed: list[str]) -> None:
-    """Kill a worker, from a thread of its own, once a third of the partitions is transformed."""
-    tracker = spark.sparkContext.statusTracker()
+class Killer:
+    """Kills a worker, from a thread of its own, once a third of the partitions is transformed."""
 
-    def watch() -> None:
-        while not killed:
-            for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()):
-                if stage is not None and stage.numTasks == partitions and 3 * stage.numCompletedTasks >= partitions:
-                    _kill(worker)
-                    killed.append(f"{stage.numCompletedTasks} of {stage.numTasks} tasks")
+    def __init__(self, spark: Any, worker: int, partitions: int) -> None:
+        self._tracker, self._worker, self._partitions = spark.sparkContext.statusTracker(), worker, partitions
+        self._over = threading.Event()
+        self.when: str | None = None
+
+    def __enter__(self) -> Killer:
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(PATIENCE)
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.05):
+            for stage in map(self._tracker.getStageInfo, self._tracker.getActiveStageIds()):
+                if stage is not None and stage.numTasks == self._partitions <= 3 * stage.numCompletedTasks:
+                    _kill(self._worker)
+                    self.when = f"{stage.numCompletedTasks} of {stage.numTasks} tasks"
                     return
-            time.sleep(0.05)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
-def run(spark: object, mapping: eh.Mapping, folder: Path, name: str, partitions: int) -> tuple[float, str]:
-    """Apply and write; return the seconds and what came of it."""
+@dataclass(frozen=True)
+class Run:
+    """What came of a job: its time, the kind of its error if there was one, and what lies under the final name."""
+
+    seconds: float
+    error: str | None
+    identical: bool
+    left: bool
+
+    @property
+    def good(self) -> bool:
+        """Whether it is complete and identical, or failed and left nothing behind."""
+        return self.identical if self.error is None else not self.left
+
+    def __str__(self) -> str:
+        if self.error is None:
+            return "complete and identical" if self.identical else "DIFFERENT"
+        return f"an error ({self.error}) and {'SOMETHING' if self.left else 'nothing'} under the final name"
+
+
+def run(spark: Any, mapping: eh.Mapping, folder: Path, name: str, partitions: int) -> Run:
+    """Apply and write."""
     people = spark.read.parquet(str(folder / "people.parquet")).repartition(partitions)
-    started = time.perf_counter()
+    started, error = time.perf_counter(), None
     try:
         mapping.apply(people, key=KEY).write.parquet(str(folder / name))
-    except Exception as error:
-        left = list((folder / name).glob("part-*"))
-        said = f"an error ({type(error).__name__}) and {'nothing' if not left else 'SOMETHING'} under the final name"
-        return time.perf_counter() - started, said
+    except Exception as problem:
+        error = type(problem).__name__
     seconds = time.perf_counter() - started
-    return seconds, "complete and identical" if same(folder, name) else "DIFFERENT"
+    # Names that begin so are those of unfinished work, which no reader takes for rows.
+    left = any(not path.name.startswith(("_", ".")) for path in (folder / name).glob("*"))
+    return Run(seconds, error, error is None and same(folder, name), left)
+
+
+def plain_copy(spark: Any, folder: Path, partitions: int) -> float:
+    """Return the seconds that the same job takes without a mapping; the first job also starts the executors."""
+    people = spark.read.parquet(str(folder / "people.parquet")).repartition(partitions)
+    people.limit(1000).write.parquet(str(folder / "start"))
+    started = time.perf_counter()
+    people.write.parquet(str(folder / "copy"))
+    return time.perf_counter() - started
 
 
 def same(folder: Path, name: str) -> bool:
@@ -167,30 +209,66 @@ def same(folder: Path, name: str) -> bool:
     return found == expected and (folder / name / "_SUCCESS").exists()
 
 
+def measure(folder: Path, rows: int, partitions: int) -> tuple[float, Run, Run, str | None]:
+    """Return the seconds of a copy, what came of both runs, and when the worker was killed."""
+    mapping = prepare(folder, rows)
+    with cluster(folder) as (address, workers), session(address) as spark:
+        copy = plain_copy(spark, folder, partitions)
+        _say("a plain copy", rows, copy, "")
+        undisturbed = run(spark, mapping, folder, "undisturbed", partitions)
+        _say("undisturbed", rows, undisturbed.seconds, str(undisturbed))
+        with Killer(spark, workers[1], partitions) as killer:
+            disturbed = run(spark, mapping, folder, "one lost", partitions)
+        when = f"killed after {killer.when}" if killer.when else "NOT killed in time"
+        _say("a worker lost", rows, disturbed.seconds, f"{disturbed}; {when}")
+    return copy, undisturbed, disturbed, killer.when
+
+
+def _say(what: str, rows: int, seconds: float, words: str) -> None:
+    print(f"{what:14} {seconds:6.1f} s  {rows / seconds / 1e6:5.2f} M rows/s  {words}", flush=True)
+
+
+def _stop(*_: object) -> None:
+    """End as Ctrl-C does, so that every process of the cluster is ended too."""
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--partitions", type=int, default=24)
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, _stop)
     print(
         f"{given.rows:,} rows in {given.partitions} partitions, two workers of one core; {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, Spark {version('pyspark')}"
     )
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        mapping = prepare(folder, given.rows)
-        with cluster(folder) as (address, workers), session(address) as spark:
-            seconds, said = run(spark, mapping, folder, "undisturbed", given.partitions)
-            print(f"{'undisturbed':14} {seconds:6.1f} s  {given.rows / seconds / 1e6:5.2f} M rows/s  {said}")
-            killed: list[str] = []
-            kill_in_the_middle(spark, workers[1], given.partitions, killed)
-            seconds, lost = run(spark, mapping, folder, "one lost", given.partitions)
-            when = f"killed after {killed[0]}" if killed else "NOT killed in time"
-            print(f"{'a worker lost':14} {seconds:6.1f} s  {given.rows / seconds / 1e6:5.2f} M rows/s  {lost}; {when}")
-            killed.append("over")
-    wrong = {"DIFFERENT", "SOMETHING", "NOT"} & set(f"{said} {lost} {when}".split())
-    return 1 if wrong or said != "complete and identical" else 0
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": f"{name}/local"}
+        copy, undisturbed, disturbed, killed = measure(Path(name), given.rows, given.partitions)
+    found = {
+        "benchmark": "spark_cluster",
+        "rows": given.rows,
+        "partitions": given.partitions,
+        "seconds": round(undisturbed.seconds, 2),
+        "plain_copy_seconds": round(copy, 2),
+        "ratio": round(undisturbed.seconds / copy, 2),
+        "seconds_with_a_worker_lost": round(disturbed.seconds, 2),
+        "worker_killed": killed is not None,
+        "killed_after": killed,
+        "identical": undisturbed.identical and disturbed.identical,
+        "error": undisturbed.error or disturbed.error,
+        "nothing_under_the_final_name": None if disturbed.error is None else not disturbed.left,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "spark": version("pyspark"),
+    }
+    print("RESULT " + json.dumps(found))
+    return 0 if undisturbed.identical and disturbed.good and killed else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -13,8 +13,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning"),
     pytest.mark.parametrize("mode", ["apply", "release"]),
-    # What takes long here is the million rows, and two workers would both have to make them.
-    pytest.mark.xdist_group("everywhere"),
 ]
 
 ROWS = 1_000_000
