@@ -481,3 +481,25 @@ class TestKinds:
     def test_bad_options(self, frame, mapping, options, words):
         with pytest.raises(eh.SpecError, match=words):
             mapping.apply(frame, **options)
+
+
+@pytest.mark.parametrize(
+    ("blank", "is_missing"), [("99", True), (99, True), (99.0, True), ("99.0", False), (True, False)]
+)
+def test_a_blank_stands_for_the_number_that_it_reads_as_at_fit_and_afterwards(blank, is_missing):
+    """The same in a column with bins as in any other."""
+    frame = pd.DataFrame({"d": ["a", "b"] * 50, "x": np.tile([0.5, 1.0, 2.5, 99.0], 25), "y": [0, 1, 1, 0] * 25})
+    stated = eh.Problem(
+        protected=["d"],
+        features=["x"],
+        outcome="y",
+        bins={"x": eh.Edges([0.8, 2.0])},
+        missing="level",
+        missing_values=[blank],
+        parity=[eh.PairwiseParity(9)],
+        distortion=eh.Distortion({"y": eh.Nominal(1)}),
+        budget=eh.ExpectedDistortion(1),
+    )
+    fitted = eh.fit(stated, frame)
+    assert ("(missing)" in fitted.counts.domain.variable("x").levels) == is_missing
+    assert fitted.apply(frame, key="y").equals(frame)

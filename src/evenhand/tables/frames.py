@@ -46,7 +46,8 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
     if backend is nw.Implementation.POLARS:
         collected = table.collect()
         return collected
-    collect = ".toPandas()" if backend.is_spark_like() else ".to_pandas()"
+    ways = {nw.Implementation.DASK: ".compute()", nw.Implementation.IBIS: ".to_pandas()"}
+    collect = ways.get(backend, ".toPandas()")
     raise DataError(f"this needs rows in memory: a {backend} frame must be collected first, for example with {collect}")
 
 
