@@ -57,7 +57,7 @@ CASES = {
     "adult-252": Case("Adult, 252 feature cells, ℓ1", ("HiGHS ipm",), (0.1,)),
     "adult-756": Case("Adult, 756 feature cells, ℓ1", ("HiGHS ipm",), (0.1,), patient=True),
 }
-OURS = ("evenhand", "evenhand, no tie-break")
+OURS = ("evenhand", "evenhand, no tie-break", "evenhand, no tie-break, from counts")
 
 
 def study(name):
@@ -75,11 +75,12 @@ def study(name):
 
 
 def ours(problem, frame, counts, method):
-    """Return a function that fits from the frame."""
+    """Return a function that fits from the frame, or from counts as the others do."""
     problem = replace(problem, tie_break=None if "no tie-break" in method else "least_change")
+    table = counts if "from counts" in method else frame
 
     def run():
-        return Moves.of_kernel(counts, eh.fit(problem, frame).kernel)
+        return Moves.of_kernel(counts, eh.fit(problem, table).kernel)
 
     return run
 

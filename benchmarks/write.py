@@ -44,7 +44,8 @@ MACHINE = """
 FIT = """
 Seconds of wall-clock time, {rounds}, and the ratio to evenhand; memory is the largest resident size of the process.
 evenhand counts people from a frame and includes tie-break, repair and certificate. The others start from finished
-counts (cvxpy, HiGHS) or from a finished dataset (AIF360). HiGHS ipm is its interior point without crossover on the
+counts (cvxpy, HiGHS) or from a finished dataset (AIF360), and choose nothing among the optima: like is compared with
+like in the line of evenhand without a tie-break, from counts. HiGHS ipm is its interior point without crossover on the
 linear programme that evenhand compiled, compilation included.
 """
 JUDGED = """

@@ -40,6 +40,7 @@ def modules(monkeypatch, tmp_path):
         ("compas", "evenhand", 0.0212438),
         ("compas", "cvxpy CLARABEL", 0.0212438),
         ("adult", "evenhand, no tie-break", 0.0148519),
+        ("compas", "evenhand, no tie-break, from counts", 0.0212438),
         ("adult", "HiGHS ipm", 0.0148519),
         ("adult", "cvxpy HIGHS", 0.0148519),
     ],
