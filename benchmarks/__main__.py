@@ -15,8 +15,8 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import harness
 import write
@@ -24,8 +24,7 @@ import write
 HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A benchmark: its script, and its options where all is asked for, and where it must only be seen to run."""
 
     script: str
