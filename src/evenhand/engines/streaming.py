@@ -1,8 +1,8 @@
 """Release and apply from file to file: a mapping's columns go through the kernel in batches, all others straight on.
 
 DuckDB reads what a mode needs; what the kernel draws streams back into the statement that copies the file, row beside
-row. What is held at once is a batch. Balanced draws need every row's source first, so the file is read twice and two
-numbers a row are kept. The result is written under another name and renamed when it is complete.
+row. What is held at once is a batch. Balanced draws need every row's source first, so the file is read twice. The
+result is written under another name and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ import os
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from evenhand.coding import Cuts
 from evenhand.domain import Cells
-from evenhand.draws import balanced_draws
+from evenhand.engines.balancing import Balanced, balanced
 from evenhand.engines.files import (
     PARQUET,
     Progress,
@@ -183,8 +182,8 @@ def _copy(run: _Run, temporary: str, target: str) -> Tally:
     import pyarrow
 
     before = run.source.state
-    with connection(run.source.name, target) as duck_:
-        planned = _balanced(run, duck_) if run.how.draw == "balanced" else None
+    with connection(run.source.name, target) as duck_, _folder(run, target) as folder:
+        planned = None if folder is None else _balanced(run, duck_, folder)
         work = _Work(run, observable(duck_.cursor()), planned)
         stream = pyarrow.RecordBatchReader.from_batches(work.begin(), work.batches())
         command = _command(run, duck_, temporary, is_parquet(target))
@@ -204,6 +203,14 @@ def _copy(run: _Run, temporary: str, target: str) -> Tally:
     return work.tally
 
 
+def _folder(run: _Run, target: str) -> AbstractContextManager[str | None]:
+    """Make a folder for the draws of all rows, where these must be known together."""
+    if run.how.draw != "balanced":
+        return nullcontext()
+    place = current().folder(target)
+    return tempfile.TemporaryDirectory(prefix=".evenhand-", dir=place, ignore_cleanup_errors=True)
+
+
 def _refuse_unwritten(error: Exception, temporary: str, target: str) -> None:
     """Say that the result could not be written, if that is what DuckDB complains about."""
     message = str(error)
@@ -216,7 +223,7 @@ def _refuse_unwritten(error: Exception, temporary: str, target: str) -> None:
 class _Work:
     """The batches of a run on their way into a file: counted, and with the error that stopped them."""
 
-    def __init__(self, run: _Run, reading: Any, planned: Cells | None) -> None:
+    def __init__(self, run: _Run, reading: Any, planned: Balanced | None) -> None:
         self.tally = Tally()
         self.failure: BaseException | None = None
         self._run, self._reading = run, reading
@@ -255,7 +262,7 @@ class _Work:
         yield from table.to_batches()
 
 
-def _transformed(run: _Run, reading: Any, planned: Cells | None) -> Iterator[tuple[Any, Tally]]:
+def _transformed(run: _Run, reading: Any, planned: Balanced | None) -> Iterator[tuple[Any, Tally]]:
     """Transform batch after batch; an empty file is one empty batch."""
     first = 0
     for arrow in run.batches(reading):
@@ -271,30 +278,33 @@ def _streamed(run: _Run, arrow: Any) -> Any:
     return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
 
 
-def _one(run: _Run, arrow: Any, first: int, planned: Cells | None) -> tuple[Any, Tally]:
+def _one(run: _Run, arrow: Any, first: int, planned: Balanced | None) -> tuple[Any, Tally]:
     table = read(arrow)
     located = locate(run.mode, table, text=run.text)
-    drawn = (
-        single_draws(run.mode, table, run.how, first=first) if planned is None else planned[first : first + len(arrow)]
-    )
+    drawn = single_draws(run.mode, table, run.how, first=first) if planned is None else planned.draws(first, len(arrow))
     done = write(run.mode, table, located, drawn, run.how, first=first, text=run.text)
     if run.how.unseen == "error":
         report_unseen(run.mode, done.tally, "error")
     return _streamed(run, done.table.to_native()), done.tally
 
 
-def _balanced(run: _Run, duck_: Any) -> Cells:
+def _balanced(run: _Run, duck_: Any, folder: str) -> Balanced:
     """Read every row's source and draw, and space the draws of each source evenly."""
-    size = duck_.sql(f"SELECT count(*) FROM {run.source.sql}").fetchall()[0][0]
-    rows, drawn, first = np.empty(size, np.int32), np.empty(size, np.int64), 0
-    for arrow in run.batches(duck_.cursor()):
+    rows = _sources(run, observable(duck_.cursor()))
+    return balanced(rows, Path(folder), len(run.mode.kernel) + 1, run.how.seed, run.mode.name)
+
+
+def _sources(run: _Run, reading: Any) -> Iterator[tuple[Cells, Cells]]:
+    first = 0
+    for arrow in run.batches(reading):
         table = read(arrow)
-        part = slice(first, first + len(table))
-        rows[part] = strata(run.mode, locate(run.mode, table, text=run.text))
-        drawn[part] = single_draws(run.mode, table, run.how, first=first)
+        yield (
+            strata(run.mode, locate(run.mode, table, text=run.text)),
+            single_draws(run.mode, table, run.how, first=first),
+        )
         first += len(table)
-        run.progress(f"reading: {first:,} of {size:,} rows", first / max(size, 1))
-    return balanced_draws(rows, drawn, run.how.seed, run.mode.name)
+        run.progress(f"reading: {first:,} rows", share_done(reading))
+    run.progress("balancing", 0.0)
 
 
 def _command(run: _Run, duck_: Any, temporary: str, parquet: bool) -> str:
