@@ -7,7 +7,7 @@ rank is its place in its portion, and the number of different draws of its sourc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -45,7 +45,14 @@ class Balanced:
         return np.asarray(rank * whole[source] + (rank * rest[source] + self.start[source]) // self.size[source])
 
 
-def balanced(rows: Iterable[tuple[Cells, Cells]], folder: Path, number: int, seed: int, mode: str) -> Balanced:
+def balanced(
+    rows: Iterable[tuple[Cells, Cells]],
+    folder: Path,
+    number: int,
+    seed: int,
+    mode: str,
+    progress: Callable[[str, float], None],
+) -> Balanced:
     """Balance rows that come in batches of (source, draw); ``number`` is how many sources there can be."""
     sources, ranks = folder / "sources", folder / "ranks"
     seen, total = np.zeros(number, dtype=bool), 0
@@ -57,6 +64,7 @@ def balanced(rows: Iterable[tuple[Cells, Cells]], folder: Path, number: int, see
             total += len(source)
     size = np.zeros(number, dtype=np.int64)
     for low, high in _portions(total):
+        progress("balancing", low / 2**DRAW_BITS)
         _rank(sources, ranks, low, high, size)
     start = np.zeros(number, dtype=np.int64)
     start[seen] = keyed_draws(map(str, np.flatnonzero(seen).tolist()), seed, mode, purpose="start")
@@ -75,7 +83,9 @@ def _portions(total: int) -> Iterator[tuple[int, int]]:
 def _rank(sources: Path, ranks: Path, low: int, high: int, size: Cells) -> None:
     """Replace the draws of a portion by their ranks, and add the number of different ones to each source's size."""
     at, source, draw = _found(sources, ranks, low, high)
-    order = np.lexsort((draw, source))
+    order = np.argsort(draw)
+    # Few sources have numbers of two bytes, which are sorted without comparing them.
+    order = order[np.argsort(source[order].astype(np.min_scalar_type(len(size))), kind="stable")]
     source, draw = source[order], draw[order]
     first = np.concatenate([[True], np.diff(source) != 0])[: len(source)]
     new = first | np.concatenate([[True], np.diff(draw) != 0])[: len(draw)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
@@ -28,9 +28,7 @@ from evenhand.engines.files import (
     duck,
     is_parquet,
     literal,
-    observable,
     quoted,
-    share_done,
     text_of,
     types,
     watched,
@@ -184,7 +182,7 @@ def _copy(run: _Run, temporary: str, target: str) -> Tally:
     before = run.source.state
     with connection(run.source.name, target) as duck_, _folder(run, target) as folder:
         planned = None if folder is None else _balanced(run, duck_, folder)
-        work = _Work(run, observable(duck_.cursor()), planned)
+        work = _Work(run, duck_.cursor(), planned)
         stream = pyarrow.RecordBatchReader.from_batches(work.begin(), work.batches())
         command = _command(run, duck_, temporary, is_parquet(target))
         writing = duck_.cursor()
@@ -226,8 +224,7 @@ class _Work:
     def __init__(self, run: _Run, reading: Any, planned: Balanced | None) -> None:
         self.tally = Tally()
         self.failure: BaseException | None = None
-        self._run, self._reading = run, reading
-        self._rows = None if run.text else reading.sql(f"SELECT count(*) FROM {run.source.sql}").fetchall()[0][0]
+        self._said = _saying(run, run.mode.name, reading)
         self._results = _transformed(run, reading, planned)
         # The writer asks from a thread of its own, which does not know what may be used here.
         self._context = copy_context()
@@ -256,10 +253,19 @@ class _Work:
 
     def _count(self, table: Any, done: Tally) -> Iterator[Any]:
         self.tally = self.tally + done
-        of = "" if self._rows is None else f" of {self._rows:,}"
-        share = share_done(self._reading) if self._rows is None else self.tally.rows / max(self._rows, 1)
-        self._run.progress(f"{self._run.mode.name}: {self.tally.rows:,}{of} rows", share)
+        self._said(self.tally.rows)
         yield from table.to_batches()
+
+
+def _saying(run: _Run, what: str, duck_: Any) -> Callable[[int], None]:
+    """Return what says how many rows are done."""
+    expected, exact = run.source.rows(duck_)
+    of = f" of {expected:,}" if exact else ""
+
+    def say(rows: int) -> None:
+        run.progress(f"{what}: {rows:,}{of} rows", min(rows / expected, 1.0) if expected else 0.0)
+
+    return say
 
 
 def _transformed(run: _Run, reading: Any, planned: Balanced | None) -> Iterator[tuple[Any, Tally]]:
@@ -290,12 +296,13 @@ def _one(run: _Run, arrow: Any, first: int, planned: Balanced | None) -> tuple[A
 
 def _balanced(run: _Run, duck_: Any, folder: str) -> Balanced:
     """Read every row's source and draw, and space the draws of each source evenly."""
-    rows = _sources(run, observable(duck_.cursor()))
-    return balanced(rows, Path(folder), len(run.mode.kernel) + 1, run.how.seed, run.mode.name)
+    rows = _sources(run, duck_.cursor())
+    number = len(run.mode.kernel) + 1
+    return balanced(rows, Path(folder), number, run.how.seed, run.mode.name, run.progress)
 
 
 def _sources(run: _Run, reading: Any) -> Iterator[tuple[Cells, Cells]]:
-    first = 0
+    say, first = _saying(run, "reading", reading), 0
     for arrow in run.batches(reading):
         table = read(arrow)
         yield (
@@ -303,8 +310,7 @@ def _sources(run: _Run, reading: Any) -> Iterator[tuple[Cells, Cells]]:
             single_draws(run.mode, table, run.how, first=first),
         )
         first += len(table)
-        run.progress(f"reading: {first:,} rows", share_done(reading))
-    run.progress("balancing", 0.0)
+        say(first)
 
 
 def _command(run: _Run, duck_: Any, temporary: str, parquet: bool) -> str:
