@@ -1,5 +1,8 @@
 """Frames in, frames of the same type out."""
 
+import datetime
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,6 +11,7 @@ import pytest
 from families import small_frame, small_problem
 
 import evenhand as eh
+from evenhand import tables
 
 FRAMES = {
     "pandas": lambda frame: frame,
@@ -170,3 +174,39 @@ def test_levels_that_nobody_has_are_levels_all_the_same():
     assert set(observed.table()["to_score"]) <= {0, 1}
     anywhere = eh.fit(small_problem(distortion=rules, targets="all"), small_frame())
     assert anywhere.objective <= observed.objective + 1e-9
+
+
+KEYS = {
+    "whole": ([0, -1, 2**63 - 1, -(2**63)], ["0", "-1", "9223372036854775807", "-9223372036854775808"]),
+    "text": (["", "né", "x" * 200, "a\0"], ["", "né", "x" * 200, "a\0"]),
+    "boolean": ([True, False, True, True], ["true", "false", "true", "true"]),
+    "date": (
+        [datetime.date(2020, 1, day) for day in (1, 2, 3, 31)],
+        [f"2020-01-{day}" for day in ("01", "02", "03", 31)],
+    ),
+}
+
+
+@pytest.mark.parametrize("arrow", [True, False], ids=["with Arrow", "without"])
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_have_one_text_in_every_library(kind, arrow, monkeypatch):
+    """By hand: what stands here is what is hashed, whoever writes it out."""
+    values, texts = KEYS[kind]
+    frames = [
+        pd.DataFrame({"k": values}),
+        pd.DataFrame({"k": pd.Series(values, dtype=object)}),
+        pl.DataFrame({"k": values}),
+    ]
+    if arrow:
+        whole = pa.table({"k": pa.chunked_array([values[:1], values[1:]])})
+        frames += [whole, pa.concat_tables([whole, whole]).slice(4)]
+    else:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for frame in frames:
+        found = tables.key_texts(tables.read(frame), "k")
+        assert [found[place].decode() for place in range(len(found))] == texts
+
+
+def test_a_key_that_is_no_unicode():
+    with pytest.raises(eh.DataError, match=r"the key 'k' holds .* not Unicode"):
+        tables.key_texts(tables.read(pd.DataFrame({"k": pd.Series(["\ud800", "b"], dtype=object)})), "k")

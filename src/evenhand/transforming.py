@@ -236,9 +236,9 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
     return done
 
 
-def locate(mode: Transformer, table: Table, *, text: bool = False) -> Located:
-    """Find the source of every row."""
-    number = _numbers(mode, table, text)
+def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> Located:
+    """Find the source of every row; ``first`` is the position of the first, where a table comes in pieces."""
+    number = _numbers(mode, table, text, first)
     place = mode.place(number)
     sourced = place >= 0
     rows = mode.rows[place] if mode.fallback is not None or len(mode.rows) < len(mode.kernel) else np.maximum(place, 0)
@@ -247,10 +247,10 @@ def locate(mode: Transformer, table: Table, *, text: bool = False) -> Located:
     return located if mode.fallback is None or sourced.all() else _fallen_back(located, table, text)
 
 
-def _numbers(mode: Transformer, table: Table, text: bool) -> Cells:
+def _numbers(mode: Transformer, table: Table, text: bool, first: int) -> Cells:
     """Return each row's number over the axes that are read; a value that is not a level makes it negative."""
     variables = [v for axis in reversed(mode.reads) for v in reversed(axis.variables)]
-    coded = each_of(variables, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text))
+    coded = each_of(variables, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text, first=first))
     strides = accumulate((len(v) for v in variables[:-1]), mul, initial=1)
     parts = [
         (c.codes, np.where(c.level == NO_LEVEL, NOWHERE, c.level * s)) for c, s in zip(coded, strides, strict=True)
@@ -297,7 +297,7 @@ def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, p
     """Return each row's own draw, by position or by key."""
     if how.key is None:
         return seeded_draws(how.seed, len(table), mode.name, first=first, purpose=purpose)
-    return keyed_draws(tables.key_texts(table, how.key), how.seed, mode.name, purpose=purpose)
+    return keyed_draws(tables.key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
 
 
 def write(

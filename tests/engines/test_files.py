@@ -397,6 +397,16 @@ class TestBadInput:
             mapping.apply(tmp_path / "t.csv", to=tmp_path / "out.csv")
         assert os.listdir(tmp_path) == ["t.csv"]
 
+    @pytest.mark.parametrize("column", ["sex", "age", "hired"])
+    def test_missing_values_are_counted_in_rows_of_the_file(self, frame, tmp_path, column):
+        """Equal rows are counted together; how many rows there are is known, where the first is is not."""
+        holes = pd.concat([frame.astype({column: object})] * 2)
+        holes.loc[[7, 9], column] = None
+        holes.to_csv(tmp_path / "t.csv", index=False)
+        stated = problem(missing="error", missing_values=())
+        with pytest.raises(eh.DataError, match=f"column '{column}' has 4 missing values; "):
+            eh.fit(stated, tmp_path / "t.csv")
+
     @pytest.mark.parametrize("name", ["no.csv", "no.parquet", "no-*.csv", "."])
     def test_no_such_file(self, tmp_path, name):
         with pytest.raises(eh.DataError, match=r"no file|a folder"):
@@ -439,7 +449,7 @@ class TestBadInput:
         many.loc[5000, "id"] = pd.NA
         many.to_csv(tmp_path / "t.csv", index=False)
         (tmp_path / "out.csv").write_text("what was there before")
-        with pytest.raises(eh.DataError, match="'id' has a missing value"):
+        with pytest.raises(eh.DataError, match="'id' has a missing value in row 5001;"):
             mapping.apply(tmp_path / "t.csv", to=tmp_path / "out.csv", key="id")
         assert (tmp_path / "out.csv").read_text() == "what was there before"
         assert sorted(os.listdir(tmp_path)) == ["out.csv", "t.csv"]

@@ -74,14 +74,17 @@ def count_file(
     blanks = problem.missing_values
     with connection(counting.source.name) as duck_, watched(duck_, "counting", progress):
         listed = counting.listed(duck_, tuple(problem.bins), problem.outcome, blanks)
-        known = {name: variable_of(problem, name, each, _numbers(each, WEIGHT)) for name, each in listed.items()}
+        known = {
+            name: variable_of(problem, name, each, _numbers(each, WEIGHT), _numbers(each, ROWS))
+            for name, each in listed.items()
+        }
         stands = {name: _standing(known[name], each, name, text=False) for name, each in listed.items()}
         counting.group(duck_, stands)
         chosen = typed(duck_, counting.source, problem.columns, blanks, table=GROUPS)
         found = duck_.sql(f"SELECT {chosen}, {ROWS}, {WEIGHT} FROM {GROUPS} ORDER BY ALL").to_arrow_table()
     table = read(found)
-    people = int(_numbers(table, ROWS).sum())
-    return count_rows(problem, table.select(list(problem.columns)), _numbers(table, WEIGHT), people, known)
+    columns = table.select(list(problem.columns))
+    return count_rows(problem, columns, _numbers(table, WEIGHT), _numbers(table, ROWS), known)
 
 
 def _numbers(table: Table, name: str) -> Numbers:
@@ -185,7 +188,7 @@ class _Counting:
         )
         self._refuse_too_many(duck_, name)
         own = _list(columns) if blanks is None else typed(duck_, self.source, columns, blanks, table=ONE)
-        query = f"SELECT {own}, {quoted(name)} AS {VALUE}, {WEIGHT} FROM {ONE} ORDER BY ALL"
+        query = f"SELECT {own}, {quoted(name)} AS {VALUE}, {WEIGHT}, {ROWS} FROM {ONE} ORDER BY ALL"
         return read(duck_.sql(query).to_arrow_table())
 
     def _refuse_too_many(self, duck_: Any, name: str) -> None:

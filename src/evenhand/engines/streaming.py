@@ -286,7 +286,7 @@ def _streamed(run: _Run, arrow: Any) -> Any:
 
 def _one(run: _Run, arrow: Any, first: int, planned: Balanced | None) -> tuple[Any, Tally]:
     table = read(arrow)
-    located = locate(run.mode, table, text=run.text)
+    located = locate(run.mode, table, text=run.text, first=first)
     drawn = single_draws(run.mode, table, run.how, first=first) if planned is None else planned.draws(first, len(arrow))
     done = write(run.mode, table, located, drawn, run.how, first=first, text=run.text)
     if run.how.unseen == "error":
@@ -306,7 +306,7 @@ def _sources(run: _Run, reading: Any) -> Iterator[tuple[Cells, Cells]]:
     for arrow in run.batches(reading):
         table = read(arrow)
         yield (
-            strata(run.mode, locate(run.mode, table, text=run.text)),
+            strata(run.mode, locate(run.mode, table, text=run.text, first=first)),
             single_draws(run.mode, table, run.how, first=first),
         )
         first += len(table)

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.coding import UNSEEN, Cuts
+from evenhand.counts import Numbers
 from evenhand.domain import Cells, Value, Variable
 from evenhand.errors import DataError, did_you_mean
 
@@ -148,15 +149,24 @@ def plain(value: Any) -> Any:
     return value
 
 
-def refuse_missing(encoded: Encoded, advice: str = MISSING_ADVICE) -> None:
-    """Raise the error that names the first missing value of a column, if there is one."""
+def refuse_missing(
+    encoded: Encoded, advice: str = MISSING_ADVICE, *, first: int = 0, people: Numbers | None = None
+) -> None:
+    """Raise the error that names the first missing value of a column, if there is one.
+
+    ``first`` is the position of the first row, where a table comes in pieces; ``people`` how many rows of a file each
+    row stands for, where equal ones were put together: they have no place.
+    """
     # Codes are small integers: their least is found faster than every null.
     if not len(encoded.codes) or encoded.codes.min() != NULL:
         return
     rows = np.flatnonzero(encoded.missing)
     if len(rows):
-        what = "a missing value" if len(rows) == 1 else f"{len(rows)} missing values, the first"
-        raise DataError(f"column {encoded.series.name!r} has {what} in row {rows[0] + 1}; {advice}")
+        number = len(rows) if people is None else int(people[rows].sum())
+        what = "a missing value" if number == 1 else f"{number} missing values"
+        comma = ", the first" if number > 1 else ""
+        where = f"{comma} in row {first + rows[0] + 1}" if people is None else ""
+        raise DataError(f"column {encoded.series.name!r} has {what}{where}; {advice}")
 
 
 def codes_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Cells:
@@ -176,17 +186,20 @@ class Coded:
     level: Cells
 
 
-def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Coded:
-    """Return a column's codes as they are, and the variable's level for each: nothing is done row by row yet."""
+def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False, first: int = 0) -> Coded:
+    """Return a column's codes as they are, and the variable's level for each: nothing is done row by row yet.
+
+    ``first`` is the position of the first row, where a table comes in pieces: for an error that names a row.
+    """
     if isinstance(variable.coding, Cuts) and series.dtype.is_numeric():
-        return Coded(_binned(variable, series), np.append(np.arange(len(variable)), UNSEEN))
-    return coded(variable, encode(series, blanks_of(variable, text)), text=text)
+        return Coded(_binned(variable, series, first), np.append(np.arange(len(variable)), UNSEEN))
+    return coded(variable, encode(series, blanks_of(variable, text)), text=text, first=first)
 
 
-def coded(variable: Variable, encoded: Encoded, *, text: bool = False) -> Coded:
+def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: int = 0) -> Coded:
     """Return the levels of a column whose values are numbered already."""
     if variable.missing is None:
-        refuse_missing(encoded, APPLY_ADVICE)
+        refuse_missing(encoded, APPLY_ADVICE, first=first)
     of_value = _levels_of_values(variable, encoded, text)
     of_null = UNSEEN if variable.missing is None else variable.missing
     return Coded(encoded.codes, np.append(of_value, of_null))
@@ -205,14 +218,14 @@ def blank_numbers(variable: Variable) -> list[int | float]:
     return [n for blank, n in numbers if not isinstance(n, bool) and canonical(n) == canonical(blank)]
 
 
-def _binned(variable: Variable, series: nw.Series[Any]) -> Cells:
+def _binned(variable: Variable, series: nw.Series[Any], first: int) -> Cells:
     """Return the bin of each number, without listing the distinct ones."""
     assert isinstance(variable.coding, Cuts)
     numbers = series.cast(nw.Float64()).to_numpy().astype(float)
     if variable.blanks:
         numbers = np.where(np.isin(numbers, blank_numbers(variable)), np.nan, numbers)
     if variable.missing is None and np.isnan(numbers).any():
-        refuse_missing(encode(series, variable.blanks), APPLY_ADVICE)
+        refuse_missing(encode(series, variable.blanks), APPLY_ADVICE, first=first)
     codes = variable.coding.codes(numbers)
     return codes if variable.missing is None else np.where(np.isnan(numbers), variable.missing, codes)
 

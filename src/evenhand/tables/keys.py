@@ -16,23 +16,25 @@ REAL_KEYS = (
 )
 
 
-def key_texts(table: nw.DataFrame[Any], name: str) -> Texts:
+def key_texts(table: nw.DataFrame[Any], name: str, *, first: int = 0) -> Texts:
     """Return the text of each row's key.
 
     Text is taken as it is, a whole number in decimal digits, a boolean as ``true`` or ``false``, a date as
     ``YYYY-MM-DD``, a UUID in lower case with hyphens. Anything else is refused. A key may occur several times: those
-    rows are one person, and get one draw. It may not be missing.
+    rows are one person, and get one draw. It may not be missing. ``first`` is the position of the first row, where a
+    table comes in pieces.
     """
     series = column(table, name)
     # Asking a column for its type takes longer than hashing a key: once is enough.
     dtype = series.dtype
+    advice = f"every row needs its key {name!r}, or use seed= for draws by position"
     if series.null_count():
-        refuse_missing(encode(series), f"every row needs its key {name!r}, or use seed= for draws by position")
+        refuse_missing(encode(series), advice, first=first)
     try:
         if dtype.is_integer() or isinstance(dtype, nw.String):
             return _written_out(series)
         encoded = encode(series)
-        refuse_missing(encoded, f"every row needs its key {name!r}, or use seed= for draws by position")
+        refuse_missing(encoded, advice, first=first)
         return Texts.of(_text(name, dtype, value) for value in encoded.values).repeated(encoded.codes)
     except UnicodeEncodeError as error:
         raise DataError(f"the key {name!r} holds {error.object!r}, which is not Unicode text") from None

@@ -50,10 +50,10 @@ def count_rows(
     problem: Problem,
     table: nw.DataFrame[Any],
     weight: Numbers | None,
-    people: int | None = None,
+    people: Numbers | None = None,
     known: Mapping[str, Variable] | None = None,
 ) -> Counts:
-    """Count rows of given weights; ``people`` is how many they stand for, where they are not one each.
+    """Count rows of given weights; ``people`` is how many each stands for, where equal ones were put together.
 
     ``known`` are variables that were made already, from all of a column's values.
     """
@@ -61,15 +61,16 @@ def count_rows(
         raise DataError("the table is empty: it has no rows")
     if weight is not None:
         weighted = checked_weights(weight) > 0
+        people = None if people is None else people[weighted]
         table, weight = (table, weight) if weighted.all() else (take(table, np.flatnonzero(weighted)), weight[weighted])
-    encoded = _encoded(problem, table, problem.columns)
+    encoded = _encoded(problem, table, problem.columns, people)
     domain = _domain(problem, encoded, np.ones(len(table)) if weight is None else weight, known or {})
     d, x, y = (
-        axis.ravel([_known(variable, encoded[variable.name]) for variable in axis.variables])
+        axis.ravel([_known(v, encoded[v.name], placed=people is None) for v in axis.variables])
         for axis in (domain.d, domain.x, domain.y)
     )
     counts = Counts.of(domain, d, x, y, weight)
-    return counts if people is None else replace(counts, people=people)
+    return counts if people is None else replace(counts, people=int(people.sum()))
 
 
 def cells(axis: Axis, table: nw.DataFrame[Any], *, text: bool = False) -> tuple[Cells, NDArray[np.bool_]]:
@@ -152,7 +153,7 @@ def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or 
     return series
 
 
-def _domain(problem: Problem, encoded: dict[str, Encoded], weight: Numbers, known: Mapping[str, Variable]) -> Domain:
+def _domain(problem: Problem, encoded: Mapping[str, Encoded], weight: Numbers, known: Mapping[str, Variable]) -> Domain:
     """Find the levels of every column; the outcome's first, since bins may be chosen by it."""
     outcome = encoded[problem.outcome]
     return Domain.of(
@@ -161,18 +162,22 @@ def _domain(problem: Problem, encoded: dict[str, Encoded], weight: Numbers, know
     )
 
 
-def variable_of(problem: Problem, name: str, table: nw.DataFrame[Any], weight: Numbers) -> Variable:
-    """Make one variable from a table of its values and the outcome's, with the weight of each pair."""
-    encoded = _encoded(problem, table, (name, problem.outcome))
+def variable_of(problem: Problem, name: str, table: nw.DataFrame[Any], weight: Numbers, people: Numbers) -> Variable:
+    """Make one variable from a table of its values and the outcome's, with the weight and people of each pair."""
+    encoded = _encoded(problem, table, (name, problem.outcome), people)
     return _variable(problem, encoded[name], _roles(problem)[name], encoded[problem.outcome], weight)
 
 
-def _encoded(problem: Problem, table: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, Encoded]:
+def _encoded(
+    problem: Problem, table: nw.DataFrame[Any], names: Sequence[str], people: Numbers | None
+) -> dict[str, Encoded]:
+    """Number the values of columns, and refuse missing ones where there may be none."""
     encoded = {name: encode(column(table, name), problem.missing_values) for name in names}
-    refuse_missing(encoded[problem.outcome], "a row without an outcome cannot be fitted: drop those rows")
+    advice = "a row without an outcome cannot be fitted: drop those rows"
+    refuse_missing(encoded[problem.outcome], advice, people=people)
     if problem.missing == "error":
         for each in encoded.values():
-            refuse_missing(each)
+            refuse_missing(each, people=people)
     return encoded
 
 
@@ -264,15 +269,15 @@ def _refuse_other_levels(variable: Variable, levels: tuple[Value, ...]) -> None:
         )
 
 
-def _known(variable: Variable, encoded: Encoded) -> Cells:
-    """Return each row's code; a value that is not a level is an error."""
+def _known(variable: Variable, encoded: Encoded, *, placed: bool) -> Cells:
+    """Return each row's code; a value that is not a level is an error, which names the row where rows have a place."""
     found = coded(variable, encoded)
     codes = np.asarray(found.level[found.codes])
     if np.any(codes == UNSEEN):
         row = int(np.flatnonzero(codes == UNSEEN)[0])
-        value = plain(encoded.series[row])
+        value, where = plain(encoded.series[row]), f" in row {row + 1}" if placed else ""
         raise DataError(
-            f"column {variable.name!r} has the value {value!r} in row {row + 1}, which is not among the levels "
+            f"column {variable.name!r} has the value {value!r}{where}, which is not among the levels "
             f"that its rule gives: {list(variable.levels)}.{did_you_mean(value, variable.levels)}"
         )
     return codes
