@@ -56,8 +56,7 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
     """
     found = grouped(frame, problem.columns, weights)
     table = read(found.drop_columns([ROWS, WEIGHT]))
-    people = int(found[ROWS].to_numpy().sum())
-    return count_rows(problem, table, found[WEIGHT].to_numpy(), people)
+    return count_rows(problem, table, found[WEIGHT].to_numpy(), found[ROWS].to_numpy().astype(float))
 
 
 def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
