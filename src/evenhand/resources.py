@@ -31,6 +31,9 @@ USUAL = "1GB"
 LEAST = "64MB"
 """With less DuckDB does not read a file of a few columns."""
 
+MOST_THREADS = 256
+"""More bring nothing on any machine, and thousands bring one down."""
+
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 BLOCK = 1 << 16
@@ -59,8 +62,9 @@ class Resources:
     def __post_init__(self) -> None:
         if self.memory < in_bytes(LEAST):
             raise SpecError(f"memory must be at least {LEAST}, not {words(self.memory)}")
-        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
-            raise SpecError(f"threads must be a whole number of at least 1, not {self.threads!r}")
+        whole = isinstance(self.threads, int) and not isinstance(self.threads, bool)
+        if not whole or not 1 <= self.threads <= MOST_THREADS:
+            raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {self.threads!r}")
         if self.spill is not None and not Path(self.spill).is_dir():
             raise SpecError(f"spill must be a folder that exists, not {self.spill!r}")
 
@@ -126,7 +130,7 @@ def _from_environment() -> Resources:
 
 def _whole(text: str) -> int:
     if not text.strip().isdecimal():
-        raise SpecError(f"threads must be a whole number of at least 1, not {text!r}")
+        raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {text!r}")
     return int(text)
 
 

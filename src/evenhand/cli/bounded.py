@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.errors import SpecError
-from evenhand.resources import LEAST, USUAL, in_bytes, using
+from evenhand.resources import LEAST, MOST_THREADS, USUAL, in_bytes, using
 
 
 def _memory(value: str | None) -> str | None:
@@ -34,7 +34,8 @@ OPTIONS: dict[str, Any] = {
         ),
     ],
     "threads": Annotated[
-        int | None, typer.Option(min=1, help="How many cores to use; by default EVENHAND_THREADS, or all.")
+        int | None,
+        typer.Option(min=1, max=MOST_THREADS, help="How many cores to use; by default EVENHAND_THREADS, or all."),
     ],
 }
 
