@@ -2,6 +2,7 @@
 
 import datetime
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -210,3 +211,107 @@ def test_keys_have_one_text_in_every_library(kind, arrow, monkeypatch):
 def test_a_key_that_is_no_unicode():
     with pytest.raises(eh.DataError, match=r"the key 'k' holds .* not Unicode"):
         tables.key_texts(tables.read(pd.DataFrame({"k": pd.Series(["\ud800", "b"], dtype=object)})), "k")
+
+
+class TestWhatLibrariesKeep:
+    """Columns that libraries keep in ways of their own."""
+
+    @staticmethod
+    def problem(**more):
+        return eh.Problem(
+            **{
+                "protected": ["g"], "features": ["x"], "outcome": "y", "parity": [eh.PairwiseParity(0.5)],
+                "distortion": eh.Distortion({"x": eh.Nominal(1), "y": eh.Nominal(1)}),
+                "budget": eh.ExpectedDistortion(0.9), **more,
+            }
+        )  # fmt: skip
+
+    @staticmethod
+    def frame(x):
+        return pd.DataFrame({"g": ["m", "m", "f", "f"] * 5, "x": x, "y": [0, 1, 1, 0, 1] * 4})
+
+    @pytest.mark.parametrize(
+        "kept",
+        [
+            lambda x: pl.Series(x, dtype=pl.Categorical),
+            lambda x: pl.Series(x, dtype=pl.Enum(["b", "a"])),
+            lambda x: pa.array(x).dictionary_encode().cast(pa.dictionary(pa.uint8(), pa.string())),
+            lambda x: pa.DictionaryArray.from_arrays(
+                pa.array([{"a": 0, "b": 3, None: 2}[v] for v in x], pa.int8()), pa.array(["a", "b", None, "b"])
+            ),
+        ],
+        ids=["categorical", "enum", "unsigned", "a null and a value twice"],
+    )
+    def test_dictionaries_with_nulls(self, kept):
+        x = ["a", "b", None, "a"] * 5
+        plain, column = self.frame(x), kept(x)
+        library = pl.DataFrame if isinstance(column, pl.Series) else pa.table
+        table = library({"g": plain["g"].tolist(), "x": column, "y": plain["y"].tolist()})
+        problem = self.problem(missing="level")
+        counted, expected = eh.count(problem, table), eh.count(problem, plain)
+        assert sorted(counted.weight) == sorted(expected.weight)
+        assert set(counted.domain.variable("x").levels) == set(expected.domain.variable("x").levels)
+        with pytest.raises(eh.DataError, match="5 missing values"):
+            eh.count(self.problem(), table)
+        with pytest.raises(eh.DataError, match="5 missing values"):
+            eh.fit(self.problem(), plain.fillna("a")).apply(table)
+
+    def test_nulls_of_an_arrow_dictionary_in_pandas_stay(self):
+        kind = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))
+        plain = self.frame(["a", "b", None, "a"] * 5)
+        mapping = eh.fit(self.problem(missing="level", parity=[eh.PairwiseParity(0.1)]), plain)
+        released = mapping.release(plain.astype({"x": kind}), seed=3)
+        assert released["x"].dtype == kind
+        assert released["x"].astype(object).where(released["x"].notna(), None).tolist() == [
+            None if v is None or v != v else v for v in mapping.release(plain, seed=3)["x"]
+        ]
+        assert eh.count(mapping.problem, plain.astype({"x": kind})).domain.variable("x").levels[:2] == ("a", "b")
+
+    def test_whole_numbers_that_no_real_one_equals_are_binned(self):
+        plain = self.frame(2**53 + np.arange(20) % 8 + 1)
+        mapping = eh.fit(self.problem(bins={"x": eh.Quantiles(2)}), plain)
+        applied = mapping.apply(pa.Table.from_pandas(plain), seed=1)
+        assert applied["x"].to_pylist() == mapping.apply(plain, seed=1)["x"].tolist()
+
+    @pytest.mark.parametrize("bins", [{}, {"x": eh.Quantiles(2)}])
+    def test_decimal_numbers_are_refused(self, bins):
+        x = pa.array([Decimal(1), Decimal(2)] * 10, pa.decimal128(9, 0))
+        plain = self.frame(0)
+        table = pa.table({"g": plain["g"].tolist(), "x": x, "y": plain["y"].tolist()})
+        with pytest.raises(eh.DataError, match=r"column 'x' .*whole"):
+            eh.fit(self.problem(bins=bins), table)
+
+    def test_a_truth_and_a_one_are_two_keys(self):
+        mapping = eh.fit(self.problem(), self.frame(["a", "b"] * 10))
+        table = self.frame(["a", "b"] * 10)
+        keys = [True, 1, 0, False] * 5
+        mixed = mapping.apply(table.assign(key=pd.Series(keys, dtype=object)), key="key")
+        texts = mapping.apply(table.assign(key=[str(k).lower() for k in keys]), key="key")
+        assert mixed["x"].tolist() == texts["x"].tolist()
+        wide = pl.from_pandas(table).with_columns(key=pl.Series(range(20), dtype=pl.Int128))
+        narrow = table.assign(key=range(20))
+        assert mapping.apply(wide, key="key")["x"].to_list() == mapping.apply(narrow, key="key")["x"].tolist()
+
+    def test_rows_of_no_weight_are_no_part_of_the_coverage(self, tmp_path):
+        plain = self.frame(["a", "b"] * 10).assign(w=1.0)
+        mapping = eh.fit(self.problem(), plain)
+        more = pd.concat([plain, pd.DataFrame({"g": ["m"], "x": ["zzz"], "y": [1], "w": [0.0]})])
+        more.to_parquet(tmp_path / "more.parquet")
+        for table in (more, tmp_path / "more.parquet"):
+            assert mapping.audit(table, weights="w").coverage["rows"].sum() == 0
+
+    def test_a_blank_number_is_blank_however_a_file_writes_it(self, tmp_path):
+        plain = self.frame([-9.0, 1.0, 2.5, 7.0] * 5)
+        plain.to_csv(tmp_path / "people.csv", index=False)
+        problem = self.problem(
+            bins={"x": eh.Edges([2, 5])}, missing="level", missing_values=[-9], parity=[eh.PairwiseParity(0.1)],
+            distortion=eh.Distortion({"x": eh.Ordinal(1, max_steps=1), "y": eh.Ordinal(1)}),
+        )  # fmt: skip
+        mapping = eh.fit(problem, tmp_path / "people.csv")
+        assert mapping.audit(tmp_path / "people.csv").coverage.equals(mapping.audit(plain).coverage)
+        for restore in ("sample", "label"):
+            mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", seed=1, restore=restore)
+            expected = mapping.release(plain, seed=1, restore=restore)
+            found = pd.read_csv(tmp_path / "out.csv", dtype={"x": str})
+            assert found["y"].tolist() == expected["y"].tolist()
+            assert found["x"].tolist() == [str(value) for value in expected["x"]]

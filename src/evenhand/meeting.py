@@ -33,6 +33,8 @@ class Meeting:
 
 def meeting(mode: Transformer, rows: Rows, groups: Axis) -> Meeting:
     """Count a table, and give each of its cells the row of the kernel that train mode would use."""
+    if rows.together:
+        tables.refuse_gaps((groups, *mode.reads), rows.table, rows.people, text=rows.text)
     located = locate(mode, rows.table, text=rows.text)
     d, new_d = tables.cells(groups, rows.table, text=rows.text)
     axes = tuple(dict.fromkeys((groups, *mode.reads)))

@@ -31,6 +31,8 @@ USUAL = "1GB"
 LEAST = "64MB"
 """With less DuckDB does not read a file of a few columns."""
 
+MOST = "1000TB"
+
 MOST_THREADS = 256
 """More bring nothing on any machine, and thousands bring one down."""
 
@@ -60,12 +62,12 @@ class Resources:
     spill: str | None = None
 
     def __post_init__(self) -> None:
-        if self.memory < in_bytes(LEAST):
-            raise SpecError(f"memory must be at least {LEAST}, not {words(self.memory)}")
+        if not in_bytes(LEAST) <= self.memory <= in_bytes(MOST):
+            raise SpecError(f"memory must be from {LEAST} to {MOST}, not {words(self.memory)}")
         whole = isinstance(self.threads, int) and not isinstance(self.threads, bool)
         if not whole or not 1 <= self.threads <= MOST_THREADS:
             raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {self.threads!r}")
-        if self.spill is not None and not Path(self.spill).is_dir():
+        if self.spill is not None and not (isinstance(self.spill, str) and Path(self.spill).is_dir()):
             raise SpecError(f"spill must be a folder that exists, not {self.spill!r}")
 
     def folder(self, target: str | None = None) -> str:
@@ -110,7 +112,7 @@ def using(
     chosen = Resources(
         now.memory if memory is None else in_bytes(memory),
         now.threads if threads is None else threads,
-        now.spill if spill is None else os.fspath(spill),
+        now.spill if spill is None else os.fspath(spill) if isinstance(spill, os.PathLike) else spill,
     )
     token = _CHOSEN.set(chosen)
     try:

@@ -184,6 +184,33 @@ def test_no_room_to_spill(small_disk, tmp_path):
     assert not os.listdir(small_disk)
 
 
+def test_no_room_for_what_is_balanced(mapping, folder, small_disk):
+    many = pd.concat([pd.read_parquet(folder / "in.parquet")] * 8, ignore_index=True)
+    many.to_parquet(folder / "many.parquet")
+    full = pytest.raises(eh.StorageError, match=r"the disk is full: .*small' has no room")
+    with eh.using(spill=small_disk), full:
+        mapping.apply(folder / "many.parquet", to=folder / "out.parquet", seed=1, draw="balanced")
+    assert not os.listdir(small_disk)
+    assert not (folder / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_missing_values_of_a_file_that_is_audited_have_no_row(mapping, folder, kind):
+    table = pd.read_parquet(folder / "in.parquet").astype({"age": float})
+    table.loc[[500, 501], "age"] = np.nan
+    table.to_parquet(folder / "gaps.parquet") if kind == "parquet" else table.to_csv(folder / "gaps.csv", index=False)
+    with pytest.raises(eh.DataError, match=r"column 'age' has 2 missing values; "):
+        mapping.audit(folder / f"gaps.{kind}")
+    with pytest.raises(eh.DataError, match=r"column 'age' has .*missing value.* in row 501; "):
+        mapping.apply(folder / f"gaps.{kind}", to=folder / "out.parquet")
+
+
+def test_a_fit_blames_the_text_that_is_no_number(tmp_path):
+    people().astype({"age": str}).replace({"age": {"30": "old"}}).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(eh.DataError, match="it holds 'old', which is not a number"):
+        eh.fit(problem(), tmp_path / "t.csv")
+
+
 SLOW = """
 import signal, sys, time
 from evenhand import cli

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.errors import SpecError
-from evenhand.resources import LEAST, MOST_THREADS, USUAL, in_bytes, using
+from evenhand.resources import LEAST, MOST, MOST_THREADS, USUAL, in_bytes, using
 
 
 def _memory(value: str | None) -> str | None:
@@ -20,8 +20,8 @@ def _memory(value: str | None) -> str | None:
             size = in_bytes(value)
         except SpecError:
             raise typer.BadParameter(f"must look like 512MB or 2GB, not {value!r}") from None
-        if size < in_bytes(LEAST):
-            raise typer.BadParameter(f"must be at least {LEAST}, not {value!r}")
+        if not in_bytes(LEAST) <= size <= in_bytes(MOST):
+            raise typer.BadParameter(f"must be from {LEAST} to {MOST}, not {value!r}")
     return value
 
 

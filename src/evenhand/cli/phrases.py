@@ -14,6 +14,7 @@ TURNS: tuple[tuple[str, str], ...] = (
     (r"\bmemory='([\w.]+)'", r"--memory \1"),
     (r"\bthreads=(\d+)", r"--threads \1"),
     (r"\braise memory=", "raise --memory"),
+    (r"\buse seed= for", "leave --key out for"),
     (r"\bunseen='(\w+)'", r"--unseen \1"),
     (r"\brestore='(\w+)'", r"--restore \1"),
     (r"\bwrite missing='level'", 'write missing = "level" in the problem'),

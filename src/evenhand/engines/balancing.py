@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -58,8 +59,8 @@ def balanced(
     seen, total = np.zeros(number, dtype=bool), 0
     with sources.open("wb") as of_sources, ranks.open("wb") as of_draws:
         for source, draw in rows:
-            source.astype(np.int32).tofile(of_sources)
-            draw.astype(np.int64).tofile(of_draws)
+            _append(of_sources, source.astype(np.int32))
+            _append(of_draws, draw.astype(np.int64))
             seen[source] = True
             total += len(source)
     size = np.zeros(number, dtype=np.int64)
@@ -118,4 +119,9 @@ def _write(ranks: Path, at: Cells, rank: Cells) -> None:
             chunk = np.fromfile(ranks, np.int64, CHUNK, offset=8 * low)
             chunk[at[here] - low] = rank[here]
             file.seek(8 * low)
-            chunk.tofile(file)
+            _append(file, chunk)
+
+
+def _append(file: BinaryIO, numbers: Cells) -> None:
+    # NumPy's own way does not say that the disk is full.
+    file.write(np.ascontiguousarray(numbers).data)

@@ -208,12 +208,16 @@ def _list(columns: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The distinct rows of a table: weights, how many people each stands for, whether values are texts of a file."""
+    """The distinct rows of a table: weights, how many people each stands for, whether values are texts of a file.
+
+    Where equal rows were put ``together``, they have no place in the table any more.
+    """
 
     table: Any
     weight: Numbers
     people: Numbers
     text: bool
+    together: bool = False
 
 
 def distinct_rows(
@@ -230,7 +234,9 @@ def distinct_rows(
     if not is_path(table):
         found = read(table)
         weight = weights_of(names, found, weights)
-        return Rows(found, np.ones(len(found)) if weight is None else weight, np.ones(len(found)), text=False)
+        if weight is None:
+            return Rows(found, np.ones(len(found)), np.ones(len(found)), text=False)
+        return Rows(found, weight, (weight > 0).astype(float), text=False)
     counting = _Counting.of(table, format, names, weights)
     text = counting.source.format is not None
     with connection(counting.source.name) as duck_, watched(duck_, "counting", progress):
@@ -245,4 +251,4 @@ def _rows_of(grouped: Any, name: str, *, text: bool) -> Rows:
     found = read(grouped)
     if not len(found):
         raise DataError(f"{name} has no rows")
-    return Rows(found, _numbers(found, WEIGHT), _numbers(found, ROWS), text)
+    return Rows(found, _numbers(found, WEIGHT), _numbers(found, ROWS), text, together=True)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -71,10 +72,12 @@ class Cut(Binning):
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return one level a bin, lowest first."""
         if not seen.numeric:
-            odd = next(v for v in seen.values if isinstance(v, str | bool))
+            odd = min(seen.values, key=_is_number)
+            why = "which is not a number; if that stands for a missing value, list it in missing_values"
+            if not isinstance(odd, str | bool):
+                why = f"of type {type(odd).__name__}; make the column one of whole or of real numbers"
             raise DataError(
-                f"column {seen.column!r} is to be binned by {type(self).__name__}, but it holds {odd!r}, which is not "
-                f"a number; if that stands for a missing value, list it in missing_values"
+                f"column {seen.column!r} is to be binned by {type(self).__name__}, but it holds {odd!r}, {why}"
             )
         endless = [v for v in seen.values if not np.isfinite(float(v))]
         if endless:
@@ -329,6 +332,16 @@ def _quantiles(seen: Occurrence, number: int) -> tuple[float, ...]:
     # Where the largest value alone is more than the last shares, it is told apart from the rest.
     inner = np.minimum(place, len(values) - 1)
     return tuple(float(v) for v in np.unique(values[inner[inner > 0]]))
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, or a text that writes one out: of a column of texts, that one is not to blame."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False
+    try:
+        return float(value) == float(value)
+    except ValueError:
+        return False
 
 
 def _names(edges: Sequence[float], whole: bool) -> tuple[Value, ...]:

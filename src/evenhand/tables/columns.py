@@ -105,8 +105,15 @@ def _numbered_by_arrow(given: Any) -> tuple[NDArray[Any], list[Any]]:
     # A single chunk, so that there is one list of values.
     numbered = (given.combine_chunks() if hasattr(given, "combine_chunks") else given).dictionary_encode()
     numbered = numbered.chunk(0) if hasattr(numbered, "num_chunks") else numbered
-    codes = numbered.indices.fill_null(NULL).to_numpy() if numbered.null_count else numbered.indices.to_numpy()
-    return _used(codes, numbered.dictionary.to_pylist())
+    values = numbered.dictionary.to_pylist()
+    if None in values or len(set(values)) < len(values):
+        # A dictionary that holds a null, or a value twice, numbers rows and not values.
+        numbered = numbered.dictionary.take(numbered.indices).dictionary_encode()
+        values = numbered.dictionary.to_pylist()
+    if not numbered.null_count:
+        return _used(numbered.indices.to_numpy(), values)
+    # Some libraries count without signs, where null has no number.
+    return _used(numbered.indices.cast("int64").fill_null(NULL).to_numpy(), values)
 
 
 def _used(codes: NDArray[Any], values: list[Any]) -> tuple[NDArray[Any], list[Any]]:
@@ -118,10 +125,20 @@ def _used(codes: NDArray[Any], values: list[Any]) -> tuple[NDArray[Any], list[An
     return place[codes], [value for value, used in zip(values, there.tolist(), strict=True) if used]
 
 
-def _without_blanks(encoded: Encoded, blanks: Sequence[Value]) -> Encoded:
+def encoded_as(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Encoded:
+    """Number the values of a variable's column, with null for what stands for a missing value there.
+
+    In a file of texts a number is blank however it is written out: -9.0 where -9 stands for a missing value.
+    """
+    encoded, blanks = encode(series), blanks_of(variable, text)
+    return _without_blanks(encoded, blanks, written=text and is_numeric(variable)) if blanks else encoded
+
+
+def _without_blanks(encoded: Encoded, blanks: Sequence[Value], *, written: bool = False) -> Encoded:
     """Return a column with null for the values that stand for a missing one; they are no levels either."""
     texts = {canonical(value) for value in blanks}
-    kept = [i for i, value in enumerate(encoded.values) if canonical(value) not in texts]
+    read = [(value, as_number(value) if written else value) for value in encoded.values]
+    kept = [i for i, forms in enumerate(read) if texts.isdisjoint(map(canonical, forms))]
     place = np.full(len(encoded.values) + 1, NULL, dtype=np.int64)
     place[kept] = np.arange(len(kept))
     return Encoded(encoded.series, place[encoded.codes], [encoded.values[i] for i in kept], blanks)
@@ -193,7 +210,7 @@ def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False,
     """
     if isinstance(variable.coding, Cuts) and series.dtype.is_numeric():
         return Coded(_binned(variable, series, first), np.append(np.arange(len(variable)), UNSEEN))
-    return coded(variable, encode(series, blanks_of(variable, text)), text=text, first=first)
+    return coded(variable, encoded_as(variable, series, text=text), text=text, first=first)
 
 
 def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: int = 0) -> Coded:
@@ -221,13 +238,21 @@ def blank_numbers(variable: Variable) -> list[int | float]:
 def _binned(variable: Variable, series: nw.Series[Any], first: int) -> Cells:
     """Return the bin of each number, without listing the distinct ones."""
     assert isinstance(variable.coding, Cuts)
-    numbers = series.cast(nw.Float64()).to_numpy().astype(float)
+    numbers = _real(series)
     if variable.blanks:
         numbers = np.where(np.isin(numbers, blank_numbers(variable)), np.nan, numbers)
     if variable.missing is None and np.isnan(numbers).any():
         refuse_missing(encode(series, variable.blanks), APPLY_ADVICE, first=first)
     codes = variable.coding.codes(numbers)
     return codes if variable.missing is None else np.where(np.isnan(numbers), variable.missing, codes)
+
+
+def _real(series: nw.Series[Any]) -> Numbers:
+    """Return numbers as real ones, NaN where there is none."""
+    try:
+        return np.asarray(series.cast(nw.Float64()).to_numpy().astype(float))
+    except Exception:  # Arrow refuses whole numbers that no real one equals; here the nearest will do
+        return np.array([np.nan if value is None else float(value) for value in series.to_list()])
 
 
 def _levels_of_values(variable: Variable, encoded: Encoded, text: bool) -> Cells:

@@ -35,6 +35,9 @@ def key_texts(table: nw.DataFrame[Any], name: str, *, first: int = 0) -> Texts:
             return _written_out(series)
         encoded = encode(series)
         refuse_missing(encoded, advice, first=first)
+        if isinstance(dtype, nw.Object):
+            # Of any kinds: a truth and a one are equal, but not the same key.
+            return Texts.of(_text(name, dtype, value) for value in series.to_list())
         return Texts.of(_text(name, dtype, value) for value in encoded.values).repeated(encoded.codes)
     except UnicodeEncodeError as error:
         raise DataError(f"the key {name!r} holds {error.object!r}, which is not Unicode text") from None
@@ -44,10 +47,11 @@ def _written_out(series: nw.Series[Any]) -> Texts:
     """Return texts and whole numbers; Arrow, where it is installed, writes thousands at once as Python writes one."""
     try:
         import pyarrow
-    except ImportError:
+
+        given: Any = series.to_arrow()
+        written = given.cast(pyarrow.large_string())
+    except Exception:  # not installed, or of a type that Arrow does not know
         return Texts.of(map(str, series.to_list()))
-    given: Any = series.to_arrow()
-    written = given.cast(pyarrow.large_string())
     _, offsets, data = written.buffers()
     ends = np.frombuffer(offsets, np.int64)[written.offset : written.offset + len(written) + 1]
     return Texts(np.frombuffer(data or b"", np.uint8), ends)

@@ -16,7 +16,17 @@ from evenhand.counts import Counts, Numbers, checked_weights, sums
 from evenhand.domain import MISSING, Axis, Cells, Domain, Role, Value, Variable
 from evenhand.errors import DataError, did_you_mean
 from evenhand.spec import Occurrence, Ordinal, Problem
-from evenhand.tables.columns import Encoded, blanks_of, coded, codes_of, column, encode, plain, refuse_missing
+from evenhand.tables.columns import (
+    APPLY_ADVICE,
+    Encoded,
+    coded,
+    codes_of,
+    column,
+    encode,
+    encoded_as,
+    plain,
+    refuse_missing,
+)
 from evenhand.tables.frames import Frame, read, take
 
 PROBABILITY = "probability"
@@ -104,8 +114,15 @@ def gaps(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows have no value in a column, and which have none that is a level."""
     series = column(table, variable.name)
-    missing = encode(series, blanks_of(variable, text)).missing
+    missing = encoded_as(variable, series, text=text).missing
     return missing, np.asarray(codes_of(variable, series, text=text) == UNSEEN)
+
+
+def refuse_gaps(axes: Iterable[Axis], table: nw.DataFrame[Any], people: Numbers, *, text: bool) -> None:
+    """Refuse missing values of a table in which equal rows were put together, so that they have no place."""
+    for variable in (variable for axis in axes for variable in axis.variables if variable.missing is None):
+        encoded = encoded_as(variable, column(table, variable.name), text=text)
+        refuse_missing(encoded, APPLY_ADVICE, people=people)
 
 
 def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
@@ -292,11 +309,15 @@ def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
         ), True
     if isinstance(dtype, nw.Categorical):
         native = encoded.series.to_native()
-        if isinstance(native, pd.Series):
+        if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
             return tuple(encoded.values), bool(native.cat.ordered)
         return tuple(sorted(encoded.values)), False
     if dtype.is_float() and not _whole_with_missing(encoded):
         raise DataError(_real_numbers(name, encoded.values))
+    if isinstance(dtype, nw.Decimal):
+        raise DataError(
+            f"column {name!r} holds decimal numbers; make it a column of whole numbers, or of real ones with bins"
+        )
     if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
         return tuple(sorted(encoded.values)), True
     if isinstance(dtype, nw.String) or all(isinstance(value, str) for value in encoded.values):

@@ -15,7 +15,7 @@ from evenhand.counts import Numbers
 from evenhand.domain import Axis, Cells, Value, Variable
 from evenhand.draws import thresholds
 from evenhand.errors import DataError
-from evenhand.tables.columns import codes_of, encode, plain
+from evenhand.tables.columns import codes_of, encode, encoded_as, plain
 
 Restore = Literal["sample", "midpoint", "label"]
 RESTORE = ("sample", "midpoint", "label")
@@ -54,7 +54,7 @@ def replace(
         if variable.coding is not None and restore == "label":
             own = codes_of(variable, series, text=text)
             own[at] = codes
-            table = table.with_columns(_labelled(series, variable, own))
+            table = table.with_columns(_labelled(series, variable, own, text))
             continue
         moved = before != codes
         if moved.any():
@@ -91,7 +91,7 @@ def _sampled(stock: Stock, draws: Cells) -> NDArray[np.object_]:
     return np.array(stock.values, dtype=object)[np.searchsorted(ends, draws, side="right")]
 
 
-def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Series[Any]:
+def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bool) -> nw.Series[Any]:
     """Return the names of levels as a column of texts; what has no level, or is missing, keeps its own text."""
     names = np.array([*(str(level) for level in variable.levels), None], dtype=object)
     missing = variable.missing if variable.missing is not None else UNSEEN
@@ -99,7 +99,7 @@ def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Se
         names[missing] = None
     encoded = encode(series)
     own = np.array([*(str(value) for value in encoded.values), None], dtype=object)[encoded.codes]
-    stays_missing = (codes == missing) & encode(series, variable.blanks).missing
+    stays_missing = (codes == missing) & encoded_as(variable, series, text=text).missing
     texts = np.where((codes == UNSEEN) | stays_missing, own, names[codes]).tolist()
     native = series.to_native()
     if isinstance(native, pd.Series):
@@ -126,6 +126,10 @@ def _written(series: nw.Series[Any], variable: Variable, written: list[Any], at:
     """Write into a column of any library; categories that lack a value are extended."""
     native = series.to_native()
     needed = [value for value in dict.fromkeys(written) if value is not None]
+    if _is_dictionary(native):
+        # Writing into such a column, pandas fills its nulls.
+        arrow = _written_by_arrow(series.to_arrow(), written, at)
+        return nw.from_native(pd.Series(arrow, index=native.index, dtype=native.dtype), series_only=True)
     if isinstance(native, pd.Series):
         native = _with_room(native, variable, needed, None in written).copy()
         native.iloc[at] = pd.Series(written, dtype=native.dtype).array
@@ -144,6 +148,12 @@ def _written(series: nw.Series[Any], variable: Variable, written: list[Any], at:
     fresh = nw.new_series(variable.name, whole.tolist(), dtype, backend=backend)
     keep = nw.new_series("keep", ~moved, nw.Boolean(), backend=backend)
     return series.zip_with(keep, fresh)
+
+
+def _is_dictionary(native: Any) -> bool:
+    """Whether a column of pandas is a dictionary of Arrow's."""
+    dtype = getattr(native, "dtype", None)
+    return isinstance(dtype, pd.ArrowDtype) and hasattr(dtype.pyarrow_dtype, "value_type")
 
 
 def _written_by_arrow(native: Any, written: list[Any], at: Cells) -> Any:
