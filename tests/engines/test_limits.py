@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import complained, flat
+from families import small_frame, small_problem
 from people import people, problem
 
 import evenhand as eh
@@ -195,14 +196,15 @@ def test_no_room_for_what_is_balanced(mapping, folder, small_disk):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_missing_values_of_a_file_that_is_audited_have_no_row(mapping, folder, kind):
-    table = pd.read_parquet(folder / "in.parquet").astype({"age": float})
-    table.loc[[500, 501], "age"] = np.nan
-    table.to_parquet(folder / "gaps.parquet") if kind == "parquet" else table.to_csv(folder / "gaps.csv", index=False)
-    with pytest.raises(eh.DataError, match=r"column 'age' has 2 missing values; "):
-        mapping.audit(folder / f"gaps.{kind}")
-    with pytest.raises(eh.DataError, match=r"column 'age' has .*missing value.* in row 501; "):
-        mapping.apply(folder / f"gaps.{kind}", to=folder / "out.parquet")
+def test_missing_values_of_a_file_that_is_audited_have_no_row(tmp_path, kind):
+    table, path = small_frame(), tmp_path / f"gaps.{kind}"
+    strict = eh.fit(small_problem(), table)
+    table.loc[[50, 51], "group"] = None
+    table.to_parquet(path) if kind == "parquet" else table.to_csv(path, index=False)
+    with pytest.raises(eh.DataError, match=r"column 'group' has 2 missing values; "):
+        strict.audit(path)
+    with pytest.raises(eh.DataError, match=r"column 'group' has 2 missing values, the first in row 51; "):
+        strict.apply(path, to=tmp_path / "out.parquet")
 
 
 def test_a_fit_blames_the_text_that_is_no_number(tmp_path):

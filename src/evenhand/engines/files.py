@@ -255,19 +255,21 @@ def connection(name: str, target: str | None = None) -> Iterator[Any]:
         # Otherwise all columns of a row group are read at once, however large it is.
         opened.execute("SET GLOBAL disable_parquet_prefetching = true")
         yield observable(opened)
-    except (duckdb.InterruptException, RuntimeError) as error:
-        # What Ctrl-C raised is lost inside DuckDB, which says only that it was stopped.
-        if "interrupted" not in str(error).lower():
-            raise
-        raise KeyboardInterrupt from None
-    except (duckdb.Error, OSError) as error:
+    except (duckdb.Error, RuntimeError, OSError) as error:
+        if _was_stopped(error):
+            raise KeyboardInterrupt from None
         # Through Arrow DuckDB's errors arrive as those of the system, without the number that these have.
-        if getattr(error, "errno", None) is not None:
+        if not isinstance(error, duckdb.Error | OSError) or getattr(error, "errno", None) is not None:
             raise
         raise explained(name, str(error), resources, spill) from None
     finally:
         opened.close()
         shutil.rmtree(spill, ignore_errors=True)
+
+
+def _was_stopped(error: Exception) -> bool:
+    """Whether Ctrl-C is behind an error: it is lost inside DuckDB, which says that it was stopped, or quotes Python."""
+    return "interrupted" in str(error).lower() or "KeyboardInterrupt" in str(error)
 
 
 def _config(resources: Resources, spill: Path) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from evenhand.engines.files import (
     Source,
     connection,
     duck,
+    explained,
     is_parquet,
     literal,
     quoted,
@@ -188,7 +189,7 @@ def _copy(run: _Run, temporary: str, target: str) -> Tally:
         writing = duck_.cursor()
         writing.register("evenhand_stream", stream)
         try:
-            rows = writing.execute(command).fetchall()[0][0]
+            rows = _executed(writing, command, work)
         except duck().Error as error:
             # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
             if work.failure is not None:
@@ -199,6 +200,18 @@ def _copy(run: _Run, temporary: str, target: str) -> Tally:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
     run.progress(f"{run.mode.name}: {rows:,} rows", 1.0)
     return work.tally
+
+
+def _executed(writing: Any, command: str, work: _Work) -> int:
+    """Run the statement beside this thread, which only waits: Ctrl-C inside DuckDB can be lost, or never end."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        running = pool.submit(lambda: int(writing.execute(command).fetchall()[0][0]))
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            work.stopped = True
+            writing.interrupt()
+            raise
 
 
 def _folder(run: _Run, target: str) -> AbstractContextManager[str | None]:
@@ -224,6 +237,7 @@ class _Work:
     def __init__(self, run: _Run, reading: Any, planned: Balanced | None) -> None:
         self.tally = Tally()
         self.failure: BaseException | None = None
+        self.stopped = False
         self._said = _saying(run, run.mode.name, reading)
         self._results = _transformed(run, reading, planned)
         # The writer asks from a thread of its own, which does not know what may be used here.
@@ -241,6 +255,8 @@ class _Work:
             with ThreadPoolExecutor(max_workers=1) as pool:
                 ahead = pool.submit(self._next)
                 while (result := ahead.result()) is not None:
+                    if self.stopped:
+                        raise KeyboardInterrupt
                     ahead = pool.submit(self._next)
                     yield from self._count(*result)
         except BaseException as error:
@@ -298,7 +314,10 @@ def _balanced(run: _Run, duck_: Any, folder: str) -> Balanced:
     """Read every row's source and draw, and space the draws of each source evenly."""
     rows = _sources(run, duck_.cursor())
     number = len(run.mode.kernel) + 1
-    return balanced(rows, Path(folder), number, run.how.seed, run.mode.name, run.progress)
+    try:
+        return balanced(rows, Path(folder), number, run.how.seed, run.mode.name, run.progress)
+    except OSError as error:
+        raise explained(run.source.name, str(error), current(), Path(folder)) from None
 
 
 def _sources(run: _Run, reading: Any) -> Iterator[tuple[Cells, Cells]]:
