@@ -94,7 +94,7 @@ def using(
     ----------
     memory : str or int
         What reading, transforming and writing a file may hold at once: "2GB", "800MB" or a number of bytes. The
-        interpreter and its libraries, about 150 MB, come on top. By default EVENHAND_MEMORY, or 1 GB.
+        interpreter and its libraries, 150 to 300 MB, come on top. By default EVENHAND_MEMORY, or 1 GB.
     threads : int
         How many cores to use. By default EVENHAND_THREADS, or all that the process may use.
     spill : path
