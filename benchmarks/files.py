@@ -142,7 +142,7 @@ def main() -> None:
                     runs.append(run(Path(folder), method, kind))
             results.extend(table(kind, given.rows, found))
     words = (
-        f"{given.rows:,} rows of nine columns, {given.rounds} rounds, medians, at a memory setting of {given.memory}; "
+        f"{given.rows:,} rows of eight columns, {given.rounds} rounds, medians, at a memory setting of {given.memory}; "
         f"copy is DuckDB's own COPY of the same file, under the same setting. The peak is of the whole process, Python "
         f"and its libraries included."
     )
