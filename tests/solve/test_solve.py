@@ -10,7 +10,7 @@ from families import random_problem, small_frame, small_problem
 import evenhand as eh
 from evenhand.compile import compile_problem
 from evenhand.program import Multipliers, lower_bound
-from evenhand.solve import Clock, solve, solve_along
+from evenhand.solve import Clock, solve, solve_along, tiebreak
 from evenhand.solve.repair import exceeds, repair, tidy
 
 UTILITIES = [eh.KL(), eh.L1()]
@@ -112,11 +112,13 @@ def optima(program, r, x):
 FEASIBLE = [0, 2, 5, 9, 12, 23]
 
 
+@pytest.mark.parametrize("first", [tiebreak.FIRST, 0.0], ids=["at once", "one after the other"])
 @pytest.mark.parametrize("seed", FEASIBLE)
-def test_least_change_is_least(seed):
-    """Against a linear programme over the same optima."""
+def test_least_change_is_least(seed, first, monkeypatch):
+    """Against a linear programme over the same optima, also where both at once is not the least distortion."""
     import cvxpy as cp
 
+    monkeypatch.setattr(tiebreak, "FIRST", first)
     problem, frame = random_problem(np.random.default_rng(seed))
     program = compile_problem(problem, eh.count(problem, frame)).program
     found = solve(program, "least_change", Clock())

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.counts import Numbers
 from evenhand.program import Loss, Matrix, Multipliers, Program
+
+Indices: TypeAlias = NDArray[np.int64]
 
 INFINITY = float("inf")
 
@@ -89,19 +93,28 @@ class Model:
         return low, np.concatenate([r.high / r.unit for r in self.rows])
 
     @property
-    def matrix(self) -> Matrix:
-        """A, as one CSR array."""
-        entries: list[tuple[Numbers, Numbers, Numbers]] = []
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+        return sum(len(r.low) for r in self.rows), sum(len(c.low) for c in self.columns)
+
+    @property
+    def entries(self) -> tuple[Numbers, Indices, Indices]:
+        """What A holds: values, rows, columns."""
+        entries: list[tuple[Numbers, Indices, Indices]] = []
         for block in self.rows:
             first_row = self.row(block.name).start
             for name, part in block.parts.items():
-                coo = sparse.coo_array(part)
-                first_column = self.column(name).start
-                unit = np.broadcast_to(block.unit, coo.shape[0])[coo.coords[0]]
-                entries.append((coo.data / unit, coo.coords[0] + first_row, coo.coords[1] + first_column))
+                row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+                unit = np.broadcast_to(block.unit, part.shape[0])[row]
+                entries.append((part.data / unit, row + first_row, part.indices + self.column(name).start))
         data, row, column = (np.concatenate(parts) for parts in zip(*entries, strict=True))
-        shape = (sum(len(r.low) for r in self.rows), sum(len(c.low) for c in self.columns))
-        return sparse.csr_array((data, (row, column)), shape=shape)
+        return data, row, column
+
+    @property
+    def matrix(self) -> Matrix:
+        """A, as one CSR array."""
+        data, row, column = self.entries
+        return sparse.csr_array((data, (row, column)), shape=self.shape)
 
 
 def lay_out(program: Program, *, in_units: bool = True) -> Model:

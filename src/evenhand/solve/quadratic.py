@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 import clarabel
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.counts import Numbers
@@ -16,12 +15,13 @@ from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
 from evenhand.program import Multipliers, Program, SmoothLoss, Solution, lower_bound
 from evenhand.solve.clock import Clock
 from evenhand.solve.edges import fullest
-from evenhand.solve.model import Model, lay_out, multipliers_of
-
-Indices: TypeAlias = NDArray[np.int64]
+from evenhand.solve.model import Indices, Model, lay_out, multipliers_of
 
 TOLERANCE = 1e-10
 """Clarabel's tolerances for feasibility and gap."""
+
+ROUGH = 1e-5
+"""The same where all that is wanted is an r to expand a loss about."""
 
 NEAR_ENOUGH = 1e-6
 """The largest residual of an answer that is worth repairing."""
@@ -86,16 +86,18 @@ class QuadraticSolver:
             self._solver.update(A=latest.matrix.data, b=latest.right)
         return True
 
-    def minimise(self, cost: Numbers, curvature: Numbers) -> tuple[Numbers, Numbers] | None:
+    def minimise(
+        self, cost: Numbers, curvature: Numbers, tolerance: float = TOLERANCE
+    ) -> tuple[Numbers, Numbers] | None:
         """Return z and the rows' multipliers, or None where the model is infeasible."""
         self._clock.check()
-        quadratic = sparse.csc_array(
-            (curvature[self._curved], (self._curved, self._curved)), shape=(len(cost), len(cost))
-        )
+        first = np.searchsorted(self._curved, np.arange(len(cost) + 1))
+        quadratic = sparse.csc_matrix((curvature[self._curved], self._curved, first), shape=(len(cost), len(cost)))
         if self._solver is None:
             self._solver = self._build(quadratic, cost)
         else:
-            self._solver.update(P=sparse.csc_matrix(quadratic), q=cost)
+            self._solver.update(P=quadratic, q=cost)
+        self._solver.update(settings=_within(self._solver.get_settings(), tolerance))
         with self._clock.listening():
             answer = self._solver.solve()
         return self._read(answer)
@@ -106,13 +108,9 @@ class QuadraticSolver:
         settings.verbose = False
         settings.presolve_enable = False
         settings.iterative_refinement_enable = self._refine
-        for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
-            setattr(settings, name, TOLERANCE)
         if np.isfinite(self._clock.remaining):
             settings.time_limit = self._clock.remaining
-        solver = clarabel.DefaultSolver(
-            sparse.csc_matrix(quadratic), cost, conic.matrix, conic.right, conic.cones, settings
-        )
+        solver = clarabel.DefaultSolver(quadratic, cost, conic.matrix, conic.right, conic.cones, settings)
         solver.set_termination_callback(lambda info: self._clock.stop)
         return solver
 
@@ -130,6 +128,12 @@ class QuadraticSolver:
         if status in (clarabel.SolverStatus.MaxTime, clarabel.SolverStatus.CallbackTerminated):
             raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
         raise SolverError(f"Clarabel stopped with the status {status}")
+
+
+def _within(settings: Any, tolerance: float) -> Any:
+    for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
+        setattr(settings, name, tolerance)
+    return settings
 
 
 def solve_smooth(program: Program, loss: SmoothLoss, clock: Clock) -> Solution | None:
@@ -178,9 +182,21 @@ class SmoothAlong:
 
 
 def _successive(program: Program, loss: SmoothLoss, clock: Clock, attempt: Attempt) -> tuple[Solution, float] | None:
-    """Put a programme to Clarabel in one way, and begin where nothing is lost."""
+    """Put a programme to Clarabel in one way, and begin where nothing is lost, or rather near the answer."""
     model = lay_out(program, in_units=attempt.in_units)
-    return _descend(program, loss, model, _solver_of(model, clock, attempt), loss.start, clock)
+    solver = _solver_of(model, clock, attempt)
+    return _descend(program, loss, model, solver, _nearer(program, loss, model, solver), clock)
+
+
+def _nearer(program: Program, loss: SmoothLoss, model: Model, solver: QuadraticSolver) -> Numbers:
+    """Return an r to begin at: roughly where the expansion about the start is least, if it is one to expand about."""
+    start = loss.start
+    if np.array_equal(loss.curvature(start), loss.curvature(2 * start)):
+        # A quadratic loss is its own expansion.
+        return start
+    answer = solver.minimise(*_expansion(model, model.column("r"), loss, start), tolerance=ROUGH)
+    r = start if answer is None else program.released(answer[0][model.column("x")])
+    return start if _empties(loss, r) else r
 
 
 def _solver_of(model: Model, clock: Clock, attempt: Attempt) -> QuadraticSolver:
@@ -236,9 +252,9 @@ def _inside(program: Program, loss: SmoothLoss, proposed: Numbers, clock: Clock)
 
     Near an empty cell the loss of some measures is infinitely steep, so a search would not get away from it.
     """
-    held = loss.decisive & (loss.start > 0)
-    if np.all(program.released(proposed)[held] >= EMPTIED * loss.start[held]):
+    if not _empties(loss, program.released(proposed)):
         return proposed
+    held = loss.decisive & (loss.start > 0)
     full, share = fullest(program, loss.start, held, clock)
     if share > 0:
         return (proposed + full) / 2
@@ -248,6 +264,12 @@ def _inside(program: Program, loss: SmoothLoss, proposed: Numbers, clock: Clock)
             "relax a bound, allow more moves, or choose a utility that allows empty cells, such as L1()"
         )
     return proposed
+
+
+def _empties(loss: SmoothLoss, r: Numbers) -> bool:
+    """Whether a decisive cell has next to nothing left."""
+    held = loss.decisive & (loss.start > 0)
+    return not np.all(r[held] >= EMPTIED * loss.start[held])
 
 
 def _search(program: Program, loss: SmoothLoss, x: Numbers, proposed: Numbers) -> Numbers:
@@ -300,7 +322,6 @@ class Conic:
 
 def _conic(model: Model) -> Conic:
     """Write a model for Clarabel."""
-    matrix = model.matrix
     row_low, row_high = model.row_bounds
     low, high = model.bounds
     equal = np.flatnonzero(row_low == row_high)
@@ -308,21 +329,24 @@ def _conic(model: Model) -> Conic:
     below = np.flatnonzero((row_low < row_high) & np.isfinite(row_low))
     floor, ceiling = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
     right = np.concatenate([row_high[equal], row_high[above], -row_low[below], -low[floor], high[ceiling]])
-    entries = sparse.coo_array(matrix)
+    entries = model.entries
     # Rows follow one another as in ``right``; one with two sides is there twice, a bound of z is a row of one entry.
-    parts = [_placed(entries, np.concatenate([equal, above]), 0, 1.0)]
-    parts.append(_placed(entries, below, len(equal) + len(above), -1.0))
+    n_rows = len(row_low)
+    parts = [_placed(entries, np.concatenate([equal, above]), n_rows, 0, 1.0)]
+    parts.append(_placed(entries, below, n_rows, len(equal) + len(above), -1.0))
     bounded, sign = np.concatenate([floor, ceiling]), np.repeat([-1.0, 1.0], [len(floor), len(ceiling)])
     parts.append((sign, np.arange(len(right) - len(bounded), len(right)), bounded))
     data, row, column = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     stacked = sparse.csc_matrix((data, (row, column)), shape=(len(right), len(low)))
-    return Conic(stacked, right, len(equal), np.concatenate([equal, above]), matrix.shape[0])
+    return Conic(stacked, right, len(equal), np.concatenate([equal, above]), n_rows)
 
 
-def _placed(entries: Any, rows: Indices, first: int, sign: float) -> tuple[Numbers, Indices, Indices]:
+def _placed(
+    entries: tuple[Numbers, Indices, Indices], rows: Indices, n_rows: int, first: int, sign: float
+) -> tuple[Numbers, Indices, Indices]:
     """Return the entries of some rows, these numbered from ``first`` on."""
-    place = np.full(entries.shape[0], -1)
+    data, row, column = entries
+    place = np.full(n_rows, -1)
     place[rows] = np.arange(first, first + len(rows))
-    row, column = entries.coords
     kept = place[row] >= 0
-    return sign * entries.data[kept], place[row[kept]], column[kept]
+    return sign * data[kept], place[row[kept]], column[kept]

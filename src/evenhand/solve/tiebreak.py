@@ -30,13 +30,18 @@ SMALLEST_HELD = 1e-6
 HELD_DISTORTION = 1e-11
 """How much expected distortion the second stage may give back, in units of the largest distortion."""
 
+FIRST = 1e3
+"""The weight of the distortion, in units of the largest one, where the probability of a change has one."""
+
 
 def least_change(
     program: Program, x: Numbers, clock: Clock, solver: LinearSolver | None
 ) -> tuple[Numbers, tuple[str, ...]]:
     """Minimise the expected distortion, then the probability of any change.
 
-    ``solver`` is one that already holds the loss; without it one is made that holds r.
+    ``solver`` is one that already holds the loss; without it one is made that holds r. Both are minimised at once, the
+    distortion with far the larger weight. If that leaves it at its least, which takes one look from there, then so is
+    the change among all that do; else it is held there, and the change minimised by itself.
     """
     if solver is None:
         solver = LinearSolver(held(program, x), clock)
@@ -45,11 +50,15 @@ def least_change(
     burden[: program.n_moves] = program.move_weight * _scaled(program)
     change[: program.n_moves] = program.move_weight * program.change
     try:
+        both = solver.minimise_again(FIRST * burden + change)
         z = solver.minimise_again(burden)
     except SolverError as error:
         return x, (f"tie-break skipped: {error}",)
+    least = float(burden @ z) + HELD_DISTORTION
+    if burden @ both <= least:
+        return both[: program.n_moves], ()
     x = z[: program.n_moves]
-    solver.hold(burden, float(burden @ z) + HELD_DISTORTION)
+    solver.hold(burden, least)
     try:
         z = solver.minimise_again(change)
     except SolverError as error:

@@ -226,6 +226,8 @@ def form_of(program: Program, pieces: Pieces, chosen: NDArray[np.bool_] | None =
     ]
     matrix = sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
     matrix.eliminate_zeros()
+    if matrix.nnz <= np.iinfo(np.int32).max:
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     right = [program.weight, program.budgets.limit[budgets] * budget_scale, pieces.right, np.zeros(program.n_rates)]
     parity = program.parity.matrix.toarray()
     on_m, limit = parity[:, program.n_rates :], program.parity.limit

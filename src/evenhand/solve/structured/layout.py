@@ -370,4 +370,6 @@ def _blocks(form: Form, outside: _Members) -> Cells:
 
 def _matrix(parts: list[tuple[Cells, Cells, Numbers]], shape: tuple[int, int]) -> Matrix:
     row, column, data = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return sparse.csr_array((data, (row, column)), shape=shape)
+    # Half the index is half of what a product has to read.
+    kind = np.int32 if max(*shape, len(data)) <= NOWHERE else np.int64
+    return sparse.csr_array((data, (row.astype(kind), column.astype(kind))), shape=shape)
