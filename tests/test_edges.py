@@ -10,6 +10,8 @@ from families import random_problem, small_frame, small_problem
 from oracle import Dense
 
 import evenhand as eh
+from evenhand.errors import SolverError
+from evenhand.solve import edges
 
 
 def is_feasible(problem, counts):
@@ -28,6 +30,24 @@ def test_the_smallest_bound_separates_feasible_from_infeasible(seed):
     assert is_feasible(at(edge + 1e-5), counts)
     if edge > 1e-4:
         assert not is_feasible(at(edge - 1e-5), counts)
+
+
+def test_a_probe_that_stays_undecided_leaves_the_edge(monkeypatch):
+    problem, frame = random_problem(np.random.default_rng(4))
+    counts = eh.count(problem, frame)
+    edge = eh.smallest_parity_bound(problem, counts)
+    asked = []
+    decided = edges._feasible_point
+
+    def undecided(*given):
+        asked.append(given)
+        if len(asked) > 1:
+            raise SolverError("HiGHS stopped with the status 'Unknown'")
+        return decided(*given)
+
+    monkeypatch.setattr(edges, "_feasible_point", undecided)
+    assert eh.smallest_parity_bound(problem, counts) == pytest.approx(edge, abs=1e-9)
+    assert len(asked) > 1
 
 
 @pytest.mark.parametrize("seed", [1, 4, 11, 17])

@@ -73,13 +73,18 @@ def smallest_bound(
 
     ``program_at`` writes the programme for a bound, ``bound_of`` says which bound an x of it needs. Dinkelbach's
     iteration finds the edge in a few steps, except where some rates vanish there; so it is probed, and bisected if a
-    smaller bound turns out to be feasible.
+    smaller bound turns out to be feasible. Where a probe is undecided nothing smaller is known to be feasible.
     """
 
     def point_at(bound: float) -> Numbers | None:
-        return _feasible_point(program_at(bound), clock, released)
+        try:
+            return _feasible_point(program_at(bound), clock, released)
+        except TimeLimitError:
+            raise
+        except SolverError:
+            return None
 
-    found = point_at(start)
+    found = _feasible_point(program_at(start), clock, released)
     if found is None:
         return None
     bound, x = _descend(program_at, bound_of, (start, found), clock, released)
