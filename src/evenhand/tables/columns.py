@@ -111,14 +111,16 @@ def _numbered_by_arrow(given: Any) -> tuple[NDArray[Any], list[Any]]:
         numbered = numbered.dictionary.take(numbered.indices).dictionary_encode()
         values = numbered.dictionary.to_pylist()
     if not numbered.null_count:
-        return _used(numbered.indices.to_numpy(), values)
+        codes = numbered.indices.to_numpy()
+        return _used(codes, values, np.bincount(codes.astype(np.int64, copy=False), minlength=len(values)))
     # Some libraries count without signs, where null has no number.
-    return _used(numbered.indices.cast("int64").fill_null(NULL).to_numpy(), values)
+    codes = numbered.indices.cast("int64").fill_null(NULL).to_numpy()
+    return _used(codes, values, np.bincount(codes + 1, minlength=len(values) + 1)[1:])
 
 
-def _used(codes: NDArray[Any], values: list[Any]) -> tuple[NDArray[Any], list[Any]]:
+def _used(codes: NDArray[Any], values: list[Any], rows: Cells) -> tuple[NDArray[Any], list[Any]]:
     """Leave out the values that no row has: a library's dictionary may hold those of other columns."""
-    there = np.bincount(codes.astype(np.int64) + 1, minlength=len(values) + 1)[1:] > 0
+    there = rows > 0
     if there.all():
         return codes, values
     place = np.append(np.cumsum(there) - 1, NULL)

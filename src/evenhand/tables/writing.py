@@ -143,9 +143,11 @@ def _written(series: nw.Series[Any], variable: Variable, written: list[Any], at:
     backend = nw.get_native_namespace(series)
     moved = np.zeros(len(series), dtype=bool)
     moved[at] = True
-    whole = np.full(len(series), None, dtype=object)
-    whole[at] = written
-    fresh = nw.new_series(variable.name, whole.tolist(), dtype, backend=backend)
+    # Each value is made once and taken by its place, not made again for every row.
+    place = {value: number for number, value in enumerate(dict.fromkeys(written))}
+    which = np.zeros(len(series), dtype=np.int64)
+    which[at] = [place[value] for value in written]
+    fresh = nw.new_series(variable.name, list(place), dtype, backend=backend)[which]
     keep = nw.new_series("keep", ~moved, nw.Boolean(), backend=backend)
     return series.zip_with(keep, fresh)
 
