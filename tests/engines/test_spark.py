@@ -158,6 +158,16 @@ def test_what_needs_rows_in_memory_says_so(spark, ask):
         ask(dataframe(spark, awkward(50)))
 
 
+def test_columns_of_another_kind_are_refused_before_a_job(spark):
+    given = dataframe(spark, awkward(50, endless=False))
+    with pytest.raises(eh.DataError, match=r"column 'age' is of type string, but its levels are numbers.*cast"):
+        mapping().apply(given.selectExpr("* EXCEPT (age)", "string(age) AS age"), key=KEY)
+    with pytest.raises(eh.DataError, match=r"column 'age' is of type array<smallint>"):
+        mapping().apply(given.selectExpr("* EXCEPT (age)", "array(age) AS age"), key=KEY)
+    with pytest.raises(eh.DataError, match="column 'hired' is of type int, but its levels are texts"):
+        mapping().release(given.selectExpr("* EXCEPT (hired)", "1 AS hired"), key=KEY)
+
+
 def test_columns_that_cannot_be_counted(spark):
     given = dataframe(spark, awkward(50, endless=False))
     with pytest.raises(eh.DataError, match=r"column 'age' is of type array<smallint>"):

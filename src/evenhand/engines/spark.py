@@ -19,7 +19,7 @@ from evenhand.counts import Counts
 from evenhand.domain import Variable
 from evenhand.errors import DataError, MissingExtraError, SpecError, did_you_mean
 from evenhand.spec import Problem
-from evenhand.tables import count_rows, read
+from evenhand.tables import count_rows, is_numeric, is_textual, read
 from evenhand.transforming import How, Transformer, locate, report_unseen, single_draws, write
 
 ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
@@ -108,6 +108,8 @@ def transform_spark(mode: Transformer, frame: SparkFrame, how: How) -> SparkFram
     if how.draw == "balanced":
         raise SpecError("balanced draws need every row of a source at once; Spark has them in partitions")
     _require(frame, [*mode.columns, how.key])
+    _refuse_nested(frame, mode.columns)
+    _refuse_other_kinds(frame, mode)
     return _numbered(frame).mapInArrow(_worker(frame, mode, how), _schema(frame, mode, how))
 
 
@@ -181,6 +183,19 @@ def _refuse_nested(frame: SparkFrame, columns: Sequence[str]) -> None:
             raise DataError(
                 f"column {field.name!r} is of type {field.dataType.simpleString()}; a column must hold strings, "
                 f"numbers or booleans"
+            )
+
+
+def _refuse_other_kinds(frame: SparkFrame, mode: Transformer) -> None:
+    """Refuse texts where levels are numbers, and the other way round, before there is a job that would fail."""
+    types = _pyspark().sql.types
+    for variable in (variable for axis in mode.reads for variable in axis.variables):
+        kind = frame.schema[variable.name].dataType
+        texts, numbers = isinstance(kind, types.StringType), isinstance(kind, types.NumericType)
+        if (texts and is_numeric(variable)) or (numbers and is_textual(variable)):
+            own = "numbers" if texts else "texts"
+            raise DataError(
+                f"column {variable.name!r} is of type {kind.simpleString()}, but its levels are {own}; cast the column"
             )
 
 

@@ -4,7 +4,7 @@ Frames are read and written through narwhals, so that what comes out is of the t
 evenhand itself makes (mappings, audits) are pandas frames.
 """
 
-from evenhand.tables.columns import REAL, WHOLE, blank_numbers, canonical, column, is_numeric, levels_of
+from evenhand.tables.columns import REAL, WHOLE, blank_numbers, canonical, column, is_numeric, is_textual, levels_of
 from evenhand.tables.frames import Frame, Table, read, returned, take, to_pandas
 from evenhand.tables.keys import key_texts
 from evenhand.tables.reading import (
@@ -54,6 +54,7 @@ __all__ = [
     "frame",
     "gaps",
     "is_numeric",
+    "is_textual",
     "key_texts",
     "labels",
     "levels_of",

@@ -298,7 +298,7 @@ def _refuse_other_kind(variable: Variable, values: Sequence[Any]) -> None:
         return
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     texts = all(isinstance(value, str) for value in values)
-    if (is_numeric(variable) and texts) or (numbers and _textual(variable)):
+    if (is_numeric(variable) and texts) or (numbers and is_textual(variable)):
         own, given = ("numbers", "texts") if texts else ("texts", "numbers")
         raise DataError(
             f"column {variable.name!r} holds {given}, such as {values[0]!r}, but its levels are {own}, such as "
@@ -306,7 +306,8 @@ def _refuse_other_kind(variable: Variable, values: Sequence[Any]) -> None:
         )
 
 
-def _textual(variable: Variable) -> bool:
+def is_textual(variable: Variable) -> bool:
+    """Whether the values of a variable are texts."""
     values = variable.levels if variable.coding is None else [v for s in variable.coding.stock for v in s.values]
     return not isinstance(variable.coding, Cuts) and bool(values) and all(isinstance(v, str) for v in values)
 
