@@ -4,6 +4,7 @@ import pytest
 from families import small_frame, small_problem
 
 import evenhand as eh
+from evenhand.meeting import _told_from
 
 
 def test_rates_are_those_of_the_table(compas, compas_mapping):
@@ -137,3 +138,10 @@ def test_segments_that_were_left_out_are_named():
     problem = small_problem(parity=[eh.PairwiseParity(0.9, given=["score"], min_segment=20)])
     notes = eh.fit(problem, pd.concat([small_frame(), few], ignore_index=True)).audit().notes
     assert any("the segment score=2 has a weight of 2, below min_segment 20" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.25, "0.250"), (0.10004, "0.10004"), (0.0999996, "0.0999996"), (0.1 + 1e-12, "0.100")]
+)
+def test_a_rate_near_its_bound_is_told_from_it(value, shown):
+    assert _told_from(0.1, value) == shown

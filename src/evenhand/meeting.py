@@ -21,6 +21,8 @@ from evenhand.kernel import Kernel, gather, identity
 from evenhand.spec import By, Problem, TargetParity, comparisons
 from evenhand.transforming import Flags, Transformer, locate
 
+MOST_DIGITS = 9
+
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
@@ -168,4 +170,10 @@ def _apart(part: ParityAchieved, counts: Counts) -> str:
     value, bound = float(part.value[at]), float(part.compared.bound[at])
     where = part.compared.words(at, counts.domain.y)
     verdict = f"{'beyond' if value > bound else 'within'} the bound {bound:g}"
-    return f"the rates of this very table are {value:.3f} apart at worst ({where}), {verdict}"
+    return f"the rates of this very table are {_told_from(bound, value)} apart at worst ({where}), {verdict}"
+
+
+def _told_from(bound: float, value: float) -> str:
+    """Write a value out to three digits, or as many as tell it from the bound."""
+    digits = next((n for n in range(3, MOST_DIGITS) if f"{value:.{n}f}" != f"{bound:.{n}f}"), 3)
+    return f"{value:.{digits}f}"
