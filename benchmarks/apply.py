@@ -92,8 +92,8 @@ def with_aif360(rows, limit):
     if "transform" not in row:
         return row
     found = row["transform"]
-    rate = {"rate": rows / found["with outcome"]["seconds"]} if "seconds" in found["with outcome"] else {}
-    return rate | {
+    seconds = found["with outcome"].get("seconds")
+    return ({} if seconds is None else {"seconds": seconds, "rate": rows / seconds}) | {
         "rows": rows,
         "rate with building": rows / (found["with outcome"].get("seconds", float("nan")) + found["building"]),
         "without outcome": found["without outcome"],

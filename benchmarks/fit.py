@@ -3,11 +3,11 @@
     python benchmarks/fit.py [--rounds 5] [--limit 120] [--patient]
 
 Each method runs in a process of its own, the methods taking turns round by round. A process runs once to warm up and
-then three times (AIF360: once, cold); the best counts, and the medians over rounds are reported with their ratio to
-evenhand. Ours starts from the frame of people and includes everything: counting, compiling, solving, the tie-break, the
-repair and the certificate. The dense statement starts from the finished distribution p(d, x, y) and includes cvxpy's
-own compilation and the solver. HiGHS starts from there too, and includes evenhand's compilation of the linear
-programme, which it is given as it is. AIF360 starts from its own dataset of people, already built.
+then three times (AIF360: once, cold); the best of all rounds is reported with its ratio to evenhand's. Ours starts from
+the frame of people and includes everything: counting, compiling, solving, the tie-break, the repair and the
+certificate. The dense statement starts from the finished distribution p(d, x, y) and includes cvxpy's own compilation
+and the solver. HiGHS starts from there too, and includes evenhand's compilation of the linear programme, which it is
+given as it is. AIF360 starts from its own dataset of people, already built.
 
 AIF360 bounds differences of rates where the paper bounds ratios. It is asked twice: with the paper's number as it
 stands, and with the largest difference that the paper's bound leaves at the optimum. Its two larger cases are the

@@ -1,4 +1,4 @@
-"""What every benchmark shares: children in processes of their own, turns, medians, memory, the machine, kept results.
+"""What every benchmark shares: children in processes of their own, turns, memory, the machine, kept results.
 
 A benchmark has two faces in one file: ``main`` gives out the work, ``child`` does one piece of it in a fresh process
 and prints one line of JSON. Alternatives take turns round by round, so that a noisy machine disturbs all alike. What a
@@ -15,7 +15,6 @@ import os
 import platform
 import resource
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -89,24 +88,26 @@ def failed(row):
 
 
 def in_turns(methods, rounds):
-    """Call each method once a round, in turns; return the medians of each. Who failed once is not asked again."""
+    """Call each method once a round, in turns; return the fastest of each. Who failed once is not asked again."""
     rows = {name: [] for name in methods}
     for _ in range(rounds):
         for name, run in methods.items():
             if not any(map(failed, rows[name])):
                 rows[name].append(run())
-    return {name: median(found) for name, found in rows.items()}
+    return {name: fastest(found) for name, found in rows.items()}
 
 
-def median(rows):
-    """Return the median of every number of the rows, and of all else the first."""
+def fastest(rows):
+    """Return the row of the fastest round: what else a machine does makes some rounds slower and none faster."""
     if ended := [row for row in rows if failed(row)]:
         return ended[0]
-    kinds = {key: isinstance(value, (int, float)) and not isinstance(value, bool) for key, value in rows[0].items()}
-    merged = {k: statistics.median(row[k] for row in rows) if number else rows[0][k] for k, number in kinds.items()}
-    if "seconds" in kinds:
-        merged["slowest"] = max(row["seconds"] for row in rows)
-    return merged | {"rounds": len(rows)}
+    times = [_time(row) for row in rows]
+    return rows[times.index(min(times))] | {"slowest": max(times), "rounds": len(rows)}
+
+
+def _time(row):
+    """Return what a row took, by whatever name."""
+    return next((row[name] for name in ("seconds", "solve", "a_point") if name in row), 0.0)
 
 
 def versions(*names):

@@ -163,7 +163,7 @@ def test_a_child_beyond_its_limits_has_died(modules):
         harness.child("-c", "raise SystemExit(3)")
 
 
-def test_turns_take_medians_and_leave_out_who_died(modules):
+def test_turns_take_the_fastest_and_leave_out_who_died(modules):
     asked = []
 
     def slow():
@@ -171,8 +171,10 @@ def test_turns_take_medians_and_leave_out_who_died(modules):
         return {"died": "not done after 1 s"}
 
     seconds = iter([3.0, 1.0, 2.0])
-    rows = modules("harness").in_turns({"ours": lambda: {"seconds": next(seconds), "name": "a"}, "slow": slow}, 3)
-    assert rows["ours"] == {"seconds": 2.0, "name": "a", "slowest": 3.0, "rounds": 3}
+    rows = modules("harness").in_turns(
+        {"ours": lambda: {"seconds": next(seconds), "left": len(asked)}, "slow": slow}, 3
+    )
+    assert rows["ours"] == {"seconds": 1.0, "left": 1, "slowest": 3.0, "rounds": 3}
     assert asked == ["slow"]
     assert "died" in rows["slow"]
 
@@ -207,7 +209,13 @@ def made_up_results():
             "memory": 8,
             "cases": {"compas": {"title": "COMPAS, KL", "methods": methods}},
         },
-        "ladder": {"rounds": 1, "limit": 60, "memory": 8, "families": {"Adult": rungs, "none": []}},
+        "ladder": {
+            "rounds": 3,
+            "others": {"rounds": 1},
+            "limit": 60,
+            "memory": 8,
+            "families": {"Adult": rungs, "none": []},
+        },
         "apply": {"rows": 10, "rounds": 1, "aif360": None, "kinds": {"pandas": {"gather": rate, "by key": rate}}},
         "elsewhere": {"title": "Another", "words": "In its own words.", "rows": [{"method": "a", "seconds": 1.25}]},
     }
