@@ -99,9 +99,8 @@ def _shared(part: Comparisons) -> bool:
 
 def _segment_and_outcome(part: Comparisons) -> Cells:
     """Number the distinct (segment, outcome) of the entries."""
-    segment = np.array([part.populations[k].segment for k in part.population])
-    pairs = np.column_stack([segment, part.outcome])
-    return np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+    segment = np.array([population.segment for population in part.populations])[part.population]
+    return np.unique(segment * (part.outcome.max() + 1) + part.outcome, return_inverse=True)[1].ravel()
 
 
 def _released_segments(part: Comparisons) -> Cells:
