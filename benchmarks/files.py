@@ -140,8 +140,9 @@ def main() -> None:
                 for method, runs in found.items():
                     runs.append(run(Path(folder), method, kind))
             results.extend(table(kind, given.rows, found))
+    times = "one run" if given.rounds == 1 else f"the best of {given.rounds} runs"
     words = (
-        f"{given.rows:,} rows of eight columns, best of {given.rounds}, at a memory setting of {given.memory}; "
+        f"{given.rows:,} rows of eight columns, {times}, at a memory setting of {given.memory}; "
         f"copy is DuckDB's own COPY of the same file, under the same setting. The peak is of the whole process, Python "
         f"and its libraries included."
     )

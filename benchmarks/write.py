@@ -78,6 +78,11 @@ process. A cross is where a method was ended, and what it had used: cvxpy and Hi
 cvxpy {memory:g} GB. A dense statement has a variable for every (d, x, y) → (x̂, ŷ), allowed or not. Adult:
 {rounds}; elsewhere {others}.
 """
+CLUSTER = """
+{rows:,} rows in {partitions} partitions on a standalone cluster of one master and two workers of one core each, all on
+this machine; Parquet to Parquet, draws by key, one run. Every result is compared, row for row, with what evenhand
+writes from file to file without Spark.
+"""
 
 
 def paragraph(text):
@@ -227,9 +232,25 @@ def _ladder_row(row, highs, method):
     if "solve" not in row:
         return [why_not(row), "–", "–", memory(row), "–", "–"]
     ratio = times(highs["solve"] / row["solve"]) if method == "l1" and "solve" in highs else "–"
-    tie_break = f"+ {number(row['whole'] - row['solve'])} s" if "whole" in row else "–"
+    # With both measured, the difference may be less than nothing.
+    tie_break = f"+ {number(max(0.0, row['whole'] - row['solve']))} s" if "whole" in row else "–"
     solve = f"{number(row['solve'])} s"
     return [solve, ratio, tie_break, memory(row), f"{row['objective']:.6f}", excess(row["exceeded"])]
+
+
+def cluster_section(result):
+    """Yield the section of Spark with and without a lost worker."""
+    yield "## A Spark cluster, and a worker that is lost"
+    yield paragraph(CLUSTER.format(**result))
+    copy = result["plain_copy_seconds"]
+    empty = "nothing" if result["nothing_under_the_final_name"] else "something"
+    came = "complete and identical" if result["identical"] else "not identical"
+    came = came if result["error"] is None else f"{result['error']}; {empty} under the final name"
+    lost = f"apply, one worker killed after {result['killed_after']}"
+    runs = {"apply": result["seconds"], lost: result["seconds_with_a_worker_lost"]}
+    rows = [["a plain copy", number(copy), times(1.0), "–"]]
+    rows += [[name, number(seconds), times(seconds / copy), came] for name, seconds in runs.items()]
+    yield table(["", "seconds", "ratio", "result"], rows)
 
 
 def plain_section(result):
@@ -245,7 +266,13 @@ def plain_section(result):
 
 
 STAMP = ("name", "date", "load", "minutes", "title", "words")
-SECTIONS = {"fit": fit_section, "frontier": frontier_section, "apply": apply_section, "ladder": ladder_section}
+SECTIONS = {
+    "fit": fit_section,
+    "frontier": frontier_section,
+    "apply": apply_section,
+    "ladder": ladder_section,
+    "spark_cluster": cluster_section,
+}
 
 
 def slower(results):

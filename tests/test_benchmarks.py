@@ -186,6 +186,11 @@ MADE_UP = {
 AIF360 = MADE_UP | {"seconds": 3.0, "python": "3.11.7", "versions": {"aif360": "0.6.1", "numpy": "1.26.4"}}
 SOLVED = {"solve": 2.0, "compile": 0.1, "whole": 3.0, "peak": 200.0, "objective": 0.07, "exceeded": 1e-12}
 
+CLUSTER = {
+    "rows": 4_000_000, "partitions": 24, "seconds": 15.0, "plain_copy_seconds": 10.0, "identical": True, "error": None,
+    "seconds_with_a_worker_lost": 20.0, "killed_after": "8 of 24 tasks", "nothing_under_the_final_name": None,
+}  # fmt: skip
+
 
 def made_up_results():
     methods = {"evenhand": MADE_UP, "HiGHS ipm": MADE_UP | {"seconds": 0.25}, "AIF360, ε = 0.1": AIF360}
@@ -217,6 +222,7 @@ def made_up_results():
             "families": {"Adult": rungs, "none": []},
         },
         "apply": {"rows": 10, "rounds": 1, "aif360": None, "kinds": {"pandas": {"gather": rate, "by key": rate}}},
+        "spark_cluster": CLUSTER,
         "elsewhere": {"title": "Another", "words": "In its own words.", "rows": [{"method": "a", "seconds": 1.25}]},
     }
 
@@ -228,14 +234,22 @@ def test_the_page_is_written_from_what_is_there(modules, tmp_path):
     text = write.write(tmp_path).read_text(encoding="utf-8")
     sections = [line for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
-        "## A fit", "## Apply, in memory", "## Large domains", "## Another", "## Where evenhand is slower",
+        "## A fit", "## Apply, in memory", "## Large domains", "## A Spark cluster, and a worker that is lost",
+        "## Another", "## Where evenhand is slower",
     ]  # fmt: skip
     assert "| AIF360, ε = 0.1 | 3 | × 6.00 | 150 MB | 0.020000 | kept | kept | +0.200 | kept |" in text
     assert "COMPAS, KL: HiGHS ipm took 0.50 of evenhand's time." in text
     assert "Adult, 31,500 moves: HiGHS, ℓ1, took 0.40 of evenhand's time." in text
     assert "Python 3.11.7: aif360 0.6.1, numpy 1.26.4" in text
     assert "| a | 1.25 |" in text
+    assert "| apply, one worker killed after 8 of 24 tasks | 20 | × 2.00 | complete and identical |" in text
     assert (tmp_path / write.PICTURE).read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_cluster_that_ended_with_an_error_says_what_it_left(modules):
+    ended = CLUSTER | {"identical": False, "error": "Job aborted", "nothing_under_the_final_name": True}
+    text = "\n".join(modules("write").cluster_section(ended))
+    assert "| × 2.00 | Job aborted; nothing under the final name |" in text
 
 
 def test_a_script_that_only_prints_its_result_has_it_kept(modules, tmp_path, monkeypatch):
