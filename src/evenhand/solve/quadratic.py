@@ -20,7 +20,7 @@ from evenhand.solve.model import Indices, Model, lay_out, multipliers_of
 TOLERANCE = 1e-10
 """Clarabel's tolerances for feasibility and gap."""
 
-ROUGH = 1e-4
+ROUGH = 1e-5
 """The same where all that is wanted is an r to expand a loss about."""
 
 NEAR_ENOUGH = 1e-6
