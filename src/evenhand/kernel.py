@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.counts import Counts, Numbers, sums
 from evenhand.domain import Cells
@@ -72,8 +74,8 @@ class Kernel:
         """Return the entry that each draw hits: begin where the guide says, and go on while the threshold is passed."""
         if len(self) << GUIDE_BITS > LARGEST_GUIDE:
             return self._searched(rows, draws)
-        entry = self.guide[(rows << GUIDE_BITS) + (draws >> (DRAW_BITS - GUIDE_BITS))]
-        late = np.flatnonzero(draws >= self.thresholds[entry])
+        entry = look_up(self.guide, (rows << GUIDE_BITS) + (draws >> (DRAW_BITS - GUIDE_BITS)))
+        late = np.flatnonzero(draws >= look_up(self.thresholds, entry))
         while len(late):
             entry[late] += 1
             late = late[draws[late] >= self.thresholds[entry[late]]]
@@ -95,6 +97,11 @@ class Kernel:
         asked = np.repeat(np.arange(len(rows)), sizes)
         first = np.cumsum(sizes) - sizes
         return asked, np.arange(len(asked)) - first[asked] + self.starts[rows][asked]
+
+
+def look_up(table: NDArray[Any], at: Cells) -> NDArray[Any]:
+    """Return values of a table by positions that are known to lie in it, which NumPy then need not check first."""
+    return np.take(table, at, mode="clip")
 
 
 def identity(targets: Cells) -> Kernel:

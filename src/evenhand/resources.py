@@ -38,7 +38,7 @@ MOST_THREADS = 256
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 """Rows that are worked on at once."""
 
 
@@ -177,6 +177,7 @@ def each_of(items: Sequence[T], work: Callable[[T], R]) -> list[R]:
         return list(pool.map(work, items))
 
 
-def in_blocks(size: int, work: Callable[[slice], None], block: int = BLOCK) -> None:
+def in_blocks(size: int, work: Callable[[slice], R], block: int = BLOCK) -> list[R]:
     """Work on blocks of rows that stay in the cache, on every core; NumPy lets go of the interpreter meanwhile."""
-    each_of([slice(first, min(first + block, size)) for first in range(0, size, block)], work)
+    # A table without rows is one empty block.
+    return each_of([slice(first, min(first + block, size)) for first in range(0, max(size, 1), block)], work)

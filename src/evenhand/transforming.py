@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 import secrets
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
-from operator import mul
 from typing import Any, Literal
 
 import numpy as np
@@ -24,10 +23,10 @@ from evenhand.counts import Counts, positions
 from evenhand.domain import Axis, Cells, Domain
 from evenhand.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.errors import DataError, EvenhandWarning, SpecError
-from evenhand.kernel import Kernel
+from evenhand.kernel import Kernel, look_up
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import check
-from evenhand.tables import RESTORE, Restore, Table
+from evenhand.tables import RESTORE, Coded, Encoded, Restore, Table
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["keep", "error"]
@@ -35,12 +34,14 @@ Draw = Literal["independent", "balanced"]
 UNSEEN = ("keep", "error")
 DRAW = ("independent", "balanced")
 Flags = NDArray[np.bool_]
+Draws = Callable[[slice], Cells]
+"""The draws of a block of rows: what is never held for all rows at once need not be."""
 
 LARGEST_INDEX = 1 << 22
 """Of more sources that could be, those that are known are searched for instead."""
 
-NOWHERE = -(1 << 62) // 64
-"""What a value that is not a level adds to a row's number: more than all levels together can make up for."""
+FEW_KINDS = 1 << 12
+"""So many kinds of rows are told apart whatever the size of a table; more only where a table has many rows for each."""
 
 
 @dataclass(frozen=True)
@@ -134,16 +135,9 @@ class Transformer:
         in_blocks(len(number), look)
         return found
 
-    @cached_property
-    def stays(self) -> Cells:
-        """For each row of the kernel the target that leaves people as they are; -1 where that depends on them."""
-        stays = np.full(len(self.kernel), -1, dtype=np.int64)
-        cells, rest = {}, self.sources
-        for axis in reversed(self.reads):
-            rest, cells[axis] = np.divmod(rest, axis.size)
-        x = cells[self.domain.x]
-        stays[self.rows] = self.domain.xy(x, cells[self.domain.y]) if self.name == "release" else x
-        return stays
+    def join(self, *cells: Cells) -> Cells:
+        """Return the target that has the given cell on each axis that is written."""
+        return self.domain.xy(*cells) if self.name == "release" else cells[0]
 
     def split(self, targets: Cells) -> tuple[Cells, ...]:
         """Split targets into a cell for each axis that is written."""
@@ -169,24 +163,72 @@ def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False) -> Transf
 
 
 @dataclass(frozen=True, eq=False)
-class Located:
-    """The rows of a table in one mode: their rows of the kernel, whether they have one, and where their own cells are.
+class Kinds:
+    """Kinds of rows in one mode: rows that agree in every column that is read are of one kind.
 
-    ``number`` is each row's source over the axes that are read, negative where a value is not a level.
+    Attributes
+    ----------
+    cells : mapping of Axis to array
+        The cell of each kind on each axis that is read; negative where a value is not a level.
+    rows : array
+        The kernel's row of each; any row where it has none.
+    known, sourced : array of bool
+        Whether it has a row of the kernel, and whether it is one of the sources.
     """
 
-    mode: Transformer
-    number: Cells
+    cells: Mapping[Axis, Cells]
     rows: Cells
     known: Flags
     sourced: Flags
 
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """The rows of a table in one mode.
+
+    Attributes
+    ----------
+    mode, kinds : Transformer, Kinds
+        The mode, and the kinds of rows that there can be.
+    digits : sequence of (array, int)
+        By which each row's kind is numbered: codes, and what a code is worth.
+    encoded : mapping of str to Encoded
+        The columns that may be written, with their values numbered.
+    """
+
+    mode: Transformer
+    kinds: Kinds
+    digits: Sequence[tuple[NDArray[Any], int]]
+    encoded: Mapping[str, Encoded]
+
+    def kind(self, at: Any = slice(None)) -> Cells:
+        """Return the kind of rows."""
+        # A null is one less than the first code, and comes first.
+        number = sum(-tables.NULL * worth for _, worth in self.digits)
+        kind = np.int32(number)
+        for codes, worth in self.digits:
+            kind = kind + np.multiply(codes[at], worth, dtype=np.int32, casting="unsafe")
+        return np.asarray(kind).astype(np.intp)
+
+    @property
+    def rows(self) -> Cells:
+        """The kernel's row of each row."""
+        return self.kinds.rows[self.kind()]
+
+    @property
+    def known(self) -> Flags:
+        """Whether each row has a row of the kernel."""
+        return self.kinds.known[self.kind()]
+
+    @property
+    def sourced(self) -> Flags:
+        """Whether each row's source is one of the fitted table."""
+        return self.kinds.sourced[self.kind()]
+
     def own(self, at: Any = slice(None)) -> tuple[Cells, ...]:
-        """Return the cells of rows on the axes that are written; any cell where a value is not a level."""
-        rest, found = self.number[at], {}
-        for axis in reversed(self.mode.reads):
-            rest, found[axis] = np.divmod(rest, axis.size)
-        return tuple(found[axis] for axis in self.mode.writes)
+        """Return the cells of rows on the axes that are written; negative where a value is not a level."""
+        kind = self.kind(at)
+        return tuple(self.kinds.cells[axis][kind] for axis in self.mode.writes)
 
 
 @dataclass(frozen=True)
@@ -238,54 +280,65 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
 
 def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> Located:
     """Find the source of every row; ``first`` is the position of the first, where a table comes in pieces."""
-    number = _numbers(mode, table, text, first)
-    place = mode.place(number)
-    sourced = place >= 0
-    rows = mode.rows[place] if mode.fallback is not None or len(mode.rows) < len(mode.kernel) else np.maximum(place, 0)
-    rows = np.where(sourced, rows, 0) if not sourced.all() else rows
-    located = Located(mode, number, rows, sourced, sourced)
-    return located if mode.fallback is None or sourced.all() else _fallen_back(located, table, text)
-
-
-def _numbers(mode: Transformer, table: Table, text: bool, first: int) -> Cells:
-    """Return each row's number over the axes that are read; a value that is not a level makes it negative."""
-    variables = [v for axis in reversed(mode.reads) for v in reversed(axis.variables)]
+    variables = [variable for axis in mode.reads for variable in axis.variables]
     coded = each_of(variables, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text, first=first))
-    strides = accumulate((len(v) for v in variables[:-1]), mul, initial=1)
-    parts = [
-        (c.codes, np.where(c.level == NO_LEVEL, NOWHERE, c.level * s)) for c, s in zip(coded, strides, strict=True)
-    ]
-    total = np.empty(len(table), dtype=np.int64)
-    in_blocks(len(table), lambda block: _add(total, parts, block))
-    return total
+    columns = {variable.name: column for variable, column in zip(variables, coded, strict=True)}
+    written = (columns[name] for axis in mode.writes for name in axis.names)
+    encoded = {column.encoded.series.name: column.encoded for column in written if column.encoded is not None}
+    shape = [len(column.level) for column in coded]
+    if math.prod(shape) <= max(len(table) // 4, FEW_KINDS):
+        worth = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
+        digits = [(column.codes, each) for column, each in zip(coded, worth, strict=True)]
+        return Located(mode, _kinds(mode, _levels_of_kinds(columns)), digits, encoded)
+    # So many kinds that every row may as well be one by itself.
+    levels = {name: column.level[column.codes] for name, column in columns.items()}
+    return Located(mode, _kinds(mode, levels), [(np.arange(len(table)) + tables.NULL, 1)], encoded)
 
 
-def _add(total: Cells, parts: list[tuple[Any, Cells]], block: slice) -> None:
-    codes, worth = parts[0]
-    np.take(worth, codes[block], out=total[block], mode="wrap")
-    for codes, worth in parts[1:]:
-        total[block] += np.take(worth, codes[block], mode="wrap")
+def _levels_of_kinds(columns: Mapping[str, Coded]) -> dict[str, Cells]:
+    """Return the level of each kind in each column."""
+    null_first = (np.roll(column.level, 1) for column in columns.values())
+    grid = np.meshgrid(*null_first, indexing="ij")
+    return {name: level.ravel() for name, level in zip(columns, grid, strict=True)}
 
 
-def _fallen_back(located: Located, table: Table, text: bool) -> Located:
-    """Give people of an unknown source, whose features and outcome are known, the row that draws ŷ given x."""
-    mode = located.mode
-    assert mode.fallback is not None
-    read = {axis: tables.cells(axis, table, text=text) for axis in mode.writes}
-    there, at = positions(mode.fallback, read[mode.domain.x][0])
-    new = np.any([unseen for _, unseen in read.values()], axis=0)
-    drawn = ~located.sourced & there & ~new
-    last = len(mode.kernel) - len(mode.fallback)
-    # Whose group is new has no number, but the cells that are written have.
-    own = read[mode.domain.x][0] * mode.domain.y.size + read[mode.domain.y][0]
-    number = np.where(drawn & (located.number < 0), own, located.number)
-    return Located(mode, number, np.where(drawn, last + at, located.rows), located.sourced | drawn, located.sourced)
+def _kinds(mode: Transformer, levels: Mapping[str, Cells]) -> Kinds:
+    """Find the cells and the row of the kernel of every kind."""
+    cells = {axis: _cells(axis, levels) for axis in mode.reads}
+    number: Cells = np.zeros(1, dtype=np.int64)
+    for axis in mode.reads:
+        number = number * axis.size + cells[axis]
+    complete = np.all([own != NO_LEVEL for own in cells.values()], axis=0)
+    place = mode.place(np.where(complete, number, NO_LEVEL))
+    sourced = place >= 0
+    kinds = Kinds(cells, np.where(sourced, mode.rows[place], 0), sourced, sourced)
+    return kinds if mode.fallback is None or sourced.all() else _fallen_back(mode, mode.fallback, kinds)
 
 
-def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Cells:
+def _cells(axis: Axis, levels: Mapping[str, Cells]) -> Cells:
+    """Return the cell of each kind on an axis, NO_LEVEL where a value is not a level."""
+    own = [levels[name] for name in axis.names]
+    new = np.any([level == NO_LEVEL for level in own], axis=0)
+    return np.where(new, NO_LEVEL, axis.ravel([np.maximum(level, 0) for level in own]))
+
+
+def _fallen_back(mode: Transformer, fallback: Cells, kinds: Kinds) -> Kinds:
+    """Give an unknown source, whose features and outcome are known, the row that draws ŷ given x."""
+    x, y = (kinds.cells[axis] for axis in mode.writes)
+    there, at = positions(fallback, x)
+    drawn = ~kinds.sourced & there & (x != NO_LEVEL) & (y != NO_LEVEL)
+    last = len(mode.kernel) - len(fallback)
+    return replace(kinds, rows=np.where(drawn, last + at, kinds.rows), known=kinds.sourced | drawn)
+
+
+def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Draws:
     """Return one draw a row; ``first`` is the position of the first row, where a table comes in pieces."""
-    single = single_draws(mode, table, how, first=first)
-    return balanced_draws(strata(mode, located), single, how.seed, mode.name) if how.draw == "balanced" else single
+    if how.draw == "balanced":
+        single = single_draws(mode, table, how, first=first)
+        return balanced_draws(strata(mode, located), single, how.seed, mode.name).__getitem__
+    if how.key is not None:
+        return single_draws(mode, table, how, first=first).__getitem__
+    return lambda block: seeded_draws(how.seed, block.stop - block.start, mode.name, first=first + block.start)
 
 
 def strata(mode: Transformer, located: Located) -> Cells:
@@ -301,30 +354,32 @@ def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, p
 
 
 def write(
-    mode: Transformer, table: Table, located: Located, drawn: Cells, how: How, *, first: int = 0, text: bool = False
+    mode: Transformer, table: Table, located: Located, drawn: Draws, how: How, *, first: int = 0, text: bool = False
 ) -> Transformed:
     """Pick the target of every draw and write it."""
-    entry = np.empty(len(table), dtype=np.int32)
-    moved = np.empty(len(table), dtype=bool)
+    kernel, kinds = mode.kernel, located.kinds
+    stays = mode.join(*(kinds.cells[axis] for axis in mode.writes))
 
-    def pick(block: slice) -> None:
-        entry[block] = mode.kernel.hit(located.rows[block], drawn[block])
-        moved[block] = mode.kernel.targets[entry[block]] != mode.stays[located.rows[block]]
+    def pick(block: slice) -> tuple[Cells, Cells, Cells]:
+        kind = located.kind(block)
+        entry = kernel.hit(look_up(kinds.rows, kind), drawn(block))
+        moved = look_up(kernel.targets, entry) != look_up(stays, kind)
+        unknown = np.flatnonzero(look_up(~kinds.sourced, kind))
+        moved[unknown] &= kinds.known[kind[unknown]]
+        here = np.flatnonzero(moved)
+        return block.start + here, entry[here], block.start + unknown
 
-    in_blocks(len(table), pick)
-    at = np.flatnonzero(moved & located.known) if mode.fallback is None else np.flatnonzero(located.known)
-    targets = mode.split(mode.kernel.targets[entry[at]])
-    owns = located.own(at)
-    changed = np.any([own != target for own, target in zip(owns, targets, strict=True)], axis=0) if len(at) else at > 0
-    tally = _tally(mode, table, located, int(changed.sum()), text)
+    at, entry, unknown = (np.concatenate(parts) for parts in zip(*in_blocks(len(table), pick), strict=True))
 
     def lots(column: str, chosen: Cells) -> Cells:
         return _second_draws(mode, table, how, column, chosen, first)
 
     new = table
-    for axis, own, target in zip(mode.writes, owns, targets, strict=True):
-        new = tables.replace(new, axis, at, own, target, lots=lots, restore=how.restore, text=text)
-    return Transformed(new, tally)
+    for axis, own, target in zip(mode.writes, located.own(at), mode.split(kernel.targets[entry]), strict=True):
+        new = tables.replace(
+            new, axis, at, own, target, lots=lots, restore=how.restore, text=text, encoded=located.encoded
+        )
+    return Transformed(new, _tally(mode, table, len(at), unknown, text))
 
 
 def _second_draws(mode: Transformer, table: Table, how: How, column: str, chosen: Cells, first: int) -> Cells:
@@ -334,8 +389,7 @@ def _second_draws(mode: Transformer, table: Table, how: How, column: str, chosen
     return single_draws(mode, tables.take(table, chosen), how, purpose=column)
 
 
-def _tally(mode: Transformer, table: Table, located: Located, changed: int, text: bool) -> Tally:
-    unknown = np.flatnonzero(~located.sourced)
+def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:
     return Tally(
         rows=len(table),
         changed=changed,
@@ -385,7 +439,7 @@ def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDA
     wide = tables.take(table, asked)
     for axis, own, target in zip(mode.writes, located.own(asked[at]), targets, strict=True):
         wide = tables.replace(wide, axis, at, own, target, lots=_no_lots, restore=how.restore)
-    report_unseen(mode, _tally(mode, table, located, 0, False), how.unseen)
+    report_unseen(mode, _tally(mode, table, 0, np.flatnonzero(~located.sourced), False), how.unseen)
     return wide, asked, share
 
 

@@ -20,7 +20,7 @@ from evenhand.domain import Variable
 from evenhand.errors import DataError, MissingExtraError, SpecError, did_you_mean
 from evenhand.spec import Problem
 from evenhand.tables import count_rows, is_numeric, is_textual, read
-from evenhand.transforming import How, Transformer, locate, report_unseen, single_draws, write
+from evenhand.transforming import How, Transformer, draws, locate, report_unseen, write
 
 ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
 NESTED = ("array", "map", "struct", "binary", "variant")
@@ -136,7 +136,7 @@ def _transformed(batch: Any, mode: Transformer, how: How) -> Iterator[Any]:
 
     table = read(batch)
     located = locate(mode, table)
-    done = write(mode, table, located, single_draws(mode, table, how), how)
+    done = write(mode, table, located, draws(mode, table, located, how), how)
     if how.unseen == "error":
         report_unseen(mode, done.tally, "error")
     fields = [field.with_type(pyarrow.string()) if field.name in _texts(mode, how) else field for field in batch.schema]

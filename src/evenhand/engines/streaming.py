@@ -42,6 +42,7 @@ from evenhand.transforming import (
     How,
     Tally,
     Transformer,
+    draws,
     locate,
     report_unseen,
     single_draws,
@@ -303,7 +304,11 @@ def _streamed(run: _Run, arrow: Any) -> Any:
 def _one(run: _Run, arrow: Any, first: int, planned: Balanced | None) -> tuple[Any, Tally]:
     table = read(arrow)
     located = locate(run.mode, table, text=run.text, first=first)
-    drawn = single_draws(run.mode, table, run.how, first=first) if planned is None else planned.draws(first, len(arrow))
+    drawn = (
+        draws(run.mode, table, located, run.how, first=first)
+        if planned is None
+        else planned.draws(first, len(arrow)).__getitem__
+    )
     done = write(run.mode, table, located, drawn, run.how, first=first, text=run.text)
     if run.how.unseen == "error":
         report_unseen(run.mode, done.tally, "error")

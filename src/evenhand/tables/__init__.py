@@ -4,7 +4,19 @@ Frames are read and written through narwhals, so that what comes out is of the t
 evenhand itself makes (mappings, audits) are pandas frames.
 """
 
-from evenhand.tables.columns import REAL, WHOLE, blank_numbers, canonical, column, is_numeric, is_textual, levels_of
+from evenhand.tables.columns import (
+    NULL,
+    REAL,
+    WHOLE,
+    Coded,
+    Encoded,
+    blank_numbers,
+    canonical,
+    column,
+    is_numeric,
+    is_textual,
+    levels_of,
+)
 from evenhand.tables.frames import Frame, Table, read, returned, take, to_pandas
 from evenhand.tables.keys import key_texts
 from evenhand.tables.reading import (
@@ -34,9 +46,12 @@ from evenhand.tables.writing import (
 )
 
 __all__ = [
+    "NULL",
     "REAL",
     "RESTORE",
     "WHOLE",
+    "Coded",
+    "Encoded",
     "Frame",
     "Lots",
     "Restore",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -102,25 +102,37 @@ def _as_arrow(series: nw.Series[Any]) -> Any:
 
 def _numbered_by_arrow(given: Any) -> tuple[NDArray[Any], list[Any]]:
     """Number the values of an Arrow column, without a Python object for each row."""
-    # A single chunk, so that there is one list of values.
-    numbered = (given.combine_chunks() if hasattr(given, "combine_chunks") else given).dictionary_encode()
-    numbered = numbered.chunk(0) if hasattr(numbered, "num_chunks") else numbered
-    values = numbered.dictionary.to_pylist()
+    import pyarrow
+
+    dictionary = pyarrow.types.is_dictionary(given.type)
+    chunks = _with_one_dictionary(given).chunks
+    values = chunks[0].dictionary.to_pylist() if chunks else []
     if None in values or len(set(values)) < len(values):
         # A dictionary that holds a null, or a value twice, numbers rows and not values.
-        numbered = numbered.dictionary.take(numbered.indices).dictionary_encode()
-        values = numbered.dictionary.to_pylist()
-    if not numbered.null_count:
-        codes = numbered.indices.to_numpy()
-        return _used(codes, values, np.bincount(codes.astype(np.int64, copy=False), minlength=len(values)))
+        return _numbered_by_arrow(given.cast(given.type.value_type))
     # Some libraries count without signs, where null has no number.
-    codes = numbered.indices.cast("int64").fill_null(NULL).to_numpy()
-    return _used(codes, values, np.bincount(codes + 1, minlength=len(values) + 1)[1:])
+    parts = [
+        (c.indices.cast("int64").fill_null(NULL) if c.null_count else c.indices).to_numpy(zero_copy_only=False)
+        for c in chunks
+    ]
+    codes = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+    return _used(codes, values) if dictionary else (codes, values)
 
 
-def _used(codes: NDArray[Any], values: list[Any], rows: Cells) -> tuple[NDArray[Any], list[Any]]:
+def _with_one_dictionary(given: Any) -> Any:
+    """Number an Arrow column, all of its chunks by the same list of values."""
+    import pyarrow
+
+    return (
+        pyarrow.chunked_array(given if hasattr(given, "chunks") else [given]).dictionary_encode().unify_dictionaries()
+    )
+
+
+def _used(codes: NDArray[Any], values: list[Any]) -> tuple[NDArray[Any], list[Any]]:
     """Leave out the values that no row has: a library's dictionary may hold those of other columns."""
-    there = rows > 0
+    signed = codes if codes.min(initial=0) >= 0 else codes + 1
+    rows = np.bincount(signed.astype(np.int64, copy=False), minlength=len(values) + 1)
+    there = (rows[: len(values)] if signed is codes else rows[1 : len(values) + 1]) > 0
     if there.all():
         return codes, values
     place = np.append(np.cumsum(there) - 1, NULL)
@@ -128,11 +140,16 @@ def _used(codes: NDArray[Any], values: list[Any], rows: Cells) -> tuple[NDArray[
 
 
 def encoded_as(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Encoded:
-    """Number the values of a variable's column, with null for what stands for a missing value there.
+    """Number the values of a variable's column, with null for what stands for a missing value there."""
+    return as_read_by(variable, encode(series), text=text)
+
+
+def as_read_by(variable: Variable, encoded: Encoded, *, text: bool = False) -> Encoded:
+    """Return a variable's column with null for what stands for a missing value there.
 
     In a file of texts a number is blank however it is written out: -9.0 where -9 stands for a missing value.
     """
-    encoded, blanks = encode(series), blanks_of(variable, text)
+    blanks = blanks_of(variable, text)
     return _without_blanks(encoded, blanks, written=text and is_numeric(variable)) if blanks else encoded
 
 
@@ -199,10 +216,14 @@ def codes_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A column as small codes, and the level of each code; the last is that of code -1."""
+    """A column as small codes, and the level of each code; the last is that of code NULL.
+
+    ``encoded`` is the column with its own values numbered, blanks among them; None where it was not needed.
+    """
 
     codes: NDArray[Any]
     level: Cells
+    encoded: Encoded | None = None
 
 
 def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False, first: int = 0) -> Coded:
@@ -212,7 +233,9 @@ def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False,
     """
     if isinstance(variable.coding, Cuts) and series.dtype.is_numeric():
         return Coded(_binned(variable, series, first), np.append(np.arange(len(variable)), UNSEEN))
-    return coded(variable, encoded_as(variable, series, text=text), text=text, first=first)
+    given = encode(series)
+    found = coded(variable, as_read_by(variable, given, text=text), text=text, first=first)
+    return replace(found, encoded=given)
 
 
 def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: int = 0) -> Coded:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import narwhals as nw
@@ -15,12 +17,17 @@ from evenhand.counts import Numbers
 from evenhand.domain import Axis, Cells, Value, Variable
 from evenhand.draws import thresholds
 from evenhand.errors import DataError
-from evenhand.tables.columns import codes_of, encode, encoded_as, plain
+from evenhand.resources import in_blocks
+from evenhand.tables.columns import NULL, Encoded, codes_of, encode, encoded_as, plain
 
 Restore = Literal["sample", "midpoint", "label"]
 RESTORE = ("sample", "midpoint", "label")
 Lots = Callable[[str, Cells], Cells]
 """Second draws: for a column and some rows by position, one for each of them."""
+
+
+PIECE = 1 << 19
+"""Rows of texts that are made at once."""
 
 
 def replace(
@@ -33,6 +40,7 @@ def replace(
     lots: Lots,
     restore: Restore = "sample",
     text: bool = False,
+    encoded: Mapping[str, Encoded] | None = None,
 ) -> nw.DataFrame[Any]:
     """Write cells of an axis into a frame; a row keeps its own value in every column whose level does not change.
 
@@ -48,7 +56,10 @@ def replace(
         What is written for a level that stands for several values.
     text : bool
         Whether the frame holds texts, in which numbers are written out.
+    encoded : mapping, optional
+        Columns whose values are numbered already.
     """
+    numbered = encoded or {}
     for variable, before, codes in zip(axis.variables, axis.unravel(old), axis.unravel(new), strict=True):
         series = table[variable.name]
         if variable.coding is not None and restore == "label":
@@ -58,37 +69,60 @@ def replace(
             continue
         moved = before != codes
         if moved.any():
-            values = _restored(variable, at[moved], codes[moved], lots, restore)
-            table = table.with_columns(_overwrite(series, variable, values, at[moved], text).alias(variable.name))
+            fresh = _restored(variable, at[moved], codes[moved], lots, restore)
+            given = numbered.get(variable.name)
+            table = table.with_columns(_overwrite(series, variable, fresh, text, given).alias(variable.name))
     return table
 
 
-def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots, restore: Restore) -> NDArray[np.object_]:
+@dataclass(frozen=True, eq=False)
+class Fresh:
+    """What a column gets: rows by position, and which of the distinct values each of them; None is a missing one."""
+
+    at: Cells
+    values: Sequence[Any]
+    which: Cells
+
+    @classmethod
+    def of(cls, at: Cells, values: Sequence[Any], which: Cells) -> Fresh:
+        """Keep the values that some row gets."""
+        there = np.bincount(which, minlength=len(values)) > 0
+        place = np.cumsum(there) - 1
+        return cls(at, [value for value, used in zip(values, there.tolist(), strict=True) if used], place[which])
+
+    @property
+    def needed(self) -> list[Any]:
+        """The values that are not missing ones."""
+        return [value for value in self.values if value is not None]
+
+
+def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots, restore: Restore) -> Fresh:
     """Return a value for each of the rows that moved; None for the level of missing values."""
-    levels = np.array([*variable.levels, None], dtype=object)
-    if variable.missing is not None and variable.missing != UNSEEN:
-        levels[variable.missing] = None
     coding = variable.coding
     if coding is None:
-        return np.asarray(levels[codes])
-    values = np.full(len(codes), None, dtype=object)
+        levels = [None if code == variable.missing else level for code, level in enumerate(variable.levels)]
+        return Fresh.of(at, levels, codes)
+    values: list[Any] = []
+    which = np.empty(len(codes), dtype=np.int64)
     draws = lots(variable.name, at) if restore == "sample" else None
     for code in np.unique(codes):
         here = np.flatnonzero(codes == code)
+        which[here] = len(values)
         if code == variable.missing:
-            continue
-        if draws is None or not coding.stock[code].values:
-            values[here] = coding.middle(int(code))
+            values.append(None)
+        elif draws is None or not coding.stock[code].values:
+            values.append(coding.middle(int(code)))
         else:
-            values[here] = _sampled(coding.stock[code], draws[here])
-    return values
+            which[here] += _sampled(coding.stock[code], draws[here])
+            values.extend(coding.stock[code].values)
+    return Fresh.of(at, values, which)
 
 
-def _sampled(stock: Stock, draws: Cells) -> NDArray[np.object_]:
-    """Return a value of the stock for each draw: the first whose cumulated share lies above it."""
+def _sampled(stock: Stock, draws: Cells) -> Cells:
+    """Return which value of the stock each draw hits: the first whose cumulated share lies above it."""
     share = np.asarray(stock.weights) / np.sum(stock.weights)
     ends = thresholds(share, np.array([0, len(share)]), np.zeros(len(share), dtype=np.int64))
-    return np.array(stock.values, dtype=object)[np.searchsorted(ends, draws, side="right")]
+    return np.searchsorted(ends, draws, side="right")
 
 
 def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bool) -> nw.Series[Any]:
@@ -109,12 +143,14 @@ def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bo
 
 
 def _overwrite(
-    series: nw.Series[Any], variable: Variable, values: NDArray[np.object_], at: Cells, text: bool
+    series: nw.Series[Any], variable: Variable, fresh: Fresh, text: bool, encoded: Encoded | None
 ) -> nw.Series[Any]:
     """Write values into the rows that moved; a column that has no room for one of them is an error."""
-    written = _as_own_kind(series, variable, values.tolist(), text)
+    own = dataclasses.replace(fresh, values=_as_own_kind(series, variable, fresh.values, text))
     try:
-        return _written(series, variable, written, at)
+        if encoded is not None and _are_few_texts(series, encoded):
+            return _written_by_number(series, encoded, own)
+        return _written(series, variable, own)
     except Exception as error:  # each library has errors of its own for values that do not fit a type
         raise DataError(
             f"column {variable.name!r} is of type {series.dtype}, which does not hold a value that the mapping writes "
@@ -122,34 +158,75 @@ def _overwrite(
         ) from None
 
 
-def _written(series: nw.Series[Any], variable: Variable, written: list[Any], at: Cells) -> nw.Series[Any]:
+def _written(series: nw.Series[Any], variable: Variable, fresh: Fresh) -> nw.Series[Any]:
     """Write into a column of any library; categories that lack a value are extended."""
     native = series.to_native()
-    needed = [value for value in dict.fromkeys(written) if value is not None]
     if _is_dictionary(native):
         # Writing into such a column, pandas fills its nulls.
-        arrow = _written_by_arrow(series.to_arrow(), written, at)
+        arrow = _written_by_arrow(series.to_arrow(), fresh)
         return nw.from_native(pd.Series(arrow, index=native.index, dtype=native.dtype), series_only=True)
     if isinstance(native, pd.Series):
-        native = _with_room(native, variable, needed, None in written).copy()
-        native.iloc[at] = pd.Series(written, dtype=native.dtype).array
+        native = _with_room(native, variable, fresh.needed, None in fresh.values).copy()
+        native.iloc[fresh.at] = pd.Series(fresh.values, dtype=native.dtype).array.take(fresh.which)
         return nw.from_native(native, series_only=True)
     if hasattr(native, "combine_chunks"):
-        return nw.from_native(_written_by_arrow(native, written, at), series_only=True)
+        return nw.from_native(_written_by_arrow(native, fresh), series_only=True)
     dtype = series.dtype
-    if isinstance(dtype, nw.Enum) and not set(needed) <= set(dtype.categories):
+    if isinstance(dtype, nw.Enum) and not set(fresh.needed) <= set(dtype.categories):
         dtype = nw.Enum([str(level) for level in _united(variable, dtype.categories)])
         series = series.cast(dtype)
     backend = nw.get_native_namespace(series)
     moved = np.zeros(len(series), dtype=bool)
-    moved[at] = True
-    # Each value is made once and taken by its place, not made again for every row.
-    place = {value: number for number, value in enumerate(dict.fromkeys(written))}
+    moved[fresh.at] = True
     which = np.zeros(len(series), dtype=np.int64)
-    which[at] = [place[value] for value in written]
-    fresh = nw.new_series(variable.name, list(place), dtype, backend=backend)[which]
+    which[fresh.at] = fresh.which
+    new = nw.new_series(variable.name, fresh.values, dtype, backend=backend)[which]
     keep = nw.new_series("keep", ~moved, nw.Boolean(), backend=backend)
-    return series.zip_with(keep, fresh)
+    return series.zip_with(keep, new)
+
+
+def _are_few_texts(series: nw.Series[Any], encoded: Encoded) -> bool:
+    """Whether a column of texts, kept by Arrow or polars, has so few that each is best made from its number."""
+    native = series.to_native()
+    kept = not isinstance(native, pd.Series) or getattr(native.dtype, "storage", None) == "pyarrow"
+    return kept and isinstance(series.dtype, nw.String) and len(encoded.values) * 16 <= len(series)
+
+
+def _written_by_number(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -> nw.Series[Any]:
+    """Make a column of texts anew from the number of each: faster than writing between texts of any length."""
+    values = list(dict.fromkeys([*encoded.values, *fresh.values, None]))
+    place = {value: number for number, value in enumerate(values)}
+    new = np.array([place[value] for value in fresh.values], dtype=np.int32)[fresh.which]
+
+    def numbers(rows: slice) -> NDArray[np.int32]:
+        codes = encoded.codes[rows].astype(np.int32)
+        codes[codes == NULL] = place[None]
+        here = slice(*np.searchsorted(fresh.at, [rows.start, rows.stop]))
+        codes[fresh.at[here] - rows.start] = new[here]
+        return codes
+
+    native = series.to_native()
+    if isinstance(native, pd.Series):
+        kind: Any = native.dtype
+        made = kind.__from_arrow__(_texts_by_number(values, "large_string", len(native), numbers))
+        return nw.from_native(pd.Series(made, index=native.index, copy=False), series_only=True)
+    if hasattr(native, "combine_chunks"):
+        return nw.from_native(_texts_by_number(values, native.type, len(native), numbers), series_only=True)
+    texts = nw.new_series(series.name, values, nw.String(), backend=nw.get_native_namespace(series))
+    return texts[numbers(slice(0, len(series)))]
+
+
+def _texts_by_number(
+    values: Sequence[str | None], kind: Any, size: int, numbers: Callable[[slice], NDArray[np.int32]]
+) -> Any:
+    """Return an Arrow column of the values with given numbers, in pieces on every core."""
+    import pyarrow
+
+    texts = pyarrow.array(values, kind)
+    longest = max(len(value.encode()) for value in values if value is not None)
+    # A piece of a column whose offsets have 32 bits must not outgrow them.
+    rows = min(PIECE, (1 << 30) // max(longest, 1))
+    return pyarrow.chunked_array(in_blocks(size, lambda piece: texts.take(pyarrow.array(numbers(piece))), rows))
 
 
 def _is_dictionary(native: Any) -> bool:
@@ -158,22 +235,23 @@ def _is_dictionary(native: Any) -> bool:
     return isinstance(dtype, pd.ArrowDtype) and hasattr(dtype.pyarrow_dtype, "value_type")
 
 
-def _written_by_arrow(native: Any, written: list[Any], at: Cells) -> Any:
-    """Write into an Arrow column, without a Python object for each row that stays."""
+def _written_by_arrow(native: Any, fresh: Fresh) -> Any:
+    """Write into an Arrow column, without a Python object for each row."""
     import pyarrow
     from pyarrow import compute
 
     moved = np.zeros(len(native), dtype=bool)
-    moved[at] = True
+    moved[fresh.at] = True
     kind = native.type
     # Arrow cannot write into dictionaries and views; write into their values, and cast back to the column's own type.
     plain_kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
     plain_kind = pyarrow.large_string() if pyarrow.types.is_string_view(plain_kind) else plain_kind
     values = native if plain_kind == kind else native.cast(plain_kind)
-    return compute.replace_with_mask(values, pyarrow.array(moved), pyarrow.array(written, plain_kind)).cast(kind)
+    written = pyarrow.array(fresh.values, plain_kind).take(pyarrow.array(fresh.which))
+    return compute.replace_with_mask(values, pyarrow.array(moved), written).cast(kind)
 
 
-def _as_own_kind(series: nw.Series[Any], variable: Variable, values: list[Any], text: bool) -> list[Any]:
+def _as_own_kind(series: nw.Series[Any], variable: Variable, values: Sequence[Any], text: bool) -> list[Any]:
     """Return values of the kind that a column holds: texts in a file of texts, whole numbers among integers."""
     if text:
         small = isinstance(variable.levels[0], bool) and _lower_case(series)
@@ -183,7 +261,7 @@ def _as_own_kind(series: nw.Series[Any], variable: Variable, values: list[Any], 
         return [as_whole(variable, value) for value in values]
     if isinstance(dtype, nw.Float32):
         return [value if value is None else as_single(variable, value) for value in values]
-    return values
+    return list(values)
 
 
 def as_whole(variable: Variable, value: Any) -> Any:
