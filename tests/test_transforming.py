@@ -1,6 +1,7 @@
 """Real columns through train mode and apply mode: bins, missing values, keys, balanced draws, every kind of table."""
 
 from dataclasses import replace
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -11,7 +12,10 @@ import pytest
 from people import people, problem
 
 import evenhand as eh
+from evenhand import transforming
 from evenhand.domain import MISSING
+from evenhand.resources import in_blocks
+from evenhand.tables import writing
 
 COLUMNS = ["age", "hours", "job", "hired"]
 
@@ -34,6 +38,14 @@ def moving(frame):
     return eh.fit(stated, frame)
 
 
+@pytest.fixture(scope="module")
+def texts_move(frame):
+    """A mapping that changes a column of texts, and no other."""
+    rules = dict(problem().distortion.rules) | {"age": eh.Fixed(), "job": eh.Nominal(0.1), "hired": eh.Free()}
+    stated = problem(distortion=eh.Distortion(rules), suppress_protected="fixed", parity=[eh.PairwiseParity(0.1)])
+    return eh.fit(stated, frame)
+
+
 def text(table):
     """Return any table as CSV text."""
     if isinstance(table, pl.LazyFrame):
@@ -45,6 +57,8 @@ def text(table):
 
 
 KINDS = {
+    "objects": lambda f: f.astype({"sex": object, "job": object, "note": object}),
+    "pandas' Arrow": lambda f: f.astype({"sex": pd.ArrowDtype(pa.string()), "job": pd.ArrowDtype(pa.large_string())}),
     "polars": pl.from_pandas,
     "polars, lazy": lambda f: pl.from_pandas(f).lazy(),
     "pyarrow": lambda f: pa.Table.from_pandas(f, preserve_index=False),
@@ -63,6 +77,28 @@ class TestEveryKindOfTable:
         expected = getattr(moving, act)(frame, **options)
         assert (expected["age"] != frame["age"]).any()
         assert text(found) == text(expected)
+
+    @pytest.mark.parametrize("kind", ["polars", "pyarrow", "duckdb", "pandas"])
+    def test_texts_are_written_in_pieces_of_any_size(self, frame, texts_move, kind, monkeypatch):
+        given = frame.assign(job=frame["job"].where((frame["job"] != "?") | (frame.index % 2 == 0), None))
+        expected = texts_move.release(KINDS["objects"](given), seed=3)
+        assert (expected["job"] != given["job"]).sum() > 200
+        monkeypatch.setattr(transforming, "in_blocks", partial(in_blocks, block=7))
+        monkeypatch.setattr(writing, "PIECE", 3)
+        assert text(texts_move.release(KINDS.get(kind, lambda f: f)(given), seed=3)) == text(expected)
+
+    @pytest.mark.parametrize("mode", ["moving", "mapping"])
+    @pytest.mark.parametrize("act", ["release", "apply"])
+    def test_the_same_result_whether_kinds_of_rows_or_rows_are_looked_up(self, request, frame, act, mode, monkeypatch):
+        mapping = request.getfixturevalue(mode)
+        new = pd.concat([frame, frame.head(40).assign(sex="X"), frame.head(40).assign(job="new")], ignore_index=True)
+        with pytest.warns(eh.EvenhandWarning, match="80 of 1580 rows"):
+            expected = getattr(mapping, act)(new, seed=3)
+        monkeypatch.setattr(transforming, "FEW_KINDS", 0)
+        monkeypatch.setattr(transforming, "_levels_of_kinds", None)
+        with pytest.warns(eh.EvenhandWarning, match="80 of 1580 rows"):
+            found = getattr(mapping, act)(new, seed=3)
+        pd.testing.assert_frame_equal(found, expected)
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_same_fit(self, frame, mapping, kind):

@@ -5,7 +5,6 @@ evenhand itself makes (mappings, audits) are pandas frames.
 """
 
 from evenhand.tables.columns import (
-    NULL,
     REAL,
     WHOLE,
     Coded,
@@ -19,6 +18,7 @@ from evenhand.tables.columns import (
 )
 from evenhand.tables.frames import Frame, Table, read, returned, take, to_pandas
 from evenhand.tables.keys import key_texts
+from evenhand.tables.numbering import NULL
 from evenhand.tables.reading import (
     cells,
     conditional_rows,

@@ -9,13 +9,13 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.coding import UNSEEN, Cuts
 from evenhand.counts import Numbers
 from evenhand.domain import Cells, Value, Variable
 from evenhand.errors import DataError, did_you_mean
+from evenhand.tables.numbering import NULL, numbered
 
 MISSING_ADVICE = "fill them, drop those rows, or write missing='level'"
 APPLY_ADVICE = "fill them or drop those rows; a problem with missing='level' would have made them a level"
@@ -24,8 +24,6 @@ REAL = r"[-+]?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
 
 WHOLE = r"-?(0|[1-9][0-9]{0,17})"
 ENDLESS: dict[Value, float] = {"inf": np.inf, "-inf": -np.inf}
-NULL = -1
-"""The code of a missing value among the distinct values of a column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +48,6 @@ class Encoded:
         return np.asarray(self.codes == NULL)
 
 
-NUMBERED_BY_ARROW = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Int64)
-"""The types whose values Arrow numbers by itself."""
-
-
 def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     """Return a column that must be there."""
     if name not in table.columns:
@@ -65,78 +59,13 @@ def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
 def encode(series: nw.Series[Any], blanks: Sequence[Value] = ()) -> Encoded:
     """Number the values of a column, in one pass; ``blanks`` are values that stand for a missing one."""
     try:
-        codes, values = _factorized(series)
+        codes, values = numbered(series)
     except Exception as error:  # each library has errors of its own for types it cannot list
         raise DataError(
             f"column {series.name!r} is of type {series.dtype}, whose values cannot be listed "
             f"({type(error).__name__}); make it text, numbers or categories"
         ) from None
     return _without_blanks(Encoded(series, codes, values), blanks) if blanks else Encoded(series, codes, values)
-
-
-def _factorized(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
-    native = series.to_native()
-    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
-        found, values = native.cat.codes.to_numpy(), native.cat.categories.tolist()
-    elif (arrow := _as_arrow(series)) is not None:
-        return _numbered_by_arrow(arrow)
-    else:
-        given: Any = native if isinstance(native, pd.Series) else _array(series)
-        found, distinct = pd.factorize(given)
-        values = distinct.tolist()
-    return np.asarray(found), values
-
-
-def _as_arrow(series: nw.Series[Any]) -> Any:
-    """Return a column as Arrow keeps it, where its library keeps it so or nearly so; else None."""
-    native = series.to_native()
-    if isinstance(native, pd.Series) and getattr(native.dtype, "storage", None) != "pyarrow":
-        return None
-    if not isinstance(series.dtype, NUMBERED_BY_ARROW):
-        return None
-    try:
-        return series.to_arrow()
-    except ImportError:
-        return None
-
-
-def _numbered_by_arrow(given: Any) -> tuple[NDArray[Any], list[Any]]:
-    """Number the values of an Arrow column, without a Python object for each row."""
-    import pyarrow
-
-    dictionary = pyarrow.types.is_dictionary(given.type)
-    chunks = _with_one_dictionary(given).chunks
-    values = chunks[0].dictionary.to_pylist() if chunks else []
-    if None in values or len(set(values)) < len(values):
-        # A dictionary that holds a null, or a value twice, numbers rows and not values.
-        return _numbered_by_arrow(given.cast(given.type.value_type))
-    # Some libraries count without signs, where null has no number.
-    parts = [
-        (c.indices.cast("int64").fill_null(NULL) if c.null_count else c.indices).to_numpy(zero_copy_only=False)
-        for c in chunks
-    ]
-    codes = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
-    return _used(codes, values) if dictionary else (codes, values)
-
-
-def _with_one_dictionary(given: Any) -> Any:
-    """Number an Arrow column, all of its chunks by the same list of values."""
-    import pyarrow
-
-    return (
-        pyarrow.chunked_array(given if hasattr(given, "chunks") else [given]).dictionary_encode().unify_dictionaries()
-    )
-
-
-def _used(codes: NDArray[Any], values: list[Any]) -> tuple[NDArray[Any], list[Any]]:
-    """Leave out the values that no row has: a library's dictionary may hold those of other columns."""
-    signed = codes if codes.min(initial=0) >= 0 else codes + 1
-    rows = np.bincount(signed.astype(np.int64, copy=False), minlength=len(values) + 1)
-    there = (rows[: len(values)] if signed is codes else rows[1 : len(values) + 1]) > 0
-    if there.all():
-        return codes, values
-    place = np.append(np.cumsum(there) - 1, NULL)
-    return place[codes], [value for value, used in zip(values, there.tolist(), strict=True) if used]
 
 
 def encoded_as(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Encoded:
@@ -168,13 +97,6 @@ def canonical(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
-
-
-def _array(series: nw.Series[Any]) -> Any:
-    """Return a column as an array; an integer or boolean column with nulls keeps its values as they are."""
-    if series.null_count() and not isinstance(series.dtype, nw.String) and not series.dtype.is_float():
-        return np.array(series.to_list(), dtype=object)
-    return series.to_numpy()
 
 
 def plain(value: Any) -> Any:

@@ -18,7 +18,8 @@ from evenhand.domain import Axis, Cells, Value, Variable
 from evenhand.draws import thresholds
 from evenhand.errors import DataError
 from evenhand.resources import in_blocks
-from evenhand.tables.columns import NULL, Encoded, codes_of, encode, encoded_as, plain
+from evenhand.tables.columns import Encoded, codes_of, encode, encoded_as, plain
+from evenhand.tables.numbering import NULL
 
 Restore = Literal["sample", "midpoint", "label"]
 RESTORE = ("sample", "midpoint", "label")
