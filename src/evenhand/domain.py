@@ -143,10 +143,10 @@ class Axis:
         """Split cells into one array of codes a variable."""
         codes = []
         rest = np.asarray(cells, dtype=np.int64)
-        for variable in reversed(self.variables):
+        for variable in reversed(self.variables[1:]):
             rest, code = np.divmod(rest, len(variable))
             codes.append(code)
-        return codes[::-1]
+        return [rest, *codes[::-1]]
 
     def cells_of(self, part: Axis, cells: Cells) -> Cells:
         """Return the cells of a part of this axis (some of its variables) that given cells lie in."""

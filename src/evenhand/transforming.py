@@ -139,8 +139,10 @@ class Transformer:
         """Return the target that has the given cell on each axis that is written."""
         return self.domain.xy(*cells) if self.name == "release" else cells[0]
 
-    def split(self, targets: Cells) -> tuple[Cells, ...]:
-        """Split targets into a cell for each axis that is written."""
+    @cached_property
+    def targets(self) -> tuple[Cells, ...]:
+        """The targets of the kernel: for each axis that is written, the cell of every entry."""
+        targets = self.kernel.targets
         return self.domain.split_xy(targets) if self.name == "release" else (targets,)
 
 
@@ -375,9 +377,9 @@ def write(
         return _second_draws(mode, table, how, column, chosen, first)
 
     new = table
-    for axis, own, target in zip(mode.writes, located.own(at), mode.split(kernel.targets[entry]), strict=True):
+    for axis, own, targets in zip(mode.writes, located.own(at), mode.targets, strict=True):
         new = tables.replace(
-            new, axis, at, own, target, lots=lots, restore=how.restore, text=text, encoded=located.encoded
+            new, axis, at, own, targets[entry], lots=lots, restore=how.restore, text=text, encoded=located.encoded
         )
     return Transformed(new, _tally(mode, table, len(at), unknown, text))
 
@@ -435,10 +437,9 @@ def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDA
     asked, entry, known = asked[kept], entry[kept], known[kept]
     share = np.where(known, mode.kernel.probability[entry], 1.0)
     at = np.flatnonzero(known)
-    targets = mode.split(mode.kernel.targets[entry[at]])
     wide = tables.take(table, asked)
-    for axis, own, target in zip(mode.writes, located.own(asked[at]), targets, strict=True):
-        wide = tables.replace(wide, axis, at, own, target, lots=_no_lots, restore=how.restore)
+    for axis, own, targets in zip(mode.writes, located.own(asked[at]), mode.targets, strict=True):
+        wide = tables.replace(wide, axis, at, own, targets[entry[at]], lots=_no_lots, restore=how.restore)
     report_unseen(mode, _tally(mode, table, 0, np.flatnonzero(~located.sourced), False), how.unseen)
     return wide, asked, share
 

@@ -53,7 +53,7 @@ def moves_of(mode: Transformer) -> Moves:
     source, own, row = _sources(mode)
     asked, entry = mode.kernel.entries(row)
     low, high = _ranges(mode)
-    targets = mode.split(mode.kernel.targets[entry])
+    targets = [cells[entry] for cells in mode.targets]
     changed = np.any([cells[asked] != target for cells, target in zip(own, targets, strict=True)], axis=0)
     kept = np.flatnonzero(changed & (low[entry] < high[entry]))
     asked, entry = asked[kept], entry[kept]
