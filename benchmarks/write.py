@@ -194,11 +194,10 @@ def _against_aif360(usual, ours):
         f"AIF360 transforms {usual['rate']:,.0f} rows a second in train mode ({usual['rows']:,} rows, from its own "
         f"indicator columns; {usual['rate with building']:,.0f} with building these from text)."
     )
-    for method, verb in (("release, by position", "releases"), ("by position", "applies")):
+    for method, verb in (("by position", "applies"), ("release, by position", "releases")):
         if method in ours:
-            text += (
-                f" From plain string columns evenhand {verb} {ours[method]['rate'] / usual['rate']:,.0f} times as many."
-            )
+            ready, built = (ours[method]["rate"] / usual[key] for key in ("rate", "rate with building"))
+            text += f" From plain string columns evenhand {verb} {ready:,.0f} and {built:,.0f} times as many."
     for key, what in (
         ("without outcome", "AIF360's mode without outcomes"),
         ("unknown value", "A value not in its fit"),

@@ -193,7 +193,7 @@ class Located:
     mode, kinds : Transformer, Kinds
         The mode, and the kinds of rows that there can be.
     digits : sequence of (array, int)
-        By which each row's kind is numbered: codes, and what a code is worth.
+        By which each row's kind is numbered: codes, and how many there are, a null among them.
     encoded : mapping of str to Encoded
         The columns that may be written, with their values numbered.
     """
@@ -205,12 +205,15 @@ class Located:
 
     def kind(self, at: Any = slice(None)) -> Cells:
         """Return the kind of rows."""
+        (codes, _), *others = self.digits
+        kind = codes[at].astype(np.int32)
+        first = -tables.NULL
+        for codes, number in others:
+            kind *= number
+            kind += codes[at]
+            first = first * number - tables.NULL
         # A null is one less than the first code, and comes first.
-        number = sum(-tables.NULL * worth for _, worth in self.digits)
-        kind = np.int32(number)
-        for codes, worth in self.digits:
-            kind = kind + np.multiply(codes[at], worth, dtype=np.int32, casting="unsafe")
-        return np.asarray(kind).astype(np.intp)
+        return np.asarray(kind + np.int32(first), dtype=np.intp)
 
     @property
     def rows(self) -> Cells:
@@ -289,12 +292,11 @@ def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     encoded = {column.encoded.series.name: column.encoded for column in written if column.encoded is not None}
     shape = [len(column.level) for column in coded]
     if math.prod(shape) <= max(len(table) // 4, FEW_KINDS):
-        worth = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
-        digits = [(column.codes, each) for column, each in zip(coded, worth, strict=True)]
+        digits = [(column.codes, number) for column, number in zip(coded, shape, strict=True)]
         return Located(mode, _kinds(mode, _levels_of_kinds(columns)), digits, encoded)
     # So many kinds that every row may as well be one by itself.
     levels = {name: column.level[column.codes] for name, column in columns.items()}
-    return Located(mode, _kinds(mode, levels), [(np.arange(len(table)) + tables.NULL, 1)], encoded)
+    return Located(mode, _kinds(mode, levels), [(np.arange(len(table)) + tables.NULL, len(table))], encoded)
 
 
 def _levels_of_kinds(columns: Mapping[str, Coded]) -> dict[str, Cells]:
