@@ -34,6 +34,9 @@ Draw = Literal["independent", "balanced"]
 UNSEEN = ("keep", "error")
 DRAW = ("independent", "balanced")
 Flags = NDArray[np.bool_]
+Levels = Callable[[str], Cells]
+"""The level of each kind of rows in a column."""
+
 Draws = Callable[[slice], Cells]
 """The draws of a block of rows: what is never held for all rows at once need not be."""
 
@@ -293,10 +296,10 @@ def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     shape = [len(column.level) for column in coded]
     if math.prod(shape) <= max(len(table) // 4, FEW_KINDS):
         digits = [(column.codes, number) for column, number in zip(coded, shape, strict=True)]
-        return Located(mode, _kinds(mode, _levels_of_kinds(columns)), digits, encoded)
+        return Located(mode, _kinds(mode, _levels_of_kinds(columns).__getitem__), digits, encoded)
     # So many kinds that every row may as well be one by itself.
-    levels = {name: column.level[column.codes] for name, column in columns.items()}
-    return Located(mode, _kinds(mode, levels), [(np.arange(len(table)) + tables.NULL, len(table))], encoded)
+    kinds = _kinds(mode, lambda name: columns[name].level[columns[name].codes])
+    return Located(mode, kinds, [(np.arange(len(table)) + tables.NULL, len(table))], encoded)
 
 
 def _levels_of_kinds(columns: Mapping[str, Coded]) -> dict[str, Cells]:
@@ -306,7 +309,7 @@ def _levels_of_kinds(columns: Mapping[str, Coded]) -> dict[str, Cells]:
     return {name: level.ravel() for name, level in zip(columns, grid, strict=True)}
 
 
-def _kinds(mode: Transformer, levels: Mapping[str, Cells]) -> Kinds:
+def _kinds(mode: Transformer, levels: Levels) -> Kinds:
     """Find the cells and the row of the kernel of every kind."""
     cells = {axis: _cells(axis, levels) for axis in mode.reads}
     number: Cells = np.zeros(1, dtype=np.int64)
@@ -319,11 +322,15 @@ def _kinds(mode: Transformer, levels: Mapping[str, Cells]) -> Kinds:
     return kinds if mode.fallback is None or sourced.all() else _fallen_back(mode, mode.fallback, kinds)
 
 
-def _cells(axis: Axis, levels: Mapping[str, Cells]) -> Cells:
+def _cells(axis: Axis, levels: Levels) -> Cells:
     """Return the cell of each kind on an axis, NO_LEVEL where a value is not a level."""
-    own = [levels[name] for name in axis.names]
-    new = np.any([level == NO_LEVEL for level in own], axis=0)
-    return np.where(new, NO_LEVEL, axis.ravel([np.maximum(level, 0) for level in own]))
+    cells: Cells = np.zeros(1, dtype=np.int64)
+    new: Flags = np.zeros(1, dtype=bool)
+    for variable in axis.variables:
+        level = levels(variable.name)
+        cells = cells * len(variable) + level
+        new = new | (level == NO_LEVEL)
+    return np.where(new, NO_LEVEL, cells)
 
 
 def _fallen_back(mode: Transformer, fallback: Cells, kinds: Kinds) -> Kinds:
