@@ -231,6 +231,21 @@ class TestWhatLibrariesKeep:
         return pd.DataFrame({"g": ["m", "m", "f", "f"] * 5, "x": x, "y": [0, 1, 1, 0, 1] * 4})
 
     @pytest.mark.parametrize(
+        ("x", "plain", "bins"),
+        [
+            (pd.Categorical([f"c{i % 100:02d}" for i in range(6000)]), object, eh.PooledLevels(61)),
+            (np.arange(6000, dtype=np.int16) % 3000, float, eh.Quantiles(3)),
+        ],
+        ids=["categories", "whole numbers"],
+    )
+    def test_values_times_outcomes_may_be_more_than_their_codes_hold(self, x, plain, bins):
+        people = pd.DataFrame({"g": ["m", "f", "f"] * 2000, "x": x, "y": np.arange(6000) % 13})
+        stated = self.problem(bins={"x": bins})
+        found, expected = (tables.count(stated, f).domain.variable("x") for f in (people, people.astype({"x": plain})))
+        assert found.levels == expected.levels
+        assert [sum(s.weights) for s in found.coding.stock] == [sum(s.weights) for s in expected.coding.stock]
+
+    @pytest.mark.parametrize(
         "kept",
         [
             lambda x: pl.Series(x, dtype=pl.Categorical),

@@ -225,7 +225,8 @@ def _occurrence(encoded: Encoded, outcome: Encoded, weight: Numbers) -> Occurren
     """Count how often each value of a column occurs with each outcome."""
     there = ~encoded.missing
     shape = len(encoded.values), len(outcome.values)
-    key = encoded.codes[there] * shape[1] + outcome.codes[there]
+    # Codes may have as few as eight bits.
+    key = encoded.codes[there].astype(np.int64) * shape[1] + outcome.codes[there]
     table = sums(key, weight[there], shape[0] * shape[1]).reshape(shape)
     there_is = np.flatnonzero(table.sum(axis=1) > 0)
     if not len(there_is):
