@@ -30,6 +30,12 @@ def of_each_own(values):
     return pa.chunked_array([c.dictionary_encode() for c in chunks], pa.dictionary(pa.int32(), pa.string()))
 
 
+def without_signs(values):
+    """Return a column whose dictionary's indices have 64 bits and no sign, in chunks with and without nulls."""
+    kind = pa.dictionary(pa.uint64(), pa.string())
+    return pa.chunked_array([c.dictionary_encode().cast(kind) for c in in_chunks(pa.string())(values).chunks], kind)
+
+
 TEXTS = {
     "pandas": lambda v: pd.Series(v, dtype="str"),
     "pandas, objects": lambda v: pd.Series(v, dtype=object),
@@ -41,6 +47,7 @@ TEXTS = {
     "Arrow, large": in_chunks(pa.large_string()),
     "Arrow, views": in_chunks(pa.string_view()),
     "Arrow, dictionaries": of_each_own,
+    "Arrow, dictionaries without signs": without_signs,
     "polars": lambda v: pl.Series(v, dtype=pl.String),
     "polars, categories": lambda v: pl.Series(v, dtype=pl.String).cast(pl.Categorical),
     "polars, enumeration": lambda v: pl.Series(v, dtype=pl.Enum(sorted({t for t in v if t is not None}) or ["a"])),
@@ -78,6 +85,7 @@ def test_codes_and_values_give_the_texts_back(kind, column):
     series = nw.from_native(TEXTS[kind](COLUMNS[column]), series_only=True)
     codes, values = numbered(series)
     assert listed(values, codes) == COLUMNS[column]
+    assert np.can_cast(codes.dtype, np.int64)
     assert len(set(values)) == len(values)
     assert set(values) == {text for text in COLUMNS[column] if text is not None}
 

@@ -21,6 +21,7 @@ FRAMES = {
     "pandas, nullable": lambda frame: frame.astype({"hired": "Int64", "group": "string"}),
     "polars": pl.from_pandas,
     "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+    "pyarrow, views": lambda frame: pa.table(pl.from_pandas(frame)),
 }
 
 

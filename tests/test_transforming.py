@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from unittest.mock import Mock
 
 import duckdb
 import numpy as np
@@ -56,12 +57,27 @@ def text(table):
     return found.to_csv(index=False)
 
 
+def with_texts_as(kind):
+    """Return what makes an Arrow table whose texts are kept as the given type."""
+
+    def made(f):
+        table = pa.Table.from_pandas(f, preserve_index=False)
+        for name in ("sex", "job"):
+            texts = table[name].dictionary_encode() if pa.types.is_dictionary(kind) else table[name]
+            table = table.set_column(table.column_names.index(name), name, texts.cast(kind))
+        return table
+
+    return made
+
+
 KINDS = {
     "objects": lambda f: f.astype({"sex": object, "job": object, "note": object}),
     "pandas' Arrow": lambda f: f.astype({"sex": pd.ArrowDtype(pa.string()), "job": pd.ArrowDtype(pa.large_string())}),
     "polars": pl.from_pandas,
     "polars, lazy": lambda f: pl.from_pandas(f).lazy(),
     "pyarrow": lambda f: pa.Table.from_pandas(f, preserve_index=False),
+    "pyarrow, views": with_texts_as(pa.string_view()),
+    "pyarrow, dictionaries": with_texts_as(pa.dictionary(pa.uint64(), pa.string())),
     "duckdb": lambda f: duckdb.connect().from_arrow(pa.Table.from_pandas(f, preserve_index=False)),
 }
 
@@ -78,14 +94,17 @@ class TestEveryKindOfTable:
         assert (expected["age"] != frame["age"]).any()
         assert text(found) == text(expected)
 
-    @pytest.mark.parametrize("kind", ["polars", "pyarrow", "duckdb", "pandas"])
+    @pytest.mark.parametrize("kind", ["polars", "pyarrow", "pyarrow, views", "duckdb", "pandas"])
     def test_texts_are_written_in_pieces_of_any_size(self, frame, texts_move, kind, monkeypatch):
         given = frame.assign(job=frame["job"].where((frame["job"] != "?") | (frame.index % 2 == 0), None))
         expected = texts_move.release(KINDS["objects"](given), seed=3)
         assert (expected["job"] != given["job"]).sum() > 200
         monkeypatch.setattr(transforming, "in_blocks", partial(in_blocks, block=7))
         monkeypatch.setattr(writing, "PIECE", 3)
+        by_number = Mock(wraps=writing._written_by_number)
+        monkeypatch.setattr(writing, "_written_by_number", by_number)
         assert text(texts_move.release(KINDS.get(kind, lambda f: f)(given), seed=3)) == text(expected)
+        assert by_number.call_count == 1
 
     @pytest.mark.parametrize("mode", ["moving", "mapping"])
     @pytest.mark.parametrize("act", ["release", "apply"])
@@ -130,6 +149,24 @@ class TestEveryKindOfTable:
         assert released.dtypes.equals(odd.dtypes)
         assert released["note"].equals(odd["note"])
         assert list(released.columns) == list(odd.columns)
+
+    def test_what_a_frame_says_of_itself_stays(self, frame, texts_move):
+        said = frame.copy()
+        said.attrs["source"] = "a survey"
+        assert texts_move.release(said, seed=1).attrs == {"source": "a survey"}
+
+    def test_a_blind_mapping_finds_its_rows_where_no_record_is_in_two_groups(self):
+        """The rows of its kernel are then as many as its records, in another order."""
+        x = np.repeat([1, 2, 4, 0, 3, 5], 20)
+        y = np.concatenate([np.tile(np.repeat([0, 1], [15, 5]), 3), np.tile(np.repeat([0, 1], [6, 14]), 3)])
+        table = pd.DataFrame({"d": np.repeat(["a", "b"], 60), "x": x, "y": y})
+        stated = eh.Problem(
+            protected=["d"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.1)], blind=True,
+            distortion=eh.Distortion({"x": eh.Ordinal(1, max_steps=1), "y": eh.Ordinal(1)}),
+        )  # fmt: skip
+        released = eh.fit(stated, table).release(table, seed=1)
+        assert (released["x"] != table["x"]).any()
+        assert (released["x"] - table["x"]).abs().max() == 1
 
 
 class TestBins:

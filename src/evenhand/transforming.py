@@ -43,6 +43,9 @@ Draws = Callable[[slice], Cells]
 LARGEST_INDEX = 1 << 22
 """Of more sources that could be, those that are known are searched for instead."""
 
+LARGEST_SMALL = (1 << 31) - 1
+"""So many kinds are numbered in 32 bits."""
+
 FEW_KINDS = 1 << 12
 """So many kinds of rows are told apart whatever the size of a table; more only where a table has many rows for each."""
 
@@ -208,15 +211,16 @@ class Located:
 
     def kind(self, at: Any = slice(None)) -> Cells:
         """Return the kind of rows."""
-        (codes, _), *others = self.digits
-        kind = codes[at].astype(np.int32)
+        (codes, number), *others = self.digits
+        small = number * math.prod(number for _, number in others) <= LARGEST_SMALL
+        kind = codes[at].astype(np.int32 if small else np.int64)
         first = -tables.NULL
         for codes, number in others:
             kind *= number
             kind += codes[at]
             first = first * number - tables.NULL
         # A null is one less than the first code, and comes first.
-        return np.asarray(kind + np.int32(first), dtype=np.intp)
+        return np.asarray(kind + kind.dtype.type(first), dtype=np.intp)
 
     @property
     def rows(self) -> Cells:
@@ -397,7 +401,7 @@ def _second_draws(mode: Transformer, table: Table, how: How, column: str, chosen
     """Return draws for the values that a column gets in chosen rows; keys are hashed only where one is needed."""
     if how.key is None:
         return single_draws(mode, table, how, first=first, purpose=column)[chosen]
-    return single_draws(mode, tables.take(table, chosen), how, purpose=column)
+    return single_draws(mode, tables.take(table.select(how.key), chosen), how, purpose=column)
 
 
 def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -38,17 +38,35 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
         ) from None
     if isinstance(table, nw.DataFrame):
         _refuse_repeated_columns(table.columns)
-        return table
+        return _without_views(table)
     backend = table.implementation
     if backend is nw.Implementation.DUCKDB:
         collected: nw.DataFrame[Any] = nw.from_native(frame.to_arrow_table(), eager_only=True)
-        return collected
+        return _without_views(collected)
     if backend is nw.Implementation.POLARS:
         collected = table.collect()
         return collected
     ways = {nw.Implementation.DASK: ".compute()", nw.Implementation.IBIS: ".to_pandas()"}
     collect = ways.get(backend, ".toPandas()")
     raise DataError(f"this needs rows in memory: a {backend} frame must be collected first, for example with {collect}")
+
+
+def _without_views(table: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """Return an Arrow table with plain texts for views, from which Arrow can take no rows."""
+    if not table.implementation.is_pyarrow():
+        return table
+    return nw.from_native(_with_types(table.to_native(), dict.fromkeys(_views(table), "large_string")), eager_only=True)
+
+
+def _views(table: nw.DataFrame[Any]) -> list[str]:
+    return [field.name for field in table.to_native().schema if str(field.type) == "string_view"]
+
+
+def _with_types(arrow: Any, types: Mapping[str, str]) -> Any:
+    """Return an Arrow table with other types of some of its columns."""
+    for name, kind in types.items():
+        arrow = arrow.set_column(arrow.column_names.index(name), name, arrow.column(name).cast(kind))
+    return arrow
 
 
 def _refuse_repeated_columns(columns: Sequence[str]) -> None:
@@ -63,12 +81,13 @@ def returned(table: nw.DataFrame[Any], like: Frame) -> Frame:
     if isinstance(like, nw.DataFrame):
         return table
     given = nw.from_native(like)
-    if isinstance(given, nw.DataFrame):
-        # Where nothing changed: a frame of one's own all the same.
-        return found.copy() if found is like and isinstance(like, pd.DataFrame) else found
-    if given.implementation is nw.Implementation.POLARS:
-        return found.lazy()
-    return _relation(found, like)
+    if not isinstance(given, nw.DataFrame):
+        return found.lazy() if given.implementation is nw.Implementation.POLARS else _relation(found, like)
+    if given.implementation.is_pyarrow():
+        texts = {field.name for field in found.schema if str(field.type) == "large_string"}
+        return _with_types(found, {name: "string_view" for name in _views(given) if name in texts})
+    # Where nothing changed: a frame of one's own all the same.
+    return found.copy() if found is like and isinstance(like, pd.DataFrame) else found
 
 
 def _relation(found: Any, like: Any) -> Any:

@@ -86,7 +86,7 @@ def _as_enum(series: nw.Series[Any]) -> nw.Series[Any]:
     """
     if series.implementation is not nw.Implementation.POLARS or not isinstance(series.dtype, nw.String):
         return series
-    values = series.head(FIRST_ROWS).unique().drop_nulls().to_list()
+    values = series.head(FIRST_ROWS).unique(maintain_order=True).drop_nulls().to_list()
     if len(values) > FEW or len(series) <= FIRST_ROWS:
         return series
     try:
@@ -138,10 +138,12 @@ def _chunks(given: Any) -> list[Any]:
 
 def _codes(parts: list[Any]) -> NDArray[Any]:
     """Return Arrow's numbers as an array."""
-    # Some libraries count without signs, where null has no number.
+    import pyarrow
+
+    # Some libraries count without signs, where null has no number, and in 64 bits sums would be real numbers.
     arrays = [
-        (part.cast("int64").fill_null(NULL) if part.null_count else part).to_numpy(zero_copy_only=False)
-        for part in parts
+        (p.cast("int64").fill_null(NULL) if p.null_count or pyarrow.types.is_uint64(p.type) else p).to_numpy()
+        for p in parts
     ]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 

@@ -149,7 +149,7 @@ def _overwrite(
     """Write values into the rows that moved; a column that has no room for one of them is an error."""
     own = dataclasses.replace(fresh, values=_as_own_kind(series, variable, fresh.values, text))
     try:
-        if encoded is not None and _are_few_texts(series, encoded):
+        if encoded is not None and _are_few_texts(series, encoded, own):
             return _written_by_number(series, encoded, own)
         return _written(series, variable, own)
     except Exception as error:  # each library has errors of its own for values that do not fit a type
@@ -186,11 +186,12 @@ def _written(series: nw.Series[Any], variable: Variable, fresh: Fresh) -> nw.Ser
     return series.zip_with(keep, new)
 
 
-def _are_few_texts(series: nw.Series[Any], encoded: Encoded) -> bool:
+def _are_few_texts(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -> bool:
     """Whether a column of texts, kept by Arrow or polars, has so few that each is best made from its number."""
     native = series.to_native()
     kept = not isinstance(native, pd.Series) or getattr(native.dtype, "storage", None) == "pyarrow"
-    return kept and isinstance(series.dtype, nw.String) and len(encoded.values) * 16 <= len(series)
+    few = len(encoded.values) * 16 <= len(series)
+    return kept and few and isinstance(series.dtype, nw.String) and all(isinstance(v, str) for v in fresh.needed)
 
 
 def _written_by_number(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -> nw.Series[Any]:
@@ -208,9 +209,13 @@ def _written_by_number(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -
 
     native = series.to_native()
     if isinstance(native, pd.Series):
+        import pyarrow
+
         kind: Any = native.dtype
-        made = kind.__from_arrow__(_texts_by_number(values, "large_string", len(native), numbers))
-        return nw.from_native(pd.Series(made, index=native.index, copy=False), series_only=True)
+        made = kind.__from_arrow__(_texts_by_number(values, pyarrow.large_string(), len(native), numbers))
+        column = pd.Series(made, index=native.index, copy=False)
+        column.attrs = native.attrs
+        return nw.from_native(column, series_only=True)
     if hasattr(native, "combine_chunks"):
         return nw.from_native(_texts_by_number(values, native.type, len(native), numbers), series_only=True)
     texts = nw.new_series(series.name, values, nw.String(), backend=nw.get_native_namespace(series))
@@ -244,9 +249,8 @@ def _written_by_arrow(native: Any, fresh: Fresh) -> Any:
     moved = np.zeros(len(native), dtype=bool)
     moved[fresh.at] = True
     kind = native.type
-    # Arrow cannot write into dictionaries and views; write into their values, and cast back to the column's own type.
+    # Arrow cannot write into dictionaries; write into their values, and cast back to the column's own type.
     plain_kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
-    plain_kind = pyarrow.large_string() if pyarrow.types.is_string_view(plain_kind) else plain_kind
     values = native if plain_kind == kind else native.cast(plain_kind)
     written = pyarrow.array(fresh.values, plain_kind).take(pyarrow.array(fresh.which))
     return compute.replace_with_mask(values, pyarrow.array(moved), written).cast(kind)
