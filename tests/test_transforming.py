@@ -155,6 +155,18 @@ class TestEveryKindOfTable:
         said.attrs["source"] = "a survey"
         assert texts_move.release(said, seed=1).attrs == {"source": "a survey"}
 
+    @pytest.mark.parametrize("rows", [0, 40])
+    def test_more_columns_than_an_array_has_dimensions(self, rows):
+        names = [f"x{i}" for i in range(70)]
+        table = pd.DataFrame({"d": ["a", "b"] * 20, **{name: ["u"] * 40 for name in names}, "y": [0, 1, 1, 1] * 10})
+        stated = eh.Problem(
+            protected=["d"], features=names, outcome="y", parity=[eh.PairwiseParity(0.1)],
+            distortion=eh.Distortion({**dict.fromkeys(names, eh.Fixed()), "y": eh.Ordinal(1)}),
+        )  # fmt: skip
+        released = eh.fit(stated, table).release(table.head(rows), seed=1)
+        assert len(released) == rows
+        assert released[names].equals(table[names].head(rows))
+
     def test_a_blind_mapping_finds_its_rows_where_no_record_is_in_two_groups(self):
         """The rows of its kernel are then as many as its records, in another order."""
         x = np.repeat([1, 2, 4, 0, 3, 5], 20)

@@ -306,11 +306,15 @@ def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     return Located(mode, kinds, [(np.arange(len(table)) + tables.NULL, len(table))], encoded)
 
 
-def _levels_of_kinds(columns: Mapping[str, Coded]) -> dict[str, Cells]:
+def _levels_of_kinds(columns: dict[str, Coded]) -> dict[str, Cells]:
     """Return the level of each kind in each column."""
-    null_first = (np.roll(column.level, 1) for column in columns.values())
-    grid = np.meshgrid(*null_first, indexing="ij")
-    return {name: level.ravel() for name, level in zip(columns, grid, strict=True)}
+    kind = np.arange(math.prod(len(column.level) for column in columns.values()))
+    levels = {}
+    for name, column in reversed(columns.items()):
+        kind, code = np.divmod(kind, len(column.level))
+        # A null comes first.
+        levels[name] = np.roll(column.level, 1)[code]
+    return levels
 
 
 def _kinds(mode: Transformer, levels: Levels) -> Kinds:
