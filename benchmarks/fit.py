@@ -87,7 +87,7 @@ def ours(problem, frame, counts, method):
 
 def plain_highs(problem, counts):
     """Return a function that compiles the linear programme and gives it to HiGHS."""
-    from evenhand.compile import compile_problem
+    from evenhand.optimise.compile import compile_problem
 
     def run():
         compiled = compile_problem(problem, counts)

@@ -99,8 +99,8 @@ def highs(program):
     """
     import highspy
 
-    from evenhand.solve.linear import _highs_model, with_epigraph
-    from evenhand.solve.model import lay_out
+    from evenhand.optimise.solve.linear import _highs_model, with_epigraph
+    from evenhand.optimise.solve.model import lay_out
 
     solver = highspy.Highs()
     for option, value in (("output_flag", False), ("solver", "ipm"), ("run_crossover", "off"), ("threads", 1)):

@@ -21,7 +21,7 @@ _HOMES = {
         "TimeLimitError",
     ],
     "resources": ["using"],
-    "counts": ["Counts"],
+    "data.counts": ["Counts"],
     "spec": [
         "KL",
         "L1",
@@ -61,15 +61,15 @@ _HOMES = {
         "UserDistance",
     ],
     "tables": ["count"],
-    "certificate": ["Certificate"],
-    "audit": ["Audit"],
-    "mapping": ["Mapping"],
-    "edges": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
-    "fitting": ["fit"],
-    "estimator": ["OptimizedPreprocessor", "PreprocessedClassifier"],
-    "diagnosis": ["Diagnosis", "diagnose"],
-    "tradeoff": ["Frontier", "frontier"],
-    "reporting": ["Report", "report_on"],
+    "optimise.certificate": ["Certificate"],
+    "findings.audit": ["Audit"],
+    "use.mapping": ["Mapping"],
+    "findings.feasibility": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
+    "use.fitting": ["fit"],
+    "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier"],
+    "use.diagnosis": ["Diagnosis", "diagnose"],
+    "use.tradeoff": ["Frontier", "frontier"],
+    "use.reporting": ["Report", "report_on"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -77,14 +77,7 @@ __all__ = ["__version__", "datasets", *sorted(_HOME_OF)]
 
 if TYPE_CHECKING:
     from evenhand import datasets as datasets
-    from evenhand.audit import Audit as Audit
-    from evenhand.certificate import Certificate as Certificate
-    from evenhand.counts import Counts as Counts
-    from evenhand.diagnosis import Diagnosis as Diagnosis
-    from evenhand.diagnosis import diagnose as diagnose
-    from evenhand.edges import identity_from as identity_from
-    from evenhand.edges import smallest_budget_factor as smallest_budget_factor
-    from evenhand.edges import smallest_parity_bound as smallest_parity_bound
+    from evenhand.data.counts import Counts as Counts
     from evenhand.errors import DataError as DataError
     from evenhand.errors import EvenhandError as EvenhandError
     from evenhand.errors import EvenhandWarning as EvenhandWarning
@@ -94,12 +87,11 @@ if TYPE_CHECKING:
     from evenhand.errors import SpecError as SpecError
     from evenhand.errors import StorageError as StorageError
     from evenhand.errors import TimeLimitError as TimeLimitError
-    from evenhand.estimator import OptimizedPreprocessor as OptimizedPreprocessor
-    from evenhand.estimator import PreprocessedClassifier as PreprocessedClassifier
-    from evenhand.fitting import fit as fit
-    from evenhand.mapping import Mapping as Mapping
-    from evenhand.reporting import Report as Report
-    from evenhand.reporting import report_on as report_on
+    from evenhand.findings.audit import Audit as Audit
+    from evenhand.findings.feasibility import identity_from as identity_from
+    from evenhand.findings.feasibility import smallest_budget_factor as smallest_budget_factor
+    from evenhand.findings.feasibility import smallest_parity_bound as smallest_parity_bound
+    from evenhand.optimise.certificate import Certificate as Certificate
     from evenhand.resources import using as using
     from evenhand.spec import KL as KL
     from evenhand.spec import L1 as L1
@@ -138,8 +130,16 @@ if TYPE_CHECKING:
     from evenhand.spec import TotalVariation as TotalVariation
     from evenhand.spec import UserDistance as UserDistance
     from evenhand.tables import count as count
-    from evenhand.tradeoff import Frontier as Frontier
-    from evenhand.tradeoff import frontier as frontier
+    from evenhand.use.diagnosis import Diagnosis as Diagnosis
+    from evenhand.use.diagnosis import diagnose as diagnose
+    from evenhand.use.estimator import OptimizedPreprocessor as OptimizedPreprocessor
+    from evenhand.use.estimator import PreprocessedClassifier as PreprocessedClassifier
+    from evenhand.use.fitting import fit as fit
+    from evenhand.use.mapping import Mapping as Mapping
+    from evenhand.use.reporting import Report as Report
+    from evenhand.use.reporting import report_on as report_on
+    from evenhand.use.tradeoff import Frontier as Frontier
+    from evenhand.use.tradeoff import frontier as frontier
 
 
 def __getattr__(name: str) -> Any:

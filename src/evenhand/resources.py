@@ -15,9 +15,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from evenhand.errors import SpecError
+
+Progress: TypeAlias = Callable[[str, float], None]
+"""Called with the name of the stage and the share of the whole that is done."""
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -49,7 +49,7 @@ def test_json_is_one_document(fitted, inside, command):
 
 
 def test_json_of_reproduce(monkeypatch, inside):
-    from evenhand import reproduce
+    from evenhand.studies import reproduce
 
     wrong = reproduce.Claim("COMPAS", "people", "", 5279, 0.0, lambda: 5278.0)
     monkeypatch.setattr(reproduce, "claims", lambda: [wrong])

@@ -76,8 +76,8 @@ def test_reproduce_agrees_and_says_so():
 def test_reproduce_fails_if_one_number_does(monkeypatch):
     from typer.testing import CliRunner
 
-    from evenhand import reproduce
     from evenhand.cli import app
+    from evenhand.studies import reproduce
 
     wrong = reproduce.Claim("COMPAS", "people", "", 5279, 0.0, lambda: 5278.0)
     monkeypatch.setattr(reproduce, "claims", lambda: [wrong])

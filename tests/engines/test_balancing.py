@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.draws import balanced_draws, seeded_draws
 from evenhand.engines import balancing
+from evenhand.kernel.draws import balanced_draws, seeded_draws
 
 
 @pytest.mark.parametrize("number", [0, 1, 50_000])

@@ -22,7 +22,7 @@ def test_rates_are_the_audits(compas_mapping):
 
 
 def test_all_intervals_are_wider_than_one_alone(compas_mapping):
-    from evenhand.theory import clopper_pearson
+    from evenhand.findings.theory import clopper_pearson
 
     m = compas_mapping
     row = rows.rates(m.problem, m.counts, m.kernel)[1]

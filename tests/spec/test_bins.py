@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.coding import MOST_KEPT, Cuts, Merges, Stock
+from evenhand.data.levels import MOST_KEPT, Cuts, Merges, Stock
 from evenhand.spec import Occurrence
 
 

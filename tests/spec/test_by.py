@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracle import by
 
 import evenhand as eh
-from evenhand.domain import Role, Variable
+from evenhand.data.domain import Role, Variable
 from evenhand.spec.by import Field, numbers_at
 
 SEX = Variable("sex", Role.PROTECTED, ("f", "m"), ordered=False)

@@ -9,7 +9,7 @@ from families import small_frame, small_problem
 from formulations import table
 
 import evenhand as eh
-from evenhand.achieved import parity_achieved
+from evenhand.kernel.achieved import parity_achieved
 from evenhand.spec import comparisons
 
 SEEDS = range(3)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.domain import Domain, Role, Variable
+from evenhand.data.domain import Domain, Role, Variable
 
 AGE = Variable("age", Role.FEATURE, ("young", "middle", "old"), ordered=True)
 

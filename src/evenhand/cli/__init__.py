@@ -14,9 +14,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from evenhand import screen
 from evenhand._version import __version__
-from evenhand.cli import answers, mappings, problems, queries, reports, starting, studies, transforming
+from evenhand.cli import answers, mappings, problems, queries, reports, screen, starting, studies, transforming
 from evenhand.cli.bounded import bounded
 from evenhand.cli.exits import Exit, code_of
 from evenhand.cli.phrases import for_terminals

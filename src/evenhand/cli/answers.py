@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand import screen
+from evenhand.cli import screen
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document instead of words.")]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evenhand import screen
+from evenhand.cli import screen
 from evenhand.cli.phrases import for_terminals
 
 if TYPE_CHECKING:
-    from evenhand.audit import Audit
-    from evenhand.mapping import Mapping
-    from evenhand.meeting import Realised
+    from evenhand.findings.audit import Audit
+    from evenhand.findings.new_people import Realised
+    from evenhand.use.mapping import Mapping
 
 TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage")
 """The tables of an audit that a document holds."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.domain import Domain
+from evenhand.data.domain import Domain
 from evenhand.errors import EvenhandError, SpecError
 from evenhand.spec import Ordinal, Problem
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand import screen
+from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audit_document, audited, show_readers, show_verdict
@@ -31,7 +31,7 @@ def audit(
 
     Of another table than the fitted one it says which bounds hold there. It informs: it exits with 0 whatever it finds.
     """
-    from evenhand.mapping import Mapping
+    from evenhand.use.mapping import Mapping
 
     if weights is not None and table is None:
         raise typer.BadParameter("goes with a table; the fitted one has its own", param_hint="--weights")
@@ -87,8 +87,8 @@ def _verify_proof(file: Path, as_json: bool) -> bool:
 
 
 def _verify_mapping(file: Path, as_json: bool) -> bool:
-    from evenhand import storage
-    from evenhand.mapping import Mapping
+    from evenhand.use import storage
+    from evenhand.use.mapping import Mapping
 
     try:
         with screen.progress_bar() as report:
@@ -144,7 +144,7 @@ def theory(
     as_json: JsonOption = False,
 ) -> None:
     """Say what can be said about fresh people: advantage, apply time, robustness, intervals, the spread of one draw."""
-    from evenhand.mapping import Mapping
+    from evenhand.use.mapping import Mapping
 
     with screen.progress_bar() as report:
         report("reading", 0.1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand import screen
+from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, named, outside, show_readers
@@ -24,11 +24,11 @@ from evenhand.cli.options import (
     numbers,
 )
 from evenhand.errors import MissingExtraError, SpecError
-from evenhand.storage import replace_file
+from evenhand.files import replace_file
 
 if TYPE_CHECKING:
-    from evenhand.diagnosis import Diagnosis
-    from evenhand.tradeoff import Frontier
+    from evenhand.use.diagnosis import Diagnosis
+    from evenhand.use.tradeoff import Frontier
 
 TOP = 8
 """How many rows of a long table are shown."""
@@ -81,7 +81,7 @@ def _fit_and_write(
     command: str, stated: Any, rows: Any, name: str, out: Path, weights: str | None, proof: Path | None,
     time_limit: float | None, as_json: bool,
 ) -> None:  # fmt: skip
-    from evenhand.fitting import fit as learn
+    from evenhand.use.fitting import fit as learn
 
     with screen.progress_bar() as report:
         mapping = learn(stated, rows, weights=weights, time_limit=time_limit, progress=report)
@@ -146,7 +146,7 @@ def diagnose(
 
     Exits with 1 if the problem is infeasible.
     """
-    from evenhand.diagnosis import diagnose as examine
+    from evenhand.use.diagnosis import diagnose as examine
 
     check_outputs(force, proof, inputs=(Path(problem), table))
     stated, rows = problem_and_table(problem, table)
@@ -193,7 +193,7 @@ def _show_diagnosed(found: Diagnosis, proof: Path | None) -> None:
 
 def _priced(found: Diagnosis) -> Any:
     """Return the prices that are not noise, and those that are not known."""
-    from evenhand.diagnosis import DIGITS
+    from evenhand.use.diagnosis import DIGITS
 
     return found.prices[~(found.prices["price"] <= DIGITS)]
 
@@ -215,7 +215,7 @@ def frontier(
     as_json: JsonOption = False,
 ) -> None:
     """Trace what tighter bounds cost: the objective along parity bounds, budgets or both, with exact edges."""
-    from evenhand.tradeoff import frontier as trace
+    from evenhand.use.tradeoff import frontier as trace
 
     _check_chart(chart)
     swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
@@ -241,7 +241,7 @@ def _check_chart(chart: Path | None) -> None:
 
 
 def _counted(stated: Any, rows: Any, weights: str | None) -> Any:
-    from evenhand.fitting import checked_counts
+    from evenhand.use.fitting import checked_counts
 
     return rows if weights is None else checked_counts(stated, rows, weights)
 

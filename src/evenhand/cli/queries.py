@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand import screen
+from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer, write_text
 from evenhand.cli.files import check_outputs
 from evenhand.cli.options import ForceOption, MappingArgument, SeedOption
@@ -48,8 +48,8 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Write a mapping as one query for DuckDB, Spark or PostgreSQL, with the same draws by key as everywhere."""
-    from evenhand.mapping import Mapping
-    from evenhand.storage import replace_file
+    from evenhand.files import replace_file
+    from evenhand.use.mapping import Mapping
 
     check_outputs(force, out, inputs=(mapping,))
     options: dict[str, Any] = {"mode": mode.value, "seed": seed, "unseen": unseen.value, "restore": restore.value}

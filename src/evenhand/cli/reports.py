@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand import screen
+from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import WEIGHED, unweighed
 from evenhand.cli.files import check_outputs, read_table
@@ -37,8 +37,8 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write one page for the person who signs off: what was asked, what is bounded, who is changed, at what cost."""
-    from evenhand.mapping import Mapping
-    from evenhand.reporting import report_on, summary_path
+    from evenhand.use.mapping import Mapping
+    from evenhand.use.reporting import report_on, summary_path
 
     if weights is not None and table is None:
         raise typer.BadParameter("goes with --table; the fitted one has its own", param_hint="--weights")

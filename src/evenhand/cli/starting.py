@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand import screen
+from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
 from evenhand.cli.options import ForceOption, words
 from evenhand.errors import SpecError
-from evenhand.storage import replace_file
+from evenhand.files import replace_file
 
 if TYPE_CHECKING:
-    from evenhand.proposal import Proposal
     from evenhand.spec import CsvFormat
+    from evenhand.use.proposal import Proposal
 
 
 def init(
@@ -42,7 +42,7 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Propose a problem for a table: a commented TOML file to read, change and fit."""
-    from evenhand.proposal import propose
+    from evenhand.use.proposal import propose
 
     check_outputs(force, out)
     csv = _csv(delimiter, words("--names", names))
@@ -89,7 +89,7 @@ def _document(found: Proposal, out: Path) -> dict[str, Any]:
 
 def _outcome(found: Proposal) -> str:
     """Say which way the outcome may change."""
-    from evenhand.proposal.outcome import moves
+    from evenhand.use.proposal.outcome import moves
 
     column, direction = found.draft.outcome, found.direction
     if direction.only:
@@ -102,7 +102,7 @@ def _outcome(found: Proposal) -> str:
 
 
 def _show(found: Proposal, table: Path, out: Path) -> None:
-    from evenhand.proposal.wording import tiny_groups
+    from evenhand.use.proposal.wording import tiny_groups
 
     draft = found.draft
     sizes = [size for _, size in draft.group_sizes]

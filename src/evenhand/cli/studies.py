@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand import screen
+from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audited, mapping_document
 from evenhand.cli.files import check_outputs, csv_text, make_folder
 from evenhand.cli.options import ForceOption, SeedOption
 from evenhand.errors import MissingExtraError
-from evenhand.storage import replace_file
+from evenhand.files import replace_file
 
 if TYPE_CHECKING:
-    from evenhand.mapping import Mapping
-    from evenhand.reproduce import Finding
+    from evenhand.studies.reproduce import Finding
+    from evenhand.use.mapping import Mapping
 
 OWN_FOLDER = Path("evenhand-demo")
 """Where demo writes by default, and what it wrote there before is replaced."""
@@ -50,7 +50,7 @@ def demo(
 ) -> None:
     """Fit one of the paper's studies on its embedded table, explain the result, and write it to files."""
     from evenhand.datasets import load
-    from evenhand.fitting import fit
+    from evenhand.use.fitting import fit
 
     make_folder(out)
     released_to, mapping_to, chart_to = (out / f"{study}{end}" for end in ("-released.csv", ".mapping", "-rates.png"))
@@ -86,7 +86,7 @@ def reproduce(
     as_json: JsonOption = False,
 ) -> None:
     """Solve the paper's two studies again and compare every number; exit with 1 if one is not the reference."""
-    from evenhand.reproduce import claims, findings
+    from evenhand.studies.reproduce import claims, findings
 
     drawn = [] if figures is None else _draw_figures(figures, force)
     found: list[Finding] = []
@@ -105,7 +105,7 @@ def reproduce(
 
 def _draw_figures(folder: Path, force: bool) -> list[tuple[Path, str]]:
     """Draw the paper's figures into a folder, which is made if need be."""
-    from evenhand import figures
+    from evenhand.studies import figures
 
     make_folder(folder)
     check_outputs(force, *figures.paths(folder))

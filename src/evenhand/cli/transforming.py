@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand import screen
+from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, named, outside, show_realised, unweighed
 from evenhand.cli.files import check_outputs, columns_of
@@ -19,7 +19,7 @@ from evenhand.cli.phrases import for_terminals
 from evenhand.errors import EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand.meeting import Realised
+    from evenhand.findings.new_people import Realised
 
 
 class Draw(StrEnum):
@@ -121,7 +121,7 @@ class Done:
 
 def _transform(mode: str, mapping: Path, table: Path, out: Path, force: bool, options: dict[str, Any]) -> Done:
     from evenhand.engines.streaming import ENDINGS
-    from evenhand.mapping import Mapping
+    from evenhand.use.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
     check_outputs(force, out, inputs=(mapping, table))

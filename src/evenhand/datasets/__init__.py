@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.counts import Counts
+from evenhand.data.counts import Counts
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import (
     KL,

@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from evenhand.domain import Cells
-from evenhand.draws import DRAW_BITS, keyed_draws
+from evenhand.arrays import Cells
+from evenhand.kernel.draws import DRAW_BITS, keyed_draws
 from evenhand.resources import current
 
 SHARE = 1 / 8

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.coding import UNSEEN
-from evenhand.counts import Counts, Numbers
-from evenhand.domain import Domain, Variable
+from evenhand.arrays import Numbers
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Domain, Variable
+from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
-from evenhand.engines.files import Progress, Source, connection, is_path, quoted, typed, watched
+from evenhand.engines.files import Source, connection, is_path, quoted, typed, watched
 from evenhand.engines.spark import ROWS, WEIGHT
 from evenhand.errors import DataError, SpecError
-from evenhand.resources import current, words
+from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Ordinal, Problem
 from evenhand.tables import Table, count, count_rows, levels_of, read, variable_of, weights_of
 

@@ -15,22 +15,15 @@ import re
 import secrets
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from evenhand.errors import (
-    DataError,
-    EvenhandError,
-    EvenhandWarning,
-    MissingExtraError,
-    StorageError,
-    did_you_mean,
-)
-from evenhand.resources import Resources, current, words
+from evenhand.errors import DataError, EvenhandError, EvenhandWarning, MissingExtraError, StorageError, did_you_mean
+from evenhand.resources import Progress, Resources, current, words
 from evenhand.spec import CsvFormat
 from evenhand.tables import REAL, WHOLE, read
 
@@ -43,8 +36,6 @@ DUCKDB_SHARE = 0.9
 
 GLANCE = 0.2
 """Seconds between two looks at how far a query is."""
-
-Progress = Callable[[str, float], None]
 
 
 def is_path(table: Any) -> bool:

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from evenhand.coding import UNSEEN
-from evenhand.counts import Counts
-from evenhand.domain import Variable
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Variable
+from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, MissingExtraError, SpecError, did_you_mean
 from evenhand.spec import Problem
 from evenhand.tables import count_rows, is_numeric, is_textual, read
-from evenhand.transforming import How, Transformer, draws, locate, report_unseen, write
+from evenhand.tables.transforming import How, Transformer, draws, locate, report_unseen, write
 
 ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
 NESTED = ("array", "map", "struct", "binary", "variant")

@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.coding import Cuts
-from evenhand.domain import Cells
+from evenhand.arrays import Cells
+from evenhand.data.levels import Cuts
 from evenhand.engines.balancing import Balanced, balanced
 from evenhand.engines.files import (
     PARQUET,
-    Progress,
     Source,
     connection,
     duck,
@@ -35,10 +34,10 @@ from evenhand.engines.files import (
     watched,
 )
 from evenhand.errors import DataError, StorageError
-from evenhand.resources import current
+from evenhand.resources import Progress, current
 from evenhand.spec import CsvFormat
 from evenhand.tables import is_numeric, read
-from evenhand.transforming import (
+from evenhand.tables.transforming import (
     How,
     Tally,
     Transformer,

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
-from evenhand.audit import Audit
-from evenhand.counts import Counts, Numbers, sums
-from evenhand.domain import Cells
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.findings.audit import Audit
+from evenhand.findings.prices import Prices, holder_words
 from evenhand.kernel import Kernel, identity
-from evenhand.prices import Prices, holder_words
+from evenhand.kernel.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
 from evenhand.report.discretion import Discretion
 from evenhand.report.words import parity_words
 from evenhand.spec import AGAINST_TARGET, Problem

@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.achieved import ParityAchieved
-from evenhand.counts import Counts, Numbers, sums
-from evenhand.domain import Axis, Cells, Variable
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis, Variable
 from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import ParityAchieved
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons, Problem
 
 Mask = NDArray[np.bool_]

@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evenhand.findings.theory import Applying, Bootstrap, DrawSpread, Robustness, SmallGroups, Theory
 from evenhand.report.discretion import Discretion, discreet
 from evenhand.spec import Problem
-from evenhand.theory import Applying, Bootstrap, DrawSpread, Robustness, SmallGroups, Theory
 
 FIRST = "Before signing"
 WIDE = 0.1

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.achieved import Achieved
-from evenhand.audit import Audit
-from evenhand.counts import Counts, sums
-from evenhand.domain import Variable
+from evenhand.arrays import sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Variable
+from evenhand.findings.audit import Audit
 from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import Achieved
 from evenhand.report import rows
 from evenhand.report.discretion import Discretion
 from evenhand.spec import Problem

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from evenhand.achieved import achieved
-from evenhand.counts import Counts
-from evenhand.domain import Axis, Domain
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis, Domain
 from evenhand.errors import DataError
 from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import achieved
 from evenhand.report import charts, rows
 from evenhand.report.charts import DIVERGING, SEQUENTIAL, Chart
 from evenhand.report.discretion import Discretion

@@ -13,13 +13,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.achieved import group_rates
-from evenhand.counts import Counts, Numbers, sums
-from evenhand.domain import Axis, Cells, Domain, Variable
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.errors import SpecError, did_you_mean
+from evenhand.findings.theory import rate_intervals
 from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Difference, PairwiseParity, Parity, Problem, Ratio, TargetParity, check, comparisons
-from evenhand.theory import rate_intervals
 
 JOINT = " · "
 """Between the levels of one cell."""

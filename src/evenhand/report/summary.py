@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from evenhand._version import __version__
-from evenhand.audit import Audit
-from evenhand.certificate import Certificate
 from evenhand.errors import SpecError
-from evenhand.prices import Prices
+from evenhand.findings.audit import Audit
+from evenhand.findings.prices import Prices
+from evenhand.findings.theory import Theory
+from evenhand.optimise.certificate import Certificate
 from evenhand.report import assurance, people
 from evenhand.report.discretion import Discretion, discreet
 from evenhand.report.fresh import fresh_people
 from evenhand.report.words import asked, certificate_words
 from evenhand.spec import Problem
-from evenhand.theory import Theory
 
 FORMAT = "evenhand-report"
 VERSION = 1

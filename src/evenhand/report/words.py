@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from evenhand.certificate import Certificate
+from evenhand.optimise.certificate import Certificate
 from evenhand.spec import (
     Binning,
     Budget,

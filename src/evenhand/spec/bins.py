@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.coding import Coding, Cuts, Merges, Stock
-from evenhand.counts import Numbers, sums
-from evenhand.domain import Cells, Value
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.domain import Value
+from evenhand.data.levels import Coding, Cuts, Merges, Stock
 from evenhand.errors import DataError, SpecError
 from evenhand.spec import check
 from evenhand.spec.frozen import FrozenMap

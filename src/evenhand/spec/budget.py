@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.counts import Counts, Numbers
+from evenhand.arrays import Numbers
+from evenhand.data.counts import Counts
 from evenhand.errors import SpecError
 from evenhand.spec import check
 from evenhand.spec.by import By, change_each, each, fields_of, numbers_at

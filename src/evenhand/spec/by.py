@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.counts import Numbers
-from evenhand.domain import Axis, Cells, Variable
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.domain import Axis, Variable
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec.frozen import FrozenMap
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.counts import Counts, Numbers, sums
-from evenhand.domain import Axis, Cells
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis
 from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.spec.by import By, Field, fields_of, numbers_at
 from evenhand.spec.distance import Line

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.counts import Counts, Numbers
-from evenhand.domain import Cells, Domain, Value
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Domain, Value
 from evenhand.errors import DataError, SpecError
 from evenhand.spec import check
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.counts import Numbers
-from evenhand.domain import Value
+from evenhand.arrays import Numbers
+from evenhand.data.domain import Value
 from evenhand.spec import check
 
 

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.coding import UNSEEN
-from evenhand.counts import Numbers
-from evenhand.domain import MISSING, Cells, Domain, Value, Variable
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.domain import MISSING, Domain, Value, Variable
+from evenhand.data.levels import UNSEEN
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check
 from evenhand.spec.frozen import FrozenMap
@@ -57,7 +57,7 @@ class Ordinal(Rule):
 
     Examples
     --------
-    >>> from evenhand.domain import Role
+    >>> from evenhand.data.domain import Role
     >>> age = Variable("age", Role.FEATURE, ("young", "middle", "old"), ordered=True)
     >>> Ordinal(step=1, max_steps=1, down=False).costs(age).tolist()
     [[0.0, 1.0, inf], [inf, 0.0, 1.0], [inf, inf, 0.0]]
@@ -121,7 +121,7 @@ class Nominal(Rule):
 
     Examples
     --------
-    >>> from evenhand.domain import Role
+    >>> from evenhand.data.domain import Role
     >>> charge = Variable("charge", Role.FEATURE, ("F", "M"), ordered=False)
     >>> Nominal(4).costs(charge).tolist()
     [[0.0, 4.0], [4.0, 0.0]]
@@ -178,7 +178,7 @@ class Fixed(Rule):
 
     Examples
     --------
-    >>> from evenhand.domain import Role
+    >>> from evenhand.data.domain import Role
     >>> Fixed().costs(Variable("charge", Role.FEATURE, ("F", "M"), ordered=False)).tolist()
     [[0.0, inf], [inf, 0.0]]
     """
@@ -194,7 +194,7 @@ class Free(Rule):
 
     Examples
     --------
-    >>> from evenhand.domain import Role
+    >>> from evenhand.data.domain import Role
     >>> Free().costs(Variable("charge", Role.FEATURE, ("F", "M"), ordered=False)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from evenhand.domain import Value
+from evenhand.data.domain import Value
 from evenhand.errors import SpecError
 from evenhand.spec import check
 from evenhand.spec.by import By, change_each, each

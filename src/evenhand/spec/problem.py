@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evenhand.domain import Value
+from evenhand.data.domain import Value
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check, toml
 from evenhand.spec.bins import Binning

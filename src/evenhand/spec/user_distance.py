@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.counts import Numbers
+from evenhand.arrays import Numbers
 from evenhand.errors import SpecError
 from evenhand.spec.distance import Distance, Line
 

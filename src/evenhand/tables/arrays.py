@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.domain import Cells
+from evenhand.arrays import Cells
 from evenhand.errors import DataError
 
 Frame = Any

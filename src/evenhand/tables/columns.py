@@ -11,9 +11,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.coding import UNSEEN, Cuts
-from evenhand.counts import Numbers
-from evenhand.domain import Cells, Value, Variable
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.domain import Value, Variable
+from evenhand.data.levels import UNSEEN, Cuts
 from evenhand.errors import DataError, did_you_mean
 from evenhand.tables.numbering import NULL, numbered
 

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import pandas as pd
 
-from evenhand.domain import Cells
+from evenhand.arrays import Cells
 from evenhand.errors import DataError
 
 Frame = Any

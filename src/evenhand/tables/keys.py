@@ -7,8 +7,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from evenhand.digests import Texts
 from evenhand.errors import DataError
+from evenhand.kernel.md5 import Texts
 from evenhand.tables.columns import column, encode, refuse_missing
 
 REAL_KEYS = (

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.coding import UNSEEN, Cuts, Merges
-from evenhand.counts import Counts, Numbers, checked_weights, sums
-from evenhand.domain import MISSING, Axis, Cells, Domain, Role, Value, Variable
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.counts import Counts, checked_weights
+from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable
+from evenhand.data.levels import UNSEEN, Cuts, Merges
 from evenhand.errors import DataError, did_you_mean
 from evenhand.spec import Occurrence, Ordinal, Problem
 from evenhand.tables.columns import (

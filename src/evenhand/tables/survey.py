@@ -14,8 +14,8 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from evenhand.counts import Numbers
-from evenhand.domain import Cells, Value
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.domain import Value
 from evenhand.tables.frames import Frame, read
 
 TOKENS = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "-", ".")

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.coding import UNSEEN, Cuts, Stock
-from evenhand.counts import Numbers
-from evenhand.domain import Axis, Cells, Value, Variable
-from evenhand.draws import thresholds
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.domain import Axis, Value, Variable
+from evenhand.data.levels import UNSEEN, Cuts, Stock
 from evenhand.errors import DataError
+from evenhand.kernel.draws import thresholds
 from evenhand.resources import in_blocks
 from evenhand.tables.columns import Encoded, codes_of, encode, encoded_as, plain
 from evenhand.tables.numbering import NULL

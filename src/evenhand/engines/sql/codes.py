@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import reduce
 
-from evenhand.coding import UNSEEN, Cuts, Merges
-from evenhand.domain import Axis, Value, Variable
+from evenhand.data.domain import Axis, Value, Variable
+from evenhand.data.levels import UNSEEN, Cuts, Merges
 from evenhand.engines.sql.dialects import Dialect
 from evenhand.tables import blank_numbers, canonical
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.coding import Value
-from evenhand.draws import DRAW_BITS
+from evenhand.data.levels import Value
 from evenhand.errors import MissingExtraError, SpecError, did_you_mean
+from evenhand.kernel.draws import DRAW_BITS
 
 OWN = "evenhand_5f0d_"
 """How the names of a query's own columns and steps begin; no column of a table is called like that by chance."""

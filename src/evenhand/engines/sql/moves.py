@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.coding import UNSEEN
-from evenhand.domain import Cells, Variable
-from evenhand.transforming import Transformer
+from evenhand.arrays import Cells
+from evenhand.data.domain import Variable
+from evenhand.data.levels import UNSEEN
+from evenhand.tables.transforming import Transformer
 
 
 @dataclass(frozen=True, eq=False)

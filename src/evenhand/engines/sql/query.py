@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from evenhand.coding import UNSEEN
-from evenhand.domain import Variable
+from evenhand.data.domain import Variable
+from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.codes import Kind, always_missing, code, missing, number, own_text, unwritable
 from evenhand.engines.sql.dialects import OWN, Change, Dialect, Last, dialect_of
 from evenhand.engines.sql.moves import Moves, moves_of
 from evenhand.engines.sql.values import Values
 from evenhand.errors import SpecError
-from evenhand.transforming import How, Transformer
+from evenhand.tables.transforming import How, Transformer
 
 MOST_BYTES = 16_000_000
 """A longer query is refused."""
@@ -31,7 +31,7 @@ NEVER = "(0, 0, 0)"
 def write_query(
     mode: Transformer, how: How, dialect: str, table: str | Sequence[str], columns: Sequence[str] | None = None
 ) -> str:
-    """Return the query that does to a table what :func:`evenhand.transforming.transform` does by key.
+    """Return the query that does to a table what :func:`evenhand.tables.transforming.transform` does by key.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class _Query:
             yield f"{own_text(self.sql, variable)} AS {OWN}text_{place}"
 
     def _hashed(self, key: str, purpose: str = "") -> str:
-        """Return the draw of a key, as :func:`evenhand.draws.keyed_draws` defines it."""
+        """Return the draw of a key, as :func:`evenhand.kernel.draws.keyed_draws` defines it."""
         mode = f"{self.mode.name}.{purpose}" if purpose else self.mode.name
         return self.sql.draw(f"{self.sql.text(f'{mode}:{self.how.seed}:')} || {key}")
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.coding import UNSEEN, Stock
-from evenhand.domain import Cells, Value, Variable
-from evenhand.draws import DRAW_BITS, thresholds
+from evenhand.arrays import Cells
+from evenhand.data.domain import Value, Variable
+from evenhand.data.levels import UNSEEN, Stock
 from evenhand.engines.sql.dialects import Dialect
+from evenhand.kernel.draws import DRAW_BITS, thresholds
 from evenhand.tables import Restore, as_single, as_whole
 
 FORMS = ("value", "whole", "single")

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from evenhand.errors import MissingExtraError, SpecError
-from evenhand.storage import replace_file
+from evenhand.files import replace_file
 
 SCALE = 2.0
 """Pixels of a PNG for each unit of the specification."""

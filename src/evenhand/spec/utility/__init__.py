@@ -10,15 +10,7 @@ from __future__ import annotations
 
 from evenhand.spec.utility.base import Epigraph, Polyhedral, Smooth, Utility
 from evenhand.spec.utility.polyhedral import L1, MaxRelativeChange, TotalVariation
-from evenhand.spec.utility.smooth import (
-    KL,
-    Hellinger,
-    JensenShannon,
-    NeymanChi2,
-    PearsonChi2,
-    ReverseKL,
-    SquaredL2,
-)
+from evenhand.spec.utility.smooth import KL, Hellinger, JensenShannon, NeymanChi2, PearsonChi2, ReverseKL, SquaredL2
 from evenhand.spec.utility.user import Bregman, Quasiconvex, Recorded, Separable
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.counts import Numbers
+from evenhand.arrays import Numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from evenhand.counts import Numbers
+from evenhand.arrays import Numbers
 from evenhand.spec.utility.base import Epigraph, Polyhedral
 
 EPSILON = float(np.finfo(float).eps)

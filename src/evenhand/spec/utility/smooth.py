@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from evenhand.counts import Numbers
+from evenhand.arrays import Numbers
 from evenhand.spec.utility.base import Smooth
 
 LARGEST = 1e150

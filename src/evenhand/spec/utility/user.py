@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.counts import Numbers
+from evenhand.arrays import Numbers
 from evenhand.errors import SpecError
 from evenhand.spec.utility.base import Smooth, Utility
 

@@ -1,0 +1,309 @@
+"""What the terminal shows: tables, words and a progress bar, in plain order. Knows rich; computes nothing."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Mapping as Mapping_
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from evenhand.findings.audit import Audit
+    from evenhand.use.mapping import Mapping
+    from evenhand.verifier import Report
+
+ROUNDING = 1e-14
+"""A smaller number in a table is shown as nothing."""
+
+MANY = 1000
+"""A whole number from here on is shown in full, whatever its type."""
+
+NOTICED = 1e-9
+"""A rate that moves by less is not shown as moved."""
+
+LEAST_SHARE = 5e-5
+"""A change of a smaller share of people would be shown as 0.00%, and is not."""
+
+LOG = logging.getLogger("evenhand")
+
+
+class UnreadError(Exception):
+    """Whoever read the output closed it before its end."""
+
+
+class Terminal(Console):
+    """A console that says so when nobody reads any more, instead of ending the process by itself."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command line how to end."""
+        self.quiet = True
+        raise UnreadError
+
+
+console = Terminal(highlight=False)
+complaints = Terminal(stderr=True, highlight=False)
+
+
+def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Callable[[], None] | None = None) -> None:
+    """Show a whole result: what was asked, the rates, the cost, who changes, and what is not said.
+
+    ``verdict`` shows what holds of a table that is not the fitted one, of which the certificate says nothing.
+    """
+    from evenhand.report.words import asked, certificate_words
+
+    console.rule(f"[bold]{plain(title)}")
+    if about:
+        console.print(about, style="dim")
+    heading("What was asked")
+    pairs(asked(mapping.problem))
+    heading("Each group's rates, before and after")
+    console.print(Padding(_rates_table(mapping, audit), (0, 2)))
+    bullets(audit.headlines)
+    if verdict is None:
+        heading("What it cost, and how sure that is")
+        pairs(certificate_words(mapping.certificate))
+    else:
+        verdict()
+    heading("Who changes, and how")
+    _who_changes(mapping, audit)
+    heading("What this does not say")
+    bullets(audit.notes)
+
+
+def _rates_table(mapping: Mapping, audit: Audit) -> Table:
+    protected, outcome = mapping.problem.protected, mapping.problem.outcome
+    table = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
+    for row in shown_rates(mapping, audit):
+        moved = abs(row["after"] - row["before"]) > NOTICED
+        after = f"[bold]{row['after']:.4f}[/]" if moved else f"{row['after']:.4f}"
+        table.add_row(
+            *(str(row[c]) for c in (*protected, outcome)),
+            f"{row['weight']:,.0f}",
+            f"{row['before']:.4f}",
+            after,
+        )
+    return table
+
+
+def shown_rates(mapping: Mapping, audit: Audit) -> list[dict[str, Any]]:
+    """Return the rates that are worth showing: of two outcomes, one follows from the other."""
+    levels = mapping.counts.domain.outcome.levels
+    shown = levels[1:] if len(levels) == 2 else levels
+    return [row for row in audit.rates.to_dict("records") if row[mapping.problem.outcome] in shown]
+
+
+def _who_changes(mapping: Mapping, audit: Audit) -> None:
+    total = float(audit.groups["weight"].sum())
+    changed, moved, distortion = (
+        float(audit.groups["weight"] @ audit.groups[of]) / total if total else 0.0
+        for of in ("changed", "features_changed", "expected_distortion")
+    )
+    what = "change in some way"
+    if mapping.problem.suppress_protected is not None:
+        what = f"would change if ŷ were released too; {moved * total:,.0f} ({moved:.1%}) change in their features"
+    console.print(
+        Padding(
+            f"About {changed * total:,.0f} of {total:,.0f} people ({changed:.1%}) {what}; the mean expected distortion "
+            f"is {distortion:.4f} (changes that cost nothing count as 0).",
+            (0, 2),
+        )
+    )
+    protected = mapping.problem.protected
+    suppressed = mapping.problem.suppress_protected is not None
+    which, title = ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
+    groups = table_of(*protected, "People", title, "Expected distortion", right=(-3, -2, -1))
+    for row in audit.groups.to_dict("records"):
+        groups.add_row(
+            *(str(row[c]) for c in protected), f"{row['weight']:,.0f}", f"{row[which]:.1%}",
+            f"{row['expected_distortion']:.4f}",
+        )  # fmt: skip
+    console.print(Padding(groups, (0, 2)))
+    moves = table_of("Column", "From", "To", "People", "Share", right=(-2, -1))
+    listed = [row for row in audit.changes.to_dict("records") if row["share"] >= LEAST_SHARE]
+    for row in sorted(listed, key=lambda row: -row["share"]):
+        moves.add_row(
+            row["column"],
+            str(row["from"]),
+            str(row["to"]),
+            _people(row["share"] * total),
+            f"{row['share']:.2%}",
+        )
+    if listed:
+        console.print()
+        console.print(Padding(moves, (0, 2)))
+
+
+def _people(number: float) -> str:
+    return "under 1" if number < 1 else f"{number:,.0f}"
+
+
+def frame_table(frame: Any, most: int | None = None) -> None:
+    """Show a pandas frame, numbers to the right, up to ``most`` rows."""
+    shown = frame if most is None else frame.head(most)
+    right = tuple(i for i, kind in enumerate(frame.dtypes) if kind.kind in "fi")
+    table = table_of(*map(str, frame.columns), right=right)
+    for i in right:
+        table.columns[i].no_wrap = True
+    for row in shown.itertuples(index=False):
+        table.add_row(*(plain(cell(value)) for value in row))
+    console.print(Padding(table, (0, 2)))
+    if len(shown) < len(frame):
+        console.print(Padding(f"… and {len(frame) - len(shown)} more", (0, 2)), style="dim")
+
+
+def cell(value: Any) -> str:
+    """Return one value of a table in few digits."""
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if value != value:
+        return "–"
+    if isinstance(value, int) or (value.is_integer() and abs(value) >= MANY):
+        return f"{value:,.0f}"
+    return "0" if abs(value) < ROUNDING else f"{value:.4g}"
+
+
+def proof(report: Report) -> None:
+    """Show what was found in a proof file; names in it are printed, never obeyed."""
+    console.print(_harmless(report.sentences[0]) if report.sentences else "Not a proof that can be read.")
+    if report.rows:
+        console.print()
+        table = table_of("Checked", "Recomputed", "Claimed")
+        for row in report.rows:
+            table.add_row(*map(_harmless, row))
+        console.print(table)
+    console.print()
+    paragraph: list[str] = []
+    for line in (*report.sentences[1:], ""):
+        if line and not line.startswith("  "):
+            paragraph.append(_harmless(line))
+            continue
+        if paragraph:
+            console.print(" ".join(paragraph))
+            paragraph = []
+        if line:
+            bullets([_printable(line.strip())])
+    stands = f"[bold]{_harmless(report.verdict.capitalize())}[/]"
+    verdict = stands if report.stands else f"[bold red]Refused[/]: {_harmless(report.reason)}."
+    console.print(verdict)
+
+
+def _harmless(text: str) -> str:
+    return plain(_printable(text))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def written(path: Path, what: str) -> None:
+    """Say that a file was written, and what it is."""
+    console.print(Padding(f"[bold]{plain(path)}[/]", (0, 2)))
+    console.print(Padding(plain(what), (0, 6)))
+
+
+def following(*commands: Iterable[object]) -> None:
+    """Name the commands that usually come next, each on one line, however long, so that it can be copied."""
+    heading("Next")
+    for words in commands:
+        console.print("  " + plain(command(*words)), soft_wrap=True)
+
+
+def command(*words: object) -> str:
+    """Return a command as a shell reads it.
+
+    Examples
+    --------
+    >>> command("verify", "my mapping")
+    "evenhand verify 'my mapping'"
+    """
+    return shlex.join(["evenhand", *map(str, words)])
+
+
+def refused(reason: str) -> None:
+    """Say that a file does not stand."""
+    console.print(f"[bold red]Refused[/]: {plain(reason)}")
+
+
+def comparison(rows: Iterable[Mapping_[str, Any]], verdict: str, stands: bool) -> None:
+    """Show what was claimed beside what was found, and the verdict."""
+    table = table_of("", "Claimed", "Recomputed", "Agrees", right=(1, 2))
+    for row in rows:
+        sign = "yes" if row["agrees"] else "[bold red]NO[/]"
+        table.add_row(row["checked"], short(row["claimed"]), short(row["recomputed"]), sign)
+    console.print(table)
+    console.print(plain(verdict) if stands else f"[bold red]{plain(verdict)}[/]")
+
+
+def bullets(lines: Iterable[str]) -> None:
+    """Print lines as a list."""
+    grid = Table.grid(padding=(0, 1))
+    for line in lines:
+        grid.add_row("•", plain(line))
+    console.print(Padding(grid, (0, 2)))
+
+
+def heading(text: str) -> None:
+    """Print a heading."""
+    console.print()
+    console.print(f"[bold]{plain(text)}[/]")
+
+
+def pairs(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print names and sentences in two columns."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column()
+    for name, text in pairs:
+        grid.add_row(name, plain(text))
+    console.print(Padding(grid, (0, 2)))
+
+
+def table_of(*columns: str, right: tuple[int, ...] = ()) -> Table:
+    """Return an empty table with these columns; those listed in ``right`` are aligned to the right."""
+    table = Table(box=None, header_style="cyan", padding=(0, 2, 0, 0))
+    aligned = {index % len(columns) for index in right}
+    for index, name in enumerate(columns):
+        # A name that is too long goes on in the next line; cut off, it could be another one.
+        table.add_column(name, justify="right" if index in aligned else "left", overflow="fold")
+    return table
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, float], None]]:
+    """Draw a bar on the error stream while something runs; it leaves nothing behind.
+
+    Where the error stream is no terminal, stages are logged instead, which is silent unless somebody asked.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=complaints, transient=True, disable=not complaints.is_terminal) as bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def report(stage: str, share: float) -> None:
+            if bar.disable:
+                LOG.info("%3.0f%% %s", 100 * share, stage)
+            bar.update(task, description=stage, completed=share)
+
+        yield report
+
+
+def short(value: Any) -> str:
+    """Return a number in few digits."""
+    if not isinstance(value, int | float):
+        return str(value)
+    if value == int(value) and abs(value) < 1e6:
+        return f"{int(value)}"
+    return f"{value:.1e}" if abs(value) < 1e-6 else f"{value:.7f}"
+
+
+def plain(text: Any) -> str:
+    """Escape rich's markup."""
+    return str(text).replace("[", r"\[")

@@ -1,0 +1,229 @@
+"""Finite variables and their cells.
+
+A domain has three axes, always in this order: D (protected), X (features) and Y (outcome). An axis is one
+or more variables; a cell of an axis is a single integer, the mixed-radix number of its levels' codes. So a
+record is three integers (d, x, y), and no array is ever as large as the product of the levels.
+
+This module knows nothing of tables, counts or constraints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from evenhand.arrays import Cells
+from evenhand.data.levels import Coding
+from evenhand.data.levels import Value as Value
+from evenhand.errors import DataError, SpecError, did_you_mean
+
+MISSING = "(missing)"
+"""The level of missing values, where they are one."""
+
+LARGEST_DOMAIN = 2**62
+"""Cells are numbered by signed 64-bit integers."""
+
+
+class Role(StrEnum):
+    """What a column is to the problem."""
+
+    PROTECTED = "protected"
+    FEATURE = "feature"
+    OUTCOME = "outcome"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One column with a finite number of levels.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    role : Role
+        Protected, feature or outcome.
+    levels : tuple
+        The values it can take, in order where there is one.
+    ordered : bool
+        Whether the order of the levels means something.
+    dtype : str
+        The pandas dtype in which tables of this variable are shown.
+    coding : Cuts or Merges, optional
+        How values become levels; None where values are levels.
+    missing : int, optional
+        The code of the level that missing values have. None: they are an error. UNSEEN: they are allowed, but the
+        fitted table had none.
+    blanks : tuple
+        Values that stand for a missing one.
+
+    Examples
+    --------
+    >>> Variable("age", Role.FEATURE, ("young", "old"), ordered=True).code("old")
+    1
+    """
+
+    name: str
+    role: Role
+    levels: tuple[Value, ...]
+    ordered: bool
+    dtype: str = "object"
+    coding: Coding | None = None
+    missing: int | None = None
+    blanks: tuple[Value, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise DataError(f"column {self.name!r} has no levels")
+        if len(set(self.levels)) != len(self.levels):
+            raise SpecError(f"column {self.name!r}: a level is listed twice in {list(self.levels)}")
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    @cached_property
+    def _codes(self) -> dict[Value, int]:
+        return {level: code for code, level in enumerate(self.levels)}
+
+    def code(self, value: Value) -> int:
+        """Return the position of a value among the levels."""
+        try:
+            return self._codes[value]
+        except KeyError:
+            hint = did_you_mean(value, self.levels)
+            raise DataError(
+                f"column {self.name!r} has no level {value!r}; its levels are {list(self.levels)}.{hint}"
+            ) from None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Variables taken together; a cell of the axis is one integer.
+
+    Examples
+    --------
+    >>> sex = Variable("sex", Role.PROTECTED, ("F", "M"), ordered=False)
+    >>> race = Variable("race", Role.PROTECTED, ("A", "B", "C"), ordered=False)
+    >>> both = Axis((sex, race))
+    >>> both.size, both.labels(4)
+    (6, {'sex': 'M', 'race': 'B'})
+    """
+
+    variables: tuple[Variable, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of levels of each variable."""
+        return tuple(len(v) for v in self.variables)
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return math.prod(self.shape)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables' names."""
+        return tuple(v.name for v in self.variables)
+
+    def ravel(self, codes: Sequence[Cells]) -> Cells:
+        """Join one array of codes a variable into cells."""
+        cells = np.zeros_like(codes[0], dtype=np.int64)
+        for variable, code in zip(self.variables, codes, strict=True):
+            cells = cells * len(variable) + code
+        return cells
+
+    def unravel(self, cells: Cells) -> list[Cells]:
+        """Split cells into one array of codes a variable."""
+        codes = []
+        rest = np.asarray(cells, dtype=np.int64)
+        for variable in reversed(self.variables[1:]):
+            rest, code = np.divmod(rest, len(variable))
+            codes.append(code)
+        return [rest, *codes[::-1]]
+
+    def cells_of(self, part: Axis, cells: Cells) -> Cells:
+        """Return the cells of a part of this axis (some of its variables) that given cells lie in."""
+        codes = dict(zip(self.names, self.unravel(cells), strict=True))
+        return part.ravel([codes[name] for name in part.names])
+
+    def labels(self, cell: int) -> dict[str, Value]:
+        """Name one cell: a level for each variable."""
+        codes = self.unravel(np.asarray([cell]))
+        return {v.name: v.levels[int(c[0])] for v, c in zip(self.variables, codes, strict=True)}
+
+    def words(self, cell: int) -> str:
+        """Name one cell in words, as errors and audits do."""
+        return ", ".join(f"{name}={level}" for name, level in self.labels(cell).items())
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The axes D, X and Y.
+
+    Examples
+    --------
+    >>> domain = Domain.of([Variable("sex", Role.PROTECTED, ("F", "M"), False),
+    ...                     Variable("age", Role.FEATURE, (1, 2, 3), True),
+    ...                     Variable("hired", Role.OUTCOME, (0, 1), True)])
+    >>> domain.d.size, domain.x.size, domain.y.size
+    (2, 3, 2)
+    """
+
+    d: Axis
+    x: Axis
+    y: Axis
+
+    def __post_init__(self) -> None:
+        if self.d.size * self.x.size * self.y.size > LARGEST_DOMAIN:
+            raise DataError("the product of all levels exceeds 2**62 cells; merge levels or leave out a column")
+
+    @classmethod
+    def of(cls, variables: Iterable[Variable]) -> Domain:
+        """Sort variables onto the three axes by their roles."""
+        listed = tuple(variables)
+        d, x, y = (Axis(tuple(v for v in listed if v.role is role)) for role in Role)
+        return cls(d, x, y)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Every variable, in the order D, X, Y."""
+        return self.d.variables + self.x.variables + self.y.variables
+
+    @property
+    def outcome(self) -> Variable:
+        """The one variable of the axis Y."""
+        return self.y.variables[0]
+
+    def variable(self, name: str) -> Variable:
+        """Return the variable of that name."""
+        for variable in self.variables:
+            if variable.name == name:
+                return variable
+        names = [v.name for v in self.variables]
+        raise SpecError(f"no column {name!r} in this domain {names}.{did_you_mean(name, names)}")
+
+    def xy(self, x: Cells, y: Cells) -> Cells:
+        """Number the cells of X × Y."""
+        return x * self.y.size + y
+
+    def split_xy(self, xy: Cells) -> tuple[Cells, Cells]:
+        """Undo :meth:`xy`."""
+        x, y = np.divmod(xy, self.y.size)
+        return x, y
+
+    def dx(self, d: Cells, x: Cells) -> Cells:
+        """Number the cells of D × X."""
+        return d * self.x.size + x
+
+    def dxy(self, d: Cells, x: Cells, y: Cells) -> Cells:
+        """Number the cells of D × X × Y."""
+        return self.dx(d, x) * self.y.size + y
+
+    def words(self, d: int, x: int, y: int) -> str:
+        """Name one cell (d, x, y) in words."""
+        return "; ".join((self.d.words(d), self.x.words(x), self.y.words(y)))

@@ -1,0 +1,183 @@
+"""Where a problem becomes feasible, lossless, or needs no change at all.
+
+The smallest parity bound that a table and its budgets allow, the smallest budgets that its parity bounds allow,
+and the bounds from which nothing is lost. All are found, not sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evenhand.arrays import Numbers
+from evenhand.data.counts import Counts
+from evenhand.engines import counts_of
+from evenhand.errors import InfeasibleError
+from evenhand.kernel import Kernel, identity
+from evenhand.kernel.achieved import ParityAchieved, parity_achieved
+from evenhand.optimise.compile import Compiled, compile_problem
+from evenhand.optimise.program import Program
+from evenhand.optimise.solve import Clock
+from evenhand.optimise.solve.edges import least_budget_factor, smallest_bound
+from evenhand.optimise.tabulate import tabulated
+from evenhand.spec import LogRatio, Problem, comparisons
+from evenhand.tables import Frame
+
+LARGEST_BOUND = 1e6
+"""A parity bound that restrains nothing but ratios to zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """The smallest parity bound that can be met, and a mapping that just meets it."""
+
+    bound: float
+    kernel: Kernel
+
+
+def smallest_parity_bound(problem: Problem, frame: Frame | Counts, *, lossless: bool = False) -> float | None:
+    """Return the smallest bound that all parity constraints can share; None where no bound would do.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own parity bounds are not used.
+    frame : dataframe or Counts
+        The table.
+    lossless : bool
+        Ask for the smallest bound at which nothing is lost: r = p.
+
+    Notes
+    -----
+    With ``suppress_protected="alternating"`` it is where the fixed conditional p(y|x) becomes feasible; alternating may
+    find a mapping below.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> tight = replace(data.problem, budget=eh.ExpectedDistortion(0.25))
+    >>> round(eh.smallest_parity_bound(tight, data.frame), 7)
+    0.2109576
+    """
+    counts = counts_of(problem, frame)
+    edge = parity_edge(problem, counts, Clock(), lossless=lossless)
+    return None if edge is None else edge.bound
+
+
+def smallest_budget_factor(problem: Problem, frame: Frame | Counts) -> float | None:
+    """Return the smallest factor on all budgets at which the parity bounds can be met; None where none would do.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its budgets are multiplied by the factor; a budget of zero stays zero.
+    frame : dataframe or Counts
+        The table.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> round(0.5 * eh.smallest_budget_factor(data.problem, data.frame), 4)
+    0.3187
+    """
+    return budget_edge(problem, counts_of(problem, frame), Clock())
+
+
+def identity_from(problem: Problem, frame: Frame | Counts) -> float:
+    """Return the smallest shared parity bound that the table meets as it is, so that nobody need change.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own parity bounds are not used.
+    frame : dataframe or Counts
+        The table.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> round(eh.identity_from(data.problem, data.frame), 4)
+    0.6146
+    """
+    counts = counts_of(problem, frame)
+    return _needed(problem, counts, _unchanged(counts), floors=False)
+
+
+def parity_edge(
+    problem: Problem, counts: Counts, clock: Clock, *, floors: bool = False, lossless: bool = False
+) -> Edge | None:
+    """Return where parity can just be met; with ``floors`` no constraint is asked for less than its own bound."""
+    last: dict[float, Compiled] = {}
+
+    def program_at(bound: float) -> Program:
+        if bound not in last:
+            last.clear()
+            last[bound] = compile_problem(tabulated(_with_bound(problem, bound, floors), counts), counts)
+        return last[bound].program
+
+    def bound_of(bound: float, x: Numbers) -> float:
+        program_at(bound)
+        return _needed(problem, counts, last[bound].kernel(x), floors)
+
+    start = _needed(problem, counts, _unchanged(counts), floors)
+    if not np.isfinite(start) or problem.suppress_protected is not None:
+        # With D suppressed the identity is no mapping to begin with.
+        start = _largest_bound(problem)
+    try:
+        program = program_at(start)
+        found = smallest_bound(program_at, bound_of, start, clock, program.original if lossless else None)
+    except InfeasibleError:
+        return None
+    if found is None:
+        return None
+    program_at(found[0])
+    if len(found[1]) != last[found[0]].program.n_moves:
+        return Edge(found[0], _unchanged(counts))
+    return Edge(found[0], last[found[0]].kernel(found[1]))
+
+
+def _largest_bound(problem: Problem) -> float:
+    """Return a bound that restrains nothing but ratios to zero; log-ratios are logarithms of it."""
+    logarithmic = any(isinstance(parity.distance, LogRatio) for parity in problem.parity)
+    return float(np.log1p(LARGEST_BOUND)) if logarithmic else LARGEST_BOUND
+
+
+def _unchanged(counts: Counts) -> Kernel:
+    return identity(counts.domain.xy(counts.x, counts.y))
+
+
+def distances(problem: Problem, counts: Counts, kernel: Kernel) -> Iterator[ParityAchieved]:
+    """Return what each parity constraint measures of a kernel."""
+    for parity in problem.parity:
+        yield parity_achieved(comparisons(parity, counts), counts, kernel)
+
+
+def _needed(problem: Problem, counts: Counts, kernel: Kernel, floors: bool) -> float:
+    """Return the smallest bound that all constraints could share for a kernel to meet them."""
+    needed = 0.0
+    for part in distances(problem, counts, kernel):
+        beyond = part.value if not floors else part.value[part.excess > 0]
+        needed = max(needed, float(np.max(beyond, initial=0.0)))
+    return needed
+
+
+def budget_edge(problem: Problem, counts: Counts, clock: Clock) -> float | None:
+    """Return the factor on all budgets at which the parity bounds can just be met."""
+    try:
+        program = compile_problem(tabulated(problem, counts), counts).program
+    except InfeasibleError:
+        return None
+    return least_budget_factor(program, clock)
+
+
+def _with_bound(problem: Problem, bound: float, floors: bool) -> Problem:
+    def change(own: float) -> float:
+        return max(bound, own) if floors else bound
+
+    return replace(problem, parity=[parity.with_bounds(change) for parity in problem.parity])

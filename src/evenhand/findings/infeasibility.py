@@ -1,0 +1,287 @@
+"""Why no mapping meets every bound: the multipliers that prove it, and the same in words.
+
+A phase-1 programme asks by how much every bound would have to give way. Its multipliers weigh the bounds so that,
+whatever anybody does, the weighted sum is exceeded: Σ over sources of the cheapest move, minus the bounds, is
+positive. That is the proof (weak duality with no utility at all); it verifies in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.data.counts import Counts
+from evenhand.findings.prices import holder_words
+from evenhand.kernel import identity
+from evenhand.kernel.achieved import parity_achieved
+from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
+from evenhand.optimise.program import Multipliers
+from evenhand.optimise.solve import Clock
+from evenhand.optimise.solve.infeasible import least_excess, reachable_rates
+from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Problem
+from evenhand.tables import frame
+
+NEGLIGIBLE = 1e-7
+"""A bound with a smaller share of the whole weight of a proof is not told."""
+
+MOST_TOLD = 3
+"""How many of each kind are told in words; the tables have them all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conflict:
+    """A proof of infeasibility and what it is about.
+
+    Attributes
+    ----------
+    multipliers : Multipliers
+        On the programme's rows; those on r are zero.
+    excess : float
+        By how much the weighted bounds are exceeded whatever anybody does; positive.
+    bounds : pandas.DataFrame
+        The bounds that conflict, with their share of the weight.
+    reach : pandas.DataFrame
+        For the rates in the conflict: now, and the lowest and highest that budgets and forbidden moves allow.
+    forbidden : pandas.DataFrame
+        Changes of one column that the distortion forbids and that would ease the conflict, most first.
+    """
+
+    multipliers: Multipliers
+    excess: float
+    bounds: Any
+    reach: Any
+    forbidden: Any
+    words: tuple[str, ...]
+
+
+def conflict(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock) -> Conflict | None:
+    """Return why a problem is infeasible; None where it is feasible after all."""
+    found = least_excess(compiled.program, clock)
+    if found is None or not found[0] > 0:
+        return None
+    excess, multipliers = found
+    story = _Story(problem, counts, compiled, multipliers, clock)
+    return Conflict(
+        multipliers, excess, frame(story.bounds()), frame(story.reach()), frame(story.forbidden()), story.words()
+    )
+
+
+class _Story:
+    """Reads a proof: whose rates, whose budgets, which forbidden moves."""
+
+    def __init__(
+        self, problem: Problem, counts: Counts, compiled: Compiled, multipliers: Multipliers, clock: Clock
+    ) -> None:
+        self.problem, self.counts, self.compiled, self.clock = problem, counts, compiled, clock
+        self.parity = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
+        self.budgets = budget_multipliers(compiled.program, multipliers)
+        self.on_rates = (compiled.program.parity.matrix.T @ multipliers.parity)[: compiled.program.n_rates]
+        self.on_choices = self._choice_prices(multipliers)
+        self.weight = float(self.parity.multiplier.sum() + self.budgets.sum()) or 1.0
+        unchanged = identity(counts.domain.xy(counts.x, counts.y))
+        self.now = [parity_achieved(part, counts, unchanged) for part in compiled.compared]
+
+    def _choice_prices(self, multipliers: Multipliers) -> Numbers:
+        """Return what the proof charges each of the programme's choices."""
+        program = self.compiled.program
+        return np.asarray(program.rates.T @ self.on_rates + program.budgets.matrix.T @ multipliers.budgets)
+
+    def _release_prices(self, source: Cells, to_x: Cells, to_y: Cells) -> Numbers:
+        """Return what the proof charges sources for releasing (x̂, ŷ), allowed or not, budgets aside."""
+        total, first, n_y = np.zeros(len(source)), 0, self.counts.domain.y.size
+        for part in self.compiled.compared:
+            segments = np.unique(part.segment)
+            size = len(part.populations) * len(segments) * n_y
+            block = self.on_rates[first : first + size].reshape(len(part.populations), -1)
+            priced = (part.weights.T @ block).reshape(-1, len(segments), n_y)
+            known, place = np.ones(len(source), dtype=bool), np.zeros(len(source), dtype=np.int64)
+            if part.segments is not None and np.any(part.segment != EVERYWHERE):
+                known, place = positions(segments, self.counts.domain.x.cells_of(part.segments, to_x))
+            total += np.where(known, priced[source, place, to_y], 0.0)
+            first += size
+        return total
+
+    def entries(self) -> list[tuple[int, int, float]]:
+        """Return the parity entries in the conflict, heaviest first: constraint, entry, share of the weight."""
+        found: dict[tuple[int, int], float] = {}
+        for i, e, m in zip(self.parity.constraint, self.parity.entry, self.parity.multiplier, strict=True):
+            found[int(i), int(e)] = found.get((int(i), int(e)), 0.0) + float(m) / self.weight
+        kept = [(i, e, m) for (i, e), m in found.items() if m > NEGLIGIBLE]
+        return sorted(kept, key=lambda entry: -entry[2])
+
+    def holders(self) -> list[tuple[int, int, float]]:
+        """Return the budgets in the conflict, heaviest first: charge, holder, share of the weight."""
+        rows = self.compiled.budgets
+        share = self.budgets / self.weight
+        return [
+            (int(rows.charge[i]), int(rows.holder[i]), float(share[i]))
+            for i in np.argsort(-share)
+            if share[i] > NEGLIGIBLE
+        ]
+
+    def bounds(self) -> dict[str, list[Any]]:
+        rows = []
+        for i, e, share in self.entries():
+            part = self.compiled.compared[i]
+            where = part.words(e, self.counts.domain.y)
+            rows.append((type(part.parity).__name__, where, float(part.bound[e]), share))
+        for i, holder, share in self.holders():
+            charge = self.problem.charges[i]
+            limit = float(charge.limits(self.counts)[holder])
+            rows.append((charge.words, holder_words(self.counts, charge.per, holder), limit, share))
+        return _table(("constraint", "where", "bound", "share"), rows)
+
+    def _rate(self, i: int, e: int, other: bool) -> tuple[int, int] | None:
+        """Return a rate of an entry as (constraint, position among its rates), None for a target."""
+        part = self.compiled.compared[i]
+        population = int(part.against[e] if other else part.population[e])
+        return None if population == AGAINST_TARGET else (i, population)
+
+    def reach(self) -> dict[str, list[Any]]:
+        rows = []
+        for i, population, y in self._rates():
+            part = self.compiled.compared[i]
+            low, high = self._limits(i, population, y)
+            now = float((part.weights[[population]] @ np.eye(self.counts.domain.y.size)[self.counts.y])[0, y])
+            words = part.populations[population].words
+            rows.append((words, self.counts.domain.outcome.levels[y], now, low, high))
+        return _table(("group", self.problem.outcome, "now", "lowest", "highest"), rows)
+
+    def _rates(self) -> list[tuple[int, int, int]]:
+        """Return the rates in the conflict; a rate within a released segment is a quotient, and is left out."""
+        found: dict[tuple[int, int, int], None] = {}
+        for i, e, _ in self.entries():
+            if self.compiled.compared[i].segment[e] != EVERYWHERE:
+                continue
+            for other in (False, True):
+                rate = self._rate(i, e, other)
+                if rate is not None:
+                    found[(*rate, int(self.compiled.compared[i].outcome[e]))] = None
+        return list(found)
+
+    def _limits(self, i: int, population: int, y: int) -> tuple[float, float]:
+        weights = self.compiled.compared[i].weights[[population]]
+        moves = self.compiled.moves
+        _, to_y = self.counts.domain.split_xy(moves.target)
+        per_move = np.asarray(weights.toarray()[0])[moves.source] * (to_y == y)
+        return reachable_rates(self.compiled.program, self.compiled.choices.spread.T @ per_move, self.clock)
+
+    def forbidden(self) -> dict[str, list[Any]]:
+        """For each forbidden change of one column: the weight of the people whom it would free, if it were free."""
+        counts, domain = self.counts, self.counts.domain
+        if self.problem.blind or self.problem.suppress_protected is not None:
+            return _table(("column", "from", "to", "group", "eases"), [])
+        codes = [*domain.x.unravel(counts.x), counts.y]
+        cheapest = np.minimum.reduceat(self.on_choices, self.compiled.program.starts[:-1])
+        rows = []
+        for column, variable in enumerate((*domain.x.variables, domain.outcome)):
+            for a, b in np.argwhere(~np.isfinite(self.problem.distortion.costs(variable))):
+                source = np.flatnonzero(codes[column] == a)
+                changed = [np.full(len(source), b) if c == column else code[source] for c, code in enumerate(codes)]
+                to_x, to_y = domain.x.ravel(changed[:-1]), changed[-1]
+                price = self._release_prices(source, to_x, to_y)
+                if self.problem.targets == "observed":
+                    price = np.where(positions(counts.features.cells, to_x)[0], price, np.inf)
+                gain = np.maximum(cheapest[source] - price, 0.0)
+                group = counts.groups.of_source[source]
+                for g, eased in enumerate(sums(group, gain, len(counts.groups.cells))):
+                    if eased > NEGLIGIBLE:
+                        name = domain.d.words(int(counts.groups.cells[g]))
+                        rows.append((variable.name, variable.levels[a], variable.levels[b], name, float(eased)))
+        rows.sort(key=lambda row: -row[-1])
+        return _table(("column", "from", "to", "group", "eases"), rows)
+
+    def words(self) -> tuple[str, ...]:
+        return (*self._parity_words(), *self._barred_words(), *self._budget_words(), *self._forbidden_words())
+
+    def _parity_words(self) -> list[str]:
+        return [self._entry_words(i, e) for i, e, _ in self.entries()[:MOST_TOLD]]
+
+    def _entry_words(self, i: int, e: int) -> str:
+        """Say what one entry compares, how far its rates can go, and the bound."""
+        part, now, y = self.compiled.compared[i], self.now[i], int(self.compiled.compared[i].outcome[e])
+        bound, outcome = f"{part.bound[e]:g}", self.counts.domain.y.words(y)
+        own, against = int(part.population[e]), int(part.against[e])
+        name = part.populations[own].words
+        if part.segment[e] != EVERYWHERE and part.segments is not None:
+            name += f" with the released {part.segments.words(int(part.segment[e]))}"
+            return (
+                f"{outcome} among {name} is {now.rate[e]:.4f} now. The target is {now.other[e]:.4f}, the bound {bound}."
+            )
+        said = f"{outcome} among {name} is {now.rate[e]:.4f} now"
+        low, high = self._limits(i, own, y)
+        if np.isfinite(low):
+            said += f"; {self._limited_by()} let it reach {low:.4f} to {high:.4f}"
+        if against == AGAINST_TARGET:
+            return f"{said}. The target is {now.other[e]:.4f}, the bound {bound}."
+        said += f". Among {part.populations[against].words} it is {now.other[e]:.4f} now"
+        low, high = self._limits(i, against, y)
+        if np.isfinite(low):
+            said += f" and can reach {low:.4f} to {high:.4f}"
+        together = " A blind mapping moves both together." if self.problem.blind else ""
+        return f"{said}. The bound between them is {bound}.{together}"
+
+    def _barred_words(self) -> list[str]:
+        """Say which outcomes were ruled out from the start, because a ratio to zero is bounded."""
+        words: dict[str, None] = {}
+        for bar in (bar for barred in self.compiled.barred for bar in barred):
+            part, e = self.compiled.compared[bar.constraint], bar.entry
+            outcome = self.counts.domain.y.words(int(part.outcome[e]))
+            (other,) = {int(part.population[e]), int(part.against[e])} - {bar.population}
+            because = f"The target gives {outcome} no probability"
+            if other != AGAINST_TARGET:
+                because = f"{outcome} can never happen among {part.populations[other].words}"
+            own = part.populations[bar.population].words
+            words[f"{because}; a bound on ratios then lets nobody among {own} have it."] = None
+        return list(words)[:MOST_TOLD]
+
+    def _limited_by(self) -> str:
+        budgets = "budgets and " if self.problem.charges else ""
+        fixed = ", with ŷ drawn given x̂ alone," if self.problem.suppress_protected is not None else ""
+        return f"{budgets}forbidden moves{fixed}"
+
+    def _budget_words(self) -> list[str]:
+        """Say whose budgets bind, by group and outcome."""
+        found: dict[tuple[int, str, int], list[tuple[int, float]]] = {}
+        counts, domain = self.counts, self.counts.domain
+        for i, holder, share in self.holders():
+            charge = self.problem.charges[i]
+            if charge.per == "xy":
+                group, y = "everybody", int(counts.records.cells[holder]) % domain.y.size
+            else:
+                group, y = domain.d.words(int(counts.d[holder])), int(counts.y[holder])
+            found.setdefault((i, group, y), []).append((holder, share))
+        ranked = sorted(found.items(), key=lambda item: -sum(share for _, share in item[1]))
+        return [self._budget_sentence(*key, [h for h, _ in cells]) for key, cells in ranked[:MOST_TOLD]]
+
+    def _budget_sentence(self, i: int, group: str, y: int, holders: list[int]) -> str:
+        charge, outcome = self.problem.charges[i], self.counts.domain.outcome
+        limits = np.unique(charge.limits(self.counts)[holders])
+        limit = f"{limits[0]:g}" if len(limits) == 1 else f"{limits[0]:g} to {limits[-1]:g}"
+        words = (
+            f"The budget {charge.words} ≤ {limit} of {group} with {outcome.name}={outcome.levels[y]} stands in the way"
+        )
+        words += f" ({len(holders)} cell{'s' * (len(holders) > 1)})"
+        costs = charge.of(np.where(np.isfinite(c := self.problem.distortion.costs(outcome)[y]), c, 0.0))
+        charged = [
+            f"changing {outcome.name} {outcome.levels[y]} → {outcome.levels[b]} alone is charged {costs[b]:g}, so at "
+            f"most {limits[-1] / costs[b]:.0%} of them may do so"
+            for b in np.flatnonzero(costs > limits[-1])
+        ]
+        return (
+            f"{words}: {'; '.join(charged)}." if charged and self.problem.distortion.function is None else f"{words}."
+        )
+
+    def _forbidden_words(self) -> list[str]:
+        table = self.forbidden()
+        rows = list(zip(*table.values(), strict=True))[:MOST_TOLD]
+        return [
+            f"Changing {column} {a} → {b} is forbidden; for {group} it would help." for column, a, b, group, _ in rows
+        ]
+
+
+def _table(names: tuple[str, ...], rows: list[Any]) -> dict[str, list[Any]]:
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}

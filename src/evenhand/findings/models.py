@@ -1,0 +1,357 @@
+"""What a model that learns the released data will score: predicted by eqs. (8) and (9), and measured on one fitted.
+
+Knows the kernel, the counts and tables; nothing of how the kernel was found, and of models only fit and predict_proba.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenhand import tables
+from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis
+from evenhand.errors import DataError, EvenhandWarning, SpecError
+from evenhand.kernel import Kernel, for_apply
+from evenhand.kernel.achieved import group_rates
+from evenhand.spec import Problem, check
+
+
+def predicted_scores(problem: Problem, counts: Counts, kernel: Kernel, *, protected: bool) -> Numbers:
+    """Return the mean score by group and outcome of a model that learned the released outcome well.
+
+    With ``protected`` the model sees D and learned p(ŷ|x̂, d), eq. (8); else it learned p(ŷ|x̂), eq. (9). People are
+    transformed in apply mode.
+    """
+    features, joint = _released(counts, kernel)
+    if not protected:
+        joint = np.broadcast_to(joint.sum(axis=0), joint.shape)
+    total = joint.sum(axis=2, keepdims=True)
+    conditional = np.divide(joint, total, out=np.zeros(joint.shape), where=total > 0)
+    return np.asarray(np.einsum("gx,gxy->gy", _applied(problem, counts, kernel, features), conditional))
+
+
+def _released(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers]:
+    """Return the released x̂, and p(d, x̂, ŷ) over groups, these and outcomes."""
+    to_x, to_y = counts.domain.split_xy(kernel.targets)
+    features, place = np.unique(to_x, return_inverse=True)
+    groups = counts.groups
+    shape = (len(groups.cells), len(features), counts.domain.y.size)
+    key = np.ravel_multi_index((groups.of_source[kernel.rows], place, to_y), shape)
+    mass = counts.probability[kernel.rows] * kernel.probability
+    return features, sums(key, mass, int(np.prod(shape))).reshape(shape)
+
+
+def _applied(problem: Problem, counts: Counts, kernel: Kernel, features: Cells) -> Numbers:
+    """Return p(x̂|d) in apply mode: a row a group, a column an x̂."""
+    reduced = for_apply(kernel, counts, blind=problem.blind)
+    before = counts.people_before_outcome
+    group, x = np.divmod(before.cells, counts.domain.x.size)
+    row = np.searchsorted(counts.features.cells, x) if problem.blind else np.arange(len(before.cells))
+    asked, entry = reduced.entries(row)
+    place = np.searchsorted(features, reduced.targets[entry])
+    of_group = np.searchsorted(counts.groups.cells, group)[asked]
+    shape = (len(counts.groups.cells), len(features))
+    mass = sums(
+        of_group * shape[1] + place, before.probability[asked] * reduced.probability[entry], shape[0] * shape[1]
+    )
+    return np.asarray(mass.reshape(shape) / counts.groups.probability[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The table p(ŷ | x̂, d) that a release shows, in plain arrays.
+
+    Attributes
+    ----------
+    features : array
+        The released x̂, ascending.
+    mass : array
+        p(d, x̂): a row a group, a column an x̂.
+    shares : array
+        p(ŷ | x̂, d) over groups, x̂ and outcomes. Where a group is never released at x̂ it is everybody's p(ŷ|x̂). One more
+        row is for people of no known group, p(ŷ|x̂), and one more column for an x̂ that nobody is released at, p(ŷ).
+    """
+
+    features: Cells
+    mass: Numbers
+    shares: Numbers
+
+    def at(self, group: Cells, x: Cells) -> Numbers:
+        """Return the shares for given groups (-1 for none) and any x̂."""
+        found, place = positions(self.features, x)
+        return np.asarray(self.shares[group, np.where(found, place, -1)])
+
+
+def learned(counts: Counts, kernel: Kernel, *, protected: bool) -> Learned:
+    """Return p(ŷ | x̂, d), or without ``protected`` the table p(ŷ|x̂), which is the same for every group."""
+    features, joint = _released(counts, kernel)
+    everybody = joint.sum(axis=0)
+    pooled = everybody / everybody.sum(axis=1, keepdims=True)
+    mass = joint.sum(axis=2)
+    seen = (mass > 0) & protected
+    total = np.where(seen, mass, 1.0)[:, :, None]
+    own = np.where(seen[:, :, None], joint / total, pooled)
+    rows = np.concatenate([own, pooled[None]])
+    rest = np.broadcast_to(everybody.sum(axis=0), (len(rows), 1, rows.shape[2]))
+    return Learned(features, mass, np.concatenate([rows, rest], axis=1))
+
+
+def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, table: Learned) -> Numbers:
+    """Return Σ over x̂ of p(x̂|d,x) p(ŷ|x̂,d): a row for each row of apply mode's kernel, a column an outcome."""
+    reduced = for_apply(kernel, counts, blind=problem.blind)
+    shares = table.at(_groups_before_outcome(problem, counts)[reduced.rows], reduced.targets)
+    weighted = reduced.probability[:, None] * shares
+    return np.column_stack([sums(reduced.rows, column, len(reduced)) for column in weighted.T])
+
+
+def _groups_before_outcome(problem: Problem, counts: Counts) -> Cells:
+    """Return the group of each row of apply mode's kernel; a blind one knows none."""
+    if problem.blind:
+        return np.full(len(counts.features.cells), -1)
+    d = counts.people_before_outcome.cells // counts.domain.x.size
+    return np.searchsorted(counts.groups.cells, d)
+
+
+def scores_elsewhere(problem: Problem, counts: Counts, kernel: Kernel, people: Counts, *, protected: bool) -> Numbers:
+    """Return the mean scores, by group of other people, of a model that learned what a fitted table's release shows.
+
+    They are transformed in apply mode as the fitted table's people were; whose (d, x) that table did not have keep it.
+    """
+    table = learned(counts, kernel, protected=protected)
+    scores = scores_before_outcome(problem, counts, kernel, table)
+    before = people.people_before_outcome
+    d, x = np.divmod(before.cells, people.domain.x.size)
+    there, group = positions(counts.groups.cells, d)
+    own = counts.features.cells if problem.blind else counts.people_before_outcome.cells
+    found, row = positions(own, x if problem.blind else before.cells)
+    score = np.where(found[:, None], scores[row], table.at(np.where(there, group, -1), x))
+    of_group = np.searchsorted(people.groups.cells, d)
+    mass = before.probability[:, None] * score
+    totals = np.stack([sums(of_group, column, len(people.groups.cells)) for column in mass.T], axis=1)
+    return np.asarray(totals / people.groups.probability[:, None])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictor:
+    """The table p(ŷ | x̂, d) that the release shows, composed with apply mode: a model without any error of fitting.
+
+    Made by :meth:`evenhand.Mapping.predictor`. Its score for a person (d, x) is Σ over x̂ of p(x̂|d,x) p(ŷ|x̂,d), which
+    is eq. (8) person by person; nothing is drawn. Over the people of the fitted table
+
+    - its mean score in each group is the released rate p(ŷ|d), to rounding, so every parity bound on the released
+      outcome holds for the mean scores;
+    - with ``suppress_protected`` the table is p(ŷ|x̂), and the same is true as far as the mapping keeps ŷ independent of
+      the group given x̂ (``mapping.achieved.outcome_leak``); apply mode still reads the group;
+    - with ``blind`` neither reads the group: the mean over everybody is p(ŷ), while the means by group need not be the
+      released rates.
+
+    Decisions at a threshold are bounded by none of this.
+
+    Attributes
+    ----------
+    classes_ : array
+        The outcome's levels, in the order of the columns of :meth:`predict_proba`.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.counts)
+    >>> scores = mapping.predictor().predict_proba(data.frame)[:, 1]
+    >>> data.frame.assign(score=scores).groupby(["sex", "race"])["score"].mean().round(4).tolist()
+    [0.3934, 0.3672, 0.4039, 0.4039]
+    >>> mapping.audit().rates.query("is_recid == 1")["after"].round(4).tolist()
+    [0.3934, 0.3672, 0.4039, 0.4039]
+    """
+
+    problem: Problem
+    counts: Counts
+    kernel: Kernel
+
+    @property
+    def classes_(self) -> Any:
+        """The outcome's levels."""
+        return np.asarray(self.counts.domain.outcome.levels)
+
+    @property
+    def reads_protected(self) -> bool:
+        """Whether the table itself (apart from apply mode) depends on the group."""
+        return not self.problem.blind and self.problem.suppress_protected is None
+
+    @cached_property
+    def table(self) -> Any:
+        """The table as tidy rows in a pandas frame: released features, outcome and ``probability``.
+
+        It has the protected columns where it depends on them.
+        """
+        domain, table = self.counts.domain, self._learned
+        group, place = np.nonzero(table.mass if self.reads_protected else table.mass.sum(axis=0, keepdims=True))
+        size = domain.y.size
+        shown = tables.labels(domain.d, np.repeat(self.counts.groups.cells[group], size))
+        return tables.frame(
+            {
+                **(shown if self.reads_protected else {}),
+                **tables.labels(domain.x, np.repeat(table.features[place], size)),
+                **tables.labels(domain.y, np.tile(np.arange(size), len(place))),
+                "probability": table.shares[group, place].ravel(),
+            }
+        )
+
+    def predict_proba(self, frame: Any, *, unseen: str = "keep") -> Numbers:
+        """Return each person's expected score of each outcome.
+
+        Parameters
+        ----------
+        frame : dataframe
+            Holds the features, and the protected columns unless the mapping is blind. An outcome is not read.
+        unseen : {"keep", "error"}
+            Of people whose (d, x) was not in the fitted table: apply mode keeps them, and their score is p(ŷ|x̂,d) at
+            x̂ = x, else everybody's p(ŷ|x), else p(ŷ).
+
+        Returns
+        -------
+        array
+            A row a person, a column an outcome in the order of ``classes_``.
+        """
+        check.one_of("unseen", unseen, ("keep", "error"))
+        group, x, row, known = self._people(tables.read(frame))
+        if not known.all():
+            _tell_unseen(known, unseen)
+        return np.where(known[:, None], self._scores[row], self._learned.at(group, x))
+
+    def predict(self, frame: Any, *, unseen: str = "keep") -> Any:
+        """Return the likeliest outcome of each person: a decision, which no bound covers."""
+        return self.classes_[np.argmax(self.predict_proba(frame, unseen=unseen), axis=1)]
+
+    def __repr__(self) -> str:
+        given = "x̂, d" if self.reads_protected else "x̂"
+        return f"<Predictor p(ŷ|{given}) of {self.counts.domain.outcome.name!r} after apply mode>"
+
+    @cached_property
+    def _learned(self) -> Learned:
+        return learned(self.counts, self.kernel, protected=self.reads_protected)
+
+    @cached_property
+    def _scores(self) -> Numbers:
+        return scores_before_outcome(self.problem, self.counts, self.kernel, self._learned)
+
+    def _people(self, table: Any) -> tuple[Cells, Cells, Cells, Any]:
+        """Return each person's group and x, -1 for none; the row of apply mode's kernel, and whether there is one."""
+        domain, counts = self.counts.domain, self.counts
+        x, new_x = tables.cells(domain.x, table)
+        if self.problem.blind:
+            found, row = positions(counts.features.cells, x)
+            return np.full(len(x), -1), np.where(new_x, -1, x), row, found & ~new_x
+        d, new_d = tables.cells(domain.d, table)
+        there, group = positions(counts.groups.cells, d)
+        found, row = positions(counts.people_before_outcome.cells, domain.dx(d, x))
+        return np.where(there & ~new_d, group, -1), np.where(new_x, -1, x), row, found & ~new_d & ~new_x
+
+
+def _tell_unseen(known: Any, unseen: str) -> None:
+    message = f"{int((~known).sum())} of {len(known)} rows have features or a group that were not in the fitted table"
+    if unseen == "error":
+        raise DataError(f"{message}; with unseen='keep' they are scored at the features they have")
+    warnings.warn(f"{message}; they are scored at the features they have", EvenhandWarning, stacklevel=3)
+
+
+def model_rates(
+    problem: Problem, counts: Counts, kernel: Kernel, train: Any, new: Any, model: Any, *, protected: bool
+) -> Any:
+    """Fit a model on a release, score people transformed in apply mode, and return means and decisions by group."""
+    released, applied = tables.to_pandas(train), tables.to_pandas(new)
+    if model is None:
+        scores = _table_scores(counts, released, applied, protected)
+    else:
+        scores = _model_scores(problem, counts, released, applied, model, protected)
+    means = _by_group(counts, tables.read(applied), scores)
+    predicted = predicted_scores(problem, counts, kernel, protected=protected)
+    size, groups = counts.domain.y.size, counts.groups.cells
+    return tables.frame(
+        {
+            **tables.labels(counts.domain.d, np.repeat(groups, size)),
+            **tables.labels(counts.domain.y, np.tile(np.arange(size), len(groups))),
+            "released": group_rates(counts, kernel).ravel(),
+            "predicted": predicted.ravel(),
+            **means,
+        }
+    )
+
+
+def _model_scores(
+    problem: Problem, counts: Counts, released: Any, applied: Any, model: Any, protected: bool
+) -> Numbers:
+    """Fit a user's model on the values of a release, and return its scores: a row a person, a column an outcome."""
+    if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
+        raise SpecError(f"a model needs fit and predict_proba, like a scikit-learn classifier; {model!r} lacks one")
+    names = [*(problem.protected if protected else ()), *problem.features]
+    model.fit(released[names], released[problem.outcome])
+    share = np.asarray(model.predict_proba(applied[names]), dtype=float)
+    classes = list(model.classes_)
+    scores = np.zeros((len(applied), counts.domain.y.size))
+    for y, level in enumerate(counts.domain.outcome.levels):
+        if level in classes:
+            scores[:, y] = share[:, classes.index(level)]
+    return scores
+
+
+def _table_scores(counts: Counts, released: Any, applied: Any, protected: bool) -> Numbers:
+    """Count how often each outcome occurs with each x̂, over levels: single ages would only be learned by heart."""
+    axes = (*((counts.domain.d,) if protected else ()), counts.domain.x)
+    before, after = (_levels(axes, tables.read(frame)) for frame in (released, applied))
+    model = FrequencyTable().fit(before, _levels((counts.domain.y,), tables.read(released))[:, 0])
+    scores = np.zeros((len(after), counts.domain.y.size))
+    seen = model.classes_ >= 0
+    scores[:, model.classes_[seen]] = model.predict_proba(after)[:, seen]
+    return scores
+
+
+def _levels(axes: tuple[Axis, ...], table: Any) -> Cells:
+    """Return the cells of each row on several axes, -1 where it has none."""
+    read = [tables.cells(axis, table) for axis in axes]
+    return np.stack([np.where(new, -1, cells) for cells, new in read], axis=1)
+
+
+def _by_group(counts: Counts, table: Any, scores: Numbers) -> dict[str, Any]:
+    """Return the mean score of every group and outcome, and the share of people for whom the outcome is likeliest."""
+    d, new = tables.cells(counts.domain.d, table)
+    groups = counts.groups.cells
+    known, place = positions(groups, d)
+    # Levels that are known one by one may still make up a group that is not.
+    unseen = new | ~known
+    if unseen.all():
+        raise DataError("no row of the frame belongs to a group of the fitted table")
+    place = place[~unseen]
+    people = np.maximum(np.bincount(place, minlength=len(groups)), 1)
+    decided = np.eye(scores.shape[1])[np.argmax(scores, axis=1)]
+
+    def mean(values: Numbers) -> Numbers:
+        return np.column_stack([sums(place, column, len(groups)) / people for column in values[~unseen].T]).ravel()
+
+    return {"score": mean(scores), "decision": mean(decided)}
+
+
+class FrequencyTable:
+    """The plainest model: the shares of each outcome among the rows with the same features."""
+
+    def fit(self, features: Any, outcome: Any) -> FrequencyTable:
+        """Count."""
+        self.classes_, code = np.unique(np.asarray(outcome), return_inverse=True)
+        keys = list(map(tuple, np.asarray(features, dtype=object)))
+        self._seen: dict[Any, Numbers] = {}
+        for key, y in zip(keys, code, strict=True):
+            self._seen.setdefault(key, np.zeros(len(self.classes_)))[y] += 1
+        self._everybody = np.bincount(code) / len(code)
+        return self
+
+    def predict_proba(self, features: Any) -> Numbers:
+        """Return the shares seen; those of everybody for features that were not."""
+        rows = map(tuple, np.asarray(features, dtype=object))
+        found = (self._seen.get(key) for key in rows)
+        return np.array([self._everybody if row is None else row / row.sum() for row in found])

@@ -1,0 +1,164 @@
+"""Shadow prices: how much less of Δ would be lost if a bound were relaxed by one unit.
+
+They are the multipliers of the optimum: of each parity bound by outcome and pair of groups, of each budget by group
+and by cell. A price holds for small changes; where the optimum changes its shape it lies between what relaxing and
+tightening would show. A limit of zero has none: it rules moves out from the start, and nobody looked beyond it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import parity_achieved
+from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
+from evenhand.optimise.program import Multipliers
+from evenhand.spec import EVERYWHERE, Comparisons, Problem, TabulatedDistance
+from evenhand.tables import frame
+
+NOTHING = 1e-9
+"""A smaller price is not listed."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prices:
+    """What relaxing each bound by one unit would gain, in units of Δ.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        Columns ``kind`` (parity or budget), ``constraint``, ``level`` (of detail: total, outcome, pair, group or cell),
+        ``where``, ``bound`` (the smallest, of several) and ``price``; pairs and cells that cost something are listed,
+        the most expensive first. NaN is a price that is not known: of a user's own distance, or of a limit of zero.
+    parity, budgets : tuple of float
+        The total of each parity constraint (all its bounds relaxed by one unit together), and of each charge.
+    cells : tuple of arrays
+        For each charge, the price of every holder's limit (a source, or an (x, y)); NaN where the limit is zero.
+    """
+
+    frame: Any
+    parity: tuple[float, ...]
+    budgets: tuple[float, ...]
+    cells: tuple[Numbers, ...]
+
+    def __repr__(self) -> str:
+        return f"<Prices: parity {[round(p, 6) for p in self.parity]}, budgets {[round(b, 6) for b in self.budgets]}>"
+
+
+def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel, multipliers: Multipliers) -> Prices:
+    """Read the prices of every bound off the multipliers of an optimum."""
+    rows = [*_parity(problem, counts, compiled, kernel, multipliers)]
+    cells = _budget_cells(problem, counts, compiled, multipliers)
+    rows += [row for i, _ in enumerate(problem.charges) for row in _budget(problem, counts, i, cells[i])]
+    totals = {"parity": [0.0] * len(problem.parity), "budget": [0.0] * len(problem.charges)}
+    for row in rows:
+        if row["level"] == "total":
+            totals[row["kind"]][row.pop("number")] = row["price"]
+    return Prices(frame(_columns(rows)), tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells))
+
+
+def _columns(rows: list[Row]) -> dict[str, list[Any]]:
+    names = ("kind", "constraint", "level", "where", "bound", "price")
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def _parity(
+    problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel, multipliers: Multipliers
+) -> Iterator[Row]:
+    found = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
+    rates = []
+    for part in compiled.compared:
+        measured = parity_achieved(part, counts, kernel)
+        rates.append((measured.rate, measured.other, _segment_shares(part, counts, kernel)))
+    worth = found.relief(compiled.compared, rates)
+    for i, part in enumerate(compiled.compared):
+        mine = found.constraint == i
+        by_entry = sums(found.entry[mine], worth[mine], len(part))
+        name = type(part.parity).__name__
+        unknown = isinstance(part.parity.distance, TabulatedDistance)
+        base = {"kind": "parity", "constraint": name}
+        total = float("nan") if unknown else float(by_entry.sum())
+        smallest = part.parity.smallest_bound
+        yield base | {"level": "total", "where": "all bounds", "bound": smallest, "price": total, "number": i}
+        if unknown:
+            continue
+        for y in np.unique(part.outcome):
+            here = part.outcome == y
+            where, price = counts.domain.y.words(int(y)), float(by_entry[here].sum())
+            yield base | {"level": "outcome", "where": where, "bound": float(part.bound[here].min()), "price": price}
+        for e in np.argsort(-by_entry):
+            if by_entry[e] > NOTHING:
+                where = part.words(int(e), counts.domain.y)
+                yield base | {
+                    "level": "pair",
+                    "where": where,
+                    "bound": float(part.bound[e]),
+                    "price": float(by_entry[e]),
+                }
+
+
+def _segment_shares(part: Comparisons, counts: Counts, kernel: Kernel) -> Numbers:
+    """Return the probability of each entry's released segment in its population; one where it has none."""
+    share = np.ones(len(part))
+    if part.segments is None or np.all(part.segment == EVERYWHERE):
+        return share
+    to_x, _ = counts.domain.split_xy(kernel.targets)
+    segment = counts.domain.x.cells_of(part.segments, to_x)
+    for place in np.unique(part.segment):
+        of_source = sums(kernel.rows, kernel.probability * (segment == place), len(kernel))
+        here = part.segment == place
+        share[here] = (part.weights @ of_source)[part.population[here]]
+    return share
+
+
+def _budget_cells(problem: Problem, counts: Counts, compiled: Compiled, multipliers: Multipliers) -> list[Numbers]:
+    """Return the price of every holder's limit, for each charge; NaN for a limit of zero, which rules moves out."""
+    worth = budget_multipliers(compiled.program, multipliers)
+    found = []
+    for i, charge in enumerate(problem.charges):
+        size = len(counts.records.cells) if charge.per == "xy" else len(counts)
+        mine = compiled.budgets.charge == i
+        cells = sums(compiled.budgets.holder[mine], worth[mine], size)
+        found.append(np.where(charge.limits(counts) == 0, np.nan, cells))
+    return found
+
+
+def _budget(problem: Problem, counts: Counts, number: int, cells: Numbers) -> Iterator[Row]:
+    charge, domain = problem.charges[number], counts.domain
+    limits = charge.limits(counts)
+    base = {"kind": "budget", "constraint": charge.words}
+    where = "all limits above zero" if np.any(limits == 0) else "all limits"
+    yield base | {"level": "total", "where": where, **_together(limits, cells), "number": number}
+    if charge.per == "individual":
+        for group, cell in enumerate(counts.groups.cells):
+            mine = counts.groups.of_source == group
+            yield base | {"level": "group", "where": domain.d.words(int(cell)), **_together(limits[mine], cells[mine])}
+    for at in np.argsort(-cells):
+        if cells[at] > NOTHING:
+            where = holder_words(counts, charge.per, int(at))
+            yield base | {"level": "cell", "where": where, "bound": float(limits[at]), "price": float(cells[at])}
+
+
+def _together(limits: Numbers, cells: Numbers) -> Row:
+    """Return the smallest of the limits that have a price, and the price of all of those."""
+    priced = limits > 0
+    if not priced.any():
+        return {"bound": 0.0, "price": float("nan")}
+    return {"bound": float(limits[priced].min()), "price": float(cells[priced].sum())}
+
+
+def holder_words(counts: Counts, per: str, holder: int) -> str:
+    """Name a source, or an (x, y)."""
+    domain = counts.domain
+    if per == "xy":
+        x, y = divmod(int(counts.records.cells[holder]), domain.y.size)
+        return f"{domain.x.words(x)}; {domain.y.words(y)}"
+    return domain.words(int(counts.d[holder]), int(counts.x[holder]), int(counts.y[holder]))

@@ -1,0 +1,375 @@
+"""The proof file: a table's counts, the statement written out, the kernel and the multipliers, as JSON.
+
+Everything is in the statement's own terms: groups, outcomes, pairs, cells. Nothing of the programme is in it, and
+nothing of evenhand is needed to check it: ``verifier.py`` is a script of the standard library alone. Numbers mean
+exactly their decimal text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from evenhand import verifier
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis, Variable
+from evenhand.errors import SolverError
+from evenhand.files import replace_file
+from evenhand.kernel import Kernel
+from evenhand.optimise.certificate import Certificate, bounding
+from evenhand.optimise.compile import Compiled, budget_multipliers, compile_problem, entry_multipliers
+from evenhand.optimise.program import Multipliers
+from evenhand.optimise.tabulate import tabulated
+from evenhand.spec import (
+    AGAINST_TARGET,
+    EVERYWHERE,
+    Comparisons,
+    Difference,
+    FourFifths,
+    LogRatio,
+    PairwiseParity,
+    Problem,
+    Ratio,
+    TabulatedDistance,
+    TargetParity,
+    comparisons,
+    outcome_given_features,
+)
+
+MEASURES = {Ratio: "ratio", Difference: "difference", LogRatio: "log-ratio", FourFifths: "four-fifths"}
+
+AMPLE = 16.0
+"""A multiplier that only has to be large enough is this many times as large."""
+
+Document = dict[str, Any]
+
+
+def write_mapping(
+    path: str | os.PathLike[str],
+    problem: Problem,
+    counts: Counts,
+    kernel: Kernel,
+    multipliers: Multipliers,
+    certificate: Certificate,
+) -> None:
+    """Write the proof of a mapping's certificate."""
+    compiled = compile_problem(bounding(problem), counts)
+    writer = _Writer(problem, counts, compiled)
+    document = writer.document("mapping") | {
+        "kernel": writer.kernel_rows(kernel),
+        "multipliers": writer.multipliers(multipliers, released=True),
+        "claims": {
+            "status": certificate.status,
+            "objective": certificate.objective,
+            "lower_bound": certificate.lower_bound,
+            "gap": certificate.gap,
+            "max_violation": certificate.max_violation,
+        },
+    }
+    _write(path, _with_exact_violation(document))
+
+
+def write_infeasible(path: str | os.PathLike[str], problem: Problem, counts: Counts, multipliers: Multipliers) -> None:
+    """Write the proof that no mapping meets every bound."""
+    problem = tabulated(problem, counts)
+    compiled = compile_problem(problem, counts)
+    writer = _Writer(problem, counts, compiled)
+    document = writer.document("infeasible") | {"multipliers": writer.multipliers(multipliers, released=False)}
+    document["claims"] = {"infeasibility": 0.0}
+    read = _as_read(document)
+    statement = verifier.read_problem(read)
+    exact = verifier.priced(statement, verifier.read_multipliers(read["multipliers"], statement))
+    if exact is not None and exact <= 0:
+        raise SolverError(
+            f"in exact arithmetic the multipliers do not prove infeasibility (their excess is {float(exact):.3g}): the "
+            f"bounds are too near to where they can be met"
+        )
+    document["claims"] = {"infeasibility": None if exact is None else float(exact)}
+    _write(path, document)
+
+
+def _write(path: str | os.PathLike[str], document: Document) -> None:
+    document["sha256"] = verifier.digest(document)
+    replace_file(path, json.dumps(document, ensure_ascii=False, indent=None).encode())
+
+
+def _as_read(document: Document) -> Any:
+    """Return a document as a reader of its file would see it."""
+    return json.loads(json.dumps(document), parse_float=verifier.Exact)
+
+
+def _with_exact_violation(document: Document) -> Document:
+    """Take the largest violation from exact arithmetic, which may differ from floating point in the last digits."""
+    read = _as_read(document)
+    statement = verifier.read_problem(read)
+    kernel = verifier.read_kernel(read["kernel"], statement)
+    worst = 0.0
+    for parity in statement.parity:
+        for _, excess in verifier.parity_excesses(statement, kernel, parity):
+            worst = max(worst, 0.0 if excess is None else float(excess.high))
+    for budget in statement.budgets:
+        worst = max([worst, *(float(excess) for excess in verifier.budget_excesses(statement, kernel, budget))])
+    document["claims"]["max_violation"] = worst
+    return document
+
+
+class _Writer:
+    """Writes a problem on a table out in full."""
+
+    def __init__(self, problem: Problem, counts: Counts, compiled: Compiled) -> None:
+        self.problem, self.counts, self.compiled = problem, counts, compiled
+        self.domain = counts.domain
+        self.conditional = self._conditional()
+        self.compared = [comparisons(parity, counts) for parity in problem.parity]
+        self.places = [self._places(part) for part in self.compared]
+
+    def _conditional(self) -> Numbers | None:
+        if self.problem.suppress_protected != "fixed":
+            # Alternating chooses p(ŷ|x̂) itself, so the statement does not give it.
+            return None
+        return outcome_given_features(self.problem.conditional, self.counts, self.counts.features.cells)
+
+    def document(self, kind: str) -> Document:
+        """Return everything but the kernel, the multipliers and the claims."""
+        return {
+            "format": "evenhand-proof",
+            "version": 1,
+            "kind": kind,
+            "columns": {
+                "protected": [_column(v) for v in self.domain.d.variables],
+                "features": [_column(v) for v in self.domain.x.variables],
+                "outcome": _column(self.domain.outcome),
+            },
+            "counts": [
+                [d, x, int(y), float(w)]
+                for d, x, y, w in zip(
+                    _codes(self.domain.d, self.counts.d),
+                    _codes(self.domain.x, self.counts.x),
+                    self.counts.y,
+                    self.counts.weight,
+                    strict=True,
+                )
+            ],
+            "statement": self.statement(),
+        }
+
+    def statement(self) -> Document:
+        """Return the problem with every bound, limit and cost in its place."""
+        problem = self.problem
+        features = _codes(self.domain.x, self.counts.features.cells)
+        shares = self.conditional
+        return {
+            "utility": {
+                "measure": type(problem.utility).__name__,
+                "on": "x" if problem.utility_on_features else "xy",
+            },
+            "targets": problem.targets,
+            "new_cells": bool(problem.utility.new_cells) or problem.utility_on_features,
+            "blind": problem.blind,
+            "suppressed": problem.suppress_protected is not None,
+            "conditional": None
+            if shares is None
+            else [[x, row] for x, row in zip(features, shares.tolist(), strict=True)],
+            "distortion": self.distortion(),
+            "parity": [block for part in self.compared for block in self.parity(part)],
+            "budgets": [self.budget(i) for i in range(len(problem.charges))],
+        }
+
+    def distortion(self) -> Document:
+        distortion, domain = self.problem.distortion, self.domain
+        if distortion.table is None:
+            variables = (*domain.x.variables, domain.outcome)
+            return {"combine": distortion.combine, "costs": {v.name: _costs(distortion.costs(v)) for v in variables}}
+        cells = np.array([move[:2] for move in distortion.table.moves]).T
+        (x, y), (to_x, to_y) = domain.split_xy(cells[0]), domain.split_xy(cells[1])
+        cost = [move[2] for move in distortion.table.moves]
+        rows = zip(_codes(domain.x, x), y.tolist(), _codes(domain.x, to_x), to_y.tolist(), cost, strict=True)
+        return {"table": [list(row) for row in rows]}
+
+    def _places(self, part: Comparisons) -> list[tuple[int, int]]:
+        """Return, for each entry, its block among those of its constraint and its position in the block.
+
+        A user's distance has lines of its own for every bound (and target), so each of those is a block.
+        """
+        seen: dict[Any, list[int]] = {}
+        places = []
+        for key in _block_keys(part):
+            block = seen.setdefault(key, [len(seen), 0])
+            places.append((block[0], block[1]))
+            block[1] += 1
+        return places
+
+    def parity(self, part: Comparisons) -> list[Document]:
+        keys = _block_keys(part)
+        return [
+            {
+                "name": f"{type(part.parity).__name__}",
+                "kind": "target" if isinstance(part.parity, TargetParity) else "pairwise",
+                "distance": _distance(part, keys.index(key)),
+                "on": list(part.groups.names),
+                "given": [] if part.segments is None else list(part.segments.names),
+                "released": isinstance(part.parity, TargetParity) and part.parity.released,
+                "bounds": [self.entry(part, e) for e in range(len(part)) if keys[e] == key],
+            }
+            for key in dict.fromkeys(keys)
+        ]
+
+    def entry(self, part: Comparisons, e: int) -> Document:
+        own, against = part.populations[int(part.population[e])], int(part.against[e])
+        other: Any = {"target": float(part.target[e])}
+        if against != AGAINST_TARGET:
+            assert isinstance(part.parity, PairwiseParity)
+            rest = part.parity.against == "rest"
+            other = "rest" if rest else _codes(part.groups, np.array([part.populations[against].group]))[0]
+        place = int(part.segment[e]) if part.segment[e] != EVERYWHERE else own.segment
+        segment = None
+        if part.segments is not None and place != EVERYWHERE:
+            segment = _codes(part.segments, np.array([place]))[0]
+        return {
+            "outcome": int(part.outcome[e]),
+            "group": _codes(part.groups, np.array([own.group]))[0],
+            "against": other,
+            "segment": segment,
+            "bound": float(part.bound[e]),
+        }
+
+    def budget(self, number: int) -> Document:
+        charge = self.problem.charges[number]
+        limits = charge.limits(self.counts)
+        holders: list[Any] = list(range(len(limits)))
+        if charge.per == "xy":
+            x, y = self.domain.split_xy(self.counts.records.cells)
+            holders = [[codes, int(b)] for codes, b in zip(_codes(self.domain.x, x), y, strict=True)]
+        kept = self._limited(number)
+        return {
+            "threshold": charge.threshold,
+            "per": charge.per,
+            "limits": [[holders[i], float(limits[i])] for i in kept],
+        }
+
+    def _limited(self, number: int) -> list[int]:
+        """Return the holders that have a limit."""
+        return np.flatnonzero(np.isfinite(self.problem.charges[number].limits(self.counts))).tolist()
+
+    def kernel_rows(self, kernel: Kernel) -> list[list[Any]]:
+        to_x, to_y = self.domain.split_xy(kernel.targets)
+        rows = zip(kernel.rows, _codes(self.domain.x, to_x), to_y, kernel.probability, strict=True)
+        return [[int(row), x, int(y), float(p)] for row, x, y, p in rows]
+
+    def multipliers(self, multipliers: Multipliers, *, released: bool) -> Document:
+        compiled = self.compiled
+        found = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
+        parity: dict[tuple[int, int, int], float] = {}
+        for i, e, line, value in zip(found.constraint, found.entry, found.line, found.multiplier, strict=True):
+            key = (int(i), int(e), int(line))
+            parity[key] = parity.get(key, 0.0) + float(value)
+        budgets: dict[tuple[int, int], float] = {}
+        worth = budget_multipliers(compiled.program, multipliers)
+        for charge, holder, value in zip(compiled.budgets.charge, compiled.budgets.holder, worth, strict=True):
+            if value > 0:
+                budgets[int(charge), int(holder)] = float(value)
+        self._close_what_was_pruned(multipliers, parity, budgets)
+        return {
+            "released": self._released(multipliers) if released else [],
+            "parity": [
+                [*self._block(i, e), line, value / scale]
+                for (i, e, line), value in sorted(parity.items())
+                if value / (scale := self._scale(i, e, line)) > 0
+            ],
+            "budgets": [
+                [charge, self._limited(charge).index(holder), value]
+                for (charge, holder), value in sorted(budgets.items())
+            ],
+        }
+
+    def _block(self, constraint: int, entry: int) -> tuple[int, int]:
+        before = sum(len(dict.fromkeys(_block_keys(part))) for part in self.compared[:constraint])
+        block, position = self.places[constraint][entry]
+        return before + block, position
+
+    def _scale(self, constraint: int, entry: int, line: int) -> float:
+        """Return what a line was divided by from the form in which the verifier writes it."""
+        return float(self.compared[constraint].lines[line].scale[entry])
+
+    def _released(self, multipliers: Multipliers) -> list[list[Any]]:
+        cells = self.compiled.targets
+        if self.problem.utility_on_features:
+            return [
+                [x, None, float(v)] for x, v in zip(_codes(self.domain.x, cells), multipliers.released, strict=True)
+            ]
+        x, y = self.domain.split_xy(cells)
+        rows = zip(_codes(self.domain.x, x), y, multipliers.released, strict=True)
+        return [[codes, int(b), float(value)] for codes, b, value in rows]
+
+    def _close_what_was_pruned(
+        self,
+        multipliers: Multipliers,
+        parity: dict[tuple[int, int, int], float],
+        budgets: dict[tuple[int, int], float],
+    ) -> None:
+        """Price out the moves that were left out from the start: those a limit of zero, or a ratio to zero, rules out.
+
+        Their bounds cost nothing however large the multiplier, so it only has to be large enough; what was ruled out
+        first must outweigh what was ruled out because of it.
+        """
+        needed = AMPLE * self._largest_price(multipliers)
+        for barred in reversed(self.compiled.barred):
+            later = 0.0
+            for bar in barred:
+                part = self.compared[bar.constraint]
+                weights = part.weights[[bar.population]].data * bar.weight
+                value = needed / float(weights.min())
+                key = (bar.constraint, bar.entry, bar.line)
+                parity[key] = parity.get(key, 0.0) + value
+                later = max(later, value * (2 + float(part.bound[bar.entry])))
+            needed = AMPLE * (needed + later * len(barred))
+        for number, charge in enumerate(self.problem.charges):
+            amount = charge.of(self.compiled.moves.distortion)
+            smallest = 1.0 if charge.threshold is not None else float(np.min(amount[amount > 0], initial=1.0))
+            for holder in np.flatnonzero(charge.limits(self.counts) == 0):
+                budgets[number, int(holder)] = needed / smallest / max(self._smallest_share(charge.per), 1e-12)
+
+    def _smallest_share(self, per: str) -> float:
+        return float(self.counts.group_given_record.min()) if per == "xy" else 1.0
+
+    def _largest_price(self, multipliers: Multipliers) -> float:
+        program = self.compiled.program
+        on_rates = (program.parity.matrix.T @ multipliers.parity)[: program.n_rates]
+        price = program.release.T @ multipliers.released + program.rates.T @ on_rates
+        price = price + program.budgets.matrix.T @ multipliers.budgets
+        return float(np.abs(price).max(initial=0.0)) + 1.0
+
+
+def _column(variable: Variable) -> Document:
+    return {"name": variable.name, "levels": list(variable.levels)}
+
+
+def _codes(axis: Axis, cells: Cells) -> list[list[int]]:
+    found: list[list[int]] = np.column_stack(axis.unravel(cells)).tolist()
+    return found
+
+
+def _costs(table: Numbers) -> list[list[float | None]]:
+    return [[float(cost) if np.isfinite(cost) else None for cost in row] for row in table]
+
+
+def _block_keys(part: Comparisons) -> list[Any]:
+    if not isinstance(part.parity.distance, TabulatedDistance):
+        return [None] * len(part)
+    return [
+        (float(bound), None if np.isnan(target) else float(target))
+        for bound, target in zip(part.bound, part.target, strict=True)
+    ]
+
+
+def _distance(part: Comparisons, entry: int) -> Document:
+    distance = part.parity.distance
+    if not isinstance(distance, TabulatedDistance):
+        return {"measure": MEASURES[type(distance)]}
+    target = None if np.isnan(part.target[entry]) else float(part.target[entry])
+    lines = distance.piece(float(part.bound[entry]), target).lines
+    return {"measure": "lines", "lines": [list(line) for line in lines]}

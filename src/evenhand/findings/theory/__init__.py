@@ -1,0 +1,50 @@
+"""Theory as numbers: what the paper's propositions say for one table, and what data says beside them.
+
+``advantage`` is section 3.3, ``applying`` section 3.4, ``robustness`` (with ``merging``) section 3.5; ``intervals`` and
+``spread`` are what people can use where those say little. Every function takes frozen values and returns one,
+with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping was found.
+"""
+
+from evenhand.findings.theory.advantage import Advantage, Estimator, advantage, estimator
+from evenhand.findings.theory.applying import Applying, applying
+from evenhand.findings.theory.intervals import (
+    HoldOut,
+    SmallGroups,
+    clopper_pearson,
+    holdout,
+    rate_intervals,
+    small_groups,
+)
+from evenhand.findings.theory.mapped import Theory
+from evenhand.findings.theory.merging import Merge
+from evenhand.findings.theory.rates import l1_distance, regrouped, released_rates
+from evenhand.findings.theory.robustness import Robustness, Statement, radius, robustness
+from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
+
+__all__ = [
+    "Advantage",
+    "Applying",
+    "Bootstrap",
+    "DrawSpread",
+    "Estimator",
+    "HoldOut",
+    "Merge",
+    "Robustness",
+    "SmallGroups",
+    "Statement",
+    "Theory",
+    "advantage",
+    "applying",
+    "bootstrap",
+    "clopper_pearson",
+    "draw_spread",
+    "estimator",
+    "holdout",
+    "l1_distance",
+    "radius",
+    "rate_intervals",
+    "regrouped",
+    "released_rates",
+    "robustness",
+    "small_groups",
+]

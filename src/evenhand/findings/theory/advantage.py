@@ -1,0 +1,200 @@
+"""How well the group can be guessed from the outcome, and what that implies: section 3.3.
+
+Adv(D|Y) = Σ_y max_d p(y, d) / max_d p(d): how many times more often the best estimator of D from Y is right than the
+best guess without Y. The proposition: if Adv(D|Y) > 1 + ε then, for any target p_T, some |p(y|d)/p_T(y) − 1| > ε.
+
+Its proof uses nothing of p(d), so it holds for groups of any imagined sizes. Equal sizes prove the most: for any π,
+Σ_y max_d p(y|d) π(d) / max_d π(d) ≤ Σ_y max_d p(y|d). With the table's own sizes the advantage is often exactly one
+(on COMPAS it is, before and after): where one group is large, guessing it is best whatever the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import Counts
+from evenhand.errors import DataError
+from evenhand.findings.theory.rates import group_names, outcome_names
+from evenhand.tables import frame, labels
+
+PROVES_NOTHING = 1e-12
+"""An advantage no further above one than this is arithmetic, not evidence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator:
+    """The maximum a posteriori estimator of the group from the outcome.
+
+    Attributes
+    ----------
+    guess : array
+        For each outcome, the position of the group it guesses (the first of those that tie).
+    right : array
+        For each outcome, the probability that this guess is right; NaN for an outcome that never occurs.
+    outcome : array
+        The probability of each outcome.
+    probability : float
+        P_c(D|Y), the probability of being right.
+    blind : float
+        The probability of being right without the outcome: that of the largest group.
+    """
+
+    guess: Cells
+    right: Numbers
+    outcome: Numbers
+    probability: float
+    blind: float
+
+    @property
+    def advantage(self) -> float:
+        """Adv(D|Y), at least one."""
+        return self.probability / self.blind
+
+    @property
+    def proved(self) -> float:
+        """The supremum of the ε that the proposition proves to be exceeded: Adv − 1."""
+        return max(0.0, self.advantage - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Advantage:
+    """How well the group can be guessed from the outcome, before and after.
+
+    Attributes
+    ----------
+    before, after : Estimator
+        The best estimators, from the table's outcome and from the released one.
+    before_if_equal, after_if_equal : Estimator
+        The same if all groups were equally large, which is what the proposition proves most from.
+    frame : pandas.DataFrame
+        For each outcome, before and after: the group that is guessed and the probability that it is right.
+    words : tuple of str
+        What follows, in sentences.
+    """
+
+    before: Estimator
+    after: Estimator
+    before_if_equal: Estimator
+    after_if_equal: Estimator
+    frame: Any
+    words: tuple[str, ...]
+
+
+def estimator(rates: Numbers, group_probability: Numbers) -> Estimator:
+    """Return the best estimator of the group from the outcome.
+
+    Parameters
+    ----------
+    rates : array
+        p(y|d): a row a group, a column an outcome.
+    group_probability : array
+        p(d).
+
+    Examples
+    --------
+    >>> best = estimator(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.5, 0.5]))
+    >>> best.guess.tolist(), round(best.advantage, 6)
+    ([0, 1], 1.7)
+    """
+    rates, group_probability = np.asarray(rates, dtype=float), np.asarray(group_probability, dtype=float)
+    if rates.ndim != 2 or group_probability.shape != rates.shape[:1]:
+        raise DataError(f"rates of shape {rates.shape} do not have a row for each of {group_probability.size} groups")
+    joint = rates * group_probability[:, None]
+    best, outcome = joint.max(axis=0), joint.sum(axis=0)
+    right = np.divide(best, outcome, out=np.full(len(best), np.nan), where=outcome > 0)
+    return Estimator(joint.argmax(axis=0), right, outcome, float(best.sum()), float(group_probability.max()))
+
+
+def advantage(counts: Counts, rates: Numbers, *, bound: float | None = None) -> Advantage:
+    """Measure how well the group can be guessed from the outcome, before and after.
+
+    Parameters
+    ----------
+    counts : Counts
+        The table.
+    rates : array
+        p(ŷ|d) after: a row a group of the table, a column an outcome.
+    bound : float, optional
+        The ε that the released rates are held to, against a target or between groups; it limits the advantage.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.counts)
+    >>> found = advantage(data.counts, mapping.achieved.rates_after, bound=0.1)
+    >>> round(found.before.advantage, 4), round(found.after.advantage, 4)
+    (1.0, 1.0)
+    >>> round(found.before_if_equal.advantage, 4), round(found.after_if_equal.advantage, 4)
+    (1.2257, 1.0367)
+    """
+    group = counts.groups.probability
+    equal = np.full(len(group), 1 / len(group))
+    both = counts.outcome_by_group, np.asarray(rates, dtype=float)
+    before, after = (estimator(part, group) for part in both)
+    equal_before, equal_after = (estimator(part, equal) for part in both)
+    table = frame(_table(counts, (("before", before), ("after", after))))
+    words = tuple(_words(counts, (before, after), (equal_before, equal_after), bound))
+    return Advantage(before, after, equal_before, equal_after, table, words)
+
+
+def _table(counts: Counts, parts: tuple[tuple[str, Estimator], ...]) -> dict[str, Any]:
+    size = counts.domain.y.size
+    guess = np.concatenate([part.guess for _, part in parts])
+    return {
+        "table": np.repeat([name for name, _ in parts], size),
+        **labels(counts.domain.y, np.tile(np.arange(size), len(parts))),
+        "share": np.concatenate([part.outcome for _, part in parts]),
+        **labels(counts.domain.d, counts.groups.cells[guess], prefix="guess_"),
+        "right": np.concatenate([part.right for _, part in parts]),
+    }
+
+
+def _words(
+    counts: Counts, own: tuple[Estimator, ...], equals: tuple[Estimator, ...], bound: float | None
+) -> Iterator[str]:
+    for when, best, equal in zip(("before", "after"), own, equals, strict=True):
+        yield _measured(counts, when, best)
+        yield _implied(when, best, equal)
+    if bound is not None:
+        yield (
+            f"The other way round: rates within {bound:g} of a target in ratio, or of each other, let no estimator of "
+            f"the group from the released outcome be right more than {1 + bound:g} times as often as the blind guess, "
+            f"however large the groups are."
+        )
+    yield (
+        "This is about guessing from the outcome alone; someone who also sees features may guess better. An advantage "
+        "of one does not show equal rates: where one group is large, guessing it may always be best."
+    )
+
+
+def _measured(counts: Counts, when: str, best: Estimator) -> str:
+    groups, outcomes = group_names(counts), outcome_names(counts)
+    seen = [y for y in range(len(outcomes)) if best.outcome[y] > 0]
+    rule = "; ".join(f"{groups[best.guess[y]]} for {outcomes[y]}" for y in seen)
+    return (
+        f"{when.capitalize()}: the best estimator of the group from the outcome alone guesses {rule}. It is right with "
+        f"probability {best.probability:.4f}, which is {best.advantage:.4f} times the {best.blind:.4f} of always "
+        f"guessing the largest group."
+    )
+
+
+def _implied(when: str, best: Estimator, equal: Estimator) -> str:
+    stronger = max(best.proved, equal.proved)
+    if stronger <= PROVES_NOTHING:
+        return f"The outcome {when} gives no advantage, so the proposition proves no distance between rates."
+    own = (
+        "With the table's group sizes the advantage is one and proves nothing"
+        if best.proved <= PROVES_NOTHING
+        else f"With the table's group sizes it proves a distance of at least {best.proved:.4f} in ratio"
+    )
+    return (
+        f"{own}; were all groups equally large the advantage {when} would be {1 + equal.proved:.4f}. The proposition "
+        f"holds for any group sizes, so whatever target is chosen, some group's rate of some outcome differs from it "
+        f"by at least {stronger:.4f} in ratio: no bound below that holds."
+    )

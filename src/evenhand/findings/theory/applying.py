@@ -1,0 +1,156 @@
+"""What a person may undergo at apply time, when the outcome is not known: section 3.4.
+
+The mapping is averaged over y, so the bound on a person (d, x) is c(d, x) = Σ_y p(y|d, x) c(d, x, y), and what is
+achieved is Σ_y p(y|d, x) E[charge | d, x, y]. The paper's expectation counts the change of the outcome too, which apply
+mode never makes; what the features alone undergo is given beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.kernel import Kernel
+from evenhand.spec import Charge, Problem
+from evenhand.tables import frame, labels
+
+Limits = Callable[[Charge], Numbers]
+"""For a charge, its limit for every source (d, x, y)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Applying:
+    """The bounds on distortion at apply time, and what is achieved.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        For each charge and each (d, x) that occurs: its weight, ``bound`` c(d, x) (NaN where there is none, infinite
+        where some outcome is not limited),
+        ``achieved`` (as the paper's equation counts, outcome included) and ``features_alone``.
+    worst : float
+        The largest ``achieved − bound``; −∞ where nothing is bounded.
+    words : tuple of str
+        What follows, in sentences.
+    """
+
+    frame: Any
+    worst: float
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """One charge of one budget, for every (d, x)."""
+
+    words: str
+    bound: Numbers
+    achieved: Numbers
+    features_alone: Numbers
+
+
+def applying(problem: Problem, counts: Counts, kernel: Kernel, *, limits: Limits | None = None) -> Applying:
+    """Bound the distortion of every (d, x) at apply time, and measure it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose budgets are charged.
+    counts : Counts
+        The table.
+    kernel : Kernel
+        The mapping in train mode: a row a source of ``counts``.
+    limits : callable, optional
+        Returns a charge's limit for every source; the problem's own by default.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.counts)
+    >>> found = applying(data.problem, data.counts, mapping.kernel)
+    >>> len(found.frame), found.frame["bound"].round(9).unique().tolist()
+    (72, [0.5])
+    """
+    limits = (lambda charge: charge.limits(counts)) if limits is None else limits
+    costs = _costs(problem, counts, kernel)
+    blocks = [_block(counts, kernel, charge, limits, costs) for charge in problem.charges]
+    worst = max((_worst(block) for block in blocks), default=-np.inf)
+    return Applying(frame(_table(counts, blocks)), worst, tuple(_words(problem, blocks, worst)))
+
+
+def _costs(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
+    """Return the distortion of each move, and that of its features alone; forbidden moves have no mass to charge."""
+    domain, rows = counts.domain, kernel.rows
+    to_x, to_y = domain.split_xy(kernel.targets)
+    x, y = counts.x[rows], counts.y[rows]
+    costs = (problem.distortion.between(domain, x, y, to_x, outcome) for outcome in (to_y, y))
+    whole, alone = (np.where(np.isfinite(cost), cost, 0.0) for cost in costs)
+    return whole, alone
+
+
+def _block(counts: Counts, kernel: Kernel, charge: Charge, limits: Limits, costs: tuple[Numbers, Numbers]) -> _Block:
+    limit = limits(charge) if charge.per == "individual" else np.full(len(counts), np.nan)
+    charged = [sums(kernel.rows, charge.of(cost) * kernel.probability, len(kernel)) for cost in costs]
+    return _Block(charge.words, *(_without_outcome(counts, values) for values in (limit, *charged)))
+
+
+def _without_outcome(counts: Counts, values: Numbers) -> Numbers:
+    """Return Σ_y p(y|d, x) values(d, x, y) for every (d, x)."""
+    before = counts.people_before_outcome
+    return sums(before.of_source, counts.outcome_given_rest * values, len(before.cells))
+
+
+def _worst(block: _Block) -> float:
+    bounded = ~np.isnan(block.bound)
+    return float(np.max(block.achieved[bounded] - block.bound[bounded], initial=-np.inf))
+
+
+def _table(counts: Counts, blocks: list[_Block]) -> dict[str, Any]:
+    before = counts.people_before_outcome
+    number = len(blocks)
+    d, x = np.divmod(np.tile(before.cells, number), counts.domain.x.size)
+    weight = sums(before.of_source, counts.weight)
+
+    def joined(name: str) -> Numbers:
+        return np.concatenate([np.zeros(0), *(getattr(block, name) for block in blocks)])
+
+    return {
+        **labels(counts.domain.d, d),
+        **labels(counts.domain.x, x),
+        "weight": np.tile(weight, number),
+        "charge": np.repeat(np.array([block.words for block in blocks], dtype=object), len(before.cells)),
+        **{name: joined(name) for name in ("bound", "achieved", "features_alone")},
+    }
+
+
+def _words(problem: Problem, blocks: list[_Block], worst: float) -> list[str]:
+    if not blocks:
+        return ["The problem has no budget, so nothing bounds the distortion at apply time but the forbidden moves."]
+    words = [_block_words(block) for block in blocks if not np.isnan(block.bound).any()]
+    if any(charge.per == "xy" for charge in problem.charges):
+        words.append(
+            "A budget with per='xy' holds on average over the protected groups and gives no bound for a person (d, x) "
+            "at apply time; what is achieved is listed without one."
+        )
+    words.append(
+        "These expectations count the change of the outcome, as the paper does. Apply mode changes features only, so "
+        "what is done to a person then is the column features_alone. People whose (d, x) was not in the table are "
+        "kept as they are."
+    )
+    return words
+
+
+def _block_words(block: _Block) -> str:
+    low, high = float(block.bound.min()), float(block.bound.max())
+    limit = f"{high:g}" if math.isclose(low, high) else f"{low:g} to {high:g}, depending on the cell"
+    return (
+        f"At apply time the {block.words} of a person (d, x) is bounded by {limit}; at most {block.achieved.max():.4f} "
+        f"is achieved, of which the features alone at most {block.features_alone.max():.4f}."
+    )

@@ -1,0 +1,406 @@
+"""Exact intervals of rates: on rows that were not used for fitting, all true at once; and groups too small for any.
+
+Knows counts and kernels; a hold-out comes as a frame, which only ``tables`` reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.data.counts import Counts
+from evenhand.engines import Opened, opened
+from evenhand.errors import DataError
+from evenhand.findings.theory.rates import by_group_and_outcome, group_names, number_of_people, people_words, share
+from evenhand.kernel import Kernel
+from evenhand.kernel.draws import seeded_draws
+from evenhand.spec import CsvFormat, check
+from evenhand.tables import Frame, cells, first_unseen, frame, labels
+from evenhand.tables.transforming import Transformer, locate, train_mode
+
+FEW = 20
+"""A group of fewer people is called small."""
+
+WIDE = 0.1
+"""A rate whose exact interval is wider than this is called uncertain, unless another width is stated."""
+
+MET, VIOLATED, UNDECIDED = "shown met", "shown violated", "not decided"
+
+
+def clopper_pearson(successes: Numbers, trials: Numbers, confidence: float = 0.95) -> tuple[Numbers, Numbers]:
+    """Return exact two-sided intervals of probabilities (Clopper and Pearson 1934).
+
+    Parameters
+    ----------
+    successes, trials : arrays
+        Out of how many independent trials how many succeeded. Without any trial the interval is [0, 1].
+    confidence : float
+        The coverage, which is never less than this.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(np.array([0.0, 5.0]), np.array([10.0, 10.0]))
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0, 0.1871], [0.3085, 0.8129])
+    """
+    tail = (1 - share("confidence", confidence)) / 2
+    k, n = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(trials, dtype=float))
+    if np.any(k < 0) or np.any(k > n):
+        raise DataError("there cannot be fewer than no successes, or more than trials")
+    some, failures = k > 0, k < n
+    low = np.where(some, betaincinv(np.where(some, k, 1.0), n - k + 1, tail), 0.0)
+    high = np.where(failures, betaincinv(k + 1, np.where(failures, n - k, 1.0), 1 - tail), 1.0)
+    return low, high
+
+
+def rate_intervals(
+    counts: Counts, rates: Numbers, *, confidence: float = 0.95, people: int | None = None
+) -> tuple[Numbers, Numbers]:
+    """Return intervals of every group's rates on the table itself, all at once.
+
+    Clopper and Pearson's, shared out over groups and outcomes. They are exact for the table's own rates, if its people
+    are independent draws. For rates after a mapping they hold the mapping fixed and take the expected number of
+    released outcomes for a drawn one, which makes them wider than they need be; that the mapping was fitted on the same
+    people they do not count (:func:`holdout` does).
+
+    Parameters
+    ----------
+    counts : Counts
+        The table.
+    rates : array
+        A row a group that occurs, a column an outcome.
+    confidence : float
+        With which all intervals hold.
+    people : int, optional
+        The number of independent people, where it is not the number of rows counted.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> counts = eh.datasets.load("compas").counts
+    >>> low, high = rate_intervals(counts, counts.outcome_by_group)
+    >>> low[:, 1].round(3).tolist(), high[:, 1].round(3).tolist()
+    ([0.342, 0.313, 0.569, 0.399], [0.447, 0.424, 0.617, 0.461])
+    """
+    trials = (counts.groups.probability * number_of_people(counts, people))[:, None]
+    number = np.clip(rates, 0, 1) * trials
+    return clopper_pearson(number, trials, _each(rates.shape, share("confidence", confidence)))
+
+
+@dataclass(frozen=True, eq=False)
+class HoldOut:
+    """The released outcome on rows not used for fitting, with intervals that hold all at once.
+
+    Attributes
+    ----------
+    rates : pandas.DataFrame
+        For each group and outcome: rows, how many were released with the outcome, the rate, its exact interval, and the
+        rate expected over the draws.
+    comparisons : pandas.DataFrame
+        For each outcome and ordered pair of groups (or group and target): the interval of the ratio that the intervals
+        of the rates imply, and whether the bound is shown met, shown violated or not decided.
+    verdict : str or None
+        The same for the bound as a whole; None where no bound was stated.
+    confidence : float
+        The probability that all intervals hold.
+    rows, kept, left_out : int
+        Rows counted, those among them with an unseen (d, x, y), whose outcome is kept, and those of unseen groups,
+        which are not counted.
+    words : tuple of str
+        What follows, in sentences.
+    """
+
+    rates: Any
+    comparisons: Any
+    verdict: str | None
+    confidence: float
+    rows: int
+    kept: int
+    left_out: int
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Counts of the released outcome by group, drawn and expected."""
+
+    number: Numbers
+    expected: Numbers
+    rows: int
+    kept: int
+    left_out: int
+
+
+def holdout(
+    counts: Counts,
+    kernel: Kernel,
+    rows: Frame,
+    *,
+    mode: Transformer | None = None,
+    bound: float | None = None,
+    target: Numbers | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    format: CsvFormat | None = None,
+) -> HoldOut:
+    """Release rows that were not used for fitting, and say how sure the rates are.
+
+    Each row is drawn once, as ``Mapping.release`` with the same seed draws it. Given its group, a row's released
+    outcome is then an independent trial, so Clopper and Pearson's intervals are exact; shared out over all groups and
+    outcomes (Bonferroni), they hold all at once. There are no weights here: a weight does not make one row into
+    several independent people, and the intervals count people.
+
+    Parameters
+    ----------
+    counts, kernel : Counts, Kernel
+        The table that was fitted, and the mapping in train mode.
+    rows : dataframe or path
+        One row a person; none of them may have been used for fitting, which cannot be checked here.
+    mode : Transformer, optional
+        How the mapping releases rows, where it is not by the kernel alone.
+    bound : float, optional
+        The bound ε on ratios to be judged.
+    target : array, optional
+        The probabilities that rates are held against; None compares every two groups.
+    confidence : float
+        With which all intervals hold.
+    seed : int
+        Of the draws.
+    format : CsvFormat, optional
+        How CSV files are written.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> people = data.frame.sample(frac=1, random_state=0)
+    >>> mapping = eh.fit(data.problem, people[:3500])
+    >>> found = holdout(mapping.counts, mapping.kernel, people[3500:], bound=0.1)
+    >>> found.rows, len(found.rates), len(found.comparisons), found.verdict
+    (1778, 8, 24, 'not decided')
+    """
+    drawn = _drawn(counts, mode or train_mode(counts, kernel), opened(rows, format), seed)
+    trials = drawn.number.sum(axis=1, keepdims=True)
+    low, high = clopper_pearson(drawn.number, trials, _each(drawn.number.shape, share("confidence", confidence)))
+    table = _compared(counts, (drawn.number / np.maximum(trials, 1), low, high), target, bound)
+    verdict = None if bound is None else _overall(table["verdict"])
+    return HoldOut(
+        frame(_holdout_rates(counts, drawn, low, high)),
+        frame(table),
+        verdict,
+        confidence,
+        drawn.rows,
+        drawn.kept,
+        drawn.left_out,
+        tuple(_holdout_words(counts, drawn, verdict, bound, confidence, high - low)),
+    )
+
+
+def _each(shape: tuple[int, ...], confidence: float) -> float:
+    """Share the error out over groups and outcomes; two outcomes count once, since their rates sum to one."""
+    groups, outcomes = shape
+    return 1 - (1 - confidence) / (groups * (1 if outcomes == 2 else outcomes))
+
+
+def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Drawn:
+    table, domain = people.table, counts.domain
+    (d, new_d), (y, new_y) = (cells(axis, table, text=people.text) for axis in (domain.d, domain.y))
+    if new_y.any():
+        first = first_unseen([domain.y], table, text=people.text)
+        raise DataError(f"the hold-out has an outcome that the fitted table has not: {first}")
+    grouped, group = positions(counts.groups.cells, d)
+    grouped &= ~new_d
+    if not grouped.any():
+        raise DataError("no row of the hold-out belongs to a group of the fitted table")
+    located = locate(mode, table, text=people.text)
+    seed = int(check.finite("seed", seed, low=0))
+    _, drawn = domain.split_xy(mode.kernel.pick(located.rows, seeded_draws(seed, len(d), "release")))
+    outcome = np.where(located.known, drawn, y)
+    own = np.eye(domain.y.size)[y]
+    chance = np.where(located.known[:, None], _outcome_of_rows(mode, domain.y.size)[located.rows], own)
+    shape = len(counts.groups.cells), domain.y.size
+    number = sums(group[grouped] * shape[1] + outcome[grouped], np.ones(grouped.sum()), shape[0] * shape[1])
+    expected = np.stack([sums(group[grouped], chance[grouped, k], shape[0]) for k in range(shape[1])], axis=1)
+    kept = int((grouped & ~located.known).sum())
+    return _Drawn(number.reshape(shape), expected, int(grouped.sum()), kept, int((~grouped).sum()))
+
+
+def _outcome_of_rows(mode: Transformer, size: int) -> Numbers:
+    """Return p(ŷ) for each row of a mode's kernel."""
+    _, to_y = mode.domain.split_xy(mode.kernel.targets)
+    shape = len(mode.kernel), size
+    return sums(mode.kernel.rows * size + to_y, mode.kernel.probability, shape[0] * size).reshape(shape)
+
+
+def _holdout_rates(counts: Counts, drawn: _Drawn, low: Numbers, high: Numbers) -> dict[str, Any]:
+    trials = drawn.number.sum(axis=1, keepdims=True)
+    people = np.broadcast_to(trials, drawn.number.shape)
+
+    def rate(number: Numbers) -> Numbers:
+        return np.asarray(np.divide(number, people, out=np.full(people.shape, np.nan), where=people > 0)).ravel()
+
+    return {
+        **by_group_and_outcome(counts),
+        "rows": people.ravel().astype(np.int64),
+        "released": drawn.number.ravel().astype(np.int64),
+        "rate": rate(drawn.number),
+        "low": low.ravel(),
+        "high": high.ravel(),
+        "expected": rate(drawn.expected),
+    }
+
+
+def _compared(
+    counts: Counts, rates: tuple[Numbers, Numbers, Numbers], target: Numbers | None, bound: float | None
+) -> dict[str, Any]:
+    """Return every ratio with its interval: from the least over the most to the most over the least."""
+    rate, low, high = rates
+    group, other, outcome = _pairs(rate.shape, target)
+    if target is None:
+        against = [array[other, outcome] for array in (rate, high, low)]
+        names = [group_names(counts)[i] for i in other]
+    else:
+        against = [np.asarray(target, dtype=float)[outcome]] * 3
+        names = ["the target"] * len(outcome)
+    ratio, least, most = (
+        _over(array[group, outcome], under) for array, under in zip((rate, low, high), against, strict=True)
+    )
+    table = {
+        **labels(counts.domain.y, outcome),
+        "group": [group_names(counts)[i] for i in group],
+        "against": names,
+        "ratio": ratio,
+        "low": least,
+        "high": most,
+    }
+    return (
+        table
+        if bound is None
+        else table | {"bound": np.full(len(outcome), bound), "verdict": _verdicts(least, most, bound)}
+    )
+
+
+def _pairs(shape: tuple[int, ...], target: Numbers | None) -> tuple[Cells, Cells, Cells]:
+    groups, outcomes = shape
+    if target is not None:
+        group, outcome = (array.ravel() for array in np.indices(shape))
+        return group, group, outcome
+    grid = np.indices((groups, groups, outcomes))
+    group, other, outcome = (array[grid[0] != grid[1]] for array in grid)
+    return group, other, outcome
+
+
+def _over(p: Numbers, q: Numbers) -> Numbers:
+    """Return p/q; infinite over zero, as an interval's end must be, but nothing over nothing is one: it meets all."""
+    ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
+    return np.where((p == 0) & (q == 0), 1.0, ratio)
+
+
+def _verdicts(low: Numbers, high: Numbers, bound: float) -> NDArray[Any]:
+    met = (low >= 1 - bound) & (high <= 1 + bound)
+    violated = (low > 1 + bound) | (high < 1 - bound)
+    return np.select([met, violated], [MET, VIOLATED], default=UNDECIDED).astype(object)
+
+
+def _overall(verdicts: NDArray[Any]) -> str:
+    if np.any(verdicts == VIOLATED):
+        return VIOLATED
+    return MET if np.all(verdicts == MET) else UNDECIDED
+
+
+def _holdout_words(
+    counts: Counts, drawn: _Drawn, verdict: str | None, bound: float | None, confidence: float, width: Numbers
+) -> Iterator[str]:
+    yield (
+        f"{drawn.rows} rows were released once; with a confidence of {confidence:g} every interval holds, all at once, "
+        f"for the people these rows are a sample of, provided that none of them was used for fitting."
+    )
+    if verdict is not None:
+        yield f"The bound of {bound:g} on ratios is {verdict} by these rows."
+    if drawn.kept:
+        yield (
+            f"{drawn.kept} of them have a combination of columns that was not in the fitted table; their outcome is "
+            f"kept as it is, and counted."
+        )
+    if drawn.left_out:
+        yield f"{drawn.left_out} rows belong to groups that were not in the fitted table and are not counted."
+    yield from _small_words(counts, drawn.number.sum(axis=1), width.max(axis=1), WIDE)
+
+
+def _small_words(counts: Counts, people: Numbers, width: Numbers, wide: float) -> Iterator[str]:
+    """Name the groups that are too small to say much about."""
+    for name, number, widest in zip(group_names(counts), people, width, strict=True):
+        if number < FEW:
+            yield f"The group {name} has only {number:g} people: too few to say anything about its rates."
+        elif widest > wide:
+            yield (
+                f"The group {name} has {number:g} people: a rate of it is only known to within an interval "
+                f"{widest:.3f} wide, more than {wide:g}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class SmallGroups:
+    """Which groups are too small to say much about.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        For each group: its people, the width of the widest exact interval of its rates, and whether it is small.
+    names : tuple of str
+        The small groups.
+    words : tuple of str
+        A sentence for each of them.
+    """
+
+    frame: Any
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def small_groups(
+    counts: Counts,
+    rates: Numbers | None = None,
+    *,
+    width: float = WIDE,
+    confidence: float = 0.95,
+    people: int | None = None,
+) -> SmallGroups:
+    """Name the groups of fewer than 20 people, or whose rates have an exact interval wider than stated.
+
+    Parameters
+    ----------
+    counts : Counts
+        The table.
+    rates : array, optional
+        The rates to judge; the table's own by default.
+    width : float
+        The widest interval that is still called informative.
+    confidence : float
+        Of each interval by itself.
+    people : int, optional
+        The number of independent people, where it is not the number of rows counted.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> found = small_groups(eh.datasets.load("compas").counts, width=0.085)
+    >>> found.names
+    ('sex=Female, race=Caucasian',)
+    """
+    n = number_of_people(counts, people)
+    trials = counts.groups.probability * n
+    rates = counts.outcome_by_group if rates is None else np.clip(np.asarray(rates, dtype=float), 0, 1)
+    low, high = clopper_pearson(rates * trials[:, None], trials[:, None], confidence)
+    widest = (high - low).max(axis=1)
+    small = (np.round(trials) < FEW) | (widest > width)
+    table = {**labels(counts.domain.d, counts.groups.cells), "people": trials, "widest": widest, "small": small}
+    names = tuple(name for name, is_small in zip(group_names(counts), small, strict=True) if is_small)
+    words = (*_small_words(counts, np.round(trials), widest, width), *people_words(counts, n))
+    return SmallGroups(frame(table), names, words)

@@ -1,0 +1,144 @@
+"""The theory of one mapping: every statement of this package with the mapping's own table, bounds and groups filled
+in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from evenhand.arrays import Numbers
+from evenhand.data.counts import Counts
+from evenhand.findings.theory.advantage import Advantage, advantage
+from evenhand.findings.theory.applying import Applying, applying
+from evenhand.findings.theory.intervals import HoldOut, SmallGroups, holdout, small_groups
+from evenhand.findings.theory.rates import l1_distance, largest_ratio, regrouped, released_rates
+from evenhand.findings.theory.robustness import Robustness, robustness
+from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
+from evenhand.kernel import Kernel
+from evenhand.spec import Parity, Problem, Ratio, TargetParity, comparisons, each
+from evenhand.tables import Frame
+from evenhand.tables.transforming import Transformer
+
+
+@dataclass(frozen=True, eq=False)
+class Theory:
+    """What the paper's propositions, and data beside them, say of a mapping.
+
+    The bound ε that they speak of is that of the first parity constraint which holds the ratio of every rate to a
+    target, or of every two rates, in the whole table; its groups (``on``) are the groups. Where there is none, ε is the
+    largest ratio that the mapping leaves between groups.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> theory = eh.fit(data.problem, data.counts).theory
+    >>> theory.robustness().statement("paper").ratio_vacuous
+    True
+    >>> round(theory.advantage().after_if_equal.advantage, 4)
+    1.0367
+    """
+
+    problem: Problem
+    counts: Counts
+    kernel: Kernel
+    mode: Transformer | None = None
+
+    @cached_property
+    def _constraint(self) -> Parity | None:
+        return next((parity for parity in self.problem.parity if self._is_spoken_of(parity)), None)
+
+    @staticmethod
+    def _is_spoken_of(parity: Parity) -> bool:
+        """Whether a constraint holds the ratio of every rate to a target, or of every two, in the whole table."""
+        everybody = isinstance(parity, TargetParity) or getattr(parity, "against", None) == "each"
+        bounded = not any(math.isinf(bound) for bound in each(parity.bound))
+        return isinstance(parity.distance, Ratio) and parity.given is None and everybody and bounded
+
+    @cached_property
+    def _grouped(self) -> tuple[Counts, Kernel]:
+        constraint = self._constraint
+        if constraint is None or constraint.on is None:
+            return self.counts, self.kernel
+        return regrouped(self.counts, self.kernel, list(constraint.on))
+
+    @cached_property
+    def bound(self) -> float:
+        """The bound ε that is spoken of: the largest, where it varies; infinite where some rates are zero."""
+        if self._constraint is not None:
+            return float(comparisons(self._constraint, self.counts).bound.max())
+        return float(largest_ratio(released_rates(*self._grouped)))
+
+    @property
+    def _told_bound(self) -> float | None:
+        """The bound, None where a rate of zero leaves none."""
+        return self.bound if math.isfinite(self.bound) else None
+
+    @cached_property
+    def target(self) -> Numbers | None:
+        """The target that rates are held against; None where they are held against one another."""
+        if not isinstance(self._constraint, TargetParity):
+            return None
+        part = comparisons(self._constraint, self.counts)
+        found = np.zeros(self.counts.domain.y.size)
+        found[part.outcome] = part.target
+        return found
+
+    def advantage(self) -> Advantage:
+        """Section 3.3: how much better than a guess anybody could tell the group from the outcome, before and after."""
+        counts, kernel = self._grouped
+        return advantage(counts, released_rates(counts, kernel), bound=self._told_bound)
+
+    def applying(self) -> Applying:
+        """Section 3.4: the bound on distortion at apply time for each (d, x), and what it is."""
+        return applying(self.problem, self.counts, self.kernel)
+
+    def robustness(
+        self, *, confidence: float = 0.95, margin: float = 0.05, loss_margin: float = 0.1, people: int | None = None
+    ) -> Robustness:
+        """Section 3.5: what the fitted table proves about fresh people, and how many people or cells it would take."""
+        counts, kernel = self._grouped
+        return robustness(
+            counts, released_rates(counts, kernel), l1_distance(self.counts, self.kernel),
+            bound=self._told_bound or 0.0, pairwise=self.target is None,
+            confidence=confidence, margin=margin, loss_margin=loss_margin, people=people,
+        )  # fmt: skip
+
+    def holdout(self, rows: Frame, *, confidence: float = 0.95, seed: int = 0) -> HoldOut:
+        """Exact intervals, all at once, for the released rates of people (a frame or a file) not used for fitting."""
+        counts, kernel = self._grouped
+        return holdout(
+            counts, kernel, rows, mode=self.mode, bound=self._told_bound, target=self.target, confidence=confidence,
+            seed=seed, format=self.problem.csv,
+        )  # fmt: skip
+
+    def bootstrap(
+        self, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0, people: int | None = None
+    ) -> Bootstrap:
+        """Percentile intervals of the released rates when the table's people are resampled."""
+        counts, kernel = self._grouped
+        return bootstrap(
+            counts, kernel, bound=self._told_bound, target=self.target,
+            confidence=confidence, resamples=resamples, seed=seed, people=people,
+        )  # fmt: skip
+
+    def draw_spread(self, *, releases: int = 2000, seed: int = 0, people: int | None = None) -> DrawSpread:
+        """How far the rates of a single release stray from their expectation, the table being what it is."""
+        counts, kernel = self._grouped
+        return draw_spread(
+            counts, kernel, bound=self._told_bound, target=self.target, releases=releases, seed=seed, people=people
+        )  # fmt: skip
+
+    def small_groups(self, *, width: float = 0.1, confidence: float = 0.95) -> SmallGroups:
+        """The groups too small to say much about."""
+        counts, kernel = self._grouped
+        return small_groups(counts, released_rates(counts, kernel), width=width, confidence=confidence)
+
+    def words(self) -> Iterator[str]:
+        """Say it all, statement by statement."""
+        for part in (self.advantage(), self.applying(), self.robustness(), self.draw_spread(), self.small_groups()):
+            yield from part.words

@@ -1,0 +1,263 @@
+"""Every bounded quantity, recomputed from kernel, counts and statement in plain arrays.
+
+This is what a certificate trusts. It must never see how the answer was found: no programme, no solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.data.counts import Counts
+from evenhand.kernel import Kernel
+from evenhand.spec import (
+    AGAINST_TARGET,
+    EVERYWHERE,
+    Charge,
+    Comparisons,
+    Parity,
+    Problem,
+    comparisons,
+    outcome_given_features,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ParityAchieved:
+    """For every entry of one parity constraint the rate, what it is held against, and J between them."""
+
+    compared: Comparisons
+    rate: Numbers
+    other: Numbers
+    value: Numbers
+    excess: Numbers
+
+    @property
+    def parity(self) -> Parity:
+        """The constraint."""
+        return self.compared.parity
+
+    @property
+    def violation(self) -> float:
+        """The largest J − ε."""
+        return float(np.max(self.excess, initial=-np.inf))
+
+    @property
+    def worst(self) -> int:
+        """The entry that is furthest beyond its bound, or nearest to it."""
+        return int(np.argmax(self.excess))
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetAchieved:
+    """The expected charge of every individual cell (or (x, y) cell) of one budget, and its limit."""
+
+    charge: Charge
+    value: Numbers
+    limit: Numbers
+
+    @property
+    def violation(self) -> float:
+        """The largest E − c."""
+        return float(np.max(self.value - self.limit, initial=-np.inf))
+
+
+@dataclass(frozen=True, eq=False)
+class Achieved:
+    """What a kernel does to a table.
+
+    Attributes
+    ----------
+    objective : float
+        Δ(p, r).
+    cells, original, released : arrays
+        The cells of X × Y that p or r touches, with p and r on them.
+    rates_before, rates_after : arrays
+        p(y|d) and p(ŷ|d): a row a group, a column an outcome.
+    parity, budgets : tuples
+        Each constraint with what was achieved.
+    distortion, changed, features_changed : arrays
+        For each source, its expected distortion, its probability of any change, and of a change of features.
+    forbidden : float
+        The largest probability of a move of infinite distortion or to a target that is not permitted.
+    outcome_leak : float or None
+        Where D is suppressed: the largest distance of P(x̂, ŷ | d, x, y) from p(ŷ|x̂) P(x̂ | d, x, y).
+    group_leak : float or None
+        Where the mapping is blind: the largest difference that the group makes to a probability.
+    row_error : float
+        The largest distance of a row's sum from one.
+    """
+
+    objective: float
+    cells: Cells
+    original: Numbers
+    released: Numbers
+    rates_before: Numbers
+    rates_after: Numbers
+    parity: tuple[ParityAchieved, ...]
+    budgets: tuple[BudgetAchieved, ...]
+    distortion: Numbers
+    changed: Numbers
+    features_changed: Numbers
+    forbidden: float
+    outcome_leak: float | None
+    group_leak: float | None
+    row_error: float
+
+    @property
+    def max_violation(self) -> float:
+        """The largest amount by which any bound is exceeded, in its own units; zero where none is."""
+        parts: tuple[ParityAchieved | BudgetAchieved, ...] = (*self.parity, *self.budgets)
+        leaks = (leak for leak in (self.outcome_leak, self.group_leak) if leak is not None)
+        return float(np.max([0.0, self.forbidden, *leaks, *(part.violation for part in parts)]))
+
+
+def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
+    """Recompute everything that a problem bounds."""
+    rows = kernel.rows
+    cells, original, released = _distributions(problem, counts, kernel)
+    to_x, to_y = counts.domain.split_xy(kernel.targets)
+    x, y = counts.x[rows], counts.y[rows]
+    cost = problem.distortion.between(counts.domain, x, y, to_x, to_y)
+    moved = (to_x != x) | (to_y != y)
+    possible = np.isfinite(cost) & _permitted(problem, counts, to_x)
+    cost = np.where(possible, cost, 0.0)
+    return Achieved(
+        objective=problem.utility.value(original, released),
+        cells=cells,
+        original=original,
+        released=released,
+        rates_before=counts.outcome_by_group,
+        rates_after=group_rates(counts, kernel),
+        parity=tuple(parity_achieved(comparisons(parity, counts), counts, kernel) for parity in problem.parity),
+        budgets=tuple(_budget(charge, counts, kernel, cost) for charge in problem.charges),
+        distortion=_by_row(kernel, cost * kernel.probability),
+        changed=_by_row(kernel, moved * kernel.probability),
+        features_changed=_by_row(kernel, (to_x != x) * kernel.probability),
+        forbidden=float(np.max(kernel.probability[~possible], initial=0.0)),
+        outcome_leak=_outcome_leak(problem, counts, kernel),
+        group_leak=_group_leak(counts, kernel) if problem.blind else None,
+        row_error=float(np.max(np.abs(_by_row(kernel, kernel.probability) - 1))),
+    )
+
+
+def _permitted(problem: Problem, counts: Counts, to_x: Cells) -> NDArray[np.bool_]:
+    if problem.targets == "all":
+        return np.ones(len(to_x), dtype=bool)
+    return positions(counts.features.cells, to_x)[0]
+
+
+def _distributions(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers, Numbers]:
+    """Return the cells that the utility compares, with p and r on them."""
+    joint = counts.probability[kernel.rows] * kernel.probability
+    marginal, targets = counts.records, kernel.targets
+    if problem.utility_on_features:
+        marginal, (targets, _) = counts.features, counts.domain.split_xy(kernel.targets)
+    cells = np.union1d(marginal.cells, targets)
+    released = sums(np.searchsorted(cells, targets), joint, len(cells))
+    return cells, marginal.at(cells), released
+
+
+def outcome_by_source(counts: Counts, kernel: Kernel) -> Numbers:
+    """Return P(ŷ | d, x, y): a row a source, a column an outcome."""
+    size = counts.domain.y.size
+    _, to_y = counts.domain.split_xy(kernel.targets)
+    return sums(kernel.rows * size + to_y, kernel.probability, len(kernel) * size).reshape(-1, size)
+
+
+def group_rates(counts: Counts, kernel: Kernel) -> Numbers:
+    """Return p(ŷ|d): a row a group, a column an outcome."""
+    groups = counts.groups
+    weighted = counts.given_group[:, None] * outcome_by_source(counts, kernel)
+    return np.column_stack([sums(groups.of_source, column, len(groups.cells)) for column in weighted.T])
+
+
+def parity_achieved(compared: Comparisons, counts: Counts, kernel: Kernel) -> ParityAchieved:
+    """Return J for every entry of one parity constraint."""
+    rate, other = _compared_rates(compared, counts, kernel)
+    distance = compared.parity.distance
+    excess = distance.excess(rate, other, compared.bound)
+    return ParityAchieved(compared, rate, other, np.asarray(compared.bound + excess), excess)
+
+
+def _compared_rates(compared: Comparisons, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
+    if np.any(compared.segment != EVERYWHERE):
+        return _rates_in_released_segments(compared, counts, kernel), compared.target
+    rates = compared.weights @ outcome_by_source(counts, kernel)
+    rate = rates[compared.population, compared.outcome]
+    if np.any(compared.against == AGAINST_TARGET):
+        return rate, compared.target
+    return rate, rates[compared.against, compared.outcome]
+
+
+def _rates_in_released_segments(compared: Comparisons, counts: Counts, kernel: Kernel) -> Numbers:
+    """Return p(ŷ | b̂, d) for every entry; its target where nobody of the group is released into the segment."""
+    assert compared.segments is not None
+    domain = counts.domain
+    to_x, _ = domain.split_xy(kernel.targets)
+    segment = domain.x.cells_of(compared.segments, to_x)
+    rate = np.empty(len(compared))
+    for place in np.unique(compared.segment):
+        inside = Kernel(kernel.starts, kernel.targets, np.where(segment == place, kernel.probability, 0.0))
+        joint = compared.weights @ outcome_by_source(counts, inside)
+        here = np.flatnonzero(compared.segment == place)
+        of, outcome = compared.population[here], compared.outcome[here]
+        total = joint.sum(axis=1)[of]
+        rate[here] = np.where(total > 0, joint[of, outcome] / np.where(total > 0, total, 1.0), compared.target[here])
+    return rate
+
+
+def _budget(charge: Charge, counts: Counts, kernel: Kernel, cost: Numbers) -> BudgetAchieved:
+    value = _by_row(kernel, charge.of(cost) * kernel.probability)
+    if charge.per == "xy":
+        value = sums(counts.records.of_source, value * counts.group_given_record)
+    return BudgetAchieved(charge, value, charge.limits(counts))
+
+
+def released_conditional(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers]:
+    """Return the released x̂ and p(ŷ|x̂), a row an x̂."""
+    to_x, to_y = counts.domain.split_xy(kernel.targets)
+    cells, place = np.unique(to_x, return_inverse=True)
+    size = counts.domain.y.size
+    joint = counts.probability[kernel.rows] * kernel.probability
+    released = sums(place * size + to_y, joint, len(cells) * size).reshape(-1, size)
+    return cells, np.asarray(released / released.sum(axis=1, keepdims=True))
+
+
+def _outcome_leak(problem: Problem, counts: Counts, kernel: Kernel) -> float | None:
+    """Return how far the kernel is from drawing ŷ given x̂ alone; None where it need not."""
+    if problem.suppress_protected is None:
+        return None
+    cells, conditional = released_conditional(counts, kernel)
+    if problem.suppress_protected == "fixed":
+        if not np.all(positions(counts.features.cells, cells)[0]):
+            return 1.0
+        conditional = outcome_given_features(problem.conditional, counts, cells)
+    to_x, to_y = counts.domain.split_xy(kernel.targets)
+    size, width = counts.domain.y.size, counts.domain.x.size
+    keys, inverse = np.unique(kernel.rows * width + to_x, return_inverse=True)
+    joint = sums(inverse * size + to_y, kernel.probability, len(keys) * size).reshape(-1, size)
+    expected = joint.sum(axis=1, keepdims=True) * conditional[np.searchsorted(cells, keys % width)]
+    return float(np.max(np.abs(joint - expected)))
+
+
+def _group_leak(counts: Counts, kernel: Kernel) -> float:
+    """Return the most by which P(x̂, ŷ | d, x, y) differs between groups with the same (x, y)."""
+    record = counts.records.of_source[kernel.rows]
+    width = counts.domain.x.size * counts.domain.y.size
+    _, move = np.unique(record * width + kernel.targets, return_inverse=True)
+    low, high = np.full(move.max() + 1, np.inf), np.zeros(move.max() + 1)
+    np.minimum.at(low, move, kernel.probability)
+    np.maximum.at(high, move, kernel.probability)
+    # A move that somebody with the same (x, y) never makes has probability zero there.
+    of_record = np.zeros(len(low), dtype=np.int64)
+    of_record[move] = record
+    everybody = np.bincount(counts.records.of_source)[of_record] == np.bincount(move)
+    return float(np.max(high - np.where(everybody, low, 0.0), initial=0.0))
+
+
+def _by_row(kernel: Kernel, values: Numbers) -> Numbers:
+    return sums(kernel.rows, values, len(kernel))

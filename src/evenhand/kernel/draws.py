@@ -1,0 +1,107 @@
+"""Where randomness comes from: a draw is an integer of 52 bits a row, by position or by key.
+
+By position: row i of a table uses the i-th number of PCG64's raw stream for (seed, mode). By key: the first 52 bits of
+the MD5 of the UTF-8 text ``mode:seed:key``, so that a person gets the same draw in any order, in any table, on any
+engine. Balanced: systematic sampling of the rows that share a source. Knows arrays and texts, not tables.
+
+Examples
+--------
+The person "p-17" in apply mode with seed 0: MD5 of ``apply:0:p-17`` begins with the 13 hexadecimal digits of
+
+>>> f"{keyed_draws(['p-17'], 0, 'apply')[0]:013x}"
+'9c5e83335086e'
+
+which is a share of 0.611 of the range; the target is the first, in the domain's order, whose cumulated probability is
+larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arrays import Cells, Numbers
+from evenhand.kernel.md5 import Texts, leading_bits
+
+SALT = 0x6576656E68616E64
+"""Sets draws by position apart from all others with the same seed."""
+
+MODES = ("release", "apply")
+
+DRAW_BITS = 52
+"""A draw is an integer of this many bits; thresholds end at exactly two to this power."""
+
+
+def seeded_draws(seed: int, size: int, mode: str, *, purpose: str = "", first: int = 0) -> Cells:
+    """Return draws by position from PCG64's raw stream, which is the same in every version of NumPy.
+
+    The seed is mixed with the mode and with a number of our own: a plain PCG64(seed) would repeat the very numbers from
+    which somebody may have made, shuffled or split the table with the same seed, and the lottery would not be one.
+
+    Parameters
+    ----------
+    seed, size, mode : int, int, str
+        For ``size`` rows of a table that is released or applied with ``seed``.
+    purpose : str
+        A stream of its own, for a second draw of the same row: the column that is restored.
+    first : int
+        The position of the first row, where a table comes in pieces.
+    """
+    mixed = np.random.SeedSequence([seed, SALT, MODES.index(mode), *purpose.encode()])
+    generator = np.random.PCG64(mixed).advance(first)
+    raw = generator.random_raw(size)
+    raw >>= np.uint64(64 - DRAW_BITS)
+    return raw.view(np.int64)
+
+
+def keyed_draws(keys: Iterable[str] | Texts, seed: int, mode: str, *, purpose: str = "") -> Cells:
+    """Return draws by key: the first 52 bits of MD5 of ``mode:seed:key``, or of ``mode.purpose:seed:key``."""
+    start = f"{mode}.{purpose}:{seed}:" if purpose else f"{mode}:{seed}:"
+    return leading_bits(start, keys if isinstance(keys, Texts) else Texts.of(keys), DRAW_BITS)
+
+
+def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode: str) -> Cells:
+    """Return draws by systematic sampling within each source: evenly spaced from a random start, in random order.
+
+    The k-th of n gets (k + u) / n, with one u a source and the ranks k in the order of ``draws``. A rank is as likely
+    as any other, so everybody's own draw is uniform and their probabilities are exact; and any interval of length p
+    holds n·p of the n draws, rounded down or up. Rows of one source with the same draw, that is with the same key, are
+    one person: they share a rank.
+    """
+    order = np.argsort(rows, kind="stable")
+    size = np.bincount(rows)
+    sources = np.flatnonzero(size)
+    start = keyed_draws(map(str, sources.tolist()), seed, mode, purpose="start")
+    spaced = np.empty(len(rows), dtype=np.int64)
+    first = 0
+    # One source at a time: what is held besides is no larger than the largest.
+    for n, u in zip(size[sources].tolist(), start.tolist(), strict=True):
+        members = order[first : first + n]
+        distinct, rank = np.unique(draws[members], return_inverse=True)
+        spaced[members] = _evenly(len(distinct), u)[rank]
+        first += n
+    return spaced
+
+
+def _evenly(n: int, start: int) -> Cells:
+    """Return (k · 2^52 + start) / n, rounded down, for k below n, without an intermediate beyond 64 bits."""
+    whole, rest = divmod(2**DRAW_BITS, n)
+    rank = np.arange(n)
+    return np.asarray(rank * whole + (rank * rest + start) // n)
+
+
+def thresholds(probability: Numbers, starts: Cells, rows: Cells) -> Cells:
+    """Return cumulated probabilities of each row as integers, the last exactly 2**52.
+
+    Unsigned sums wrap around, and differences of wrapped sums are exact, so no row is affected by those before it.
+    """
+    top = 2**DRAW_BITS
+    shares = np.rint(probability * top).astype(np.uint64)
+    running = np.cumsum(shares, dtype=np.uint64)
+    before = np.concatenate([np.zeros(1, np.uint64), running])[starts[:-1]]
+    within = np.minimum((running - before[rows]).astype(np.int64), top)
+    within[starts[1:] - 1] = top
+    return np.asarray(within)

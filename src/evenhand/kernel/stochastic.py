@@ -1,0 +1,144 @@
+"""A sparse stochastic array: for each source row, the cells it may become and how likely each is.
+
+Train mode has one row a source (d, x, y) and targets in X × Y; apply mode, eq. of section 3.4, has one row a
+(d, x) and targets in X. Both are the same value here. Knows counts, not tables or constraints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.kernel.draws import DRAW_BITS, thresholds
+
+GUIDE_BITS = 6
+"""A draw's leading bits, by which its target is nearly found."""
+
+LARGEST_GUIDE = 1 << 24
+"""More parts than this are not listed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Rows of probabilities over target cells.
+
+    Attributes
+    ----------
+    starts : array of int
+        Row i holds the entries ``starts[i]`` up to ``starts[i + 1]``.
+    targets : array of int
+        The target cell of each entry, ascending within a row.
+    probability : array of float
+        The probability of each entry; positive, and each row sums to one.
+    """
+
+    starts: Cells
+    targets: Cells
+    probability: Numbers
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def rows(self) -> Cells:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @cached_property
+    def thresholds(self) -> Cells:
+        """Cumulated probabilities of each row as integers, the last exactly 2**52."""
+        return thresholds(self.probability, self.starts, self.rows)
+
+    @cached_property
+    def guide(self) -> Cells:
+        """For each row and each of 2**GUIDE_BITS equal parts of the range of draws, the first entry that can be hit."""
+        parts = 1 << GUIDE_BITS
+        width = 1 << (DRAW_BITS - GUIDE_BITS)
+        # An entry is passed in every part that begins at its threshold or later.
+        passed_from = -(-self.thresholds // width)
+        size = parts + 1
+        passed = np.bincount(self.rows * size + passed_from, minlength=len(self) * size).reshape(-1, size)
+        return (self.starts[:-1, None] + np.cumsum(passed[:, :parts], axis=1)).ravel()
+
+    def pick(self, rows: Cells, draws: Cells) -> Cells:
+        """Return the target of each draw: the first whose threshold lies above it."""
+        return self.targets[self.hit(rows, draws)]
+
+    def hit(self, rows: Cells, draws: Cells) -> Cells:
+        """Return the entry that each draw hits: begin where the guide says, and go on while the threshold is passed."""
+        if len(self) << GUIDE_BITS > LARGEST_GUIDE:
+            return self._searched(rows, draws)
+        entry = look_up(self.guide, (rows << GUIDE_BITS) + (draws >> (DRAW_BITS - GUIDE_BITS)))
+        late = np.flatnonzero(draws >= look_up(self.thresholds, entry))
+        while len(late):
+            entry[late] += 1
+            late = late[draws[late] >= self.thresholds[entry[late]]]
+        return entry
+
+    def _searched(self, rows: Cells, draws: Cells) -> Cells:
+        """Search each row by halves: for kernels of so many rows that a guide would be larger than they are."""
+        low, high = self.starts[rows], self.starts[rows + 1] - 1
+        while np.any(low < high):
+            middle = (low + high) // 2
+            below = draws < self.thresholds[middle]
+            high = np.where(below, middle, high)
+            low = np.where(below, low, middle + 1)
+        return low
+
+    def entries(self, rows: Cells) -> tuple[Cells, Cells]:
+        """List every entry of the given rows: which of ``rows`` it belongs to, and its position."""
+        sizes = np.diff(self.starts)[rows]
+        asked = np.repeat(np.arange(len(rows)), sizes)
+        first = np.cumsum(sizes) - sizes
+        return asked, np.arange(len(asked)) - first[asked] + self.starts[rows][asked]
+
+
+def look_up(table: NDArray[Any], at: Cells) -> NDArray[Any]:
+    """Return values of a table by positions that are known to lie in it, which NumPy then need not check first."""
+    return np.take(table, at, mode="clip")
+
+
+def identity(targets: Cells) -> Kernel:
+    """Return the kernel that keeps each row at the given cell."""
+    return Kernel(np.arange(len(targets) + 1), targets, np.ones(len(targets)))
+
+
+def gather(rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kernel:
+    """Build a kernel from loose entries: equal targets of a row are added, and rows normalised once."""
+    order = np.lexsort((targets, rows))
+    rows, targets, probability = rows[order], targets[order], probability[order]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (np.diff(rows) != 0) | (np.diff(targets) != 0)
+    probability = np.add.reduceat(probability, np.flatnonzero(new))
+    rows, targets = rows[new], targets[new]
+    total = sums(rows, probability, size)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))])
+    return Kernel(starts, targets, probability / total[rows])
+
+
+def for_apply(kernel: Kernel, counts: Counts, *, blind: bool = False) -> Kernel:
+    """Return p(x̂ | d, x) = Σ over y and ŷ of P(x̂, ŷ | d, x, y) p(y | x, d), for each observed (d, x).
+
+    ``blind`` is for a kernel that is the same for every d, applied where D is unknown: p(x̂|x), with p(y|x) in place of
+    p(y | x, d), for each observed x.
+    """
+    before = counts.features if blind else counts.people_before_outcome
+    share = counts.probability / before.probability[before.of_source]
+    to_x, _ = counts.domain.split_xy(kernel.targets)
+    return gather(before.of_source[kernel.rows], to_x, kernel.probability * share[kernel.rows], len(before.cells))
+
+
+def with_rows(kernel: Kernel, rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kernel:
+    """Return a kernel with ``size`` more rows at its end, from loose entries."""
+    more = gather(rows, targets, probability, size)
+    return Kernel(
+        np.concatenate([kernel.starts, kernel.starts[-1] + more.starts[1:]]),
+        np.concatenate([kernel.targets, more.targets]),
+        np.concatenate([kernel.probability, more.probability]),
+    )

@@ -1,0 +1,159 @@
+"""The certificate: a lower bound, the gap to it, and every violation, recomputed for the kernel as it is.
+
+The violations come from :mod:`evenhand.kernel.achieved`, which never saw a solver. The lower bound holds for *any*
+multipliers by weak duality, so a wrong multiplier can only make the gap larger, never the claim false.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from evenhand.data.counts import Counts
+from evenhand.errors import SolverError, StorageError
+from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import Achieved, achieved
+from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.program import Multipliers, Program, lower_bound
+from evenhand.spec import Problem
+
+GAP_TOLERANCE = 1e-7
+"""The largest gap of a mapping that is called optimal, in units of the utility."""
+
+VIOLATION_TOLERANCE = 1e-9
+"""The largest violation of a mapping that is called optimal, in the units of each bound."""
+
+WORST_VIOLATION = 1e-6
+"""A mapping that exceeds a bound by more than this is not returned at all."""
+
+CONTRADICTION = 1e-7
+"""A lower bound this far above the objective is no rounding."""
+
+ROW_TOLERANCE = 1e-12
+"""How far each row's sum may be from one."""
+
+Status = Literal["optimal", "feasible", "local"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of a mapping without trusting how it was found.
+
+    Attributes
+    ----------
+    status : {"optimal", "feasible", "local"}
+        ``optimal``: every bound holds within 1e-9 and the gap is at most 1e-7. ``feasible``: the bounds hold (within
+        the violation stated), the optimum may be better. ``local``: found by alternating minimisation, which is not
+        convex; the bounds hold, and the gap is to a bound on every mapping, whether or not it suppresses D.
+    objective : float
+        Δ(p, r) achieved.
+    lower_bound : float or None
+        No mapping that meets the bounds has a smaller Δ.
+    gap : float or None
+        ``objective − lower_bound``; None where there is no bound.
+    max_violation : float
+        The largest amount by which any bound is exceeded, in its own units.
+    row_error : float
+        The largest distance of a row's sum from one.
+    notes : tuple of str
+        Anything about how the mapping was found that should be known.
+    history : tuple of float
+        The objective after each half-step of an alternating minimisation; it never rises.
+    """
+
+    status: Status
+    objective: float
+    lower_bound: float | None
+    gap: float | None
+    max_violation: float
+    row_error: float
+    notes: tuple[str, ...] = ()
+    history: tuple[float, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values."""
+        return asdict(self)
+
+
+def certify(
+    problem: Problem,
+    counts: Counts,
+    kernel: Kernel,
+    multipliers: Multipliers,
+    *,
+    program: Program | None = None,
+    measured: Achieved | None = None,
+    notes: tuple[str, ...] = (),
+    history: tuple[float, ...] = (),
+) -> Certificate:
+    """Recompute the certificate of a kernel.
+
+    The programme and what was achieved are recomputed from the problem and the counts unless they are given.
+    """
+    program = program or compile_problem(bounding(problem), counts).program
+    measured = measured or achieved(problem, counts, kernel)
+    _check_shapes(program, multipliers)
+    bound = _proved(problem, program, multipliers)
+    gap = None if bound is None else max(0.0, measured.objective - bound)
+    status = _status(problem, measured, gap)
+    _refuse_contradiction(measured, bound)
+    return Certificate(
+        status=status,
+        objective=measured.objective,
+        lower_bound=bound,
+        gap=gap,
+        max_violation=measured.max_violation,
+        row_error=measured.row_error,
+        notes=notes,
+        history=history,
+    )
+
+
+def bounding(problem: Problem) -> Problem:
+    """Return the convex problem whose optimum bounds this one's: itself, or the one that does not suppress D."""
+    return replace(problem, suppress_protected=None) if problem.suppress_protected == "alternating" else problem
+
+
+def _proved(problem: Problem, program: Program, multipliers: Multipliers) -> float | None:
+    """Return the multipliers' bound, or zero where that is better and Δ goes no lower; None where nothing is proved."""
+    if not problem.utility.certifiable:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = lower_bound(program, multipliers)
+    if problem.utility.nonnegative:
+        return bound if np.isfinite(bound) and bound > 0 else 0.0
+    return bound if np.isfinite(bound) else None
+
+
+def _refuse_contradiction(measured: Achieved, bound: float | None) -> None:
+    """Refuse a bound that lies above the objective of a mapping within the bounds, beyond rounding."""
+    objective = measured.objective
+    if bound is None or measured.max_violation > VIOLATION_TOLERANCE:
+        return
+    if bound - objective <= CONTRADICTION * max(1.0, abs(objective)):
+        return
+    raise SolverError(
+        f"the lower bound {bound:.9g} exceeds the objective {objective:.9g}: the utility measure contradicts itself "
+        f"(its value, gradient and curvature must belong to one convex function)"
+    )
+
+
+def _status(problem: Problem, measured: Achieved, gap: float | None) -> Status:
+    # Written so that a NaN is refused.
+    if not (measured.max_violation <= WORST_VIOLATION and measured.row_error <= ROW_TOLERANCE):
+        raise SolverError(
+            f"the mapping exceeds a bound by {measured.max_violation:.2g} (rows sum to one within "
+            f"{measured.row_error:.2g}): it is not returned. Relax a bound a little, or merge small cells"
+        )
+    if measured.max_violation <= VIOLATION_TOLERANCE and gap is not None and gap <= GAP_TOLERANCE:
+        return "optimal"
+    return "local" if problem.suppress_protected == "alternating" else "feasible"
+
+
+def _check_shapes(program: Program, multipliers: Multipliers) -> None:
+    wanted = (program.n_targets, len(program.parity), len(program.budgets))
+    given = (len(multipliers.released), len(multipliers.parity), len(multipliers.budgets))
+    if wanted != given:
+        raise StorageError(f"the multipliers are for another problem: {given} of them where it has {wanted} rows")

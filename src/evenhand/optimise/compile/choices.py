@@ -1,0 +1,153 @@
+"""What is decided, and how it spreads over the moves.
+
+Ordinarily each source is a distribution over its own moves. A blind mapping decides once for everybody with the same
+(x, y), whatever their group. With D suppressed (section 3.2.2) a source chooses x̂ alone, and ŷ follows from p(ŷ|x̂); or,
+in the other half of the alternating minimisation, every x̂ chooses ŷ, and the sources follow.
+
+All are the same shape: *owners*, each a distribution over its *choices*, and shares by which a choice spreads over
+moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.data.counts import Counts
+from evenhand.errors import InfeasibleError, SpecError
+from evenhand.optimise.compile.moves import Moves
+from evenhand.optimise.program import Matrix
+from evenhand.spec import Problem
+
+LARGEST_KEY = np.int64(2**62)
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Owners with their choices, contiguous by owner, and how choices spread over moves.
+
+    Attributes
+    ----------
+    owner : array
+        The owner of each choice, ascending.
+    weight : array
+        The probability of each owner.
+    spread : sparse array
+        A row a move, a column a choice: the share of the choice's probability that the move receives.
+    moves : Moves
+        The moves that some choice leads to.
+    """
+
+    owner: Cells
+    weight: Numbers
+    spread: Matrix
+    moves: Moves
+
+    @property
+    def starts(self) -> Cells:
+        """Where each owner's choices begin."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.owner, minlength=len(self.weight)))])
+
+    def gather(self, per_move: Matrix) -> Matrix:
+        """Turn rows over moves into rows over choices."""
+        return sparse.csr_array(per_move @ self.spread)
+
+    def mean(self, counts: Counts, per_move: Numbers) -> Numbers:
+        """Return, for each choice, the mean of a quantity of moves over the people whom the choice is made for."""
+        total = self.spread.T @ (counts.probability[self.moves.source] * per_move)
+        return np.asarray(total / self.weight[self.owner])
+
+
+def choices_of(problem: Problem, counts: Counts, moves: Moves, conditional: Numbers | None = None) -> Choices:
+    """Return the choices that a problem leaves.
+
+    ``conditional`` is p(ŷ|x̂), a row for each observed x, where D is suppressed.
+    """
+    if conditional is None and not problem.blind:
+        return _every_move(counts, moves)
+    to_x, to_y = counts.domain.split_xy(moves.target)
+    share, target, leaves = np.ones(len(moves.source)), moves.target, np.ones(len(moves.source))
+    if conditional is not None:
+        _check_outcome_costs(problem, counts)
+        _, place = positions(counts.features.cells, to_x)
+        share, target = conditional[place, to_y], to_x
+        leaves = (conditional > 0).sum(axis=1)[place]
+        drawn = share > 0
+        moves, share, target, leaves = moves.keep(drawn), share[drawn], target[drawn], leaves[drawn]
+    owner, weight = moves.source, counts.probability
+    if problem.blind:
+        owner, weight = counts.records.of_source[moves.source], counts.records.probability
+        leaves = leaves * np.bincount(counts.records.of_source)[owner]
+    return _joined(counts, moves, owner, weight, target, share, leaves)
+
+
+def outcome_choices(counts: Counts, moves: Moves, features: Numbers) -> Choices:
+    """Return the choices of ŷ for every x̂, given the probability of each move's x̂ (from its source)."""
+    to_x, _ = counts.domain.split_xy(moves.target)
+    used = features > 0
+    moves, share, to_x = moves.keep(used), features[used], to_x[used]
+    released = np.unique(to_x)
+    owner = np.searchsorted(released, to_x)
+    # A source appears once for every ŷ; its share of an x̂ counts once.
+    _, once = np.unique(owner * len(counts) + moves.source, return_index=True)
+    weight = sums(owner[once], (counts.probability[moves.source] * share)[once], len(released))
+    leaves = np.bincount(owner[once], minlength=len(released))[owner]
+    return _joined(counts, moves, owner, weight, moves.target, share, leaves.astype(float))
+
+
+def _every_move(counts: Counts, moves: Moves) -> Choices:
+    spread = sparse.eye_array(len(moves.source), format="csr")
+    return Choices(moves.source, counts.probability, spread, moves)
+
+
+def _joined(
+    counts: Counts, moves: Moves, owner: Cells, weight: Numbers, target: Cells, share: Numbers, leaves: Numbers
+) -> Choices:
+    """Join moves that one choice leads to; a choice that lacks a move it needs does not exist."""
+    width = counts.domain.x.size * counts.domain.y.size
+    if len(weight) * width > LARGEST_KEY:
+        raise SpecError("the domain is too large for a blind or suppressed mapping; merge levels")
+    keys, choice = np.unique(owner * width + target, return_inverse=True)
+    whole = np.bincount(choice) == _first(choice, leaves, len(keys))
+    kept = whole[choice]
+    number = np.cumsum(whole) - 1
+    place = (np.arange(int(kept.sum())), number[choice[kept]])
+    spread = sparse.csr_array((share[kept], place), shape=(int(kept.sum()), int(whole.sum())))
+    owners = keys[whole] // width
+    lost = np.setdiff1d(np.arange(len(weight)), owners)
+    if len(lost):
+        raise InfeasibleError(
+            f"{_words(counts, moves.source[owner == lost[0]])} have no move that is open to all who must share it: "
+            f"under suppressed D every ŷ with p(ŷ|x̂) > 0 must be reachable, and a blind mapping must be allowed for "
+            f"every group. Allow more moves in the distortion, or raise budgets of zero"
+        )
+    return Choices(owners, weight, spread, moves.keep(kept))
+
+
+def _words(counts: Counts, sources: Cells) -> str:
+    if not len(sources):
+        return "some people"
+    d, x, y = (int(cells[sources[0]]) for cells in (counts.d, counts.x, counts.y))
+    return f"people at ({counts.domain.words(d, x, y)})"
+
+
+def _first(choice: Cells, values: Numbers, size: int) -> Numbers:
+    found = np.zeros(size)
+    found[choice] = values
+    return found
+
+
+def _check_outcome_costs(problem: Problem, counts: Counts) -> None:
+    """Refuse a forbidden outcome change: with D suppressed ŷ is random given x̂, so it cannot be kept from happening."""
+    outcome = counts.domain.outcome
+    forbidden = ~np.isfinite(problem.distortion.costs(outcome))
+    if forbidden.any():
+        a, b = (outcome.levels[i] for i in np.argwhere(forbidden)[0])
+        raise SpecError(
+            f"suppress_protected draws the outcome from p(ŷ|x̂), so every change of {outcome.name!r} can happen, but "
+            f"the distortion forbids {a!r} → {b!r}: that is infeasible for every bound and budget. Give it a finite "
+            f"cost, or use {outcome.name!r}: Free() to charge the features alone"
+        )

@@ -1,0 +1,98 @@
+"""Multipliers on a programme's rows as multipliers on the statement's own inequalities.
+
+Every entry of a parity constraint is one inequality a line of its distance, every budget one a holder. Where a
+programme holds all rates against their minimum m, its multipliers are shared out over pairs of groups: what the rates
+above m carry is what the rates at m must bear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arrays import Cells, Numbers
+from evenhand.optimise.compile.parity import LEAST_OF_ALL, ParityRows
+from evenhand.optimise.program import Multipliers, Program
+from evenhand.spec import Comparisons, FourFifths
+
+
+@dataclass(frozen=True, eq=False)
+class EntryMultipliers:
+    """Multipliers on lines of entries: which constraint, which entry of it, which line, and how much."""
+
+    constraint: Cells
+    entry: Cells
+    line: Cells
+    multiplier: Numbers
+
+    def relief(self, compared: list[Comparisons], rates: list[tuple[Numbers, Numbers, Numbers]]) -> Numbers:
+        """Return what one unit more of each entry's own bound is worth.
+
+        ``rates`` holds for every constraint the entries' rates, what they are held against, and the probability of
+        their released segments, by which their lines were multiplied.
+        """
+        worth = np.zeros(len(self.entry))
+        for i, (part, (own, other, share)) in enumerate(zip(compared, rates, strict=True)):
+            for number, line in enumerate(part.lines):
+                at = np.flatnonzero((self.constraint == i) & (self.line == number))
+                e = self.entry[at]
+                on_p, on_q, limit = line.slope
+                worth[at] = self.multiplier[at] * share[e] * (limit[e] - on_p[e] * own[e] - on_q[e] * other[e])
+        return worth
+
+
+def entry_multipliers(rows: ParityRows, compared: list[Comparisons], multipliers: Numbers) -> EntryMultipliers:
+    """Turn multipliers on parity rows into multipliers on entries."""
+    direct = (rows.auxiliary < 0) & (multipliers > 0)
+    parts = [(rows.constraint[direct], rows.entry[direct], rows.line[direct], multipliers[direct])]
+    for least in np.unique(rows.auxiliary[rows.auxiliary >= 0]):
+        mine = rows.auxiliary == least
+        parts.append(_pairs(rows, compared, mine, multipliers))
+    constraint, entry, line, multiplier = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return EntryMultipliers(
+        constraint.astype(np.int64), entry.astype(np.int64), line.astype(np.int64), multiplier.astype(float)
+    )
+
+
+Part = tuple[Cells, Cells, Cells, Numbers]
+
+
+def _pairs(rows: ParityRows, compared: list[Comparisons], mine: NDArray[np.bool_], multipliers: Numbers) -> Part:
+    """Share the multipliers of one minimum out over the pairs of rates that it stands between."""
+    above = np.flatnonzero(mine & (rows.entry != LEAST_OF_ALL))
+    below = np.flatnonzero(mine & (rows.entry == LEAST_OF_ALL))
+    constraint = int(rows.constraint[above[0]])
+    part = compared[constraint]
+    line = part.parity.distance.both(part.bound[rows.entry[above]])
+    assert line is not None
+    population = part.population[rows.entry[above]]
+    carried, borne = multipliers[above], multipliers[below] / np.maximum(-line.on_q, np.finfo(float).tiny)
+    # A rate that is held both ways carries part of its own weight: that part says nothing.
+    idle = np.minimum(carried, borne)
+    carried, borne = carried - idle, borne - idle
+    total = max(carried.sum(), borne.sum())
+    if total <= 0:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, none, np.zeros(0)
+    share = np.outer(carried, borne) / (borne.sum() or 1.0)
+    first, second = np.nonzero(share)
+    entry = _entries_of(part, population[first], population[second], int(part.outcome[rows.entry[above[0]]]))
+    return np.full(len(entry), constraint), entry, np.zeros(len(entry), dtype=np.int64), share[first, second]
+
+
+def _entries_of(part: Comparisons, above: Cells, below: Cells, outcome: int) -> Cells:
+    """Return the entry that holds each pair; the four-fifths rule holds the lower rate against the higher."""
+    own, other = (below, above) if isinstance(part.parity.distance, FourFifths) else (above, below)
+    place = {
+        (int(a), int(b)): i
+        for i, (a, b, y) in enumerate(zip(part.population, part.against, part.outcome, strict=True))
+        if y == outcome
+    }
+    return np.array([place[int(a), int(b)] for a, b in zip(own, other, strict=True)], dtype=np.int64)
+
+
+def budget_multipliers(program: Program, multipliers: Multipliers) -> Numbers:
+    """Return the multipliers on ``E ≤ c`` in the user's units; they are also what one unit more of c is worth."""
+    return np.asarray(multipliers.budgets / program.budget_unit)

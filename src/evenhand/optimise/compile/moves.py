@@ -1,0 +1,124 @@
+"""Which moves exist: for each observed source (d, x, y), the cells (x̂, ŷ) it may become.
+
+A move exists if its distortion is finite, if its target is permitted, and if no budget of zero forbids it.
+They are listed column by column, so nothing as large as |X| × |X| is ever made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arrays import Cells, Numbers, positions
+from evenhand.data.counts import Counts
+from evenhand.errors import DataError
+from evenhand.spec import Problem
+
+MOST_MOVES = 5_000_000
+"""More moves than this are refused: the programme would not fit into the memory of a usual machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Every allowed move, contiguous by source and ascending by target."""
+
+    source: Cells
+    target: Cells
+    distortion: Numbers
+
+    def keep(self, kept: NDArray[np.bool_]) -> Moves:
+        """Return the moves that are kept."""
+        return Moves(self.source[kept], self.target[kept], self.distortion[kept])
+
+
+def allowed_moves(problem: Problem, counts: Counts) -> Moves:
+    """List the moves of every source."""
+    records = counts.records
+    record, target = _listed_moves(problem, counts) if problem.distortion.table else moves_of_records(problem, counts)
+    x, y = counts.domain.split_xy(records.cells[record])
+    to_x, to_y = counts.domain.split_xy(target)
+    distortion = problem.distortion.between(counts.domain, x, y, to_x, to_y)
+    possible = np.isfinite(distortion)
+    if not problem.utility.new_cells and not problem.utility_on_features:
+        # Where p = 0 this measure is infinite, so nobody may go there.
+        possible &= records.at(target) > 0
+    record, target, distortion = record[possible], target[possible], distortion[possible]
+    source, entry = _repeat(records.of_source, record, len(records.cells))
+    return _affordable(problem, counts, Moves(source, target[entry], distortion[entry]))
+
+
+def _listed_moves(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
+    """For each distinct (x, y), the moves that a tabulated distortion lists."""
+    assert problem.distortion.table is not None
+    record, target = problem.distortion.table.targets_of(counts.records.cells)
+    if problem.targets == "all":
+        return record, target
+    seen, _ = positions(counts.features.cells, counts.domain.split_xy(target)[0])
+    return record[seen], target[seen]
+
+
+def moves_of_records(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
+    """For each distinct (x, y), every (x̂, ŷ) that its columns' rules allow."""
+    domain = counts.domain
+    origin, to_x = _moves_of_features(problem, counts)
+    x, y = domain.split_xy(counts.records.cells)
+    _, which_x = positions(counts.features.cells, x)
+    record, entry = _repeat(which_x, origin, len(counts.features.cells))
+    allowed_y = np.isfinite(problem.distortion.costs(domain.outcome))
+    from_y, to_y = np.nonzero(allowed_y)
+    _refuse_too_many(counts, len(record), float(allowed_y.sum(axis=1).mean()))
+    pair, choice = _repeat(y[record], from_y, domain.y.size)
+    return record[pair], domain.xy(to_x[entry][pair], to_y[choice])
+
+
+def _refuse_too_many(counts: Counts, n_features: int, n_outcomes: float) -> None:
+    """Refuse before memory runs out: a move of a record is one of everybody's who has it."""
+    moves = n_features * n_outcomes * len(counts) / len(counts.records.cells)
+    if moves > MOST_MOVES:
+        raise DataError(
+            f"about {moves:,.0f} moves are allowed between the {len(counts):,} cells of this table, more than "
+            f"{MOST_MOVES:,}; limit the steps of columns (max_steps), fix some, or merge levels"
+        )
+
+
+def _moves_of_features(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
+    """For each distinct x, every x̂; prefixes that no permitted x̂ begins with are dropped on the way."""
+    axis = counts.domain.x
+    observed = axis.unravel(counts.features.cells)
+    origin = np.arange(len(counts.features.cells))
+    prefix = np.zeros(len(origin), dtype=np.int64)
+    known = np.zeros(len(origin), dtype=np.int64)
+    for variable, codes in zip(axis.variables, observed, strict=True):
+        from_level, to_level = np.nonzero(np.isfinite(problem.distortion.costs(variable)))
+        entry, choice = _repeat(codes[origin], from_level, len(variable))
+        origin, prefix = origin[entry], prefix[entry] * len(variable) + to_level[choice]
+        if problem.targets == "observed":
+            known = known * len(variable) + codes
+            found, _ = positions(np.unique(known), prefix)
+            origin, prefix = origin[found], prefix[found]
+    return origin, prefix
+
+
+def _repeat(wanted: Cells, groups: Cells, n_groups: int) -> tuple[Cells, Cells]:
+    """Join each wanted group to its entries, given the sorted group of each entry.
+
+    Returns, for every pair, the position in ``wanted`` and the position of the entry.
+    """
+    sizes = np.bincount(groups, minlength=n_groups)
+    first = np.cumsum(sizes) - sizes
+    count = sizes[wanted]
+    position = np.repeat(np.arange(len(wanted)), count)
+    within = np.arange(len(position)) - np.repeat(np.cumsum(count) - count, count)
+    return position, first[wanted][position] + within
+
+
+def _affordable(problem: Problem, counts: Counts, moves: Moves) -> Moves:
+    """Drop the moves that a budget of zero forbids; such a budget then needs no row."""
+    for charge in problem.charges:
+        limit = charge.limits(counts)
+        if charge.per == "xy":
+            limit = limit[counts.records.of_source]
+        moves = moves.keep((charge.of(moves.distortion) == 0) | (limit[moves.source] > 0))
+    return moves

@@ -1,0 +1,231 @@
+"""Solve a structured programme: the loss first, then the tie-break, then the repair.
+
+Imports :mod:`evenhand.optimise.program` only; knows nothing of groups, outcomes or people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from evenhand.arrays import Numbers
+from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
+from evenhand.optimise.program import (
+    Multipliers,
+    PolyhedralLoss,
+    Program,
+    QuasiconvexLoss,
+    SmoothLoss,
+    Solution,
+    lower_bound,
+)
+from evenhand.optimise.solve.clock import Clock
+from evenhand.optimise.solve.level import solve_quasiconvex
+from evenhand.optimise.solve.linear import LinearSolver, PolyhedralAlong, best_multipliers, solve_polyhedral
+from evenhand.optimise.solve.quadratic import SmoothAlong, solve_smooth
+from evenhand.optimise.solve.repair import exceeds, repair
+from evenhand.optimise.solve.structured import choose, minimise_loss, suitable
+from evenhand.optimise.solve.tiebreak import even, least_change
+from evenhand.resources import Progress
+
+__all__ = ["Clock", "Result", "solve", "solve_along"]
+
+GAP_WORTH_POLISHING = 1e-8
+"""Above this gap the multipliers are computed anew, exactly for the final r."""
+
+
+EMPTY_FOR_SURE = -1e9
+"""The multiplier of a cell that cannot be anything but empty."""
+
+NOTHING_TO_SAY: tuple[str, ...] = ()
+
+CHOOSING = "choosing among the optima"
+
+LOST = 5e-8
+"""A tie-break that loses more than this is discarded."""
+
+EXCESS = 1e-9
+"""A tie-break that exceeds a bound by more than this, and by more than the optimum did, is discarded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What was found: the moves' probabilities, multipliers for its lower bound, and what to say about it."""
+
+    x: Numbers
+    multipliers: Multipliers
+    steps: int
+    notes: tuple[str, ...] = ()
+
+
+def solve(
+    program: Program, tie_break: str | None, clock: Clock, progress: Progress = lambda stage, share: None
+) -> Result | None:
+    """Minimise the programme's loss and choose among the optima; None where it is infeasible.
+
+    A large programme of the right kind goes to the specialised method; where that is not certified, the general solvers
+    answer, and a note says so.
+    """
+    said: tuple[str, ...] = ()
+    try:
+        result = _specialised(program, tie_break, clock, progress)
+    except TimeLimitError:
+        raise
+    except SolverError as error:
+        result, said = None, (f"the specialised method did not answer ({error}): the general solver did",)
+    return result or _general(program, tie_break, clock, progress, said)
+
+
+def _specialised(program: Program, tie_break: str | None, clock: Clock, progress: Progress) -> Result | None:
+    """Solve by the specialised method; None where the programme is not one for it."""
+    pieces = suitable(program)
+    if pieces is None:
+        return None
+    choosing = tie_break == "least_change"
+    found = minimise_loss(program, pieces, _watch(clock, progress, _minimising(program), 0.1, 0.5), clear=choosing)
+    x, notes = found.x, NOTHING_TO_SAY
+    if choosing:
+        x, notes = choose(program, found, _watch(clock, progress, CHOOSING, 0.5, 0.8))
+    if notes or tie_break == "even":
+        progress(CHOOSING, 0.7)
+        x, more = _choose(program, found.x, tie_break, clock, None)
+        # Where the general tie-break failed as well, its words are enough.
+        notes = more or tuple(f"{note} by the specialised method; the general one answered" for note in notes)
+    x, notes = _finished(program, found.x, x, notes, clock, progress)
+    return Result(x, found.multipliers, found.steps, notes)
+
+
+def _watch(clock: Clock, progress: Progress, stage: str, first: float, last: float) -> Callable[[float], None]:
+    """Return what the specialised method calls between iterations: it heeds the clock and tells how far it is."""
+
+    def watch(done: float) -> None:
+        clock.check()
+        progress(stage, first + (last - first) * min(1.0, max(0.0, done)))
+
+    return watch
+
+
+def _minimising(program: Program) -> str:
+    return f"minimising the utility loss ({program.n_sources:,} sources, {program.n_moves:,} moves)"
+
+
+def _general(
+    program: Program, tie_break: str | None, clock: Clock, progress: Progress, said: tuple[str, ...]
+) -> Result | None:
+    progress(_minimising(program), 0.1)
+    found = _minimise(program, clock)
+    if found is None:
+        return None
+    solution, warm = found
+    progress(CHOOSING, 0.6)
+    chosen, notes = _choose(program, solution.x, tie_break, clock, warm)
+    x, notes = _finished(program, solution.x, chosen, said + notes, clock, progress)
+    return Result(x, _final_multipliers(program, solution.multipliers, x, clock), solution.steps, notes)
+
+
+def _finished(
+    program: Program, optimum: Numbers, chosen: Numbers, notes: tuple[str, ...], clock: Clock, progress: Progress
+) -> tuple[Numbers, tuple[str, ...]]:
+    """Remove numerical slack, and take the tie-break back if it lost what it had to hold."""
+    progress("removing numerical slack", 0.8)
+    x, more = repair(program, chosen, clock)
+    if chosen is not optimum and _worse(program, x, optimum):
+        x, more = repair(program, optimum, clock)
+        notes = (*notes, "tie-break discarded: it did not hold the optimum")
+    return x, notes + more
+
+
+def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | None]:
+    """Minimise the losses of programmes that differ little, each begun where the last one ended; no tie-break.
+
+    Programmes are asked for one at a time; large ones of the right kind go to the specialised method, one by one. None
+    where this way finds nothing, be it that there is nothing to find: :func:`solve` tries harder. A smooth loss is not
+    held to any gap here; the caller's certificate is the judge.
+    """
+    smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
+    for program in programs:
+        result = _specialised_or_none(program, clock)
+        if result is not None:
+            yield result
+            continue
+        try:
+            solution = _minimise_along(program, smooth, polyhedral)
+        except TimeLimitError:
+            raise
+        except (SolverError, InfeasibleError):
+            smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
+            solution = None
+        yield None if solution is None else _repaired(program, solution, clock)
+
+
+def _specialised_or_none(program: Program, clock: Clock) -> Result | None:
+    """Solve by the specialised method, without a tie-break; None where it is not for it, or does not answer."""
+    try:
+        return _specialised(program, None, clock, lambda stage, share: None)
+    except TimeLimitError:
+        raise
+    except SolverError:
+        return None
+
+
+def _minimise_along(program: Program, smooth: SmoothAlong, polyhedral: PolyhedralAlong) -> Solution | None:
+    loss = program.loss
+    if isinstance(loss, PolyhedralLoss):
+        return polyhedral.minimise(program, loss)
+    return smooth.minimise(program, loss) if isinstance(loss, SmoothLoss) else None
+
+
+def _repaired(program: Program, solution: Solution, clock: Clock) -> Result:
+    x, notes = repair(program, solution.x, clock)
+    return Result(x, _final_multipliers(program, solution.multipliers, x, clock), solution.steps, notes)
+
+
+def _worse(program: Program, x: Numbers, before: Numbers) -> bool:
+    """Whether a tie-break lost what it had to hold: the loss, or a bound."""
+    lost = program.loss.value(program.released(x)) - program.loss.value(program.released(before))
+    return not (lost <= LOST and exceeds(program, x) <= max(EXCESS, exceeds(program, before)))
+
+
+def _minimise(program: Program, clock: Clock) -> tuple[Solution, LinearSolver | None] | None:
+    """Send a polyhedral loss to the linear solver, a smooth one to the quadratic."""
+    loss = program.loss
+    if isinstance(loss, PolyhedralLoss):
+        return solve_polyhedral(program, loss, clock)
+    if isinstance(loss, SmoothLoss):
+        solution = solve_smooth(program, loss, clock)
+        return None if solution is None else (solution, None)
+    if isinstance(loss, QuasiconvexLoss):
+        solution = solve_quasiconvex(program, loss, clock)
+        return None if solution is None else (solution, None)
+    raise TypeError(f"no solver takes a loss of type {type(loss).__name__}")
+
+
+def _choose(
+    program: Program, x: Numbers, tie_break: str | None, clock: Clock, warm: LinearSolver | None
+) -> tuple[Numbers, tuple[str, ...]]:
+    if tie_break == "least_change":
+        return least_change(program, x, clock, warm)
+    if tie_break == "even":
+        return even(program, x, clock)
+    return x, ()
+
+
+def _final_multipliers(program: Program, found: Multipliers, x: Numbers, clock: Clock) -> Multipliers:
+    """Return the multipliers as they are, unless their gap asks for the best ones at the final r."""
+    loss = program.loss
+    r = program.released(x)
+    if isinstance(loss, QuasiconvexLoss) or loss.value(r) - lower_bound(program, found) <= GAP_WORTH_POLISHING:
+        return found
+    candidates = [found.released]
+    if isinstance(loss, SmoothLoss):
+        # A cell that no choice leads to is empty whatever its multiplier: the loss there is a constant.
+        empty = np.diff(program.release.indptr) == 0
+        candidates = [np.where(empty, EMPTY_FOR_SURE, m) for m in (found.released, loss.gradient(r))]
+    try:
+        polished = [best_multipliers(program, released, clock) for released in candidates]
+    except SolverError:
+        return found
+    return max([found, *polished], key=partial(lower_bound, program))

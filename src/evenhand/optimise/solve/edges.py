@@ -1,0 +1,200 @@
+"""The edges of what is feasible, and points well inside it; all by linear programmes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.arrays import Numbers
+from evenhand.errors import SolverError, TimeLimitError
+from evenhand.optimise.program import Matrix, Program
+from evenhand.optimise.solve.clock import Clock
+from evenhand.optimise.solve.linear import LinearSolver
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, Rows, equalities, lay_out
+
+SETTLED = 1e-11
+"""An edge is found when another iteration moves it by less."""
+
+PROBE = 1e-7
+"""How far below an edge nothing must be feasible."""
+
+EMPTY = 1e-9
+"""A cell that keeps no larger share of its mass is empty, up to a solver's tolerance."""
+
+MOST_ITERATIONS = 100
+LEAST_RELIEF = 1e-6
+"""Rows that a bound hardly relieves at the given rates are scaled as if it relieved them this much."""
+
+
+def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock: Clock) -> tuple[Numbers, float]:
+    """Return the feasible x whose emptiest held cell keeps the largest share of its original mass, and that share."""
+    share = np.where(held, original, 0.0)[held]
+    rows = Rows(
+        "full",
+        {"r": sparse.eye_array(program.n_targets, format="csr")[held], "t": _column(-share)},
+        np.zeros(len(share)),
+        np.full(len(share), INFINITY),
+    )
+    model = lay_out(program).with_blocks([_single("t", 0.0, 1.0)], [rows])
+    answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
+    if answer.z is None:
+        return program.stays, 0.0
+    kept = float(answer.z[model.column("t")][0])
+    return answer.z[model.column("x")], kept if kept > EMPTY else 0.0
+
+
+def roomiest(program: Program, clock: Clock, near: Numbers, released: Numbers | None = None) -> Numbers | None:
+    """Return the x with the most room under every parity bound, in units of the bound at the rates ``near``.
+
+    Budgets are held; ``released`` holds r as well. None where that cannot be done.
+    """
+    found = _most_room(program, clock, _relief(program, near), np.zeros(len(program.budgets)), released)
+    return None if found is None else found[1]
+
+
+def slackest(program: Program, x: Numbers, clock: Clock) -> Numbers | None:
+    """Return a point with slack in every parity and budget row at once; None where there is none."""
+    found = _most_room(program, clock, _relief(program, program.rates @ x), program.budgets.limit, None)
+    return found[1] if found is not None and found[0] > 0 else None
+
+
+def smallest_bound(
+    program_at: Callable[[float], Program],
+    bound_of: Callable[[float, Numbers], float],
+    start: float,
+    clock: Clock,
+    released: Numbers | None = None,
+) -> tuple[float, Numbers] | None:
+    """Return the smallest bound that is feasible, and an x there; None where ``start`` is not feasible.
+
+    ``program_at`` writes the programme for a bound, ``bound_of`` says which bound an x of it needs. Dinkelbach's
+    iteration finds the edge in a few steps, except where some rates vanish there; so it is probed, and bisected if a
+    smaller bound turns out to be feasible. Where a probe is undecided nothing smaller is known to be feasible.
+    """
+
+    def point_at(bound: float) -> Numbers | None:
+        try:
+            return _feasible_point(program_at(bound), clock, released)
+        except TimeLimitError:
+            raise
+        except SolverError:
+            return None
+
+    found = _feasible_point(program_at(start), clock, released)
+    if found is None:
+        return None
+    bound, x = _descend(program_at, bound_of, (start, found), clock, released)
+    lower = bound - PROBE * max(1.0, bound)
+    if lower <= 0 or point_at(lower) is None:
+        return bound, x
+    return _bisect(point_at, bound, x)
+
+
+def _descend(
+    program_at: Callable[[float], Program],
+    bound_of: Callable[[float, Numbers], float],
+    best: tuple[float, Numbers],
+    clock: Clock,
+    released: Numbers | None,
+) -> tuple[float, Numbers]:
+    """Lower the bound to what the roomiest solution needs, again and again."""
+    for _ in range(MOST_ITERATIONS):
+        bound, x = best
+        program = program_at(bound)
+        if len(x) != program.n_moves:
+            # Another bound left other moves: the last point is not one of these.
+            x = program.stays
+        try:
+            found = roomiest(program, clock, program.rates @ x, released)
+        except TimeLimitError:
+            raise
+        except SolverError:
+            return best
+        latest = x if found is None else found
+        needed = bound_of(bound, latest)
+        if needed < bound:
+            best = needed, latest
+        if needed >= bound - SETTLED:
+            return best
+    return best
+
+
+def _bisect(point_at: Callable[[float], Numbers | None], bound: float, x: Numbers) -> tuple[float, Numbers]:
+    """Halve the distance (in the ratio 1 + bound) to the largest infeasible bound."""
+    exact = point_at(0.0)
+    if exact is not None:
+        return 0.0, exact
+    low = 0.0
+    while bound - low > SETTLED * max(1.0, bound):
+        middle = float(np.sqrt((1 + low) * (1 + bound))) - 1
+        found = point_at(middle)
+        if found is None:
+            low = middle
+        else:
+            bound, x = middle, found
+    return bound, x
+
+
+def _feasible_point(program: Program, clock: Clock, released: Numbers | None) -> Numbers | None:
+    """Return some feasible x; None where there is none."""
+    model = _with_release(lay_out(program), program, released)
+    answer = LinearSolver(model, clock).run()
+    return None if answer.z is None else answer.z[model.column("x")]
+
+
+def least_budget_factor(program: Program, clock: Clock) -> float | None:
+    """Return the smallest factor on all budgets at which parity can be met; None where none would do."""
+    base = lay_out(program)
+    kept = tuple(block for block in base.rows if block.name != "budgets")
+    limit = program.budgets.limit
+    scaled = Rows(
+        "scaled",
+        {"x": program.budgets.matrix, "f": _column(-limit)},
+        np.full(len(limit), -INFINITY),
+        np.zeros(len(limit)),
+    )
+    model = Model((*base.columns, _single("f", 0.0, INFINITY)), (*kept, scaled))
+    answer = LinearSolver(model.with_cost(f=np.ones(1)), clock).run()
+    return None if answer.z is None else float(answer.z[model.column("f")][0])
+
+
+def _most_room(
+    program: Program, clock: Clock, on_parity: Numbers, on_budgets: Numbers, released: Numbers | None
+) -> tuple[float, Numbers] | None:
+    """Maximise t with every row's slack at least t times the given scale."""
+    base = lay_out(program)
+    room = {"parity": on_parity, "budgets": on_budgets}
+    rows = [replace(b, parts=b.parts | {"t": _column(room[b.name])}) if b.name in room else b for b in base.rows]
+    columns = (*base.columns, _single("t", -INFINITY, INFINITY))
+    model = _with_release(Model(columns, tuple(rows)), program, released)
+    answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
+    if answer.z is None:
+        return None
+    return float(answer.z[model.column("t")][0]), answer.z[model.column("x")]
+
+
+def _with_release(model: Model, program: Program, released: Numbers | None) -> Model:
+    """Hold r where it is asked for."""
+    if released is None:
+        return model
+    eye = sparse.eye_array(program.n_targets, format="csr")
+    return model.with_blocks(rows=[equalities("held", {"r": eye}, released)])
+
+
+def _relief(program: Program, g: Numbers) -> Numbers:
+    """Return what one unit of the bound would add to each parity row's slack at rates g; zero for hard rows."""
+    z = np.concatenate([g, program.auxiliary(g)])
+    relief = program.relief.limit - program.relief.matrix @ z
+    return np.where(program.soft, np.maximum(relief, LEAST_RELIEF), 0.0)
+
+
+def _single(name: str, low: float, high: float) -> Columns:
+    return Columns(name, np.array([low]), np.array([high]), np.zeros(1))
+
+
+def _column(values: Numbers) -> Matrix:
+    return sparse.csr_array(values.reshape(-1, 1))

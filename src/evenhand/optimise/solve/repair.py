@@ -1,0 +1,127 @@
+"""Remove what a solver leaves: dust of tiny probabilities, and numerical slack beyond a bound.
+
+The dust is dropped, and the nearest point with the same moves that meets every bound is found by a linear programme.
+Where those moves cannot meet them, x is mixed with a point that has room: x ← (1 − θ) x + θ x₀, with the smallest θ
+that does. Near the edge of feasibility no point has much room, θ would be large and cost utility; there the nearest
+point with any moves is taken. Where nothing helps, the certificate says by how much a bound is exceeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.arrays import Numbers
+from evenhand.errors import SolverError
+from evenhand.optimise.program import Program
+from evenhand.optimise.solve.clock import Clock
+from evenhand.optimise.solve.edges import slackest
+from evenhand.optimise.solve.linear import LinearSolver
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, lay_out
+
+NEGLIGIBLE = 1e-8
+"""A smaller probability is dust: it moves nobody in practice, and almost no rate is still a rate."""
+
+NOBODY = 2e-10
+"""A move that a smaller share of all people makes is dust as well."""
+
+EXCEEDED = 3e-10
+"""Less than this beyond a bound is rounding, well within what a certificate tolerates."""
+
+GENTLE = 1e-7
+"""The largest θ that is mixed in without looking for a nearer point."""
+
+WORTH_SAYING = 1e-9
+"""A violation that is left and exceeds this is named."""
+
+
+def tidy(program: Program, x: Numbers) -> Numbers:
+    """Drop the dust and make every source sum to one."""
+    dust = (x <= NEGLIGIBLE) | ((x < 0.5) & (program.move_weight * x <= NOBODY))
+    return normalised(program, np.where(dust, 0.0, x))
+
+
+def normalised(program: Program, x: Numbers) -> Numbers:
+    """Make every source sum to one."""
+    x = np.maximum(x, 0.0)
+    total = np.add.reduceat(x, program.starts[:-1])
+    return np.asarray(x / total[program.source])
+
+
+def repair(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str, ...]]:
+    """Return x within every bound where that can be had, and what there is to say about it."""
+    x = tidy(program, x)
+    if exceeds(program, x) <= EXCEEDED:
+        return x, ()
+    best = x
+    try:
+        for mended in _mended(program, x, clock):
+            best = min(best, mended, key=partial(exceeds, program))
+            if exceeds(program, best) <= EXCEEDED:
+                break
+    except SolverError as error:
+        return best, (f"numerical slack left as it is: {error}",)
+    left = exceeds(program, best)
+    return best, (f"no nearby mapping meets every bound: one is exceeded by {left:.1e}",) if left > WORTH_SAYING else ()
+
+
+def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
+    """Yield points that may meet every bound, the gentlest first; see the module's docstring."""
+    same_moves = nearest(program, x, clock, within=x > 0)
+    if same_moves is not None:
+        yield normalised(program, same_moves)
+    inside = slackest(program, x, clock)
+    if inside is not None:
+        share = _share(program, x, tidy(program, inside))
+        if share <= GENTLE:
+            yield x + share * (tidy(program, inside) - x)
+    any_moves = nearest(program, x, clock)
+    if any_moves is None:
+        raise SolverError("no mapping meets the bounds to the last digit")
+    # A vertex has exact zeros, and its smallest moves are what makes it meet the bounds.
+    yield normalised(program, any_moves)
+
+
+def nearest(program: Program, x: Numbers, clock: Clock, within: NDArray[np.bool_] | None = None) -> Numbers | None:
+    """Return the feasible point that moves the least probability from x, using only the given moves."""
+    size = program.n_moves
+    eye = sparse.eye_array(size, format="csr")
+    moved = [Columns(name, np.zeros(size), np.full(size, INFINITY), program.move_weight) for name in ("more", "less")]
+    rows = equalities("distance", {"x": eye, "more": -eye, "less": eye}, x)
+    model = lay_out(program).with_blocks(moved, [rows])
+    if within is not None:
+        allowed = replace(model.columns[0], high=np.where(within, INFINITY, 0.0))
+        model = Model((allowed, *model.columns[1:]), model.rows)
+    answer = LinearSolver(model, clock).run()
+    return None if answer.z is None else answer.z[model.column("x")]
+
+
+def exceeds(program: Program, x: Numbers) -> float:
+    """Return the most by which any bound is exceeded, in its own units."""
+    g = program.rates @ x
+    z = np.concatenate([g, program.auxiliary(g)])
+    relief = program.relief.limit - program.relief.matrix @ z
+    parity = program.parity_slack(x)
+    # A rate against zero has no relief: exceeding it at all exceeds every bound.
+    unit = np.where(relief > 0, relief, np.where(program.soft, np.finfo(float).tiny, 1.0))
+    worst = np.concatenate([parity / unit, program.budget_slack(x) * program.budget_unit]).min(initial=0.0)
+    return float(-worst)
+
+
+def _share(program: Program, x: Numbers, inside: Numbers) -> float:
+    """Return the smallest share of ``inside`` that meets every row; slack is concave along the way."""
+    slack, room = _slack(program, x), _slack(program, inside)
+    short = slack < 0
+    if np.any(room[short] <= slack[short]):
+        return np.inf
+    return float(np.max(-slack[short] / (room[short] - slack[short]), initial=0.0))
+
+
+def _slack(program: Program, x: Numbers) -> Numbers:
+    """Return the slack of every row."""
+    return np.concatenate([program.parity_slack(x), program.budget_slack(x)])

@@ -1,0 +1,244 @@
+"""The form that the specialised method solves: separable, over pairs of a variable and its reduced cost.
+
+    minimise    cost · z  −  Σ product · log z        the second over the pairs with a product alone
+    over        z = (q, w, v, m, n, t) ≥ 0, g free
+    subject to  Σ over the choices of an owner of q = its weight      local: simplex
+                B q + w = b                                           local: budgets
+                R q + E v = c                                         release: the loss, one row a target
+                G q − g = 0                                           rates
+                H (g, m) + t = h,   m + n = 1                         parity
+
+q are the choices in units of mass (weight × probability), so that every multiplier is of the size of a price. An ℓ1
+loss has two v a target, of cost one, for what the target gains and loses. −Σ p log r has one v = r a target, without
+a cost and with the product p: at the optimum r times its multiplier is p, as z times its reduced cost is zero
+elsewhere. So a logarithm costs no more than a linear loss, and all but the products is linear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from evenhand.arrays import Cells, Flags, Numbers
+from evenhand.optimise.program import Matrix, Multipliers, PolyhedralLoss, Program, SmoothLoss
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The loss as columns v: the row (a target) of each, its coefficient there, its cost and its product.
+
+    ``targets`` are the targets that have a row, ``on_r`` is the coefficient of r in it, ``right`` its right-hand side.
+    """
+
+    targets: Cells
+    on_r: Numbers
+    right: Numbers
+    row: Cells
+    on_v: Numbers
+    cost: Numbers
+    product: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """The arrays of the form above.
+
+    Attributes
+    ----------
+    matrix : Matrix
+        The coefficients of q: local rows (owners, then budgets), then release rows, then rates.
+    right : array
+        The right-hand sides of those rows.
+    n_owners, n_budgets, n_rates : int
+        How many rows there are of each kind; release rows are those of ``pieces``.
+    pieces : Pieces
+        The loss.
+    prices : array
+        The cost of every z.
+    on_g, on_m, limit : arrays
+        H over g and over m, dense, and h.
+    budgets, budget_scale : arrays
+        Which of the programme's budgets have a row, and what it was multiplied by.
+    choices : array
+        Which of the programme's choices q are.
+    scale : array
+        What each q must be divided by to be a probability.
+    """
+
+    matrix: Matrix
+    right: Numbers
+    n_owners: int
+    n_budgets: int
+    n_rates: int
+    pieces: Pieces
+    prices: Numbers
+    on_g: Numbers
+    on_m: Numbers
+    limit: Numbers
+    budgets: Cells
+    budget_scale: Numbers
+    choices: Cells
+    scale: Numbers
+
+    @property
+    def n_choices(self) -> int:
+        """The length of q."""
+        return len(self.choices)
+
+    @property
+    def n_local(self) -> int:
+        """The number of local rows."""
+        return self.n_owners + self.n_budgets
+
+    @property
+    def n_release(self) -> int:
+        """The number of release rows."""
+        return len(self.pieces.targets)
+
+    @property
+    def release_rows(self) -> slice:
+        """Where the release rows are."""
+        return slice(self.n_local, self.n_local + self.n_release)
+
+    @property
+    def rate_rows(self) -> slice:
+        """Where the rows of the rates are."""
+        return slice(self.n_local + self.n_release, self.n_local + self.n_release + self.n_rates)
+
+    @property
+    def budget_rows(self) -> slice:
+        """Where the budgets are."""
+        return slice(self.n_owners, self.n_local)
+
+    @cached_property
+    def transposed(self) -> Matrix:
+        """The coefficients of q, a row a choice."""
+        columns = sparse.csr_array(self.matrix.T)
+        columns.sort_indices()
+        return columns
+
+    @cached_property
+    def on_rates(self) -> Matrix:
+        """The coefficients of q in the rates."""
+        return self.matrix[self.rate_rows]
+
+    @cached_property
+    def on_pieces(self) -> Matrix:
+        """The coefficients of v: a row a release row."""
+        shape = (self.n_release, len(self.pieces.row))
+        return sparse.csr_array((self.pieces.on_v, (self.pieces.row, np.arange(shape[1]))), shape=shape)
+
+    @cached_property
+    def parts(self) -> dict[str, slice]:
+        """Where each block of z lies."""
+        return _parts(self.n_choices, self.n_budgets, len(self.pieces.row), self.on_m.shape[1], len(self.limit))
+
+    @cached_property
+    def products(self) -> Numbers:
+        """The product that each pair must have; zero but for logarithms."""
+        products = np.zeros(len(self.prices))
+        products[self.parts["v"]] = self.pieces.product
+        return products
+
+    def probabilities(self, z: Numbers, size: int) -> Numbers:
+        """Return the probability of every choice of the programme, of which there are ``size``."""
+        x = np.zeros(size)
+        x[self.choices] = z[self.parts["q"]] / self.scale
+        return x
+
+
+def _parts(q: int, w: int, v: int, m: int, t: int) -> dict[str, slice]:
+    sizes = {"q": q, "w": w, "v": v, "m": m, "n": m, "t": t}
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def pieces_of(program: Program) -> Pieces | None:
+    """Return the loss as separate pieces; None where it is not of that form."""
+    loss = program.loss
+    if isinstance(loss, PolyhedralLoss):
+        return _linear_pieces(loss, program.n_targets)
+    if isinstance(loss, SmoothLoss) and (weight := loss.log_weight) is not None:
+        return _logarithms(weight)
+    return None
+
+
+def _linear_pieces(loss: PolyhedralLoss, n_targets: int) -> Pieces | None:
+    """Read an epigraph with one row a target and columns of one entry."""
+    epigraph = loss.epigraph
+    on_r, on_v = sparse.csr_array(epigraph.on_r), sparse.csc_array(epigraph.on_v)
+    targets = np.arange(n_targets)
+    diagonal = on_r.shape == (n_targets, n_targets) and np.array_equal(on_r.indptr, np.arange(n_targets + 1))
+    if not diagonal or not np.array_equal(on_r.indices, targets) or np.any(np.diff(on_v.indptr) != 1):
+        return None
+    return Pieces(
+        targets, on_r.data, epigraph.right, on_v.indices.astype(np.int64), on_v.data, epigraph.cost,
+        np.zeros(len(epigraph.cost)),
+    )  # fmt: skip
+
+
+def _logarithms(weight: Numbers) -> Pieces:
+    targets = np.flatnonzero(weight > 0)
+    size = len(targets)
+    one, zero = np.ones(size), np.zeros(size)
+    return Pieces(targets, one, zero, np.arange(size), -one, zero, weight[targets])
+
+
+def held(targets: Cells, r: Numbers, price: float) -> Pieces:
+    """Return pieces that hold r on some targets, at a price for what is more or less."""
+    size = len(targets)
+    one = np.ones(size)
+    row = np.tile(np.arange(size), 2)
+    price_of = np.full(2 * size, price)
+    return Pieces(targets, one, r[targets], row, np.concatenate([-one, one]), price_of, np.zeros(2 * size))
+
+
+def form_of(program: Program, pieces: Pieces, chosen: Flags | None = None) -> Form:
+    """Write a programme in the form above, in units of mass; with some of its choices only."""
+    choices = np.arange(program.n_moves) if chosen is None else np.flatnonzero(chosen)
+    scale = program.move_weight[choices]
+    to_mass = sparse.csr_array((1 / scale, choices, np.arange(len(choices) + 1)), shape=(len(choices), program.n_moves))
+    to_mass = sparse.csr_array(to_mass.T)
+    charged = sparse.csr_array(program.budgets.matrix @ to_mass)
+    # A budget that none of the choices charges needs no row.
+    budgets = np.flatnonzero(np.diff(charged.indptr) > 0)
+    charged = charged[budgets]
+    # The heaviest entry of a row becomes one.
+    heaviest = np.maximum.reduceat(charged.data, charged.indptr[:-1]) if len(budgets) else np.zeros(0)
+    budget_scale = 1 / heaviest
+    simplex = sparse.csr_array(
+        (np.ones(len(choices)), (program.source[choices], np.arange(len(choices)))),
+        shape=(program.n_sources, len(choices)),
+    )
+    parts = [
+        simplex,
+        sparse.diags_array(budget_scale, format="csr") @ charged,
+        sparse.diags_array(pieces.on_r, format="csr") @ program.release[pieces.targets] @ to_mass,
+        program.rates @ to_mass,
+    ]
+    matrix = sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
+    matrix.eliminate_zeros()
+    if matrix.nnz <= np.iinfo(np.int32).max:
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    right = [program.weight, program.budgets.limit[budgets] * budget_scale, pieces.right, np.zeros(program.n_rates)]
+    parity = program.parity.matrix.toarray()
+    on_m, limit = parity[:, program.n_rates :], program.parity.limit
+    where = _parts(len(choices), len(budgets), len(pieces.row), on_m.shape[1], len(limit))
+    prices = np.zeros(where["t"].stop)
+    prices[where["v"]] = pieces.cost
+    return Form(
+        matrix, np.concatenate(right), program.n_sources, len(budgets), program.n_rates, pieces, prices,
+        parity[:, : program.n_rates], on_m, limit, budgets, budget_scale, choices, scale,
+    )  # fmt: skip
+
+
+def multipliers_in(form: Form, program: Program, y: Numbers, s: Numbers) -> Multipliers:
+    """Read the programme's multipliers out of the form's."""
+    on_release = np.zeros(program.n_targets)
+    on_release[form.pieces.targets] = -form.pieces.on_r * y[form.release_rows]
+    on_budgets = np.zeros(len(program.budgets))
+    on_budgets[form.budgets] = np.maximum(s[form.parts["w"]], 0.0) * form.budget_scale
+    return Multipliers(program.loss.clip(on_release), np.maximum(s[form.parts["t"]], 0.0), on_budgets)

@@ -1,0 +1,269 @@
+"""A user's functions become tables: on the domain of a table, once, before a fit.
+
+A distortion function is called for every move that the rules leave; a classifier for every combination of features; a
+distance becomes lines. What a mapping file keeps are the tables, so that reading it runs no code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis
+from evenhand.errors import DataError, EvenhandError, SpecError
+from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import parity_achieved
+from evenhand.optimise.compile import moves_of_records
+from evenhand.spec import (
+    AGAINST_TARGET,
+    Conditional,
+    CostTable,
+    Distortion,
+    Parity,
+    Problem,
+    Recorded,
+    TabulatedDistance,
+    UserDistance,
+    comparisons,
+)
+from evenhand.tables import conditional_rows, frame, labels
+
+CUT_TOLERANCE = 5e-10
+"""A user's J beyond its bound by more than this asks for another line."""
+
+
+def tabulated(problem: Problem, counts: Counts) -> Problem:
+    """Return the problem with every callable replaced by its table on the counts' domain."""
+    _check_utility(problem, counts)
+    _check_parity(problem, counts)
+    changes: dict[str, Any] = {}
+    if problem.distortion.table is not None:
+        _check_table(problem.distortion.table, counts)
+    elif problem.distortion.function is not None:
+        changes["distortion"] = replace(problem.distortion, function=_cost_table(problem, counts))
+    if problem.conditional is not None:
+        changes["conditional"] = _conditional(problem, counts)
+    if any(isinstance(parity.distance, UserDistance) for parity in problem.parity):
+        changes["parity"] = [_with_lines(parity, counts) for parity in problem.parity]
+    return replace(problem, **changes) if changes else problem
+
+
+def _check_utility(problem: Problem, counts: Counts) -> None:
+    if isinstance(problem.utility, Recorded):
+        raise SpecError(
+            f"the utility {problem.utility.name!r} was a user's function and is only recorded here; give the problem a "
+            f"utility before fitting it again"
+        )
+    marginal = counts.features if problem.utility_on_features else counts.records
+    problem.utility.check(marginal.probability)
+
+
+def _check_parity(problem: Problem, counts: Counts) -> None:
+    """Refuse a constraint that would bound nothing in this table."""
+    for parity in problem.parity:
+        part = comparisons(parity, counts)
+        if not len(part):
+            reasons = "; ".join(part.left_out)
+            raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
+        if problem.targets == "all" and getattr(parity, "released", False):
+            _check_segments(part.segments, counts)
+
+
+def _check_segments(segments: Axis | None, counts: Counts) -> None:
+    """Refuse released segments that nobody is in: no rate is bounded there, so people could be moved out of reach."""
+    assert segments is not None
+    seen = np.unique(counts.domain.x.cells_of(segments, counts.features.cells))
+    if len(seen) < segments.size:
+        empty = int(np.flatnonzero(np.append(seen, -1) != np.arange(len(seen) + 1))[0])
+        raise DataError(
+            f'targets="all" could release people into the segment {segments.words(empty)}, where nobody is in this '
+            f'table and TargetParity bounds nothing; write targets="observed", or give fewer columns'
+        )
+
+
+def _cost_table(problem: Problem, counts: Counts) -> CostTable:
+    """Call the distortion function for every move that rules and targets leave."""
+    function: Any = problem.distortion.function
+    name = getattr(function, "__name__", "a user's function")
+    record, target = moves_of_records(replace(problem, distortion=_without(problem.distortion)), counts)
+    origin = counts.records.cells[record]
+    before, after = _columns(counts, origin), _columns(counts, target)
+    try:
+        found = function(before, after)
+    except Exception as error:
+        raise SpecError(
+            f"{name} failed on {len(origin):,} moves of the columns {list(before)}: {type(error).__name__}: {error}; "
+            f"it is called as {name}(before, after), with an array for each column"
+        ) from error
+    cost = _checked(name, found, origin, target, counts)
+    kept = np.isfinite(cost)
+    order = np.lexsort((target[kept], origin[kept]))
+    columns = (origin[kept][order].tolist(), target[kept][order].tolist(), cost[kept][order].tolist())
+    return CostTable(list(zip(*columns, strict=True)), name, _levels(counts))
+
+
+def _check_table(table: CostTable, counts: Counts) -> None:
+    """Refuse a table that was made on other columns or levels: its cells would mean something else here."""
+    advice = "give the distortion its function again"
+    for (name, levels), own in zip(table.columns, _levels(counts), strict=False):
+        if (name, levels) != own:
+            raise DataError(
+                f"the costs of {table.name} were tabulated for column {name!r} with the levels {list(levels)}, but "
+                f"here it is {own[0]!r} with {list(own[1])}; {advice}"
+            )
+    cells, size = counts.records.cells, counts.domain.x.size * counts.domain.y.size
+    if table.last >= size or not np.all(np.isfinite(table.between(cells, cells, size))):
+        raise DataError(
+            f"the costs of {table.name} were tabulated on another table: some of this table's combinations of features "
+            f"and outcome are not in them; {advice}"
+        )
+
+
+def _levels(counts: Counts) -> list[tuple[str, tuple[Any, ...]]]:
+    return [(v.name, v.levels) for v in (*counts.domain.x.variables, counts.domain.outcome)]
+
+
+def _without(distortion: Distortion) -> Distortion:
+    """Return the rules alone, columns without one being free."""
+    return replace(distortion, function=CostTable([(0, 0, 0.0)]))
+
+
+def _columns(counts: Counts, cells: Cells) -> dict[str, Any]:
+    x, y = counts.domain.split_xy(cells)
+    return {**_values(counts.domain.x, x), **_values(counts.domain.y, y)}
+
+
+def _values(axis: Axis, cells: Cells) -> dict[str, Any]:
+    codes = axis.unravel(cells)
+    return {v.name: np.array(v.levels)[code] for v, code in zip(axis.variables, codes, strict=True)}
+
+
+def _checked(name: str, found: Any, origin: Cells, target: Cells, counts: Counts) -> Numbers:
+    """Return a function's costs, or say what is wrong with them and where."""
+
+    def move(at: int) -> str:
+        a, b = ({k: v[at] for k, v in _columns(counts, cells).items()} for cells in (origin, target))
+        return f"{_words(a)} → {_words(b)}"
+
+    try:
+        cost = np.asarray(found, dtype=float)
+    except (TypeError, ValueError):
+        raise SpecError(f"{name} must return an array of numbers, not {type(found).__name__}") from None
+    if cost.shape != origin.shape:
+        raise SpecError(
+            f"{name} must return one cost a move: {origin.shape} of them, not an array of shape {cost.shape}"
+        )
+    for wrong, what in ((np.isnan(cost), "NaN"), (cost < 0, "a negative cost")):
+        if wrong.any():
+            raise SpecError(f"{name} returned {what} for the move {move(int(np.flatnonzero(wrong)[0]))}")
+    stays = (origin == target) & (cost != 0)
+    if stays.any():
+        at = int(np.flatnonzero(stays)[0])
+        raise SpecError(f"{name} returned {cost[at]:g} for staying at {move(at).split(' → ')[0]}; staying must cost 0")
+    return cost
+
+
+def _words(values: dict[str, Any]) -> str:
+    return "(" + ", ".join(f"{name}={value}" for name, value in values.items()) + ")"
+
+
+def _conditional(problem: Problem, counts: Counts) -> Conditional:
+    given = problem.conditional
+    if isinstance(given, Conditional):
+        given.at(counts.domain, counts.features.cells)
+        return given
+    if not hasattr(given, "predict_proba"):
+        found = Conditional(_completed(_rows(problem, given), counts))
+        found.at(counts.domain, counts.features.cells)
+        return found
+    return _asked(problem, counts, given)
+
+
+def _rows(problem: Problem, given: Any) -> Any:
+    try:
+        return conditional_rows(problem, given)
+    except EvenhandError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the conditional's column 'probability' must hold numbers: {error}") from None
+
+
+def _completed(rows: list[Any], counts: Counts) -> list[Any]:
+    """Where the outcome has two levels, one probability gives the other."""
+    levels = counts.domain.outcome.levels
+    if len(levels) != 2:
+        return rows
+    both = []
+    for features, shares in rows:
+        lacking = [level for level in levels if level not in shares]
+        rest = {lacking[0]: 1 - sum(shares.values())} if len(shares) == len(lacking) == 1 else {}
+        both.append((features, {**shares, **rest}))
+    return both
+
+
+def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
+    """Ask a classifier for its probabilities at every combination of features."""
+    x = frame(labels(counts.domain.x, counts.features.cells))
+    wanted = [str(name) for name in getattr(model, "feature_names_in_", x.columns)]
+    lacking = [name for name in wanted if name not in x.columns]
+    if lacking:
+        raise DataError(
+            f"the classifier reads {lacking}, which are not features of the problem ({list(x.columns)}); it must take "
+            f"those as they are: put encoder and model into one pipeline. A model that reads protected columns cannot "
+            f"be shielded"
+        )
+    try:
+        shares = np.asarray(model.predict_proba(x[wanted]), dtype=float)
+    except Exception as error:
+        raise DataError(
+            f"the classifier's predict_proba failed on the columns {wanted}: {type(error).__name__}: {error}; it must "
+            f"be fitted, and read the features as they are in the table"
+        ) from error
+    classes = [getattr(c, "item", lambda c=c: c)() for c in getattr(model, "classes_", [])]
+    levels = list(counts.domain.outcome.levels)
+    if set(classes) != set(levels):
+        raise DataError(f"the classifier's classes are {classes}, the levels of {problem.outcome!r} are {levels}")
+    if shares.shape != (len(x), len(classes)):
+        raise DataError(
+            f"the classifier's predict_proba must give one row a combination of features and one column a class: "
+            f"{(len(x), len(classes))}, not {shares.shape}"
+        )
+    cells = [tuple(counts.domain.x.labels(int(cell)).values()) for cell in counts.features.cells]
+    rows = [dict(zip(classes, row / row.sum(), strict=True)) for row in shares]
+    return Conditional(list(zip(cells, rows, strict=True)))
+
+
+def _with_lines(parity: Parity, counts: Counts) -> Parity:
+    distance = parity.distance
+    if not isinstance(distance, UserDistance):
+        return parity
+    part = comparisons(parity, counts)
+    against_target = bool(np.any(part.against == AGAINST_TARGET))
+    targets = part.target.tolist() if against_target else None
+    return replace(parity, distance=distance.tabulated(part.bound.tolist(), targets))  # type: ignore[type-var]
+
+
+def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) -> Problem | None:
+    """Return the tabulated problem with a line more wherever a kernel exceeds a user's own J; None where none does."""
+    parities: list[Parity] = list(problem.parity)
+    cut = False
+    for i, (own, table) in enumerate(zip(asked.parity, problem.parity, strict=True)):
+        if not isinstance(own.distance, UserDistance):
+            continue
+        found = parity_achieved(comparisons(own, counts), counts, kernel)
+        if np.any(found.compared.against == AGAINST_TARGET):
+            # Against a target the lines are the ends of an interval: no others are needed.
+            continue
+        distance = table.distance
+        assert isinstance(distance, TabulatedDistance)
+        for at in np.flatnonzero(found.excess > CUT_TOLERANCE):
+            bound = float(found.compared.bound[at])
+            line = own.distance.supporting_at(bound, float(found.rate[at]), float(found.other[at]))
+            if line is not None:
+                distance, cut = distance.with_line(bound, line), True
+        parities[i] = replace(table, distance=distance)  # type: ignore[type-var]
+    return replace(problem, parity=parities) if cut else None

@@ -1,0 +1,1 @@
+"""The paper's two studies, run again: its numbers and its figures."""

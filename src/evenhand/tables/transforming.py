@@ -1,0 +1,465 @@
+"""Train mode and apply mode on the rows of a table (figure 1): find each row's source, draw its target, write it.
+
+One value says what a mode reads, what it writes and which row of the kernel each source has; another how draws are
+made. Frames, streams of batches and estimators all use these. Knows nothing of problems or of how a mapping was found.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand import tables
+from evenhand.arrays import Cells, Flags, positions
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis, Domain
+from evenhand.data.levels import UNSEEN as NO_LEVEL
+from evenhand.errors import DataError, EvenhandWarning, SpecError
+from evenhand.kernel import Kernel, look_up
+from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
+from evenhand.resources import each_of, in_blocks
+from evenhand.spec import check
+from evenhand.tables import RESTORE, Coded, Encoded, Restore, Table
+
+Mode = Literal["release", "apply"]
+Unseen = Literal["keep", "error"]
+Draw = Literal["independent", "balanced"]
+UNSEEN = ("keep", "error")
+DRAW = ("independent", "balanced")
+Levels = Callable[[str], Cells]
+"""The level of each kind of rows in a column."""
+
+Draws = Callable[[slice], Cells]
+"""The draws of a block of rows: what is never held for all rows at once need not be."""
+
+LARGEST_INDEX = 1 << 22
+"""Of more sources that could be, those that are known are searched for instead."""
+
+LARGEST_SMALL = (1 << 31) - 1
+"""So many kinds are numbered in 32 bits."""
+
+FEW_KINDS = 1 << 12
+"""So many kinds of rows are told apart whatever the size of a table; more only where a table has many rows for each."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How results are drawn and written: the options that release and apply share."""
+
+    seed: int
+    key: str | None = None
+    draw: Draw = "independent"
+    unseen: Unseen = "keep"
+    restore: Restore = "sample"
+
+    def __post_init__(self) -> None:
+        check.one_of("draw", self.draw, DRAW)
+        check.one_of("unseen", self.unseen, UNSEEN)
+        check.one_of("restore", self.restore, RESTORE)
+        if self.key is not None and not isinstance(self.key, str):
+            raise SpecError(f"key must be the name of a column, not {self.key!r}")
+
+    @classmethod
+    def of(cls, seed: int | None, **options: Any) -> How:
+        """Take a seed as users give it: None is fresh randomness."""
+        if seed is None:
+            return cls(secrets.randbits(128), **options)
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise SpecError(f"seed must be a whole number of at least 0, or None for fresh draws, not {seed!r}")
+        return cls(int(seed), **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Transformer:
+    """One mode of a mapping: train mode reads (d, x, y) and writes (x̂, ŷ), apply mode reads (d, x) and writes x̂.
+
+    Attributes
+    ----------
+    name : {"release", "apply"}
+        Its name, which draws depend on.
+    domain : Domain
+        The axes.
+    reads : tuple of Axis
+        The axes whose columns are read.
+    kernel : Kernel
+        Rows of targets: cells of X × Y in train mode, of X in apply mode.
+    sources, rows : array
+        The known sources as numbers over the axes that are read, ascending, and the kernel's row of each.
+    fallback : Cells or None
+        Where D is suppressed: the x whose own row draws ŷ for people of an unknown source, ascending; their rows are
+        the kernel's last.
+    """
+
+    name: Mode
+    domain: Domain
+    reads: tuple[Axis, ...]
+    kernel: Kernel
+    sources: Cells
+    rows: Cells
+    fallback: Cells | None = None
+
+    @property
+    def writes(self) -> tuple[Axis, ...]:
+        """The axes whose columns may change."""
+        return (self.domain.x, self.domain.y) if self.name == "release" else (self.domain.x,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(name for axis in self.reads for name in axis.names)
+
+    @cached_property
+    def _places(self) -> Cells | None:
+        """For every number over the axes that are read, its place among the sources; None where they are too many."""
+        size = math.prod(axis.size for axis in self.reads)
+        if size > LARGEST_INDEX:
+            return None
+        places = np.full(size, -1, dtype=np.int64)
+        places[self.sources] = np.arange(len(self.sources))
+        return places
+
+    def place(self, number: Cells) -> Cells:
+        """Return the place of each number among the sources, -1 where it is none."""
+        found = np.empty(len(number), dtype=np.int64)
+
+        def look(block: slice) -> None:
+            asked = number[block]
+            if self._places is None:
+                there, at = positions(self.sources, asked)
+                found[block] = np.where(there, at, -1)
+            else:
+                found[block] = np.where(asked < 0, -1, self._places[np.maximum(asked, 0)])
+
+        in_blocks(len(number), look)
+        return found
+
+    def join(self, *cells: Cells) -> Cells:
+        """Return the target that has the given cell on each axis that is written."""
+        return self.domain.xy(*cells) if self.name == "release" else cells[0]
+
+    @cached_property
+    def targets(self) -> tuple[Cells, ...]:
+        """The targets of the kernel: for each axis that is written, the cell of every entry."""
+        targets = self.kernel.targets
+        return self.domain.split_xy(targets) if self.name == "release" else (targets,)
+
+
+def train_mode(counts: Counts, kernel: Kernel, *, blind: bool = False, fallback: Cells | None = None) -> Transformer:
+    """Return train mode on the sources of counts; a blind mapping has one row for everybody with the same (x, y)."""
+    domain = counts.domain
+    if blind:
+        rows = np.unique(counts.records.of_source, return_index=True)[1]
+        return Transformer("release", domain, (domain.x, domain.y), kernel, counts.records.cells, rows, fallback)
+    reads = (domain.d, domain.x, domain.y)
+    return Transformer("release", domain, reads, kernel, counts.sources, np.arange(len(counts)), fallback)
+
+
+def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False) -> Transformer:
+    """Return apply mode on what is known before the outcome; a blind mapping needs no group."""
+    domain = counts.domain
+    known = counts.features if blind else counts.people_before_outcome
+    reads = (domain.x,) if blind else (domain.d, domain.x)
+    return Transformer("apply", domain, reads, kernel, known.cells, np.arange(len(known.cells)))
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """Kinds of rows in one mode: rows that agree in every column that is read are of one kind.
+
+    Attributes
+    ----------
+    cells : mapping of Axis to array
+        The cell of each kind on each axis that is read; negative where a value is not a level.
+    rows : array
+        The kernel's row of each; any row where it has none.
+    known, sourced : array of bool
+        Whether it has a row of the kernel, and whether it is one of the sources.
+    """
+
+    cells: Mapping[Axis, Cells]
+    rows: Cells
+    known: Flags
+    sourced: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """The rows of a table in one mode.
+
+    Attributes
+    ----------
+    mode, kinds : Transformer, Kinds
+        The mode, and the kinds of rows that there can be.
+    digits : sequence of (array, int)
+        By which each row's kind is numbered: codes, and how many there are, a null among them.
+    encoded : mapping of str to Encoded
+        The columns that may be written, with their values numbered.
+    """
+
+    mode: Transformer
+    kinds: Kinds
+    digits: Sequence[tuple[NDArray[Any], int]]
+    encoded: Mapping[str, Encoded]
+
+    def kind(self, at: Any = slice(None)) -> Cells:
+        """Return the kind of rows."""
+        (codes, number), *others = self.digits
+        small = number * math.prod(number for _, number in others) <= LARGEST_SMALL
+        kind = codes[at].astype(np.int32 if small else np.int64)
+        first = -tables.NULL
+        for codes, number in others:
+            kind *= number
+            kind += codes[at]
+            first = first * number - tables.NULL
+        # A null is one less than the first code, and comes first.
+        return np.asarray(kind + kind.dtype.type(first), dtype=np.intp)
+
+    @property
+    def rows(self) -> Cells:
+        """The kernel's row of each row."""
+        return self.kinds.rows[self.kind()]
+
+    @property
+    def known(self) -> Flags:
+        """Whether each row has a row of the kernel."""
+        return self.kinds.known[self.kind()]
+
+    @property
+    def sourced(self) -> Flags:
+        """Whether each row's source is one of the fitted table."""
+        return self.kinds.sourced[self.kind()]
+
+    def own(self, at: Any = slice(None)) -> tuple[Cells, ...]:
+        """Return the cells of rows on the axes that are written; negative where a value is not a level."""
+        kind = self.kind(at)
+        return tuple(self.kinds.cells[axis][kind] for axis in self.mode.writes)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was done with a table.
+
+    Attributes
+    ----------
+    rows : int
+        How many it had.
+    changed : int
+        How many have at least one new value.
+    unseen : int
+        How many had a source that the fitted table did not have.
+    first_unseen : int or None
+        The first of them, counting from 1.
+    example : str or None
+        The first new value, where there is one.
+    """
+
+    rows: int = 0
+    changed: int = 0
+    unseen: int = 0
+    first_unseen: int | None = None
+    example: str | None = None
+
+    def __add__(self, more: Tally) -> Tally:
+        first, example = self.first_unseen, self.example
+        if first is None and more.first_unseen is not None:
+            first, example = self.rows + more.first_unseen, more.example
+        return Tally(self.rows + more.rows, self.changed + more.changed, self.unseen + more.unseen, first, example)
+
+
+@dataclass(frozen=True, eq=False)
+class Transformed:
+    """A table after a mode was used on it."""
+
+    table: Table
+    tally: Tally = field(default_factory=Tally)
+
+
+def transform(mode: Transformer, table: Table, how: How) -> Transformed:
+    """Draw and write a target for every row of a table, and warn of sources that are unknown."""
+    located = locate(mode, table)
+    done = write(mode, table, located, draws(mode, table, located, how), how)
+    report_unseen(mode, done.tally, how.unseen)
+    return done
+
+
+def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> Located:
+    """Find the source of every row; ``first`` is the position of the first, where a table comes in pieces."""
+    variables = [variable for axis in mode.reads for variable in axis.variables]
+    coded = each_of(variables, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text, first=first))
+    columns = {variable.name: column for variable, column in zip(variables, coded, strict=True)}
+    written = (columns[name] for axis in mode.writes for name in axis.names)
+    encoded = {column.encoded.series.name: column.encoded for column in written if column.encoded is not None}
+    shape = [len(column.level) for column in coded]
+    if math.prod(shape) <= max(len(table) // 4, FEW_KINDS):
+        digits = [(column.codes, number) for column, number in zip(coded, shape, strict=True)]
+        return Located(mode, _kinds(mode, _levels_of_kinds(columns).__getitem__), digits, encoded)
+    # So many kinds that every row may as well be one by itself.
+    kinds = _kinds(mode, lambda name: columns[name].level[columns[name].codes])
+    return Located(mode, kinds, [(np.arange(len(table)) + tables.NULL, len(table))], encoded)
+
+
+def _levels_of_kinds(columns: dict[str, Coded]) -> dict[str, Cells]:
+    """Return the level of each kind in each column."""
+    kind = np.arange(math.prod(len(column.level) for column in columns.values()))
+    levels = {}
+    for name, column in reversed(columns.items()):
+        kind, code = np.divmod(kind, len(column.level))
+        # A null comes first.
+        levels[name] = np.roll(column.level, 1)[code]
+    return levels
+
+
+def _kinds(mode: Transformer, levels: Levels) -> Kinds:
+    """Find the cells and the row of the kernel of every kind."""
+    cells = {axis: _cells(axis, levels) for axis in mode.reads}
+    number: Cells = np.zeros(1, dtype=np.int64)
+    for axis in mode.reads:
+        number = number * axis.size + cells[axis]
+    complete = np.all([own != NO_LEVEL for own in cells.values()], axis=0)
+    place = mode.place(np.where(complete, number, NO_LEVEL))
+    sourced = place >= 0
+    kinds = Kinds(cells, np.where(sourced, mode.rows[place], 0), sourced, sourced)
+    return kinds if mode.fallback is None or sourced.all() else _fallen_back(mode, mode.fallback, kinds)
+
+
+def _cells(axis: Axis, levels: Levels) -> Cells:
+    """Return the cell of each kind on an axis, NO_LEVEL where a value is not a level."""
+    cells: Cells = np.zeros(1, dtype=np.int64)
+    new: Flags = np.zeros(1, dtype=bool)
+    for variable in axis.variables:
+        level = levels(variable.name)
+        cells = cells * len(variable) + level
+        new = new | (level == NO_LEVEL)
+    return np.where(new, NO_LEVEL, cells)
+
+
+def _fallen_back(mode: Transformer, fallback: Cells, kinds: Kinds) -> Kinds:
+    """Give an unknown source, whose features and outcome are known, the row that draws ŷ given x."""
+    x, y = (kinds.cells[axis] for axis in mode.writes)
+    there, at = positions(fallback, x)
+    drawn = ~kinds.sourced & there & (x != NO_LEVEL) & (y != NO_LEVEL)
+    last = len(mode.kernel) - len(fallback)
+    return replace(kinds, rows=np.where(drawn, last + at, kinds.rows), known=kinds.sourced | drawn)
+
+
+def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Draws:
+    """Return one draw a row; ``first`` is the position of the first row, where a table comes in pieces."""
+    if how.draw == "balanced":
+        single = single_draws(mode, table, how, first=first)
+        return balanced_draws(strata(mode, located), single, how.seed, mode.name).__getitem__
+    if how.key is not None:
+        return single_draws(mode, table, how, first=first).__getitem__
+    return lambda block: seeded_draws(how.seed, block.stop - block.start, mode.name, first=first + block.start)
+
+
+def strata(mode: Transformer, located: Located) -> Cells:
+    """Return the source that each row is balanced within; rows that stay as they are are no part of any."""
+    return np.where(located.known, located.rows, len(mode.kernel))
+
+
+def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, purpose: str = "") -> Cells:
+    """Return each row's own draw, by position or by key."""
+    if how.key is None:
+        return seeded_draws(how.seed, len(table), mode.name, first=first, purpose=purpose)
+    return keyed_draws(tables.key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
+
+
+def write(
+    mode: Transformer, table: Table, located: Located, drawn: Draws, how: How, *, first: int = 0, text: bool = False
+) -> Transformed:
+    """Pick the target of every draw and write it."""
+    kernel, kinds = mode.kernel, located.kinds
+    stays = mode.join(*(kinds.cells[axis] for axis in mode.writes))
+
+    def pick(block: slice) -> tuple[Cells, Cells, Cells]:
+        kind = located.kind(block)
+        entry = kernel.hit(look_up(kinds.rows, kind), drawn(block))
+        moved = look_up(kernel.targets, entry) != look_up(stays, kind)
+        unknown = np.flatnonzero(look_up(~kinds.sourced, kind))
+        moved[unknown] &= kinds.known[kind[unknown]]
+        here = np.flatnonzero(moved)
+        return block.start + here, entry[here], block.start + unknown
+
+    at, entry, unknown = (np.concatenate(parts) for parts in zip(*in_blocks(len(table), pick), strict=True))
+
+    def lots(column: str, chosen: Cells) -> Cells:
+        return _second_draws(mode, table, how, column, chosen, first)
+
+    new = table
+    for axis, own, targets in zip(mode.writes, located.own(at), mode.targets, strict=True):
+        new = tables.replace(
+            new, axis, at, own, targets[entry], lots=lots, restore=how.restore, text=text, encoded=located.encoded
+        )
+    return Transformed(new, _tally(mode, table, len(at), unknown, text))
+
+
+def _second_draws(mode: Transformer, table: Table, how: How, column: str, chosen: Cells, first: int) -> Cells:
+    """Return draws for the values that a column gets in chosen rows; keys are hashed only where one is needed."""
+    if how.key is None:
+        return single_draws(mode, table, how, first=first, purpose=column)[chosen]
+    return single_draws(mode, tables.take(table.select(how.key), chosen), how, purpose=column)
+
+
+def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:
+    return Tally(
+        rows=len(table),
+        changed=changed,
+        unseen=len(unknown),
+        first_unseen=int(unknown[0]) + 1 if len(unknown) else None,
+        example=tables.first_unseen(mode.reads, table, text=text) if len(unknown) else None,
+    )
+
+
+def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen) -> None:
+    """Warn once of rows whose source is not known, or refuse them."""
+    if not tally.unseen:
+        return
+    what = " and ".join(_names(mode))
+    message = (
+        f"{tally.unseen} of {tally.rows} rows have a combination of {what} that was not in the fitted table, the first "
+        f"in row {tally.first_unseen}"
+    )
+    if tally.example is not None:
+        message += f" ({tally.example})"
+    then = "are left unchanged" if mode.fallback is None else "keep their features and get ŷ from p(ŷ|x)"
+    if unseen == "error":
+        raise DataError(f"{message}; with unseen='keep' they {then}")
+    warnings.warn(f"{message}; they {then}", EvenhandWarning, stacklevel=4)
+
+
+def _names(mode: Transformer) -> list[str]:
+    words = {mode.domain.d: "protected columns", mode.domain.x: "features", mode.domain.y: "outcome"}
+    names = [words[axis] for axis in mode.reads]
+    return [", ".join(names[:-1]), names[-1]] if len(names) > 1 else names
+
+
+def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDArray[np.float64]]:
+    """Return every possible result of each row, the position of the row it belongs to, and its probability."""
+    if how.restore == "sample":
+        raise SpecError("without a lottery no value is sampled; write restore='midpoint' or 'label'")
+    located = locate(mode, table)
+    asked, entry = mode.kernel.entries(located.rows)
+    known = located.known[asked]
+    # A row that is not known stays as it is: one entry of weight one.
+    first = np.concatenate([[True], np.diff(asked) != 0]) if len(asked) else np.zeros(0, bool)
+    kept = known | first
+    asked, entry, known = asked[kept], entry[kept], known[kept]
+    share = np.where(known, mode.kernel.probability[entry], 1.0)
+    at = np.flatnonzero(known)
+    wide = tables.take(table, asked)
+    for axis, own, targets in zip(mode.writes, located.own(asked[at]), mode.targets, strict=True):
+        wide = tables.replace(wide, axis, at, own, targets[entry[at]], lots=_no_lots, restore=how.restore)
+    report_unseen(mode, _tally(mode, table, 0, np.flatnonzero(~located.sourced), False), how.unseen)
+    return wide, asked, share
+
+
+def _no_lots(column: str, chosen: Cells) -> Cells:
+    raise AssertionError(f"nothing is sampled for column {column!r}")

@@ -1,0 +1,1 @@
+"""What people call: fit, diagnose, trace, propose, report, and the mapping itself."""

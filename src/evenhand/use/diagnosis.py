@@ -1,0 +1,334 @@
+"""Diagnosis: why a problem cannot be solved and what would help; or, where it can, what each bound costs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from evenhand.data.counts import Counts
+from evenhand.errors import InfeasibleError, SpecError
+from evenhand.findings import proof
+from evenhand.findings.feasibility import budget_edge, parity_edge
+from evenhand.findings.infeasibility import Conflict, conflict
+from evenhand.findings.prices import Prices
+from evenhand.optimise.certificate import bounding
+from evenhand.optimise.compile import Compiled, compile_problem
+from evenhand.optimise.solve import Clock
+from evenhand.optimise.tabulate import tabulated
+from evenhand.resources import Progress
+from evenhand.spec import By, Charge, Problem, TabulatedDistance, UserDistance, each
+from evenhand.tables import Frame
+from evenhand.use.fitting import checked_counts, fit
+from evenhand.use.mapping import Mapping
+
+GOLDEN = (math.sqrt(5) - 1) / 2
+TRIALS = 16
+"""Bounds that are tried on the way to the cheapest change of both."""
+
+DIGITS = 1e-7
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis:
+    """Whether a problem can be solved, why not or at what price, and the smallest changes that would help.
+
+    Attributes
+    ----------
+    feasible : bool
+        Whether some mapping meets every bound.
+    smallest_parity_bound : float or None
+        The smallest bound that could take the place of every smaller parity bound, all else as it is; None where no
+        bound would do.
+    smallest_budget : float, dict or None
+        The smallest limit at which the parity bounds can be met: a number for one budget with one limit, else for each
+        charge what its smallest limit above zero becomes; None where no budget would do.
+    smallest_budget_factor : float or None
+        The factor on all limits that this amounts to.
+    cheapest : dict or None
+        Where it is infeasible: the parity bound and the factor on budgets whose relative increases are smallest
+        together.
+    sentences, explanation : tuple of str, str
+        Why, in words; and the same as one text.
+    prices : pandas.DataFrame or None
+        Where it is feasible: what relaxing each bound by one unit would gain; see
+        :class:`evenhand.findings.prices.Prices`. None where it is not, and for problems that are not convex.
+    conflict : Conflict or None
+        Where it is infeasible: the bounds that conflict, how far rates can go, which forbidden moves would help.
+    """
+
+    problem: Problem
+    counts: Counts
+    feasible: bool
+    smallest_parity_bound: float | None
+    smallest_budget: float | dict[str, float] | None
+    smallest_budget_factor: float | None
+    cheapest: dict[str, float] | None
+    sentences: tuple[str, ...]
+    conflict: Conflict | None = None
+    mapping: Mapping | None = None
+
+    @property
+    def explanation(self) -> str:
+        """Why, in words."""
+        return " ".join(self.sentences)
+
+    @property
+    def prices(self) -> Any:
+        """The table of prices, None where there are none."""
+        return None if self.price_list is None else self.price_list.frame
+
+    @cached_property
+    def price_list(self) -> Prices | None:
+        """The prices with their totals, None where there are none."""
+        return self.mapping.prices() if self.mapping is not None and self.mapping.has_prices else None
+
+    def proof(self, path: str | os.PathLike[str]) -> None:
+        """Write the proof that the problem is infeasible, or that its mapping is as good as it says.
+
+        ``evenhand verify PATH``, or the standalone script ``evenhand/verifier.py`` alone, checks it in exact
+        arithmetic.
+        """
+        if self.mapping is not None:
+            self.mapping.proof(path)
+            return
+        if self.conflict is None:
+            raise SpecError(f"there is no proof to write, for no bounds can be weighed: {self.explanation}")
+        proof.write_infeasible(path, bounding(self.problem), self.counts, self.conflict.multipliers)
+
+    def __repr__(self) -> str:
+        return f"<Diagnosis: {'feasible' if self.feasible else 'infeasible'}. {self.explanation}>"
+
+
+def diagnose(
+    problem: Problem,
+    frame: Frame | Counts,
+    *,
+    weights: str | Sequence[float] | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Diagnosis:
+    """Say why a problem is infeasible and what would help, or what each of its bounds costs.
+
+    Parameters
+    ----------
+    problem, frame, weights, time_limit, progress
+        As in :func:`evenhand.fit`.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> costly = dict(data.problem.distortion.rules) | {"is_recid": eh.Ordinal(step=2, up=False)}
+    >>> found = eh.diagnose(replace(data.problem, distortion=eh.Distortion(costly)), data.frame)
+    >>> found.feasible, round(found.smallest_parity_bound, 7), round(found.smallest_budget, 7)
+    (False, 0.2109576, 0.6374419)
+    >>> feasible = eh.diagnose(data.problem, data.frame)
+    >>> round(feasible.price_list.parity[0], 4)
+    0.1257
+    """
+    report = progress or (lambda stage, share: None)
+    report("counting", 0.0)
+    counts = checked_counts(problem, frame, weights, report)
+    clock = Clock(time_limit)
+    try:
+        mapping = fit(problem, counts, time_limit=time_limit, progress=lambda stage, share: report(stage, 0.5 * share))
+    except InfeasibleError as error:
+        return _infeasible(problem, counts, clock, error, report)
+    report("finding the edges", 0.8)
+    return _feasible(problem, counts, mapping, clock)
+
+
+def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock) -> Diagnosis:
+    edge, factor = None, None
+    if problem.suppress_protected != "alternating":
+        edge, factor = _edges(problem, counts, clock, floors=False)
+    found = Diagnosis(
+        problem=problem,
+        counts=counts,
+        feasible=True,
+        smallest_parity_bound=edge,
+        smallest_budget=_limits(problem, factor),
+        smallest_budget_factor=factor,
+        cheapest=None,
+        sentences=(),
+        mapping=mapping,
+    )
+    words = [f"Every bound can be met, at a utility loss of {mapping.objective:.7g}.", *_price_words(found)]
+    if edge is not None:
+        words.append(f"The smallest parity bound that all constraints could share is {edge:.7f}.")
+    return replace(found, sentences=tuple(words))
+
+
+def _price_words(found: Diagnosis) -> Iterator[str]:
+    """Say what relaxing each constraint would gain, the most first."""
+    problem, prices = found.problem, found.price_list
+    if prices is None:
+        yield "This problem is not convex, so that its bounds have no prices."
+        return
+    named = [(price, type(p).__name__) for p, price in zip(problem.parity, prices.parity, strict=True)]
+    named += [(price, charge.words) for charge, price in zip(problem.charges, prices.budgets, strict=True)]
+    priced = sorted((pair for pair in named if pair[0] > DIGITS), key=lambda pair: -pair[0])
+    for price, name in priced:
+        yield f"Relaxing {name} would gain {price:.6g} per unit at first."
+    unknown = [name for price, name in named if math.isnan(price)]
+    if unknown:
+        yield f"What relaxing {' and '.join(unknown)} would gain is not known."
+    elif not priced:
+        yield "No bound costs utility: relaxing none of them would lose less of it."
+
+
+def _edges(problem: Problem, counts: Counts, clock: Clock, floors: bool) -> tuple[float | None, float | None]:
+    """Return the smallest parity bound and the smallest factor on budgets; None for what is not known or not there."""
+    edge = None
+    # The lines of a user's distance are known for its own bounds alone; and at very small ones it may have none.
+    own = any(isinstance(parity.distance, UserDistance | TabulatedDistance) for parity in problem.parity)
+    if problem.parity:
+        try:
+            edge = parity_edge(problem, counts, clock, floors=floors)
+        except SpecError:
+            if not own:
+                raise
+    factor = budget_edge(problem, counts, clock) if problem.charges else None
+    return None if edge is None else edge.bound, factor
+
+
+def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleError, report: Progress) -> Diagnosis:
+    # An alternating minimisation is refused where even the mappings that do not suppress D cannot meet the bounds.
+    problem = bounding(asked)
+    compiled = _compiled(problem, counts)
+    report("proving it", 0.7)
+    why = None if compiled is None else conflict(tabulated(problem, counts), counts, compiled, clock)
+    bound, factor, cheapest = None, None, None
+    if why is not None or problem is asked:
+        report("finding the smallest changes", 0.8)
+        bound, factor = error.smallest_parity_bound, error.smallest_budget_factor
+        if bound is None and factor is None:
+            bound, factor = _edges(problem, counts, clock, floors=True)
+        cheapest = _cheapest(problem, counts, bound, factor, clock)
+    return Diagnosis(
+        problem=asked,
+        counts=counts,
+        feasible=False,
+        smallest_parity_bound=bound,
+        smallest_budget=_limits(problem, factor),
+        smallest_budget_factor=factor,
+        cheapest=cheapest,
+        sentences=(*_caveat(asked, why), *_why(problem, why, str(error), bound, factor, cheapest)),
+        conflict=why,
+    )
+
+
+def _compiled(problem: Problem, counts: Counts) -> Compiled | None:
+    try:
+        return compile_problem(tabulated(problem, counts), counts)
+    except InfeasibleError:
+        return None
+
+
+def _limits(problem: Problem, factor: float | None) -> float | dict[str, float] | None:
+    """Return the limits times a factor: one number where there is one limit, else the smallest of each charge."""
+    if factor is None or not problem.charges:
+        return None
+    charges = problem.charges
+    if len(charges) == 1 and not isinstance(charges[0].limit, By):
+        return _raised(charges[0], float(charges[0].limit), factor)
+    return {
+        charge.words: _raised(charge, min((c for c in each(charge.limit) if c > 0), default=0.0), factor)
+        for charge in charges
+    }
+
+
+def _raised(charge: Charge, limit: float, factor: float) -> float:
+    """Return a limit times a factor; a probability is at most one."""
+    return limit * factor if charge.threshold is None else min(1.0, limit * factor)
+
+
+def _cheapest(
+    problem: Problem, counts: Counts, bound: float | None, factor: float | None, clock: Clock
+) -> dict[str, float] | None:
+    """Return the bound and the factor on budgets whose relative increases are smallest together."""
+    if bound is None or factor is None or not problem.parity:
+        return None
+    own = min(p.smallest_bound for p in problem.parity)
+    unit = own if own > 0 else 1.0
+
+    def cost(trial: float) -> tuple[float, float, float]:
+        raised = replace(problem, parity=[p.with_bounds(lambda b: max(b, trial)) for p in problem.parity])
+        needed = budget_edge(raised, counts, clock)
+        needed = math.inf if needed is None else max(1.0, needed)
+        return (trial - own) / unit + needed - 1, trial, needed
+
+    tried = [cost(own), cost(bound), *_golden(cost, own, bound)]
+    best = min(tried)
+    return {"parity_bound": best[1], "budget_factor": best[2]}
+
+
+def _golden(cost: Any, low: float, high: float) -> list[tuple[float, float, float]]:
+    """Search for the least cost between two bounds by golden section."""
+    tried = []
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_a, at_b = cost(a), cost(b)
+    for _ in range(TRIALS):
+        tried += [at_a, at_b]
+        if at_a[0] <= at_b[0]:
+            high, b, at_b = b, a, at_a
+            a = high - GOLDEN * (high - low)
+            at_a = cost(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + GOLDEN * (high - low)
+            at_b = cost(b)
+    return tried
+
+
+def _caveat(asked: Problem, why: Conflict | None) -> Iterator[str]:
+    if why is not None and asked.suppress_protected == "alternating":
+        yield "Not even a mapping that does not suppress D can meet every bound; what follows is about such mappings."
+
+
+def _why(
+    problem: Problem,
+    why: Conflict | None,
+    said: str,
+    bound: float | None,
+    factor: float | None,
+    cheapest: dict[str, float] | None,
+) -> Iterator[str]:
+    if why is None:
+        yield said
+        return
+    yield "No mapping meets every bound."
+    yield from why.words
+    keep = " and keep the budgets" if problem.charges else ""
+    if bound is not None:
+        yield f"A way out: raise the parity bound to {bound:.7f}{keep}."
+    elif problem.parity:
+        yield "Larger parity bounds alone would not do."
+    if factor is not None:
+        keep = "keep the parity bound and " if problem.parity else ""
+        yield f"A way out: {keep}multiply the budgets by {factor:.6g} ({', '.join(_raises(problem, factor))})."
+    elif problem.charges:
+        yield "Larger budgets alone would not do."
+    if cheapest is not None:
+        yield f"The cheapest of all, by relative increase: {_cheapest_words(problem, cheapest)}."
+
+
+def _raises(problem: Problem, factor: float) -> Iterator[str]:
+    """Name every limit that a factor raises."""
+    for charge in problem.charges:
+        for limit in sorted({float(c) for c in each(charge.limit) if 0 < c < math.inf}):
+            yield f"{charge.words} ≤ {limit:g} → {_raised(charge, limit, factor):.7f}"
+
+
+def _cheapest_words(problem: Problem, cheapest: dict[str, float]) -> str:
+    bound, factor = cheapest["parity_bound"], cheapest["budget_factor"]
+    if factor <= 1:
+        return "the larger parity bound alone"
+    if bound <= min(p.smallest_bound for p in problem.parity):
+        return "the larger budgets alone"
+    return f"a parity bound of {bound:.6g} with budgets times {factor:.6g}"

@@ -1,0 +1,632 @@
+"""The scikit-learn face: a preprocessor, and the paper's whole pipeline as one classifier.
+
+Knows scikit-learn's conventions and the public face of a mapping; the mathematics is elsewhere. The only module that
+imports scikit-learn, which is the extra ``sklearn``.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from evenhand.arrays import Numbers, sums
+from evenhand.errors import DataError, EvenhandWarning, MissingExtraError, SpecError
+from evenhand.spec import Problem, check
+from evenhand.tables import Frame, arrays, to_pandas
+from evenhand.tables.transforming import Unseen
+from evenhand.use.fitting import fit
+from evenhand.use.mapping import Mapping
+
+try:
+    from sklearn import get_config
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        MetaEstimatorMixin,
+        OneToOneFeatureMixin,
+        TransformerMixin,
+        clone,
+    )
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils import get_tags
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import (
+        _num_samples,
+        assert_all_finite,
+        check_consistent_length,
+        check_is_fitted,
+        column_or_1d,
+        has_fit_parameter,
+        validate_data,
+    )
+except ImportError:
+    raise MissingExtraError(
+        "OptimizedPreprocessor and PreprocessedClassifier need scikit-learn 1.6 or newer: "
+        "pip install 'evenhand[sklearn]'"
+    ) from None
+
+ROW, WEIGHT = "evenhand row", "evenhand weight"
+"""Names of the columns of positions and probabilities beside the caller's own."""
+
+Way = Literal["expected", "draw"]
+WAYS = ("expected", "draw")
+
+
+@dataclass(frozen=True, eq=False)
+class _Features:
+    """X as a frame whose columns a problem can name, and the way back to what the caller gave.
+
+    ``dtype`` is that of the array it came from, ``labels`` are the names of a frame whose names are no texts; both are
+    None for an ordinary frame, and for an array that no problem reads, which stays one.
+    """
+
+    frame: Frame
+    dtype: np.dtype[Any] | None = None
+    labels: tuple[Any, ...] | None = None
+
+    def back(self, frame: Frame, without: tuple[str, ...] = ()) -> Any:
+        """Return a transformed frame as the kind that was given, without some of its columns."""
+        if without:
+            frame = arrays.select(frame, [name for name in arrays.names(frame) if name not in without])
+        if self.labels is not None:
+            return arrays.renamed(frame, [self.labels[int(name)] for name in arrays.names(frame)])
+        return frame if self.dtype is None else arrays.to_array(frame, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """What a preprocessor was fitted on: features, the outcome and weights, each checked; None where there is none."""
+
+    features: _Features
+    outcome: Any
+    weights: Any
+
+
+class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn a mapping that bounds how much an outcome depends on protected columns, as a scikit-learn transformer.
+
+    ``transform`` is apply mode: it draws x̂ given (d, x), never reads an outcome, and *reads the protected columns*
+    unless the problem is blind. ``fit_resample`` is train mode: it draws x̂ and ŷ given (d, x, y). A scikit-learn
+    ``Pipeline`` calls ``transform`` alone and so trains on the outcome as it was, which no bound covers: to train a
+    model use :class:`PreprocessedClassifier`.
+
+    Parameters
+    ----------
+    problem : Problem, optional
+        What to bound and what to keep. Its protected columns and features are columns of X, its outcome is y. The
+        columns of a frame go by their names; those of an array, or of a frame whose names are no texts, by their
+        numbers: ``"0"``, ``"1"`` and so on. None bounds nothing and returns its input.
+    bound : float, optional
+        Replaces every parity bound of the problem; what is not bounded stays so.
+    budget : float, optional
+        Replaces every limit of the problem's budgets.
+    seed : int or None
+        Of the draws, as in :meth:`evenhand.Mapping.apply`. Without a key draws go by position.
+    key : str, optional
+        A column of X that identifies people, so that each gets the same draw in any order. No estimator is shown it.
+    unseen : {"keep", "error"}
+        What to do with people whose cell was not in the fitted table.
+
+    Attributes
+    ----------
+    mapping_ : Mapping or None
+        The fitted mapping; None without a problem.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : array of str
+        Their names, where they have any.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> X, y = data.frame.drop(columns="is_recid"), data.frame["is_recid"]
+    >>> preprocessor = eh.OptimizedPreprocessor(data.problem, bound=0.2).fit(X, y)
+    >>> preprocessor.mapping_.certificate.status
+    'optimal'
+    >>> preprocessor.transform(X).shape
+    (5278, 5)
+    """
+
+    def __init__(
+        self,
+        problem: Problem | None = None,
+        *,
+        bound: float | None = None,
+        budget: float | None = None,
+        seed: int | None = 0,
+        key: str | None = None,
+        unseen: Unseen = "keep",
+    ) -> None:
+        self.problem = problem
+        self.bound = bound
+        self.budget = budget
+        self.seed = seed
+        self.key = key
+        self.unseen = unseen
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimizedPreprocessor:
+        """Learn the mapping from features and outcomes, one row a person or with weights."""
+        self._fit(X, y, sample_weight)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Apply mode: draw x̂ for every row given its (d, x); what comes out is of the kind that was given."""
+        check_is_fitted(self, "mapping_")
+        given = self._read(X)
+        frame = given.frame if self.mapping_ is None else self._applied(given)
+        return _for_output(self, given.back(frame))
+
+    def fit_resample(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        """Train mode: learn the mapping, draw (x̂, ŷ) for every row, and return both, of the kinds that were given."""
+        people = self._fit(X, y, sample_weight)
+        given = people.features
+        if self.mapping_ is None:
+            return given.back(given.frame), people.outcome
+        frame, released = self._released(people)
+        return given.back(frame), released
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.problem is not None
+        tags.input_tags.allow_nan = self.problem is None or self.problem.missing == "level"
+        tags.input_tags.string = True
+        return tags
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> _People:
+        """Fit, and return what was read."""
+        problem = stated(self.problem, self.bound, self.budget)
+        given = self._read(X, y, fitting=True)
+        outcome = None if y is None else _outcome(given, y, finite=problem is not None)
+        weights: Any = None if sample_weight is None else _weights(given, sample_weight)
+        people = _People(given, outcome, weights)
+        if problem is not None:
+            _check_people(problem, people)
+        # Set last: after a fit that fails, transform must not return its input as if there were no problem.
+        self.mapping_ = None if problem is None else fit(problem, self._table(people), weights=weights)
+        return people
+
+    def _read(self, X: Any, y: Any = "no_validation", fitting: bool = False) -> _Features:
+        """Check X as scikit-learn does, and name its columns."""
+        problem = self.problem if fitting else self._fitted_problem
+        # The checks ask whether an outcome is lacking only where they are told of one.
+        outcome = {"y": None} if y is None else {}
+        if not arrays.is_frame(X):
+            array = validate_data(self, X, **outcome, reset=fitting, dtype=None, ensure_all_finite="allow-nan")
+            return _Features(array) if problem is None else _numbered(problem, array)
+        if not _num_samples(X):
+            raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        if fitting or not self._lacks_only_protected(X):
+            validate_data(self, X, **outcome, reset=fitting, skip_check_array=True)
+        names = tuple(arrays.names(X))
+        if all(isinstance(name, str) for name in names):
+            return _Features(X)
+        return _Features(arrays.renamed(X, [str(i) for i in range(len(names))]), labels=names)
+
+    def _lacks_only_protected(self, X: Any) -> bool:
+        """Whether people come without their protected columns, to a mapping that is blind."""
+        problem = self._fitted_problem
+        if problem is None or not problem.blind or not hasattr(self, "feature_names_in_"):
+            return False
+        return arrays.names(X) == [name for name in self.feature_names_in_ if name not in problem.protected]
+
+    @property
+    def _fitted_problem(self) -> Problem | None:
+        return None if self.mapping_ is None else self.mapping_.problem
+
+    def _table(self, people: _People) -> Frame:
+        """Return the table of (d, x, y) that the problem is about."""
+        assert self.problem is not None
+        name, y = self.problem.outcome, people.outcome
+        if isinstance(y, np.ndarray):
+            y = arrays.one_column(y, name in _whole(self.problem))
+        return arrays.with_column(people.features.frame, name, y)
+
+    @property
+    def _mapping(self) -> Mapping:
+        """The mapping, where there is a problem."""
+        assert self.mapping_ is not None
+        return self.mapping_
+
+    @property
+    def _identifies(self) -> tuple[str, ...]:
+        """The key, where it is nothing else to the problem: a model must not see it."""
+        return () if self.key is None or self.key in self._mapping.problem.columns else (self.key,)
+
+    def _applied(self, given: _Features) -> Frame:
+        return self._mapping.apply(given.frame, seed=self.seed, key=self.key, unseen=self.unseen)
+
+    def _released(self, people: _People) -> tuple[Frame, Any]:
+        """Draw in train mode: the features as a frame, the outcome as the kind that was given."""
+        drawn = self._mapping.release(self._table(people), seed=self.seed, key=self.key, unseen=self.unseen)
+        frame, released = arrays.split(drawn, self._mapping.problem.outcome)
+        return frame, arrays.like(people.outcome, released)
+
+    def _expanded(self, people: _People) -> tuple[Frame, Any, Numbers]:
+        """Return every possible (x̂, ŷ) with its weight; the outcome as an array."""
+        frame, weights = self._table(people), people.weights
+        if self._identifies:
+            # Equal rows are merged, and no two people would be equal.
+            frame = arrays.split(frame, *self._identifies)[0]
+        if weights is not None:
+            # Rows of weight zero were not counted, and so the mapping does not know them.
+            counted = np.flatnonzero(weights)
+            frame, weights = arrays.rows(frame, counted), weights[counted]
+        wide = self._mapping.expand(frame, weights=weights, weight_column=WEIGHT, unseen=self.unseen)
+        frame, outcome, weight = arrays.split(wide, self._mapping.problem.outcome, WEIGHT)
+        return frame, arrays.numbers(outcome), arrays.numbers(weight)
+
+    def _possible(self, given: _Features) -> tuple[Frame, Numbers, Numbers]:
+        """Return every possible x̂ of every row, which row it is of, and its probability."""
+        wide = self._mapping.possibilities(given.frame, row_column=ROW, weight_column=WEIGHT, unseen=self.unseen)
+        frame, row, weight, *_ = arrays.split(wide, ROW, WEIGHT, *self._identifies)
+        return frame, arrays.numbers(row), arrays.numbers(weight)
+
+
+def stated(problem: Problem | None, bound: float | None, budget: float | None) -> Problem | None:
+    """Return the problem with every parity bound and every limit of its budgets replaced.
+
+    Examples
+    --------
+    >>> from evenhand.datasets import load
+    >>> found = stated(load("compas").problem, 0.3, None)
+    >>> found.parity[0].bound, found.budget.limit
+    (0.3, 0.5)
+    """
+    if problem is None:
+        if bound is not None or budget is not None:
+            raise SpecError("bound and budget replace those of a problem; give one with problem=eh.Problem(...)")
+        return None
+    if not isinstance(problem, Problem):
+        raise SpecError(f"problem must be an eh.Problem, not {type(problem).__name__}")
+    if bound is not None:
+        problem = _with_bound(problem, bound)
+    return problem if budget is None else _with_budget(problem, budget)
+
+
+def _with_bound(problem: Problem, bound: float) -> Problem:
+    if not problem.parity:
+        raise SpecError(
+            "bound replaces the problem's parity bounds, and it has none; add parity=[eh.PairwiseParity(...)]"
+        )
+    return replace(problem, parity=[parity.with_bounds(lambda _: bound) for parity in problem.parity])
+
+
+def _with_budget(problem: Problem, limit: float) -> Problem:
+    if not problem.budgets:
+        raise SpecError(
+            "budget replaces the limits of the problem's budgets, and it has none; add "
+            "budget=eh.ExpectedDistortion(...)"
+        )
+    changed = [budget.with_limits(lambda c: c if math.isinf(c) else limit) for budget in problem.budgets]
+    return replace(problem, budget=changed)
+
+
+def _whole(problem: Problem) -> tuple[str, ...]:
+    """Name the columns that are codes: those of the problem that are not binned."""
+    return tuple(name for name in problem.columns if name not in problem.bins)
+
+
+def _check_people(problem: Problem, people: _People) -> None:
+    """Refuse what lacks a column, has a single row or a single outcome, in the words that scikit-learn's users know."""
+    names = arrays.names(people.features.frame)
+    lacking = [name for name in (*problem.protected, *problem.features) if name not in names]
+    if lacking:
+        raise DataError(
+            f"X has n_features={len(names)} columns, {names}, and lacks {lacking}, which the problem names; the "
+            f"columns of an array are '0', '1' and so on"
+        )
+    if _num_samples(people.features.frame) < 2:
+        raise DataError("X has n_samples=1: one person makes no two groups to compare")
+    if len(_classes(people.outcome)) < 2:
+        raise DataError("y has only one class, so there are no rates of it to compare")
+
+
+def _numbered(problem: Problem, array: Any) -> _Features:
+    """Return an array as a frame with numbered columns."""
+    if problem.missing == "error" and array.dtype.kind == "f":
+        _refuse_nan(problem, array)
+    return _Features(arrays.from_array(array, problem.columns, _whole(problem)), dtype=array.dtype)
+
+
+def _refuse_nan(problem: Problem, array: Any) -> None:
+    """Refuse NaN in a column that the problem reads; in others it is passed through."""
+    for place in range(array.shape[1]):
+        if str(place) in problem.columns and np.isnan(array[:, place]).any():
+            raise DataError(
+                f"Input X contains NaN in column '{place}', which the problem reads; fill it, drop those rows, or "
+                f'write missing="level" in the problem'
+            )
+
+
+def _outcome(given: _Features, y: Any, *, finite: bool) -> Any:
+    """Check an outcome, of finitely many values or any, and return it as an array, or as the series that it is."""
+    values = column_or_1d(y, warn=True)
+    check_consistent_length(given.frame, values)
+    if finite:
+        _classes(values)
+    return y if arrays.is_series(y) else values
+
+
+def _classes(y: Any) -> Any:
+    """Return the values of an outcome, which must be classes."""
+    values = column_or_1d(y)
+    assert_all_finite(values, input_name="y")
+    check_classification_targets(values)
+    return np.unique(values)
+
+
+def _weights(given: _Features, sample_weight: Any) -> Numbers:
+    """Check weights: one number a row, not all of them zero. The rest is checked where they are counted."""
+    weights = np.asarray(sample_weight, dtype=float)
+    if weights.ndim != 1:
+        raise DataError(f"Sample weights must be 1D array or scalar: one number a row, not of shape {weights.shape}")
+    check_consistent_length(given.frame, weights)
+    if not np.any(weights):
+        raise DataError("Sample weights must contain at least one non-zero number; here all are zero")
+    return weights
+
+
+def _for_output(estimator: Any, result: Any) -> Any:
+    """Return pandas frames where set_output asks for them: scikit-learn itself turns only arrays into them."""
+    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+    return to_pandas(result) if asked == "pandas" and arrays.is_frame(result) else result
+
+
+def _has_probabilities(model: PreprocessedClassifier) -> bool:
+    estimator = getattr(model, "estimator_", model.estimator)
+    if hasattr(estimator, "predict_proba"):
+        return True
+    raise AttributeError(
+        f"{type(estimator).__name__} has no predict_proba, so there is no score to average; predict gives the class "
+        f"that it predicts most often over the mapping"
+    )
+
+
+class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The paper's whole pipeline in one classifier: learn a mapping, train on its release, predict in apply mode.
+
+    The mapping bounds the released outcome by group, and so the *mean score* of a model that learns it well, eq. (8):
+    not the model's decisions at a threshold. Report both.
+
+    Parameters
+    ----------
+    estimator : classifier
+        It sees the columns of X as they are, transformed; put an encoder before a linear model. It is cloned.
+    preprocessor : OptimizedPreprocessor
+        Holds the problem; it is cloned.
+    train_on : {"expected", "draw"}
+        ``"expected"`` trains on every possible (x̂, ŷ) of each person, weighted by its probability: no sampling noise.
+        An estimator that takes no sample weights gets a draw, with a warning. ``"draw"`` trains on one release.
+    predict_with : {"expected", "draw"}
+        ``"expected"`` averages the score over the mapping, Σ p(x̂|d,x) · score(x̂, d), exactly and without drawing.
+        ``"draw"`` scores one draw of x̂, so that a person's score depends on the seed.
+    drop_protected : bool
+        Whether the estimator is kept from seeing the protected columns. Apply mode still reads them, unless the problem
+        is blind. The bounds then cover the model only if the problem has ``suppress_protected``; without it there is a
+        warning.
+
+    Attributes
+    ----------
+    estimator_, preprocessor_ : objects
+        The fitted ones.
+    classes_ : array
+        The values of y. One that is never released has probability zero.
+    n_features_in_, feature_names_in_
+        As in every estimator.
+
+    Notes
+    -----
+    ``sample_weight`` counts people: it weighs them in the mapping and in the estimator. Through a ``Pipeline`` weights
+    go to every step that takes them. There is no ``decision_function``: margins have no mean that is a margin. An
+    estimator without ``predict_proba`` has none here either, and ``predict`` then gives the class that it predicts most
+    often over the mapping.
+
+    The bounds are about the problem's columns. Others in X reach the estimator as they are, and what it learns from
+    them is not covered: list them as features, which stay fixed unless a rule says otherwise. In expectation, a binned
+    value that moves becomes the middle of its new bin.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> from dataclasses import replace
+    >>> data = eh.datasets.load("compas")
+    >>> X, y = data.frame.drop(columns="is_recid"), data.frame["is_recid"]
+    >>> by_race = eh.OptimizedPreprocessor(replace(data.problem, protected=["race"]))
+    >>> linear = make_pipeline(OneHotEncoder(), LogisticRegression())
+    >>> model = eh.PreprocessedClassifier(linear, by_race).fit(X, y)
+
+    A linear model with a weight for each race meets the released rates nearly exactly:
+
+    >>> X.assign(score=model.predict_proba(X)[:, 1]).groupby("race")["score"].mean().round(3).tolist()
+    [0.457, 0.416]
+    >>> model.preprocessor_.mapping_.audit().rates.query("is_recid == 1")["after"].round(3).tolist()
+    [0.457, 0.416]
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        preprocessor: Any,
+        *,
+        train_on: Way = "expected",
+        predict_with: Way = "expected",
+        drop_protected: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.preprocessor = preprocessor
+        self.train_on = train_on
+        self.predict_with = predict_with
+        self.drop_protected = drop_protected
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PreprocessedClassifier:
+        """Learn the mapping, and train the estimator on what it releases."""
+        self._check_parameters()
+        self.preprocessor_ = clone(self.preprocessor)
+        people = self.preprocessor_._fit(X, y, sample_weight)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.preprocessor_, name):
+                setattr(self, name, getattr(self.preprocessor_, name))
+        self.classes_ = _classes(people.outcome)
+        if self._mapping is None:
+            rows = (X, y, sample_weight)
+        else:
+            self._warn_of_dropping()
+            rows = self._training_rows(people)
+        self.estimator_ = _fitted(clone(self.estimator), *rows)
+        return self
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Return the expected score of every class, or with ``predict_with="draw"`` that of one draw."""
+        check_is_fitted(self, "estimator_")
+        return self._scored(X, self._probabilities)
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of largest expected score: a decision, which no bound covers."""
+        check_is_fitted(self, "estimator_")
+        if self._mapping is None:
+            return self.estimator_.predict(self._unchanged(X))
+        probable = hasattr(self.estimator_, "predict_proba") and self.predict_with == "expected"
+        scores = self._scored(X, self._probabilities if probable else self._votes)
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        before = get_tags(self.preprocessor)
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan and before.input_tags.allow_nan
+        tags.input_tags.string = inner.input_tags.string
+        if inner.classifier_tags is not None:
+            tags.classifier_tags = replace(inner.classifier_tags)
+        return tags
+
+    @property
+    def _mapping(self) -> Mapping | None:
+        found: Mapping | None = self.preprocessor_.mapping_
+        return found
+
+    def _check_parameters(self) -> None:
+        check.one_of("train_on", self.train_on, WAYS)
+        check.one_of("predict_with", self.predict_with, WAYS)
+        if not isinstance(self.preprocessor, OptimizedPreprocessor):
+            raise SpecError(
+                f"preprocessor must be an eh.OptimizedPreprocessor, not {type(self.preprocessor).__name__}; other "
+                f"steps belong before this classifier, or in its estimator"
+            )
+
+    def _warn_of_dropping(self) -> None:
+        assert self._mapping is not None
+        if self.drop_protected and self._mapping.problem.suppress_protected is None:
+            warnings.warn(
+                "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
+                "covers its mean scores, which can differ by group as much as without any mapping; write "
+                'suppress_protected="fixed" in the problem',
+                EvenhandWarning,
+                stacklevel=3,
+            )
+
+    def _training_rows(self, people: _People) -> tuple[Any, Any, Any]:
+        """Return what the estimator is trained on: features, outcome and weights."""
+        before = self.preprocessor_
+        if self.train_on == "expected" and takes_weights(self.estimator):
+            frame, outcome, weights = before._expanded(people)
+            # Outcomes of whole numbers were read as integers; the estimator gets the classes that were given.
+            return self._shown(people.features, frame), outcome.astype(self.classes_.dtype), weights
+        if self.train_on == "expected":
+            warnings.warn(
+                f"{type(_last(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
+                f'(seed {before.seed}) and not on the expected one; write train_on="draw" to say so',
+                EvenhandWarning,
+                stacklevel=3,
+            )
+        frame, outcome = before._released(people)
+        return self._shown(people.features, frame), outcome, people.weights
+
+    def _shown(self, given: _Features, frame: Frame) -> Any:
+        """Return a transformed frame as the estimator sees it."""
+        assert self._mapping is not None
+        protected = tuple(self._mapping.problem.protected) if self.drop_protected else ()
+        return given.back(frame, without=(*protected, *self.preprocessor_._identifies))
+
+    def _unchanged(self, X: Any) -> Any:
+        """Return X after the checks that the preprocessor makes."""
+        self.preprocessor_._read(X)
+        return X
+
+    def _scored(self, X: Any, score: Callable[[Any], Numbers]) -> Numbers:
+        """Return scores of every person and class: over the mapping, of one draw, or of X itself."""
+        if self._mapping is None:
+            return score(self._unchanged(X))
+        given = self.preprocessor_._read(X)
+        if self.predict_with == "draw":
+            return score(self._shown(given, self.preprocessor_._applied(given)))
+        frame, row, weight = self.preprocessor_._possible(given)
+        # Many people share their possible features: the estimator is asked once for each.
+        first, kind = arrays.distinct(frame)
+        scores = score(self._shown(given, arrays.rows(frame, first)))[kind] * weight[:, None]
+        return np.column_stack([sums(row, column, _num_samples(given.frame)) for column in scores.T])
+
+    def _probabilities(self, X: Any) -> Numbers:
+        """Return the estimator's scores; a class of y that was never released has none."""
+        found = np.zeros((_num_samples(X), len(self.classes_)))
+        found[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = self.estimator_.predict_proba(X)
+        return found
+
+    def _votes(self, X: Any) -> Numbers:
+        """Return one for the class that the estimator predicts, zero for the others."""
+        return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, self.estimator_.predict(X))])
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Whether an estimator, or the last step of a pipeline, is fitted with sample weights.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> takes_weights(make_pipeline(LogisticRegression())), takes_weights(KNeighborsClassifier())
+    (True, False)
+    """
+    return bool(has_fit_parameter(_last(estimator), "sample_weight"))
+
+
+def _last(estimator: Any) -> Any:
+    """Return the last step of a pipeline, or of the pipeline at its end; any other estimator is its own."""
+    return _last(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
+
+
+def _fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Fit an estimator, with weights where there are any; in a pipeline every step that takes weights gets them."""
+    if sample_weight is None:
+        return estimator.fit(X, y)
+    if not isinstance(estimator, Pipeline):
+        return estimator.fit(X, y, sample_weight=sample_weight)
+    if not takes_weights(estimator):
+        raise SpecError(f"{_last(estimator)} takes no sample weights; leave sample_weight out, or choose one that does")
+    if get_config()["enable_metadata_routing"]:
+        for step in _weighed_steps(estimator).values():
+            step.set_fit_request(sample_weight=True)
+        return estimator.fit(X, y, sample_weight=sample_weight)
+    return estimator.fit(X, y, **{f"{name}__sample_weight": sample_weight for name in _weighed_steps(estimator)})
+
+
+def _weighed_steps(pipeline: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the steps of a pipeline, and of pipelines in it, that take weights, by their full names."""
+    found: dict[str, Any] = {}
+    for name, step in pipeline.steps:
+        if isinstance(step, Pipeline):
+            found |= _weighed_steps(step, f"{prefix}{name}__")
+        elif has_fit_parameter(step, "sample_weight"):
+            found[prefix + name] = step
+    return found

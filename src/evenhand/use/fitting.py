@@ -1,0 +1,280 @@
+"""Fit: the one place that joins counting, compiling, solving and certifying."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from evenhand.data.counts import Counts
+from evenhand.engines import counts_of
+from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
+from evenhand.findings.feasibility import Edge, budget_edge, distances, parity_edge
+from evenhand.kernel import identity
+from evenhand.kernel.achieved import achieved
+from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
+from evenhand.optimise.compile import Compiled, compile_problem
+from evenhand.optimise.program import Multipliers, Program, SmoothLoss
+from evenhand.optimise.solve import Clock, Result, solve
+from evenhand.optimise.tabulate import tabulated, with_cuts
+from evenhand.resources import Progress
+from evenhand.spec import AGAINST_TARGET, Problem, each
+from evenhand.tables import Frame
+from evenhand.use.alternating import alternate
+from evenhand.use.mapping import Mapping
+
+LOG = logging.getLogger("evenhand")
+
+COUNTING_SHARE = 0.05
+"""Of a whole fit; a large file says in words how far it is counted."""
+
+MOST_CUTS = 20
+"""Rounds of supporting lines for a user's distance."""
+
+CLEARLY = 1e-6
+"""Where the table as it is exceeds a parity row by more than this, something must change."""
+
+EDGE_TOLERANCE = 1e-9
+"""Bounds closer than this to the edge of feasibility are not called infeasible."""
+
+
+def fit(
+    problem: Problem,
+    frame: Frame | Counts,
+    *,
+    weights: str | Sequence[float] | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Learn the mapping that loses least among those that meet every bound.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to bound and what to keep.
+    frame : dataframe or Counts
+        The table: one row a person (or a cell, with ``weights``).
+    weights : str or sequence of float, optional
+        A column of the frame, or one number a row.
+    time_limit : float, optional
+        Seconds after which to stop. A tie-break that runs out of time keeps the optimum found before it. The limit,
+        like Ctrl-C, is heeded between a solver's steps; with a million moves a step can take a minute.
+    progress : callable, optional
+        Called with the name of the stage and the share that is done.
+
+    Returns
+    -------
+    Mapping
+        With a certificate; see ``mapping.certificate``.
+
+    Raises
+    ------
+    InfeasibleError
+        If no mapping meets every bound; it carries the smallest bound that can be met.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.frame)
+    >>> round(mapping.objective, 6), mapping.certificate.status
+    (0.021244, 'optimal')
+    """
+    clock = Clock(time_limit)
+    report = progress or _silent
+    report("counting", 0.0)
+    counts = checked_counts(problem, frame, weights, report)
+    mapping = _within_user_distances(problem, counts, clock, report)
+    level = logging.INFO if mapping.certificate.history else logging.WARNING
+    for note in mapping.certificate.notes:
+        LOG.log(level, note)
+    report("done", 1.0)
+    return mapping
+
+
+def _within_user_distances(asked: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    """Fit with a user's callables tabulated; where a user's own J is exceeded, add lines to its table and fit again."""
+    problem: Problem | None = tabulated(asked, counts)
+    for _ in range(MOST_CUTS):
+        assert problem is not None
+        mapping = _mapped(asked, problem, counts, clock, report)
+        problem = with_cuts(asked, problem, counts, mapping.kernel)
+        if problem is None:
+            return mapping
+    raise SolverError(
+        f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
+    )
+
+
+def _mapped(asked: Problem, problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    if problem.suppress_protected == "alternating":
+        return _alternated(asked, problem, counts, clock, report)
+    compiled = compile_problem(problem, counts)
+    LOG.info(
+        "compiled %d sources, %d moves, %d parity rows, %d budget rows",
+        len(counts), compiled.program.n_moves, len(compiled.program.parity), len(compiled.program.budgets),
+    )  # fmt: skip
+    mapping = _unchanged(problem, counts, compiled.program)
+    return mapping or _solved(asked, problem, counts, compiled, clock, report)
+
+
+def _silent(stage: str, share: float) -> None:
+    pass
+
+
+def checked_counts(
+    problem: Problem,
+    frame: Frame | Counts,
+    weights: str | Sequence[float] | None = None,
+    progress: Progress = _silent,
+) -> Counts:
+    """Count a table, and refuse one in which there is nothing to compare."""
+    counts = counts_of(problem, frame, weights, lambda stage, share: progress(stage, COUNTING_SHARE * share))
+    if len(counts.groups.cells) < 2:
+        only = counts.domain.d.words(int(counts.groups.cells[0]))
+        raise DataError(
+            f"the protected columns {list(problem.protected)} have a single group in this table ({only}); bounds "
+            f"between groups need at least two"
+        )
+    if counts.domain.y.size < 2:
+        level = counts.domain.outcome.levels[0]
+        raise DataError(f"the outcome {problem.outcome!r} has a single value, {level!r}: there is no other class")
+    return counts
+
+
+def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | None:
+    """Return the identity where it meets every bound: then nothing is lost and nobody is changed."""
+    if problem.suppress_protected is not None or np.any(program.change @ program.stays > 0):
+        return None
+    if program.parity_slack(program.stays).min(initial=0.0) < -CLEARLY:
+        return None
+    kernel = identity(counts.domain.xy(counts.x, counts.y))
+    measured = achieved(problem, counts, kernel)
+    if measured.max_violation > 0:
+        return None
+    loss = program.loss
+    r = program.released(program.stays)
+    on_release = loss.gradient(r) if isinstance(loss, SmoothLoss) else np.zeros(len(r))
+    multipliers = Multipliers(on_release, np.zeros(len(program.parity)), np.zeros(len(program.budgets)))
+    certificate = certify(problem, counts, kernel, multipliers, program=program, measured=measured)
+    # A measure of a user's own may be smaller elsewhere.
+    return Mapping(problem, counts, kernel, multipliers, certificate) if certificate.status == "optimal" else None
+
+
+def _solved(
+    asked: Problem, problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress
+) -> Mapping:
+    result = _result(asked, problem, counts, compiled, clock, report)
+    LOG.info("solved in %d steps", result.steps)
+    report("certifying", 0.9)
+    kernel = compiled.kernel(result.x)
+    measured = achieved(problem, counts, kernel)
+    if not measured.max_violation <= VIOLATION_TOLERANCE:
+        # A solver that stopped short may have come near bounds that cannot be met.
+        _refuse_if_infeasible(asked, counts, clock)
+    certificate = certify(
+        problem,
+        counts,
+        kernel,
+        result.multipliers,
+        program=compiled.program,
+        measured=measured,
+        notes=result.notes,
+    )
+    return Mapping(problem, counts, kernel, result.multipliers, certificate)
+
+
+def _result(
+    asked: Problem, problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress
+) -> Result:
+    """Solve, or say why it cannot be done."""
+    try:
+        result = solve(compiled.program, problem.tie_break, clock, report)
+    except TimeLimitError:
+        raise
+    except SolverError as error:
+        _refuse_if_infeasible(asked, counts, clock)
+        raise SolverError(f"{error}. {_barely(problem)}") from None
+    if result is None:
+        _refuse_if_infeasible(asked, counts, clock)
+        raise SolverError(_barely(problem))
+    return result
+
+
+def _alternated(asked: Problem, problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    """Strategy 2: a local optimum, with the optimum without suppression as the bound that it is held against."""
+    report("bounding every mapping", 0.05)
+    convex = bounding(problem)
+    compiled = compile_problem(convex, counts)
+    bound = _result(bounding(asked), replace(convex, tie_break=None), counts, compiled, clock, _silent)
+    run, words = alternate(problem, counts, clock, report)
+    certificate = certify(
+        problem, counts, run.kernel, bound.multipliers, program=compiled.program, notes=words, history=run.history
+    )
+    return Mapping(problem, counts, run.kernel, bound.multipliers, certificate)
+
+
+def _barely(problem: Problem) -> str:
+    raised = ", ".join(f"{p.smallest_bound + 1e-4:g}" for p in problem.parity)
+    return f"The bounds can be met only just, if at all; try a parity bound of {raised}"
+
+
+def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> None:
+    """Raise the error that says how far the bounds are from being met, if they cannot be."""
+    edge = parity_edge(problem, counts, clock, floors=True)
+    if edge is not None and edge.bound <= min((p.smallest_bound for p in problem.parity), default=0) + EDGE_TOLERANCE:
+        return
+    factor = budget_edge(problem, counts, clock)
+    if factor is not None and factor <= 1:
+        return
+    raise InfeasibleError(
+        " ".join(_infeasible_words(problem, counts, edge, factor)),
+        smallest_parity_bound=None if edge is None else edge.bound,
+        smallest_budget_factor=factor,
+    )
+
+
+def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[str]:
+    asked = " and ".join(f"{type(p).__name__}({p.smallest_bound:g})" for p in problem.parity) or "the budgets"
+    words = [f"No mapping meets {asked} within these budgets and forbidden moves."]
+    if edge is None and problem.suppress_protected is not None:
+        words.append(
+            f"No parity bound, however large, would do: with D suppressed the outcome is drawn from p(ŷ|x̂) for "
+            f"everybody, "
+            f"so what its changes cost is spent in any case. Write {problem.outcome!r}: Free() to charge the features "
+            f"alone."
+        )
+    elif edge is None:
+        words.append("No parity bound, however large, would do: budgets or forbidden moves rule every mapping out.")
+    else:
+        words.append(
+            f"The smallest parity bound that can be met is {edge.bound:.7f}; try {_round_up(edge.bound)}. "
+            f"{_who_stands_out(problem, counts, edge)}"
+        )
+    if factor is not None:
+        limits = sorted({limit for charge in problem.charges for limit in each(charge.limit)})
+        raised = ", ".join(f"{limit:g} → {limit * factor:.7g}" for limit in limits)
+        words.append(f"Or keep the parity bound and multiply the budgets by {_round_up(factor)} ({raised}).")
+    words.append("evenhand diagnose, or eh.diagnose, says why, with a proof.")
+    return words
+
+
+def _who_stands_out(problem: Problem, counts: Counts, edge: Edge) -> str:
+    """Name the outcome and groups that are furthest apart when all that can be done is done."""
+    worst = max(distances(problem, counts, edge.kernel), key=lambda part: float(part.value.max()))
+    at = int(np.argmax(worst.value))
+    compared = worst.compared
+    level = counts.domain.outcome.levels[int(compared.outcome[at])]
+    rate = f"{compared.populations[int(compared.population[at])].words} has {worst.rate[at]:.4f}"
+    if compared.against[at] == AGAINST_TARGET:
+        against = f"the target {worst.other[at]:.4f}"
+    else:
+        against = f"{compared.populations[int(compared.against[at])].words} with {worst.other[at]:.4f}"
+    return f"Even there, for outcome {level!r} {rate} against {against}."
+
+
+def _round_up(value: float) -> str:
+    return f"{math.ceil(value * 1e4) / 1e4:g}"

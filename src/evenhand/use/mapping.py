@@ -1,0 +1,613 @@
+"""The public object: a fitted mapping, which transforms tables, explains itself, and can be kept in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenhand import engines, tables
+from evenhand.arrays import Numbers
+from evenhand.data.counts import Counts
+from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
+from evenhand.findings import proof
+from evenhand.findings.audit import Audit, audit, coverage
+from evenhand.findings.models import Predictor, model_rates, scores_elsewhere
+from evenhand.findings.new_people import Realised, meeting, realised, with_own_target
+from evenhand.findings.prices import Prices, prices
+from evenhand.findings.theory import Theory
+from evenhand.kernel import Kernel, for_apply, with_rows
+from evenhand.kernel.achieved import Achieved, achieved, released_conditional
+from evenhand.optimise.certificate import Certificate, bounding, certify
+from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.program import Multipliers
+from evenhand.report.charts import Chart
+from evenhand.report.pictures import Kind, picture
+from evenhand.resources import Progress
+from evenhand.spec import Bregman, Problem, Quasiconvex, Recorded, Separable, Utility, check, outcome_given_features
+from evenhand.tables import Frame, Restore
+from evenhand.tables.transforming import Draw, How, Mode, Transformer, Unseen, apply_mode, train_mode, transform, unfold
+from evenhand.use import storage
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mapping:
+    """A randomized mapping P(x̂, ŷ | d, x, y), with the table it was fitted on and its certificate.
+
+    Made by :func:`evenhand.fit` or :meth:`load`.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.frame)
+    >>> mapping
+    <Mapping of 142 sources, ... moves: Δ = 0.0212438, optimal, gap ..., max violation ...>
+    >>> released = mapping.release(data.frame, seed=0)
+    >>> list(released.columns) == list(data.frame.columns)
+    True
+    """
+
+    problem: Problem
+    counts: Counts
+    kernel: Kernel
+    multipliers: Multipliers
+    certificate: Certificate
+
+    @property
+    def objective(self) -> float:
+        """Δ(p, r) achieved."""
+        return self.certificate.objective
+
+    @cached_property
+    def achieved(self) -> Achieved:
+        """Every bounded quantity in plain arrays."""
+        return achieved(self.problem, self.counts, self.kernel)
+
+    @cached_property
+    def apply_kernel(self) -> Kernel:
+        """The reduced mapping p(x̂ | d, x)."""
+        return for_apply(self.kernel, self.counts, blind=self.problem.blind)
+
+    @cached_property
+    def conditional(self) -> Numbers | None:
+        """Where D is suppressed: p(ŷ|x̂), a row for each observed x (``counts.features.cells``), a column an outcome."""
+        if self.problem.suppress_protected is None:
+            return None
+        found = outcome_given_features(self.problem.conditional, self.counts, self.counts.features.cells)
+        if self.problem.suppress_protected == "alternating":
+            cells, released = released_conditional(self.counts, self.kernel)
+            found[np.searchsorted(self.counts.features.cells, cells)] = released
+        return found
+
+    @cached_property
+    def _train_kernel(self) -> Kernel:
+        """The kernel, and where D is suppressed a row for each x that keeps it and draws ŷ from p(ŷ|x)."""
+        if self.conditional is None:
+            return self.kernel
+        rows, to_y = np.nonzero(self.conditional > 0)
+        targets = self.counts.domain.xy(self.counts.features.cells[rows], to_y)
+        return with_rows(self.kernel, rows, targets, self.conditional[rows, to_y], len(self.conditional))
+
+    @cached_property
+    def release_mode(self) -> Transformer:
+        """Train mode: which sources it knows, and the row of each."""
+        fallback = None if self.conditional is None else self.counts.features.cells
+        return train_mode(self.counts, self._train_kernel, blind=self.problem.blind, fallback=fallback)
+
+    @cached_property
+    def apply_mode(self) -> Transformer:
+        """Apply mode: the same for what is known before the outcome."""
+        return apply_mode(self.counts, self.apply_kernel, blind=self.problem.blind)
+
+    @cached_property
+    def theory(self) -> Theory:
+        """The paper's propositions as numbers for this mapping, and what people can use beside them."""
+        return Theory(self.problem, self.counts, self.kernel, self.release_mode)
+
+    def audit(
+        self,
+        table: Frame | Path | None = None,
+        *,
+        weights: str | Sequence[float] | None = None,
+        progress: Progress | None = None,
+    ) -> Audit:
+        """Return what the mapping does to a table, in expectation over its draws, as tables and words.
+
+        Parameters
+        ----------
+        table : dataframe or path, optional
+            Other people than those that were fitted; by default the fitted table.
+        weights : str or sequence of float, optional
+            With ``table``: a column of it, or one number a row.
+        progress : callable, optional
+            For a path: called with a text and the share that is counted.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> mapping.audit().rates.query("is_recid == 1")["after"].round(4).tolist()
+        [0.3934, 0.3672, 0.4039, 0.4039]
+        """
+        if table is None:
+            return audit(self.problem, self.counts, self.kernel, self.achieved, coverage(self.counts))
+        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
+        met = meeting(self.release_mode, rows, self.counts.domain.d)
+        problem = with_own_target(self.problem, self.counts)
+        measured = achieved(problem, met.counts, met.kernel)
+        seeing, not_seeing = (
+            scores_elsewhere(self.problem, self.counts, self.kernel, met.counts, protected=sees)
+            for sees in (True, False)
+        )
+        return audit(problem, met.counts, met.kernel, measured, met.coverage, (seeing, not_seeing))
+
+    def realised(
+        self,
+        table: Frame | Path,
+        *,
+        weights: str | Sequence[float] | None = None,
+        progress: Progress | None = None,
+    ) -> Realised:
+        """Hold the rates of a table as it stands against the bounds: of one release, which strays from expectation.
+
+        Parameters
+        ----------
+        table : dataframe or path
+            A result of :meth:`release`, or any other with the protected columns, the features and the outcome.
+        weights : str or sequence of float, optional
+            A column of it, or one number a row.
+        progress : callable, optional
+            For a path: called with a text and the share that is counted.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> mapping.realised(mapping.release(data.frame, seed=0)).words
+        ('the rates of this very table are 0... apart at worst (...), ... the bound 0.1',)
+        """
+        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
+        met = meeting(self.release_mode, rows, self.counts.domain.d)
+        return realised(with_own_target(self.problem, self.counts), met.counts)
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether the problem is convex, so that its optimum has multipliers."""
+        return self.problem.suppress_protected != "alternating" and self.problem.utility.certifiable
+
+    def prices(self) -> Prices:
+        """Return what relaxing each parity bound and each budget by one unit would gain, in units of Δ.
+
+        Prices are multipliers of the optimum. A local optimum (``suppress_protected="alternating"``) and a quasiconvex
+        utility have none.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> round(mapping.prices().parity[0], 4)
+        0.1257
+        """
+        if not self.has_prices:
+            raise SpecError("prices are multipliers of a convex optimum, which this mapping's problem does not have")
+        compiled = compile_problem(self.problem, self.counts)
+        return prices(self.problem, self.counts, compiled, self.kernel, self.multipliers)
+
+    def proof(self, path: str | os.PathLike[str]) -> None:
+        """Write a proof of the certificate: counts, statement, kernel and multipliers, as JSON.
+
+        ``evenhand verify PATH``, or the standalone script ``evenhand/verifier.py`` alone, checks it in exact
+        arithmetic: an auditor needs neither evenhand nor a solver. It holds the counts of the table's (d, x, y)
+        cells.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> import os, tempfile
+        >>> from evenhand import verifier
+        >>> path = os.path.join(tempfile.mkdtemp(), "compas.proof")
+        >>> mapping.proof(path)
+        >>> verifier.verify(path).stands
+        True
+        """
+        proof.write_mapping(path, self.problem, self.counts, self.kernel, self.multipliers, self.certificate)
+
+    def model_rates(self, frame: Frame, model: Any = None, *, seed: int = 0, protected: bool = False) -> Any:
+        """Fit a model on one release of a table, apply it to the same people in apply mode, and return its mean scores.
+
+        Eqs. (8) and (9) predict them: (8) for a model that sees the protected columns, (9) for one that does not.
+
+        Parameters
+        ----------
+        frame : dataframe
+            Holds the protected, feature and outcome columns.
+        model : object with fit and predict_proba, optional
+            Anything like a scikit-learn classifier that takes a pandas frame of the features as they are (so put an
+            encoder before a linear model). None fits the table of p(ŷ|x̂) that one release shows.
+        seed : int
+            For the release; the draws of apply mode use the next seed.
+        protected : bool
+            Whether the model sees the protected columns.
+
+        Returns
+        -------
+        pandas.DataFrame
+            For each group and outcome: the ``released`` rate, the ``predicted`` mean score, the model's mean ``score``
+            and its ``decision`` (the share of people for whom this outcome is the likeliest), which no bound covers.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> rates = mapping.model_rates(data.frame, protected=True)
+        >>> bool((rates["released"] - rates["predicted"]).abs().max() < 1e-9)
+        True
+        """
+        if engines.is_spark(frame):
+            tables.read(frame)  # which says that a model needs rows in memory
+        train, new = self.release(frame, seed=seed), self.apply(frame, seed=seed + 1)
+        return model_rates(self.problem, self.counts, self.kernel, train, new, model, protected=protected)
+
+    def predictor(self) -> Predictor:
+        """Return the table p(ŷ | x̂, d) of this mapping composed with apply mode, eq. (8): a model without sampling.
+
+        On the table that was fitted its mean score in each group is p(ŷ|d), to rounding; see :class:`Predictor` for
+        what holds with ``suppress_protected`` and ``blind``.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> mapping.predictor().predict_proba(data.frame).shape
+        (5278, 2)
+        """
+        return Predictor(self.problem, self.counts, self.kernel)
+
+    def chart(self, kind: Kind = "rates", **options: Any) -> Chart:
+        """Return a picture of what the mapping does; its ``save`` writes PNG, SVG or HTML. Needs the extra ``charts``.
+
+        Parameters
+        ----------
+        kind : {"rates", "heat", "cohorts", "changes"}
+            ``rates``: each group's rates before and after, with intervals (``confidence``). ``heat``: P(x̂, ŷ | d, x, y)
+            for parts of the table (``where``, such as ``{"sex": "Male", "is_recid": 1}``, or several). ``cohorts``:
+            rates by combination of features, for everybody and by group (``groups``), and their change (``show``).
+            ``changes``: who changes, to what, how likely.
+        **options
+            Besides those, ``hide_below``: cells (for cohorts, 20 by default) of fewer people are not shown; ``title``.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> mapping.chart("cohorts", groups=[{"race": "Caucasian"}], hide_below=50)
+        <Chart: Rates by cohort, and their change>
+        """
+        return picture(kind, self.problem, self.counts, self.kernel, **options)
+
+    def table(self, mode: Mode = "release") -> Any:
+        """Return the mapping as tidy rows of positive probability, in a pandas frame.
+
+        ``mode="release"`` has the protected, feature and outcome columns, ``to_`` columns for the features and the
+        outcome, and ``probability``; ``mode="apply"`` has no outcome, and is p(x̂ | d, x).
+        """
+        check.one_of("mode", mode, ("release", "apply"))
+        domain = self.counts.domain
+        if mode == "apply":
+            kernel = self.apply_kernel
+            known = self.counts.features if self.problem.blind else self.counts.people_before_outcome
+            d, x = np.divmod(known.cells[kernel.rows], domain.x.size)
+            columns = {
+                **({} if self.problem.blind else tables.labels(domain.d, d)),
+                **tables.labels(domain.x, x),
+                **tables.labels(domain.x, kernel.targets, prefix="to_"),
+            }
+            return tables.frame(columns | {"probability": kernel.probability})
+        rows = self.kernel.rows
+        to_x, to_y = domain.split_xy(self.kernel.targets)
+        columns = {
+            **tables.labels(domain.d, self.counts.d[rows]),
+            **tables.labels(domain.x, self.counts.x[rows]),
+            **tables.labels(domain.y, self.counts.y[rows]),
+            **tables.labels(domain.x, to_x, prefix="to_"),
+            **tables.labels(domain.y, to_y, prefix="to_"),
+        }
+        return tables.frame(columns | {"probability": self.kernel.probability})
+
+    def release(
+        self,
+        frame: Frame | Path,
+        *,
+        seed: int | None = 0,
+        key: str | None = None,
+        draw: Draw = "independent",
+        unseen: Unseen = "keep",
+        restore: Restore = "sample",
+        to: Path | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Train mode: draw (x̂, ŷ) for every row, given its (d, x, y).
+
+        Parameters
+        ----------
+        frame : dataframe or path
+            Holds the protected, feature and outcome columns; others are passed through. A path names CSV or Parquet
+            files, which are read and written in batches. A Spark dataframe stays lazy, and needs ``key``.
+        seed : int or None
+            Makes the draws repeatable. Without ``key``, by position: row i of every call with the same seed uses the
+            same draw, so give each batch a seed of its own; with one seed, people scored one at a time would all get
+            the same draw. None takes fresh randomness.
+        key : str, optional
+            A column that says who a row is. A row's draw then depends on its key, the seed and the mode alone: the same
+            person gets the same draw in any order, in any table, from any engine. Rows that share a key share a draw.
+        draw : {"independent", "balanced"}
+            ``balanced``: among the rows with the same (d, x, y), the number that make each move is its expectation,
+            rounded down or up, and each row's own probabilities are the same as ever. A row's result then depends on
+            who else is in the table.
+        unseen : {"keep", "error"}
+            What to do with rows whose (d, x, y) was not in the table that was fitted.
+        restore : {"sample", "midpoint", "label"}
+            What is written where a column has bins, or merged levels, and its level changes: a value that somebody of
+            the new level had in the fitted table, the middle of the bin (the commonest of merged values), or the
+            level's name, in which case the whole column becomes text. A value whose level does not change stays.
+        to : path, optional
+            Where the result goes if ``frame`` is a path: .csv or .parquet. It appears there when it is complete.
+        progress : callable, optional
+            For files: called with a text and the share that is done.
+
+        Returns
+        -------
+        dataframe
+            Of the same type, with the same columns; for a path, what was done, with ``rows``, ``changed``, ``unseen``
+            and ``path``.
+        """
+        how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
+        return self._transformed(self.release_mode, frame, how, to, progress)
+
+    def apply(
+        self,
+        frame: Frame | Path,
+        *,
+        seed: int | None = 0,
+        key: str | None = None,
+        draw: Draw = "independent",
+        unseen: Unseen = "keep",
+        restore: Restore = "sample",
+        to: Path | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Apply mode: draw x̂ for every row, given its (d, x). An outcome column is passed through unread.
+
+        Takes the same parameters as :meth:`release`. It reads the protected columns, unless the mapping is blind:
+        then it needs none, and draws from p(x̂|x).
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> new = mapping.apply(data.frame.drop(columns="is_recid"), seed=0)
+        >>> len(new), "is_recid" in new.columns
+        (5278, False)
+        """
+        how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
+        return self._transformed(self.apply_mode, frame, how, to, progress)
+
+    def _transformed(
+        self, mode: Transformer, frame: Frame | Path, how: How, to: Path | None, progress: Progress | None
+    ) -> Any:
+        if engines.is_path(frame):
+            return engines.transform_file(mode, frame, to, how, self.problem.csv, progress)
+        if to is not None:
+            raise SpecError("to= names the result of a file; a dataframe is returned")
+        if engines.is_spark(frame):
+            return engines.transform_spark(mode, frame, how)
+        return tables.returned(transform(mode, tables.read(frame), how).table, frame)
+
+    def to_sql(
+        self,
+        dialect: str,
+        table: str | Sequence[str],
+        key: str,
+        *,
+        mode: Mode = "apply",
+        seed: int | None = 0,
+        draw: Draw = "independent",
+        unseen: Unseen = "keep",
+        restore: Restore = "sample",
+        columns: Sequence[str] | None = None,
+    ) -> str:
+        """Return a query that does what :meth:`apply` or :meth:`release` does with a key, to a table of a database.
+
+        It needs nothing but the table: the mapping's changes are written into it. The rows that come out are those of
+        ``mapping.apply(frame, key=key, seed=seed)``, value for value, in the order that the engine gives them. Needs
+        the extra ``sql``.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "spark", "postgres"}
+            The engine that is to run it. For all columns to come out, Spark must be of version 4 or newer.
+        table : str or sequence of str
+            The table's name as the engine keeps it, such as ``"people"`` or ``"sales.people"``; a name that has a dot
+            of its own is given as a sequence of parts. Everything is quoted.
+        key : str
+            The column that says who a row is: text, whole numbers, dates, booleans or UUIDs. A missing key ends the
+            query with an error, and so does a missing value where the problem does not allow it.
+        mode : {"apply", "release"}
+            Which of the two.
+        seed : int or None
+            As in :meth:`release`; None takes one fresh seed, which the query then holds.
+        draw : {"independent"}
+            Balanced draws depend on all rows of a source, and are refused.
+        unseen : {"keep", "error"}
+            Rows of an unknown kind stay as they are (where D is suppressed, they get ŷ from p(ŷ|x)), without a
+            warning, or end the query.
+        restore : {"sample", "midpoint", "label"}
+            As in :meth:`release`.
+        columns : sequence of str, optional
+            The columns that come out, in their order; by default all of the table, in theirs. PostgreSQL needs it with
+            ``restore="label"``.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> query = mapping.to_sql("duckdb", "people", "id")
+        >>> import duckdb
+        >>> people = data.frame.reset_index(names="id").astype({"age_cat": str, "priors_count": str})
+        >>> new = duckdb.sql(query).df().sort_values("id", ignore_index=True)
+        >>> new.equals(mapping.apply(people, key="id"))
+        True
+        """
+        check.one_of("mode", mode, ("release", "apply"))
+        how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
+        chosen = self.release_mode if mode == "release" else self.apply_mode
+        return engines.write_query(chosen, how, dialect, table, columns)
+
+    def possibilities(
+        self,
+        frame: Frame,
+        *,
+        mode: Mode = "apply",
+        restore: Restore = "midpoint",
+        row_column: str = "row",
+        weight_column: str = "weight",
+        unseen: Unseen = "keep",
+    ) -> Frame:
+        """Return every possible result of each row, with the position of the row and the probability of the result.
+
+        A model's expected score for a person is the mean of its scores over these, by weight.
+
+        Parameters
+        ----------
+        frame : dataframe
+            As in :meth:`release` or :meth:`apply`.
+        mode : {"apply", "release"}
+            Which of the two.
+        restore : {"midpoint", "label"}
+            As in :meth:`release`; without a lottery, no value is sampled.
+        row_column, weight_column : str
+            The names of the two columns that are added.
+        unseen : {"keep", "error"}
+            As in :meth:`release`.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> every = mapping.possibilities(data.frame.head(100))
+        >>> round(float(every["weight"].sum()), 6)
+        100.0
+        """
+        check.one_of("mode", mode, ("release", "apply"))
+        table = tables.read(frame)
+        for name in (row_column, weight_column):
+            _refuse_column(table, name)
+        how = How.of(0, unseen=unseen, restore=restore)
+        wide, rows, share = unfold(self.release_mode if mode == "release" else self.apply_mode, table, how)
+        return tables.returned(tables.with_columns(wide, {row_column: rows, weight_column: share}), frame)
+
+    def expand(
+        self,
+        frame: Frame,
+        *,
+        weights: str | Sequence[float] | None = None,
+        weight_column: str = "weight",
+        unseen: Unseen = "keep",
+        restore: Restore = "midpoint",
+    ) -> Frame:
+        """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
+
+        Equal rows are merged and their weights added, so a model fitted with these weights has no sampling noise.
+
+        Parameters
+        ----------
+        frame : dataframe
+            As in :meth:`release`.
+        weights : str or sequence of float, optional
+            A column of the frame, or one number a row, for rows that do not stand for one person each.
+        weight_column : str
+            The name of the column of weights in the result; they sum to the number of rows, or to ``weights``.
+        unseen : {"keep", "error"}
+            As in :meth:`release`.
+        restore : {"midpoint", "label"}
+            As in :meth:`release`; without a lottery, no value is sampled.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> weighted = mapping.expand(data.frame)
+        >>> round(float(weighted["weight"].sum()), 6)
+        5278.0
+        """
+        table = tables.read(frame)
+        given = tables.row_weights(self.problem, table, weights)
+        if isinstance(weights, str):
+            table = table.drop(weights)
+        _refuse_column(table, weight_column)
+        wide, rows, share = unfold(self.release_mode, table, How.of(0, unseen=unseen, restore=restore))
+        weight = share if given is None else share * given[rows]
+        return tables.returned(tables.merged(wide, weight, weight_column), frame)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
+        problem = replace(self.problem, utility=self._recorded_utility())
+        stored = storage.Stored(problem, self.counts, self.kernel, self.multipliers, self.certificate.as_dict())
+        storage.write(path, stored)
+
+    def _recorded_utility(self) -> Utility:
+        """Return the utility, or for a user's functions what they said of this mapping: a file holds no code."""
+        measure = self.problem.utility
+        if not isinstance(measure, Separable | Bregman | Quasiconvex):
+            return measure
+        infimum = None
+        if measure.certifiable:
+            loss = compile_problem(bounding(self.problem), self.counts).program.loss
+            infimum = loss.infimum(self.multipliers.released)
+        return Recorded(measure.name, self.objective, infimum, measure.new_cells, measure.nonnegative)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Mapping:
+        """Read a mapping file, check it, and recompute its certificate."""
+        stored = storage.read(path)
+        notes = tuple(str(note) for note in stored.claims.get("notes", ()))
+        try:
+            history = tuple(float(step) for step in stored.claims.get("history", ()))
+            certificate = certify(
+                stored.problem, stored.counts, stored.kernel, stored.multipliers, notes=notes, history=history
+            )
+        except EvenhandError as error:
+            raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: {error}") from None
+        return cls(stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate)
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        gap = "no bound" if c.gap is None else f"gap {c.gap:.0e}"
+        return (
+            f"<Mapping of {len(self.kernel)} sources, {len(self.kernel.targets)} moves: Δ = {c.objective:.6g}, "
+            f"{c.status}, {gap}, max violation {c.max_violation:.0e}>"
+        )
+
+
+def _refuse_column(table: Any, name: str) -> None:
+    if name in table.columns:
+        raise DataError(f"the table already has a column {name!r}; give another name")

@@ -1,0 +1,298 @@
+"""The mapping file: one safetensors file, which holds arrays and text and can hold nothing else.
+
+Arrays: the counts, the kernel and the multipliers. Text: one JSON document with the format's version, the problem
+(as TOML), the domain, the certificate as it was claimed and a SHA-256 over all of it. Loading executes no code,
+and checks everything before it is used. docs/mapping-file.md describes the format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from evenhand.arrays import sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Domain, Role, Value, Variable
+from evenhand.data.levels import UNSEEN, Coding, Cuts, Merges, Stock
+from evenhand.errors import EvenhandError, StorageError
+from evenhand.files import replace_file
+from evenhand.kernel import Kernel
+from evenhand.optimise.program import Multipliers
+from evenhand.spec import Problem
+
+FORMAT = "evenhand-mapping"
+VERSION = 2
+"""Of the format as it is written here."""
+
+PLAIN, CODED = 1, 2
+"""What a reader must know: plain levels alone, or also how values become levels."""
+
+ROW_TOLERANCE = 1e-12
+
+INTEGERS = ("counts.d", "counts.x", "counts.y", "kernel.starts", "kernel.targets")
+REALS = (
+    "counts.weight",
+    "kernel.probability",
+    "multipliers.released",
+    "multipliers.parity",
+    "multipliers.budgets",
+)
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """The contents of a mapping file."""
+
+    problem: Problem
+    counts: Counts
+    kernel: Kernel
+    multipliers: Multipliers
+    claims: dict[str, Any]
+
+
+def write(path: str | os.PathLike[str], stored: Stored) -> None:
+    """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
+    arrays = _arrays(stored)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "needs": PLAIN if all(_is_plain(v) for v in stored.counts.domain.variables) else CODED,
+        "problem": stored.problem.to_toml(),
+        "people": stored.counts.people,
+        "domain": [_described(variable) for variable in stored.counts.domain.variables],
+        "claims": stored.claims,
+    }
+    text = json.dumps(document | {"sha256": _digest(document, arrays)}, ensure_ascii=False, sort_keys=True)
+    replace_file(path, safetensors.numpy.save(arrays, metadata={"evenhand": text}))
+
+
+def _is_plain(variable: Variable) -> bool:
+    return variable.coding is None and variable.missing is None and not variable.blanks
+
+
+def _described(variable: Variable) -> dict[str, Any]:
+    """Return a variable as JSON; a plain one has no more keys than version 1 had."""
+    plain = {
+        "name": variable.name,
+        "role": variable.role,
+        "levels": list(variable.levels),
+        "ordered": variable.ordered,
+        "dtype": variable.dtype,
+    }
+    if _is_plain(variable):
+        return plain
+    return plain | {
+        "missing": variable.missing,
+        "blanks": list(variable.blanks),
+        "coding": None if variable.coding is None else _written_coding(variable.coding),
+    }
+
+
+def _written_coding(coding: Coding) -> dict[str, Any]:
+    stock = [{"values": list(s.values), "weights": list(s.weights)} for s in coding.stock]
+    if isinstance(coding, Cuts):
+        return {"kind": "cuts", "edges": list(coding.edges), "whole": coding.whole, "stock": stock}
+    return {"kind": "merges", "members": [list(m) for m in coding.members], "rest": coding.rest, "stock": stock}
+
+
+def _values(listed: Any) -> tuple[Value, ...]:
+    """Return values of a column: texts, truths and finite numbers."""
+    if not isinstance(listed, list):
+        raise StorageError(f"expected a list of values, not {listed!r}")
+    for value in listed:
+        if not isinstance(value, str | int | float) or (isinstance(value, float) and not np.isfinite(value)):
+            raise StorageError(f"{value!r} is not a value that a column could have")
+    return tuple(listed)
+
+
+def _read_variable(entry: dict[str, Any]) -> Variable:
+    levels = _values(entry["levels"])
+    coding = None if entry.get("coding") is None else _read_coding(entry["coding"], entry.get("missing"), levels)
+    missing = entry.get("missing")
+    if missing is not None and not (isinstance(missing, int) and UNSEEN <= missing < len(levels)):
+        raise StorageError(f"column {entry['name']!r} has no level number {missing!r} for missing values")
+    blanks = _values(entry.get("blanks", []))
+    return Variable(
+        str(entry["name"]),
+        Role(entry["role"]),
+        levels,
+        bool(entry["ordered"]),
+        str(entry["dtype"]),
+        coding,
+        missing,
+        blanks,
+    )
+
+
+def _read_coding(entry: dict[str, Any], missing: int | None, levels: tuple[Value, ...]) -> Coding:
+    """Read how values become levels: one part for each level but that of missing values, which comes last."""
+    size = len(levels) - (missing is not None and missing >= 0)
+    stock = tuple(_read_stock(each) for each in entry["stock"])
+    if entry["kind"] == "cuts":
+        edges = tuple(float(edge) for edge in entry["edges"])
+        if not edges or not all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0) or len(edges) + 1 != size:
+            raise StorageError("the edges of a column do not fit its levels")
+        if any(isinstance(value, str | bool) for each in stock for value in each.values):
+            raise StorageError("a column with edges has kept values that are no numbers")
+        coding: Coding = Cuts(edges, stock, bool(entry["whole"]))
+    elif entry["kind"] == "merges":
+        members, rest = tuple(_values(m) for m in entry["members"]), entry["rest"]
+        if len(members) != size or not (rest is None or (isinstance(rest, int) and 0 <= rest < size)):
+            raise StorageError("the merged values of a column do not fit its levels")
+        coding = Merges(members, rest, stock)
+    else:
+        raise StorageError(f"there is no coding of the kind {entry['kind']!r}")
+    if len(stock) != size:
+        raise StorageError("the kept values of a column do not fit its levels")
+    return coding
+
+
+def _read_stock(entry: dict[str, Any]) -> Stock:
+    values, weights = _values(entry["values"]), tuple(float(w) for w in entry["weights"])
+    if len(values) != len(weights) or not all(np.isfinite(w) and w > 0 for w in weights):
+        raise StorageError("the kept values of a column have no sound weights")
+    return Stock(values, weights)
+
+
+def read(path: str | os.PathLike[str]) -> Stored:
+    """Read a mapping file; anything but an intact one is a StorageError that says why."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise StorageError(f"cannot read the mapping file {os.fspath(path)!r}: {error.strerror}") from None
+    try:
+        return _parse(content)
+    except StorageError as error:
+        raise StorageError(f"{os.fspath(path)!r}: {error}") from None
+    except (
+        EvenhandError,
+        TypeError,
+        ValueError,
+        KeyError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise StorageError(f"{os.fspath(path)!r} is not a sound mapping file: {error}") from None
+
+
+def _arrays(stored: Stored) -> Arrays:
+    parts = {"counts": stored.counts, "kernel": stored.kernel, "multipliers": stored.multipliers}
+    arrays = {}
+    for name in INTEGERS + REALS:
+        part, field = name.split(".")
+        kind = np.int64 if name in INTEGERS else np.float64
+        arrays[name] = np.ascontiguousarray(getattr(parts[part], field), dtype=kind)
+    return arrays
+
+
+def _digest(document: dict[str, Any], arrays: Arrays) -> str:
+    """Return the checksum of the document (without it) and of every array, known here or not."""
+    digest = hashlib.sha256(json.dumps(document, ensure_ascii=False, sort_keys=True).encode())
+    for name in sorted(arrays):
+        digest.update(f"\n{name} {len(arrays[name])}\n".encode())
+        digest.update(arrays[name].astype(arrays[name].dtype.newbyteorder("<")).tobytes())
+    return digest.hexdigest()
+
+
+def _parse(content: bytes) -> Stored:
+    document, arrays = _open(content)
+    if document.get("format") != FORMAT:
+        raise StorageError("this is a safetensors file, but not an evenhand mapping")
+    version = document.get("version")
+    needs = document.get("needs", version)
+    for number in (version, needs):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise StorageError(f"the format version {number!r} makes no sense")
+    if needs is None or needs > VERSION:
+        raise StorageError(f"written by a newer evenhand (format {needs}, known up to {VERSION}); upgrade to read it")
+    claimed = document.pop("sha256", None)
+    if claimed != _digest(document, arrays):
+        raise StorageError("the checksum does not match: the file was damaged or altered")
+    return _assemble(document, arrays)
+
+
+def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
+    """Split a file into its document and its arrays, of the names, types and shapes that belong there."""
+    try:
+        deserialize: Any = safetensors.deserialize
+        tensors = dict(deserialize(content))
+    except safetensors.SafetensorError as error:
+        if content.lstrip()[:1] == b"{":
+            raise StorageError(
+                "this is JSON text, perhaps a proof file, not a mapping; evenhand verify takes both"
+            ) from None
+        raise StorageError(f"not a mapping file, or a truncated one ({error})") from None
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    document = json.loads(header.get("__metadata__", {}).get("evenhand", "{}"))
+    if not isinstance(document, dict):
+        raise StorageError("the description inside is not a JSON object")
+    arrays = {name: _array(tensor) for name, tensor in tensors.items()}
+    if document.get("format") == FORMAT:
+        for names, kind in ((INTEGERS, np.dtype("i8")), (REALS, np.dtype("f8"))):
+            for name in names:
+                if name not in arrays or arrays[name].dtype != kind:
+                    raise StorageError(f"the array {name!r} is missing or of another type")
+    return document, arrays
+
+
+def _array(tensor: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Return a tensor of one axis; one that a newer version may have added comes as bytes."""
+    dtype = {"I64": "<i8", "F64": "<f8"}.get(tensor["dtype"]) if len(tensor["shape"]) == 1 else None
+    if dtype is None:
+        return np.frombuffer(tensor["data"], dtype=np.uint8)
+    return np.frombuffer(tensor["data"], dtype=dtype).astype(dtype[1:])
+
+
+def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
+    problem = Problem.from_toml(document["problem"])
+    domain = Domain.of(_read_variable(entry) for entry in document["domain"])
+    if tuple(v.name for v in domain.variables) != problem.columns:
+        raise StorageError("the domain's columns are not the problem's")
+    d, x, y, weight = (arrays[f"counts.{field}"] for field in ("d", "x", "y", "weight"))
+    if not len(d) == len(x) == len(y) == len(weight):
+        raise StorageError("the arrays of the counts differ in length")
+    counts = Counts(domain, d, x, y, weight, people=int(document["people"]))
+    kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
+    _check_kernel(kernel, counts)
+    multipliers = Multipliers(*(arrays[f"multipliers.{f}"] for f in ("released", "parity", "budgets")))
+    if not all(np.all(np.isfinite(arrays[n])) for n in REALS):
+        raise StorageError("a number is not finite")
+    _check_claims(document["claims"])
+    return Stored(problem, counts, kernel, multipliers, document["claims"])
+
+
+def _check_claims(claims: Any) -> None:
+    if not isinstance(claims, dict):
+        raise StorageError("the claimed certificate is not a JSON object")
+    for name, kind in (("notes", str), ("history", int | float)):
+        listed = claims.get(name, [])
+        if not isinstance(listed, list) or not all(isinstance(each, kind) for each in listed):
+            raise StorageError(f"the {name} of the claimed certificate make no sense")
+
+
+def _check_kernel(kernel: Kernel, counts: Counts) -> None:
+    starts, size = kernel.starts, len(kernel.targets)
+    if len(starts) != len(counts) + 1 or starts[0] != 0 or starts[-1] != size or np.any(np.diff(starts) < 1):
+        raise StorageError("the kernel's rows do not fit its sources")
+    if len(kernel.probability) != size:
+        raise StorageError("the kernel's arrays differ in length")
+    domain = counts.domain
+    if kernel.targets.min() < 0 or kernel.targets.max() >= domain.x.size * domain.y.size:
+        raise StorageError("the kernel has a target outside its domain")
+    rows = kernel.rows
+    total = sums(rows, kernel.probability)
+    if np.any((np.diff(kernel.targets) <= 0) & (np.diff(rows) == 0)):
+        raise StorageError("the kernel's targets are not distinct and sorted")
+    if np.any(kernel.probability <= 0) or np.any(np.abs(total - 1) > ROW_TOLERANCE):
+        raise StorageError("a row of the kernel is not a probability distribution")

@@ -1,0 +1,589 @@
+"""Real columns through train mode and apply mode: bins, missing values, keys, balanced draws, every kind of table."""
+
+from dataclasses import replace
+from functools import partial
+from unittest.mock import Mock
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from people import people, problem
+
+import evenhand as eh
+from evenhand.data.domain import MISSING
+from evenhand.resources import in_blocks
+from evenhand.tables import transforming, writing
+
+COLUMNS = ["age", "hours", "job", "hired"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return people()
+
+
+@pytest.fixture(scope="module")
+def mapping(frame):
+    return eh.fit(problem(), frame)
+
+
+@pytest.fixture(scope="module")
+def moving(frame):
+    """A mapping whose outcome follows from the features, so that many of those move."""
+    rules = dict(problem().distortion.rules) | {"hired": eh.Free()}
+    stated = problem(distortion=eh.Distortion(rules), suppress_protected="fixed", parity=[eh.PairwiseParity(0.1)])
+    return eh.fit(stated, frame)
+
+
+@pytest.fixture(scope="module")
+def texts_move(frame):
+    """A mapping that changes a column of texts, and no other."""
+    rules = dict(problem().distortion.rules) | {"age": eh.Fixed(), "job": eh.Nominal(0.1), "hired": eh.Free()}
+    stated = problem(distortion=eh.Distortion(rules), suppress_protected="fixed", parity=[eh.PairwiseParity(0.1)])
+    return eh.fit(stated, frame)
+
+
+def text(table):
+    """Return any table as CSV text."""
+    if isinstance(table, pl.LazyFrame):
+        table = table.collect()
+    if isinstance(table, duckdb.DuckDBPyRelation):
+        table = table.to_arrow_table()
+    found = table if isinstance(table, pd.DataFrame) else table.to_pandas()
+    return found.to_csv(index=False)
+
+
+def with_texts_as(kind):
+    """Return what makes an Arrow table whose texts are kept as the given type."""
+
+    def made(f):
+        table = pa.Table.from_pandas(f, preserve_index=False)
+        for name in ("sex", "job"):
+            texts = table[name].dictionary_encode() if pa.types.is_dictionary(kind) else table[name]
+            table = table.set_column(table.column_names.index(name), name, texts.cast(kind))
+        return table
+
+    return made
+
+
+KINDS = {
+    "objects": lambda f: f.astype({"sex": object, "job": object, "note": object}),
+    "pandas' Arrow": lambda f: f.astype({"sex": pd.ArrowDtype(pa.string()), "job": pd.ArrowDtype(pa.large_string())}),
+    "polars": pl.from_pandas,
+    "polars, lazy": lambda f: pl.from_pandas(f).lazy(),
+    "pyarrow": lambda f: pa.Table.from_pandas(f, preserve_index=False),
+    "pyarrow, views": with_texts_as(pa.string_view()),
+    "pyarrow, dictionaries": with_texts_as(pa.dictionary(pa.uint64(), pa.string())),
+    "duckdb": lambda f: duckdb.connect().from_arrow(pa.Table.from_pandas(f, preserve_index=False)),
+}
+
+
+class TestEveryKindOfTable:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("act", ["release", "apply"])
+    @pytest.mark.parametrize("options", [{"seed": 3}, {"key": "id"}, {"key": "id", "draw": "balanced"}], ids=str)
+    def test_the_same_result_to_the_bit(self, frame, moving, kind, act, options):
+        native = KINDS[kind](frame)
+        found = getattr(moving, act)(native, **options)
+        assert type(found) is type(native)
+        expected = getattr(moving, act)(frame, **options)
+        assert (expected["age"] != frame["age"]).any()
+        assert text(found) == text(expected)
+
+    @pytest.mark.parametrize("kind", ["polars", "pyarrow", "pyarrow, views", "duckdb", "pandas"])
+    def test_texts_are_written_in_pieces_of_any_size(self, frame, texts_move, kind, monkeypatch):
+        given = frame.assign(job=frame["job"].where((frame["job"] != "?") | (frame.index % 2 == 0), None))
+        expected = texts_move.release(KINDS["objects"](given), seed=3)
+        assert (expected["job"] != given["job"]).sum() > 200
+        monkeypatch.setattr(transforming, "in_blocks", partial(in_blocks, block=7))
+        monkeypatch.setattr(writing, "PIECE", 3)
+        by_number = Mock(wraps=writing._written_by_number)
+        monkeypatch.setattr(writing, "_written_by_number", by_number)
+        assert text(texts_move.release(KINDS.get(kind, lambda f: f)(given), seed=3)) == text(expected)
+        assert by_number.call_count == 1
+
+    @pytest.mark.parametrize("mode", ["moving", "mapping"])
+    @pytest.mark.parametrize("act", ["release", "apply"])
+    def test_the_same_result_whether_kinds_of_rows_or_rows_are_looked_up(self, request, frame, act, mode, monkeypatch):
+        mapping = request.getfixturevalue(mode)
+        new = pd.concat([frame, frame.head(40).assign(sex="X"), frame.head(40).assign(job="new")], ignore_index=True)
+        with pytest.warns(eh.EvenhandWarning, match="80 of 1580 rows"):
+            expected = getattr(mapping, act)(new, seed=3)
+        monkeypatch.setattr(transforming, "FEW_KINDS", 0)
+        monkeypatch.setattr(transforming, "_levels_of_kinds", None)
+        with pytest.warns(eh.EvenhandWarning, match="80 of 1580 rows"):
+            found = getattr(mapping, act)(new, seed=3)
+        pd.testing.assert_frame_equal(found, expected)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_same_fit(self, frame, mapping, kind):
+        found = eh.fit(problem(), KINDS[kind](frame))
+        assert found.objective == pytest.approx(mapping.objective, abs=1e-9)
+        assert found.counts.domain.x.shape == mapping.counts.domain.x.shape
+
+    def test_a_relation_keeps_its_types_and_its_connection(self, frame):
+        duck = duckdb.connect()
+        duck.execute("CREATE TYPE job AS ENUM ('clerk', 'cook', 'other')")
+        plain = frame.assign(job=frame["job"].where(frame["job"].isin(["clerk", "cook"]), "other"))
+        table = pa.Table.from_pandas(plain, preserve_index=False)
+        given = duck.from_arrow(table).query("t", "SELECT * REPLACE (job::job AS job, age::TINYINT AS age) FROM t")
+        found = eh.fit(problem(missing_values=[]), given).apply(given, seed=1)
+        assert found.types == given.types
+        assert found.query("u", "SELECT count(*) FROM u").fetchall() == [(len(frame),)]
+
+    def test_a_lazy_frame_of_another_kind_says_what_to_do(self):
+        class Odd:
+            pass
+
+        with pytest.raises(eh.DataError, match="expected a dataframe"):
+            eh.fit(problem(), Odd())
+
+    def test_the_index_and_the_other_columns_stay(self, frame, mapping):
+        odd = frame.set_axis([f"r{i}" for i in range(len(frame))], axis=0)
+        released = mapping.release(odd, seed=1)
+        assert released.index.equals(odd.index)
+        assert released.dtypes.equals(odd.dtypes)
+        assert released["note"].equals(odd["note"])
+        assert list(released.columns) == list(odd.columns)
+
+    def test_what_a_frame_says_of_itself_stays(self, frame, texts_move):
+        said = frame.copy()
+        said.attrs["source"] = "a survey"
+        assert texts_move.release(said, seed=1).attrs == {"source": "a survey"}
+
+    @pytest.mark.parametrize("rows", [0, 40])
+    def test_more_columns_than_an_array_has_dimensions(self, rows):
+        names = [f"x{i}" for i in range(70)]
+        table = pd.DataFrame({"d": ["a", "b"] * 20, **{name: ["u"] * 40 for name in names}, "y": [0, 1, 1, 1] * 10})
+        stated = eh.Problem(
+            protected=["d"], features=names, outcome="y", parity=[eh.PairwiseParity(0.1)],
+            distortion=eh.Distortion({**dict.fromkeys(names, eh.Fixed()), "y": eh.Ordinal(1)}),
+        )  # fmt: skip
+        released = eh.fit(stated, table).release(table.head(rows), seed=1)
+        assert len(released) == rows
+        assert released[names].equals(table[names].head(rows))
+
+    def test_a_blind_mapping_finds_its_rows_where_no_record_is_in_two_groups(self):
+        """The rows of its kernel are then as many as its records, in another order."""
+        x = np.repeat([1, 2, 4, 0, 3, 5], 20)
+        y = np.concatenate([np.tile(np.repeat([0, 1], [15, 5]), 3), np.tile(np.repeat([0, 1], [6, 14]), 3)])
+        table = pd.DataFrame({"d": np.repeat(["a", "b"], 60), "x": x, "y": y})
+        stated = eh.Problem(
+            protected=["d"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.1)], blind=True,
+            distortion=eh.Distortion({"x": eh.Ordinal(1, max_steps=1), "y": eh.Ordinal(1)}),
+        )  # fmt: skip
+        released = eh.fit(stated, table).release(table, seed=1)
+        assert (released["x"] != table["x"]).any()
+        assert (released["x"] - table["x"]).abs().max() == 1
+
+
+class TestBins:
+    def test_a_value_whose_bin_stays_is_untouched_and_others_are_training_values(self, frame, moving):
+        released = moving.release(frame, seed=2)
+        edges = {"age": [30, 45, 60], "hours": moving.counts.domain.variable("hours").coding.edges}
+        for column, inner in edges.items():
+            before, after = (np.searchsorted(inner, f[column], side="right") for f in (frame, released))
+            assert released[column][before == after].equals(frame[column][before == after])
+            assert (before != after).any()
+            assert set(released[column]) <= set(frame[column])
+
+    def test_sampled_values_follow_the_bin(self, frame, moving):
+        """Of those who come into a bin, as many get each value as have it in the fitted table."""
+        many = pd.concat([frame] * 20, ignore_index=True)
+        released = moving.apply(many, seed=0)
+        before, after = (np.searchsorted([30, 45, 60], f["age"], side="right") for f in (many, released))
+        for code in range(4):
+            came = released["age"][(before != after) & (after == code)]
+            own = frame["age"][np.searchsorted([30, 45, 60], frame["age"], side="right") == code]
+            if len(came) > 500:
+                ages = np.sort(own.unique())
+                found, expected = ((part.to_numpy()[:, None] <= ages).mean(axis=0) for part in (came, own))
+                assert np.abs(found - expected).max() < 1.9 / np.sqrt(len(came))
+        assert (before != after).sum() > 1000
+
+    @pytest.mark.parametrize("restore", ["midpoint", "label"])
+    def test_the_other_ways_to_restore(self, frame, moving, restore):
+        sampled, other = moving.release(frame, seed=2), moving.release(frame, seed=2, restore=restore)
+        domain = moving.counts.domain
+        for column in ("age", "hours"):
+            variable = domain.variable(column)
+            codes = np.searchsorted(variable.coding.edges, sampled[column], side="right")
+            if restore == "label":
+                assert other[column].tolist() == [variable.levels[i] for i in codes]
+            else:
+                assert np.array_equal(np.searchsorted(variable.coding.edges, other[column], side="right"), codes)
+                assert other[column].dtype == frame[column].dtype
+        assert other["hired"].equals(sampled["hired"])
+        assert other["sex"].equals(frame["sex"])
+
+    def test_values_beyond_the_fitted_range_fall_into_the_outer_bins(self, mapping):
+        new = pd.DataFrame({"sex": ["F", "M"], "age": [3, 150], "hours": [-5.0, 999.0], "job": ["clerk", "cook"]})
+        applied = mapping.apply(new, seed=0)
+        assert len(applied) == 2
+
+    def test_real_numbers_need_bins(self, frame):
+        with pytest.raises(eh.DataError, match=r"'hours' holds real numbers.*bins=\{'hours': eh.Quantiles"):
+            eh.fit(problem(bins={}), frame)
+
+    def test_protected_columns_and_outcomes_may_be_binned(self, frame):
+        stated = problem(
+            protected=["age"], features=["job"], outcome="hours", budget=None, parity=[eh.TargetParity(0.2)],
+            bins={"age": eh.Edges([40]), "hours": eh.Edges([40])},
+            distortion=eh.Distortion({"hours": eh.Ordinal(1)}),
+        )  # fmt: skip
+        mapping = eh.fit(stated, frame)
+        released = mapping.release(frame, seed=0)
+        assert released["age"].equals(frame["age"])
+        assert set(mapping.table()["hours"]) == {"<40", ">=40"}
+        assert released["hours"].dtype == frame["hours"].dtype
+
+    def test_a_rule_may_order_merged_levels(self):
+        frame = pd.DataFrame({"d": ["a", "b"] * 50, "g": ["x", "y", "z", "z"] * 25, "y": [0, 1, 1, 0, 1] * 20})
+        stated = eh.Problem(
+            protected=["d"], features=["g"], outcome="y", parity=[eh.PairwiseParity(2)],
+            bins={"g": eh.MergedLevels({"low": ["x", "y"], "high": ["z"]})},
+            distortion=eh.Distortion({"g": eh.Ordinal(1, levels=["low", "high"]), "y": eh.Fixed()}),
+        )  # fmt: skip
+        variable = eh.fit(stated, frame).counts.domain.variable("g")
+        assert variable.levels == ("low", "high")
+        assert variable.coding.codes(["x", "z"]).tolist() == [0, 1]
+        wrong = eh.Distortion({"g": eh.Ordinal(1, levels=["low", "top"]), "y": eh.Fixed()})
+        with pytest.raises(eh.DataError, match="its bins give"):
+            eh.fit(replace(stated, distortion=wrong), frame)
+
+    def test_pooled_levels_at_apply_time(self, frame):
+        stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200, into="rare")})
+        mapping = eh.fit(stated, frame)
+        assert "rare" in mapping.counts.domain.variable("job").levels
+        new = frame.head(50).assign(job="astronaut")
+        with pytest.warns(eh.EvenhandWarning, match="1 of 50 rows"):
+            applied = mapping.apply(new, seed=0)
+        assert set(applied["job"]) <= set(frame["job"]) | {"astronaut"}
+
+
+class TestMissing:
+    def test_a_level_of_its_own_that_stays(self, frame, mapping):
+        variable = mapping.counts.domain.variable("job")
+        assert variable.levels[-1] == MISSING
+        table = mapping.table()
+        assert ((table["job"] == MISSING) == (table["to_job"] == MISSING)).all()
+
+    def test_what_stands_for_it_stays_too(self, frame, moving):
+        released = moving.release(frame, seed=0)
+        blank = frame["job"] == "?"
+        assert (released["job"] == "?").equals(blank)
+        assert (released["age"] != frame["age"])[blank].any()
+
+    def test_null_means_the_same_as_a_listed_value(self, frame, mapping):
+        nulls = frame.assign(job=frame["job"].where(frame["job"] != "?"))
+        assert mapping.release(nulls, seed=0)["job"].isna().equals(nulls["job"].isna())
+        assert eh.fit(problem(), nulls).objective == pytest.approx(mapping.objective, abs=1e-9)
+
+    def test_a_rule_that_names_it_lets_it_change(self, frame):
+        levels = ["clerk", "cook", 'O\'Brien, "x"', "übrig", MISSING]
+        costs = {(a, b): 0.0 if MISSING in (a, b) else 5.0 for a in levels for b in levels if a != b}
+        rules = dict(problem().distortion.rules) | {"job": eh.Nominal(costs)}
+        mapping = eh.fit(problem(distortion=eh.Distortion(rules), tie_break=None), frame)
+        table = mapping.table()
+        assert ((table["job"] == MISSING) != (table["to_job"] == MISSING)).any()
+        released = mapping.release(frame.assign(job=frame["job"].where(frame["job"] != "?")), seed=0)
+        assert set(released["job"].dropna()) <= set(frame["job"])
+
+    def test_the_default_is_an_error_that_names_the_row(self, frame):
+        with pytest.raises(eh.DataError, match=r"column 'job' has .* missing values, the first in row"):
+            eh.fit(problem(missing="error"), frame)
+        complete = frame[frame["job"] != "?"]
+        mapping = eh.fit(problem(missing="error"), complete)
+        with pytest.raises(eh.DataError, match=r"column 'age' has a missing value in row 3; .*missing='level'"):
+            mapping.apply(complete.head(9).assign(age=[30, 40, np.nan] + [50] * 6))
+
+    def test_where_the_fitted_table_had_none_it_is_unseen(self, frame, mapping):
+        new = frame.head(4).assign(age=[30.0, np.nan, 40.0, 50.0])
+        with pytest.warns(eh.EvenhandWarning, match="1 of 4 rows"):
+            applied = mapping.apply(new, seed=0)
+        assert applied["age"].isna().tolist() == [False, True, False, False]
+
+    def test_a_missing_outcome_is_always_an_error(self, frame):
+        with pytest.raises(eh.DataError, match="without an outcome"):
+            eh.fit(problem(), frame.assign(hired=frame["hired"].where(frame["age"] > 30)))
+
+    def test_a_protected_group_of_unknown_people(self, frame):
+        frame = frame.assign(sex=frame["sex"].where(frame["id"] % 5 > 0))
+        mapping = eh.fit(problem(), frame)
+        assert MISSING in set(mapping.audit().rates["sex"])
+        assert mapping.audit().coverage.query("column == 'sex'")["rows"].item() == frame["sex"].isna().sum()
+
+    def test_whole_numbers_that_pandas_made_real(self, frame):
+        counts = eh.count(problem(features=["kids", "job"], bins={}, distortion=eh.Distortion({"hired": eh.Fixed()})),
+                          frame.assign(kids=np.where(frame["id"] % 4, frame["id"] % 3, np.nan)))  # fmt: skip
+        assert counts.domain.variable("kids").levels == (0, 1, 2, MISSING)
+
+    def test_integers_with_nulls_in_other_libraries(self, frame):
+        kids = [None if i % 4 == 0 else i % 3 for i in frame["id"]]
+        stated = problem(features=["kids", "job"], bins={}, distortion=eh.Distortion({"hired": eh.Fixed()}))
+        for native in (pl.from_pandas(frame).with_columns(kids=pl.Series(kids)),
+                       pa.Table.from_pandas(frame).append_column("kids", pa.array(kids))):  # fmt: skip
+            assert eh.count(stated, native).domain.variable("kids").levels == (0, 1, 2, MISSING)
+
+
+class TestMovesOutOfMissing:
+    """Where a rule names the level of missing values, people may come and go."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def coming(cls, frame):
+        levels = ["<30", "30 to 44", "45 to 59", ">=60", MISSING]
+        rules = {"age": eh.Ordinal(0.1, levels=levels), "hired": eh.Free()}
+        gaps = frame.assign(age=frame["age"].where(frame["id"] % 3 > 0).astype("Int64"))
+        stated = problem(features=["age"], distortion=eh.Distortion(rules), suppress_protected="fixed", budget=None,
+                         bins={"age": eh.Edges([30, 45, 60])}, parity=[eh.PairwiseParity(0.01)])  # fmt: skip
+        return gaps, eh.fit(stated, gaps)
+
+    def test_every_way_to_restore_makes_the_same_moves(self, coming):
+        gaps, mapping = coming
+        sampled = mapping.apply(gaps, key="id")["age"]
+        named = mapping.apply(gaps, key="id", restore="label")["age"]
+        assert (sampled.isna() == named.isna()).all()
+        assert (gaps["age"].isna() & sampled.notna()).any()
+        assert (gaps["age"].notna() & sampled.isna()).any()
+
+    def test_whole_numbers_get_room_for_nulls(self, coming):
+        gaps, mapping = coming
+        full = gaps[gaps["age"].notna()].astype({"age": "int64"})
+        assert mapping.apply(full, key="id")["age"].isna().any()
+
+    def test_blanks_that_stay_keep_their_text(self, frame, moving):
+        stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200)})
+        labelled = eh.fit(stated, frame).release(frame, restore="label")
+        assert (labelled["job"] == "?").equals(frame["job"] == "?")
+
+
+class TestOddColumns:
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda f: f.assign(hours=f["hours"].where(f["id"] > 1003, np.inf)), "holds inf"),
+            (
+                lambda f: f.assign(hours=f["hours"].astype(object).where(f["id"] > 1003, "x")),
+                "'x', which is not a number",
+            ),
+            (lambda f: pd.concat([f, f[["age"]]], axis=1), "2 columns called 'age'|Expected unique"),
+        ],
+    )
+    def test_are_refused(self, frame, change, words):
+        with pytest.raises(eh.DataError, match=words):
+            eh.fit(problem(), change(frame))
+
+    def test_values_that_a_type_has_no_room_for(self, frame, moving):
+        wide = frame.assign(age=frame["age"] * 3)
+        mapping = eh.fit(replace(moving.problem, bins={**problem().bins, "age": eh.Edges([90, 128, 180])}), wide)
+        narrow = wide[wide["age"] < 128].astype({"age": "int8"})
+        with pytest.raises(eh.DataError, match=r"column 'age' is of type .* wider type"):
+            mapping.apply(narrow, key="id")
+
+    def test_coarser_types_stay_in_the_drawn_bin(self, frame, moving):
+        edges = [30.8, 45.3, 60.7]
+        stated = replace(moving.problem, bins={**problem().bins, "age": eh.Edges(edges)})
+        real = frame.assign(age=frame["age"] + 0.49)
+        mapping = eh.fit(stated, real)
+        for kind in ("int64", "float32"):
+            given = real.astype({"age": kind})
+            found = mapping.apply(given, key="id")["age"].astype(float)
+            named = mapping.apply(given, key="id", restore="label")["age"]
+            levels = mapping.counts.domain.variable("age").levels
+            assert [levels[i] for i in np.searchsorted(edges, found, side="right")] == named.tolist()
+
+    def test_rows_without_weight_are_no_part_of_it(self, frame):
+        stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200)})
+        more = pd.concat([frame.assign(w=1.0), frame.head(3).assign(job="astronaut", age=np.nan, w=0.0)])
+        counts = eh.fit(stated, more, weights="w").counts
+        assert np.array_equal(counts.weight, eh.fit(stated, frame).counts.weight)
+
+
+class TestRelations:
+    def test_labels_and_new_levels(self, frame, moving):
+        duck = duckdb.connect()
+        duck.execute("CREATE TABLE evenhand_result AS SELECT 1 AS wrong")
+        given = duck.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
+        found = moving.apply(given, key="id", restore="label")
+        assert text(found) == text(moving.apply(frame, key="id", restore="label"))
+        jobs = sorted(set(frame["job"]) - {"cook"})
+        listed = ", ".join("'" + job.replace("'", "''") + "'" for job in jobs)
+        duck.execute(f"CREATE TYPE some_job AS ENUM ({listed})")
+        part = frame[frame["job"] != "cook"]
+        enum = duck.from_arrow(pa.Table.from_pandas(part, preserve_index=False))
+        enum = enum.query("t", "SELECT * REPLACE (job::some_job AS job) FROM t")
+        assert text(moving.release(enum, key="id")) == text(moving.release(part, key="id"))
+
+
+class TestKeys:
+    def test_a_person_gets_the_same_in_any_order_and_company(self, frame, moving):
+        whole = moving.apply(frame, key="id", seed=4).set_index("id")
+        shuffled = frame.sample(frac=0.5, random_state=1)
+        part = moving.apply(shuffled, key="id", seed=4).set_index("id")
+        assert part.equals(whole.loc[part.index])
+        one = moving.apply(frame.iloc[[77]], key="id", seed=4).set_index("id")
+        assert one.equals(whole.loc[one.index])
+
+    def test_text_and_number_are_the_same_key(self, frame, mapping):
+        as_text = frame.assign(id=frame["id"].astype(str))
+        found = mapping.release(as_text, key="id").drop(columns="id")
+        assert found.equals(mapping.release(frame, key="id").drop(columns="id"))
+
+    def test_rows_that_share_a_key_share_a_draw(self, frame, mapping):
+        twice = pd.concat([frame, frame.iloc[::-1]], ignore_index=True)
+        released = mapping.release(twice, key="id")
+        assert released.iloc[: len(frame)].equals(released.iloc[: len(frame) - 1 : -1].reset_index(drop=True))
+
+    @pytest.mark.parametrize(
+        ("key", "words"),
+        [
+            (lambda f: f["id"].where(f["id"] > 1003), "'who' has 4 missing values, the first in row 1"),
+            (lambda f: f["hours"], "real numbers are written differently"),
+            (lambda f: pd.Timestamp("2020-01-01 10:00"), "a key must be text"),
+        ],
+    )
+    def test_bad_keys(self, frame, mapping, key, words):
+        with pytest.raises(eh.DataError, match=words):
+            mapping.apply(frame.assign(who=key(frame)), key="who")
+
+    def test_a_key_that_is_not_there(self, frame, mapping):
+        with pytest.raises(eh.DataError, match="no column 'person'"):
+            mapping.apply(frame, key="person")
+
+
+class TestBalanced:
+    @pytest.mark.parametrize("act", ["release", "apply"])
+    @pytest.mark.parametrize("key", [None, "id"])
+    def test_moves_are_within_one_of_their_expectation_in_every_source(self, frame, moving, act, key):
+        source = ["sex", "age", "hours", "job"] + ["hired"] * (act == "release")
+        levels = getattr(moving, act)(frame, seed=5, key=key, draw="balanced", restore="label")
+        before = moving.release(frame, restore="label").assign(**frame[["hired", "job"]])
+        for column in ("age", "hours"):
+            variable = moving.counts.domain.variable(column)
+            code = np.searchsorted(variable.coding.edges, frame[column], side="right")
+            before[column] = [variable.levels[i] for i in code]
+        targets = [name for name in source if name != "sex"]
+        joined = pd.concat([before[source], levels[targets].add_prefix("to_")], axis=1).replace("?", MISSING)
+        found = joined.value_counts().rename("n").reset_index()
+        size = joined[source].value_counts().rename("size").reset_index()
+        texts = ("age", "hours", "to_age", "to_hours", "job", "to_job")
+        table = moving.table(mode=act).astype(dict.fromkeys(texts, str))
+        table = table.merge(found, how="outer").merge(size, on=source, how="left")
+        expected = table["probability"].fillna(0) * table["size"]
+        assert (np.abs(table["n"].fillna(0) - expected) < 1 + 1e-6).all()
+
+    def test_a_household_is_one_person(self, frame, moving):
+        """Rows that share a key and a source share a result, and everybody's probabilities stay what they are."""
+        every = moving.possibilities(frame, mode="release")
+        chance = np.bincount(every["row"], weights=every["weight"] * (every["hired"] == 1))
+        row = int(np.argmin(np.abs(chance - 0.5)))
+        home = frame.iloc[[row] * 3].assign(id=7)
+        hired = np.array([moving.release(home, key="id", draw="balanced", seed=s)["hired"] for s in range(600)])
+        assert (hired == hired[:, :1]).all()
+        assert abs(hired.mean() - chance[row]) < 4 * np.sqrt(0.25 / 600)
+
+    def test_people_who_are_not_known_do_not_disturb_the_others(self, frame, moving):
+        """They have no source, so they are balanced with nobody."""
+        new = pd.concat([frame.assign(job="astronaut"), frame], ignore_index=True)
+        with pytest.warns(eh.EvenhandWarning, match="1500 of 3000"):
+            found = moving.release(new, key="id", draw="balanced")
+        expected = moving.release(frame, key="id", draw="balanced")
+        assert text(found.iloc[1500:]) == text(expected)
+
+    def test_everybodys_probabilities_are_those_of_the_mapping(self, frame, mapping):
+        some = frame.head(300)
+        changed = np.zeros(len(some))
+        seeds = 400
+        for seed in range(seeds):
+            changed += (mapping.release(some, seed=seed, draw="balanced")["hired"] != some["hired"]).to_numpy()
+        every = mapping.possibilities(some, mode="release")
+        own = some["hired"].to_numpy()[every["row"]]
+        chance = np.bincount(every["row"], weights=every["weight"] * (every["hired"] != own), minlength=len(some))
+        spread = np.sqrt(np.maximum(chance * (1 - chance), 1e-12) / seeds)
+        assert np.all(np.abs(changed / seeds - chance) < 5 * spread + 1e-9)
+        assert chance.max() > 0.05
+
+
+class TestOutcomeUnread:
+    @pytest.mark.parametrize("options", [{"seed": 1}, {"key": "id"}, {"draw": "balanced"}], ids=str)
+    def test_present_absent_or_shuffled(self, frame, moving, options):
+        without = text(moving.apply(frame.drop(columns="hired"), **options))
+        shuffled = frame.assign(hired=frame["hired"].sample(frac=1, random_state=0).to_numpy())
+        for given in (frame, shuffled, frame.assign(hired="nobody knows"), frame.assign(hired=np.nan)):
+            assert text(moving.apply(given, **options).drop(columns="hired")) == without
+
+
+class TestWithoutALottery:
+    def test_possibilities_are_the_rows_of_the_mapping(self, frame, moving):
+        every = moving.possibilities(frame)
+        assert np.bincount(every["row"], weights=every["weight"]) == pytest.approx(np.ones(len(frame)))
+        assert (np.diff(every["row"]) >= 0).all()
+        assert len(every) > len(frame)
+
+    def test_expected_counts_are_those_of_the_audit(self, frame, mapping):
+        wide = mapping.expand(frame, restore="label")
+        rates = wide.groupby("sex")[["weight"]].sum()
+        hired = wide[wide["hired"] == 1].groupby("sex")[["weight"]].sum() / rates
+        after = mapping.audit().rates.query("hired == 1").set_index("sex")["after"]
+        assert hired["weight"].to_dict() == pytest.approx(after.to_dict())
+
+    def test_weights(self, frame, mapping):
+        weighted = mapping.expand(frame.assign(w=2.5), weights="w")
+        assert weighted["weight"].sum() == pytest.approx(2.5 * len(frame))
+
+    def test_nothing_is_sampled(self, frame, mapping):
+        with pytest.raises(eh.SpecError, match="restore='midpoint'"):
+            mapping.expand(frame, restore="sample")
+
+    def test_names_that_are_taken(self, frame, mapping):
+        with pytest.raises(eh.DataError, match="already has a column 'row'"):
+            mapping.possibilities(frame.assign(row=1))
+
+
+class TestKinds:
+    def test_numbers_where_levels_are_texts(self, frame, mapping):
+        with pytest.raises(eh.DataError, match=r"column 'job' holds numbers.*levels are texts"):
+            mapping.apply(frame.assign(job=7))
+        with pytest.raises(eh.DataError, match=r"column 'age' holds texts.*are numbers"):
+            mapping.apply(frame.assign(age=frame["age"].astype(str)))
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"draw": "even"}, "draw must be one of"),
+            ({"restore": "mean"}, "restore must be one of"),
+            ({"unseen": "drop"}, "unseen must be one of"),
+            ({"key": ["id"]}, "key must be the name of a column"),
+            ({"seed": -1}, "seed must be a whole number"),
+            ({"to": "x.csv"}, "a dataframe is returned"),
+        ],
+    )
+    def test_bad_options(self, frame, mapping, options, words):
+        with pytest.raises(eh.SpecError, match=words):
+            mapping.apply(frame, **options)
+
+
+@pytest.mark.parametrize(
+    ("blank", "is_missing"), [("99", True), (99, True), (99.0, True), ("99.0", False), (True, False)]
+)
+def test_a_blank_stands_for_the_number_that_it_reads_as_at_fit_and_afterwards(blank, is_missing):
+    """The same in a column with bins as in any other."""
+    frame = pd.DataFrame({"d": ["a", "b"] * 50, "x": np.tile([0.5, 1.0, 2.5, 99.0], 25), "y": [0, 1, 1, 0] * 25})
+    stated = eh.Problem(
+        protected=["d"],
+        features=["x"],
+        outcome="y",
+        bins={"x": eh.Edges([0.8, 2.0])},
+        missing="level",
+        missing_values=[blank],
+        parity=[eh.PairwiseParity(9)],
+        distortion=eh.Distortion({"y": eh.Nominal(1)}),
+        budget=eh.ExpectedDistortion(1),
+    )
+    fitted = eh.fit(stated, frame)
+    assert ("(missing)" in fitted.counts.domain.variable("x").levels) == is_missing
+    assert fitted.apply(frame, key="y").equals(frame)

@@ -1,0 +1,406 @@
+"""The frontier against cold fits, its edges against the edge functions, its chart against its numbers."""
+
+import json
+import math
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from families import random_problem, small_frame, small_problem
+
+import evenhand as eh
+from evenhand.report import charts
+from evenhand.use.tradeoff import Frontier, frontier
+
+module = import_module("evenhand.use.tradeoff")
+
+SAME = 1e-7
+BOUNDS = [0.1, 0.22, 0.3, 0.45, 0.6, 0.62]
+
+
+@pytest.fixture(scope="module")
+def tight(compas):
+    """COMPAS at c = .25, as in the paper's figure 2."""
+    return replace(compas.problem, budget=eh.ExpectedDistortion(0.25))
+
+
+@pytest.fixture(scope="module")
+def figure(tight, compas):
+    return frontier(tight, compas.counts, bounds=np.linspace(0, 0.7, 50))
+
+
+def cold(problem, counts, bound):
+    """The objective of a fit that stands alone, and its status; infeasible included."""
+    parity = [p.with_bounds(lambda _: bound) for p in problem.parity]
+    try:
+        certificate = eh.fit(replace(problem, parity=parity, tie_break=None), counts).certificate
+    except eh.InfeasibleError:
+        return math.nan, "infeasible"
+    return certificate.objective, certificate.status
+
+
+def assert_as_cold(found, problem, counts):
+    for row in found.frame.itertuples():
+        objective, status = cold(problem, counts, row.bound)
+        assert row.status == status, row
+        assert row.objective == pytest.approx(objective, abs=SAME, nan_ok=True), row
+
+
+class TestThePapersFigure:
+    def test_its_numbers(self, figure):
+        at = {round(row.bound, 6): row for row in figure.frame.itertuples()}
+        for bound, objective in [(0.285714, 0.007271), (0.357143, 0.004444), (0.428571, 0.002315), (0.485714, 0.00111)]:
+            assert at[bound].objective == pytest.approx(objective, abs=5e-7)
+        assert figure.smallest_feasible == pytest.approx(0.2109576, abs=5e-8)
+        assert figure.identity_from == pytest.approx(0.6146101, abs=5e-8)
+        assert isinstance(figure, Frontier)
+
+    def test_every_point_is_settled_and_none_was_fitted_anew(self, figure):
+        below = figure.frame["bound"] < figure.smallest_feasible
+        above = figure.frame["bound"] >= figure.identity_from
+        assert (figure.frame["status"] == np.where(below, "infeasible", "optimal")).all()
+        assert figure.frame["objective"].isna().equals(below)
+        assert (figure.frame.loc[above, ["objective", "lower_bound", "gap", "max_violation"]] == 0).all(axis=None)
+        solved = figure.frame[~below & ~above]
+        assert len(solved) == 29
+        assert (solved["gap"] <= 1e-8).all()
+        assert (solved["max_violation"] <= 1e-9).all()
+        assert (solved["objective"] - solved["lower_bound"]).to_numpy() == pytest.approx(solved["gap"].to_numpy())
+        assert figure.notes == ()
+
+    def test_it_falls_and_is_convex(self, figure):
+        """Convex in ε here, as the paper's figure is."""
+        known = figure.frame["objective"].dropna().to_numpy()
+        assert (np.diff(known) <= 1e-9).all()
+        assert (np.diff(known, 2) >= -1e-8).all()
+
+
+@pytest.mark.parametrize("utility", [eh.KL(), eh.L1(), eh.Hellinger(), eh.MaxRelativeChange()])
+def test_compas_as_cold_fits(tight, compas, utility):
+    problem = replace(tight, utility=utility)
+    found = frontier(problem, compas.counts, bounds=BOUNDS)
+    assert found.notes == ()
+    assert_as_cold(found, problem, compas.counts)
+
+
+@pytest.mark.parametrize("utility", [eh.L1(), eh.KL()])
+def test_adult_as_cold_fits(adult, utility):
+    problem = replace(adult.problem, utility=utility)
+    found = frontier(problem, adult.counts, bounds=[0.1, 0.16, 0.2, 0.25, 0.5, 0.71])
+    assert_as_cold(found, problem, adult.counts)
+    assert (found.smallest_feasible, found.lossless_from, found.identity_from) == pytest.approx(
+        (0.1489659, 0.2432, 0.7055), abs=5e-5
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_families_as_cold_fits(seed):
+    problem, frame = random_problem(np.random.default_rng(seed))
+    counts = eh.count(problem, frame)
+    found = frontier(problem, counts, bounds=[0.0, 0.03, 0.15, 0.4, 0.9])
+    assert_as_cold(found, problem, counts)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_edges_are_those_of_the_edge_functions(seed):
+    problem, frame = random_problem(np.random.default_rng(seed))
+    counts = eh.count(problem, frame)
+    found = frontier(problem, counts, bounds=[0.1])
+    assert found.smallest_feasible == eh.smallest_parity_bound(problem, counts)
+    assert found.lossless_from == eh.smallest_parity_bound(problem, counts, lossless=True)
+    identity = eh.identity_from(problem, counts)
+    assert found.identity_from == (identity if math.isfinite(identity) else None)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_looser_never_loses_more(seed):
+    problem, frame = random_problem(np.random.default_rng(seed))
+    found = frontier(problem, frame, bounds=[0.05, 0.1, 0.3, 0.6], budgets=[0.4, 0.8, 1.5])
+    by = [name for name in ("budget_limit", "budget_factor") if name in found.frame]
+    table = found.frame.fillna({"objective": math.inf}).pivot_table(index=by, columns="bound", values="objective")
+    losses = np.nan_to_num(table.to_numpy(), posinf=1e9)
+    assert (np.diff(losses, axis=0) <= SAME).all()
+    assert (np.diff(losses, axis=1) <= SAME).all()
+
+
+def test_the_point_at_each_edge(tight, compas, adult):
+    edge = eh.smallest_parity_bound(tight, compas.counts)
+    statuses = frontier(tight, compas.counts, bounds=[edge - 1e-8, edge, edge + 1e-8]).frame["status"]
+    assert statuses.tolist() == ["infeasible", "optimal", "optimal"]
+    lossless = eh.smallest_parity_bound(adult.problem, adult.counts, lossless=True)
+    objective = frontier(adult.problem, adult.counts, bounds=[lossless, lossless - 1e-4]).frame["objective"]
+    assert objective[0] == pytest.approx(0, abs=1e-9)
+    assert objective[1] > 1e-6
+
+
+class TestBudgets:
+    def test_a_single_plain_limit_is_swept_itself(self, compas):
+        limits = [0.2, 0.35, 0.5]
+        found = frontier(compas.problem, compas.counts, budgets=limits)
+        assert found.frame["budget_limit"].tolist() == limits
+        assert found.frame["bound"].tolist() == [0.1] * 3
+        assert found.frame["status"].tolist() == ["infeasible", "optimal", "optimal"]
+        for limit, objective in zip(limits[1:], found.frame["objective"][1:], strict=True):
+            problem = replace(compas.problem, budget=eh.ExpectedDistortion(limit), tie_break=None)
+            assert objective == pytest.approx(eh.fit(problem, compas.counts).objective, abs=SAME)
+        smallest = 0.5 * eh.smallest_budget_factor(compas.problem, compas.counts)
+        assert found.smallest_budget == pytest.approx(smallest, abs=1e-8)
+
+    def test_several_limits_are_swept_by_a_factor(self, adult):
+        found = frontier(adult.problem, adult.counts, bounds=[0.2], budgets=[0.5, 2])
+        assert found.frame["budget_factor"].tolist() == [0.5, 2]
+        assert "budget_limit" not in found.frame
+        doubled = replace(adult.problem, budget=eh.ExcessDistortion({0.9: 0.2, 1.9: 0.1}, per="xy"))
+        assert found.smallest_feasible[2] == eh.smallest_parity_bound(doubled, adult.counts)
+        assert found.frame["objective"][1] == pytest.approx(cold(doubled, adult.counts, 0.2)[0], abs=SAME)
+
+    def test_both_at_once(self, compas):
+        found = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5], budgets=[0.4, 0.1])
+        assert found.frame[["budget_limit", "bound"]].to_numpy().tolist() == [
+            [0.4, 0.3], [0.4, 0.5], [0.1, 0.3], [0.1, 0.5],
+        ]  # fmt: skip
+        for limit, part in found.frame.groupby("budget_limit"):
+            problem = replace(compas.problem, budget=eh.ExpectedDistortion(limit))
+            for row in part.itertuples():
+                objective, status = cold(problem, compas.counts, row.bound)
+                assert row.status == status
+                assert row.objective == pytest.approx(objective, abs=SAME, nan_ok=True)
+            assert found.smallest_feasible[limit] == eh.smallest_parity_bound(problem, compas.counts)
+        assert found.edges["budget_limit"].tolist() == [0.4, 0.1]
+        assert found.smallest_budget is None
+
+    def test_a_budget_of_zero_prunes_moves(self):
+        """Another shape of programme in the middle of a sweep."""
+        found = frontier(small_problem(), small_frame(), bounds=[0.2, 0.7], budgets=[0, 0.45, 0])
+        assert found.frame["status"].tolist() == [
+            "infeasible",
+            "optimal",
+            "optimal",
+            "optimal",
+            "infeasible",
+            "optimal",
+        ]
+        assert found.frame["objective"].tolist()[2] == pytest.approx(
+            cold(small_problem(), small_frame(), 0.2)[0], abs=SAME
+        )
+        assert found.frame["objective"].tolist()[1] == 0
+
+    def test_bounds_that_differ_are_kept(self, compas):
+        parity = [eh.PairwiseParity(0.3, on=["race"]), eh.PairwiseParity(0.5)]
+        problem = replace(compas.problem, parity=parity, tie_break=None)
+        found = frontier(problem, compas.counts, budgets=[0.05, 0.2, 0.5])
+        assert found.frame["bound"].isna().all()
+        for limit, row in zip([0.05, 0.2, 0.5], found.frame.itertuples(), strict=True):
+            try:
+                expected = eh.fit(replace(problem, budget=eh.ExpectedDistortion(limit)), compas.counts).objective
+            except eh.InfeasibleError:
+                expected = math.nan
+            assert row.objective == pytest.approx(expected, abs=SAME, nan_ok=True)
+        loose = replace(problem, parity=[eh.PairwiseParity(2.0, on=["race"]), eh.PairwiseParity(1.0)])
+        assert frontier(loose, compas.counts, budgets=[0.0, 0.5]).frame["objective"].tolist() == [0, 0]
+
+    def test_limits_by_column_are_scaled(self):
+        problem = small_problem(
+            budget=eh.ExpectedDistortion(eh.By(0.4, [({"hired": 1}, 0.5), ({"score": 0}, math.inf)]))
+        )
+        found = frontier(problem, small_frame(), budgets=[0, 1])
+        assert found.frame["budget_factor"].tolist() == [0, 1]
+        expected = eh.fit(replace(problem, tie_break=None), small_frame()).objective
+        assert found.frame["objective"][1] == pytest.approx(expected, abs=SAME)
+
+
+class TestWithoutAWarmWay:
+    def test_a_users_distance(self):
+        parity = [eh.PairwiseParity(0.2, distance=eh.UserDistance(lambda p, q: np.abs(p - q)))]
+        problem = small_problem(parity=parity)
+        found = frontier(problem, small_frame(), bounds=[0.05, 0.1, 0.3])
+        assert found.smallest_feasible is None
+        assert found.identity_from == pytest.approx(0.2)
+        assert_as_cold(found, problem, small_frame())
+
+    def test_alternating(self):
+        rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(0.3)})
+        problem = small_problem(suppress_protected="alternating", distortion=rules, budget=eh.ExpectedDistortion(0.2))
+        found = frontier(problem, small_frame(), bounds=[0.05, 0.3])
+        assert found.frame["status"].tolist() == ["local", "local"]
+        assert (found.smallest_feasible, found.lossless_from, found.identity_from) == (None, None, None)
+        assert found.notes == ()
+        assert_as_cold(found, problem, small_frame())
+
+    def test_alternating_without_a_start_proves_nothing(self):
+        rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(0.3)})
+        problem = small_problem(suppress_protected="alternating", distortion=rules, budget=eh.ExpectedDistortion(0.1))
+        found = frontier(problem, small_frame(), bounds=[0.3])
+        assert found.frame["status"].tolist() == ["unsolved"]
+        assert "no feasible start" in found.notes[0]
+
+    def test_a_quasiconvex_utility(self):
+        utility = eh.Quasiconvex(lambda p, r: np.max(r - p), lambda p, level: (np.eye(len(p)), p + level), highest=1.0)
+        problem = small_problem(utility=utility)
+        found = frontier(problem, small_frame(), bounds=[0.0, 0.2, 0.7])
+        assert found.frame["status"].tolist() == ["feasible", "feasible", "optimal"]
+        assert found.frame["gap"].isna().tolist() == [True, True, False]
+        assert_as_cold(frontier(problem, small_frame(), bounds=[0.0, 0.2]), problem, small_frame())
+
+    def test_suppressed_the_identity_is_no_mapping(self):
+        problem = small_problem(
+            suppress_protected="fixed",
+            distortion=eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Free()}),
+            budget=eh.ExpectedDistortion(0.5),
+        )
+        found = frontier(problem, small_frame(), bounds=[0.1, 2.0])
+        assert found.identity_from is None
+        assert_as_cold(found, problem, small_frame())
+
+
+def test_a_point_that_the_warm_way_misses_is_fitted_anew(tight, compas, monkeypatch):
+    monkeypatch.setattr(module, "solve_along", lambda programs, clock: (None for _ in programs))
+    found = frontier(tight, compas.counts, bounds=[0.1, 0.3])
+    assert_as_cold(found, tight, compas.counts)
+    assert found.notes == ("bound 0.3: the warm start did not reach the optimum; fitted anew",)
+
+
+def test_a_point_that_is_worse_than_optimal_is_fitted_anew(tight, compas, monkeypatch):
+    from evenhand.optimise.solve import solve_along
+
+    def spoiled(programs, clock):
+        for result in solve_along(programs, clock):
+            nothing = replace(result.multipliers, released=0 * result.multipliers.released)
+            yield replace(result, multipliers=nothing)
+
+    monkeypatch.setattr(module, "solve_along", spoiled)
+    found = frontier(tight, compas.counts, bounds=[0.3])
+    assert_as_cold(found, tight, compas.counts)
+    assert "fitted anew" in found.notes[0]
+
+
+def test_a_solver_that_fails_leaves_the_point_unsolved(tight, compas, monkeypatch):
+    def fails(*_, **__):
+        raise eh.SolverError("it stopped")
+
+    monkeypatch.setattr(module, "solve_along", lambda programs, clock: (None for _ in programs))
+    monkeypatch.setattr(module, "fit", fails)
+    found = frontier(tight, compas.counts, bounds=[0.1, 0.3, 0.7])
+    assert found.frame["status"].tolist() == ["infeasible", "unsolved", "optimal"]
+    assert found.notes[-1] == "bound 0.3: it stopped"
+
+
+def test_time_that_runs_out_keeps_the_points_found(tight, compas, monkeypatch):
+    real = module.solve_along
+
+    def slow(programs, clock):
+        for number, result in enumerate(real(programs, clock)):
+            if number == 2:
+                raise eh.TimeLimitError("no answer within the time limit of 9 s")
+            yield result
+
+    monkeypatch.setattr(module, "solve_along", slow)
+    found = frontier(tight, compas.counts, bounds=[0.3, 0.35, 0.4, 0.45], time_limit=9)
+    assert found.frame["status"].tolist() == ["unsolved", "unsolved", "optimal", "optimal"]
+    assert "time limit of 9 s" in found.notes[0]
+    with pytest.raises(eh.TimeLimitError):
+        frontier(tight, compas.counts, bounds=[0.3], time_limit=1e-9)
+
+
+def test_progress_rises_to_one(tight, compas):
+    seen = []
+    frontier(tight, compas.counts, bounds=[0.1, 0.3, 0.5], progress=lambda stage, share: seen.append((stage, share)))
+    shares = [share for _, share in seen]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert len(shares) >= 4
+
+
+def test_the_order_and_repeats_are_the_callers(tight, compas):
+    found = frontier(tight, compas.counts, bounds=[0.5, 0.3, 0.5])
+    assert found.frame["bound"].tolist() == [0.5, 0.3, 0.5]
+    assert found.frame["objective"][0] == pytest.approx(found.frame["objective"][2], abs=1e-9)
+
+
+def test_frames_and_weights(tight, compas):
+    people = compas.frame
+    one = frontier(tight, people, bounds=[0.3]).frame["objective"][0]
+    assert one == pytest.approx(frontier(tight, compas.counts, bounds=[0.3]).frame["objective"][0], abs=1e-9)
+    heavy = frontier(tight, people, bounds=[0.3], weights=[2.0] * len(people)).frame["objective"][0]
+    assert heavy == pytest.approx(one, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked", "words"),
+    [
+        ({}, {}, "say what to trace"),
+        ({}, {"bounds": []}, "bounds must list at least one"),
+        ({}, {"bounds": [0.1, -0.1]}, "each of bounds must be at least 0"),
+        ({}, {"bounds": [math.nan]}, "each of bounds must be a number"),
+        ({}, {"bounds": [math.inf]}, "each of bounds must be finite"),
+        ({}, {"bounds": 0.1}, "bounds must be a list of numbers"),
+        ({}, {"bounds": "0.1"}, "bounds must be a list of numbers"),
+        ({}, {"bounds": ["0.1"]}, "each of bounds must be a number"),
+        ({}, {"budgets": []}, "budgets must list at least one"),
+        ({}, {"budgets": [-1]}, "each of budgets must be at least 0"),
+        ({"parity": []}, {"bounds": [0.1]}, "has no parity"),
+        ({"budget": None}, {"budgets": [0.1]}, "the problem has none"),
+        ({"budget": eh.ExcessDistortion({0.5: 0.2})}, {"budgets": [1.5]}, "at most 1"),
+    ],
+)
+def test_bad_input(changes, asked, words):
+    with pytest.raises(eh.SpecError, match=words):
+        frontier(small_problem(**changes), small_frame(), **asked)
+
+
+def test_a_table_with_one_group():
+    frame = small_frame()
+    with pytest.raises(eh.DataError, match="single group"):
+        frontier(small_problem(), frame[frame["group"] == "a"], bounds=[0.1])
+
+
+def values(chart):
+    """Every value that a chart's specification holds, one list a layer."""
+    return [layer["data"]["values"] for layer in json.loads(chart.to_json())["layer"]]
+
+
+class TestChart:
+    def test_it_holds_the_points_the_edges_and_the_region(self, figure):
+        region, *_, curve = values(figure.chart())
+        known = figure.frame.dropna()
+        assert [row["at"] for row in curve] == known["bound"].tolist()
+        assert [row["objective"] for row in curve] == known["objective"].tolist()
+        assert region == [{"at": 0, "until": figure.smallest_feasible}]
+        text = figure.chart().to_json()
+        for words in ("infeasible", "smallest feasible 0.2110", "lossless and unchanged from 0.6146", "parity bound ε"):
+            assert words in text
+
+    def test_several_budgets_are_told_apart_without_colour(self, compas):
+        found = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5, 0.65], budgets=[0.1, 0.25])
+        spec = json.loads(found.chart().to_json())
+        encoding = spec["layer"][-1]["encoding"]
+        assert encoding["strokeDash"]["scale"]["domain"] == ["0.1", "0.25"]
+        assert len({str(dash) for dash in encoding["strokeDash"]["scale"]["range"]}) == 2
+        region, _, edges, curve = values(found.chart())
+        assert {row["line"] for row in curve} == {"0.1", "0.25"}
+        assert sorted(row["until"] for row in region) == sorted(found.smallest_feasible.values())
+        assert len([row for row in edges if row["edge"] == "unchanged from"]) == 2
+
+    def test_budgets_alone_are_the_axis(self, compas):
+        found = frontier(compas.problem, compas.counts, budgets=[0.2, 0.4, 0.6])
+        region, *_, curve = values(found.chart())
+        assert [row["at"] for row in curve] == [0.4, 0.6]
+        assert region[0]["until"] == found.smallest_budget
+        assert "parity bound ε = 0.1" in found.chart().to_json()
+
+    def test_nothing_feasible(self, compas, tight):
+        chart = frontier(tight, compas.counts, bounds=[0.0, 0.1]).chart()
+        assert values(chart)[-1] == []
+
+    @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<svg")])
+    def test_it_is_saved(self, figure, compas, tmp_path, ending, start):
+        several = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5], budgets=[0.1, 0.25])
+        for name, found in (("one", figure), ("several", several)):
+            path = tmp_path / f"{name}.{ending}"
+            charts.save(found.chart(), path)
+            assert path.read_bytes().startswith(start)
+
+
+def test_it_says_what_it_is(figure):
+    assert repr(figure).startswith("<Frontier of 50 points (35 optimal, 15 infeasible): smallest feasible ε 0.2109")
