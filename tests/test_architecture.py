@@ -17,6 +17,7 @@ ORDER = [
     "resources",
     "files",
     "arrays",
+    "data",
     "data.levels",
     "data.domain",
     "data.counts",

@@ -120,8 +120,8 @@ def _show_lifts(lifts: Any, outcome: str) -> None:
 
 def _shown(mapping: Mapping, table: Any) -> Any:
     """Keep the outcomes worth showing: of two, one follows from the other."""
-    levels = mapping.counts.domain.outcome.levels
-    return table[table[mapping.problem.outcome].isin(levels[1:] if len(levels) == 2 else levels)]
+    domain = mapping.counts.domain
+    return table[table[mapping.problem.outcome].isin([domain.outcome.levels[y] for y in domain.shown_outcomes])]
 
 
 def _lifts(table: Any) -> Any:

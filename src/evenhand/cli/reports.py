@@ -12,9 +12,8 @@ from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import WEIGHED, unweighed
 from evenhand.cli.files import check_outputs, read_table
 from evenhand.cli.options import ConfidenceOption, ForceOption, MappingArgument, SeedOption, TableWeightsOption
+from evenhand.data import FEW_PEOPLE
 from evenhand.errors import DataError, did_you_mean
-
-HIDE_BELOW = 20.0
 
 
 def report(
@@ -29,7 +28,7 @@ def report(
     weights: TableWeightsOption = None,
     hide_below: Annotated[
         float, typer.Option(min=0, help="Cells and groups of fewer people are not shown; 0 shows all.")
-    ] = HIDE_BELOW,
+    ] = FEW_PEOPLE,
     frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost.")] = True,
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,

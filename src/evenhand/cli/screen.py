@@ -95,8 +95,8 @@ def _rates_table(mapping: Mapping, audit: Audit) -> Table:
 
 def shown_rates(mapping: Mapping, audit: Audit) -> list[dict[str, Any]]:
     """Return the rates that are worth showing: of two outcomes, one follows from the other."""
-    levels = mapping.counts.domain.outcome.levels
-    shown = levels[1:] if len(levels) == 2 else levels
+    domain = mapping.counts.domain
+    shown = [domain.outcome.levels[y] for y in domain.shown_outcomes]
     return [row for row in audit.rates.to_dict("records") if row[mapping.problem.outcome] in shown]
 
 
@@ -107,7 +107,7 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
         for of in ("changed", "features_changed", "expected_distortion")
     )
     what = "change in some way"
-    if mapping.problem.suppress_protected is not None:
+    if mapping.problem.suppresses:
         what = f"would change if ŷ were released too; {moved * total:,.0f} ({moved:.1%}) change in their features"
     console.print(
         Padding(
@@ -117,7 +117,7 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
         )
     )
     protected = mapping.problem.protected
-    suppressed = mapping.problem.suppress_protected is not None
+    suppressed = mapping.problem.suppresses
     which, title = ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
     groups = table_of(*protected, "People", title, "Expected distortion", right=(-3, -2, -1))
     for row in audit.groups.to_dict("records"):

@@ -109,6 +109,11 @@ class Counts:
         return self._marginal(self.d)
 
     @cached_property
+    def group_weight(self) -> Numbers:
+        """The weight of each group that occurs."""
+        return sums(self.groups.of_source, self.weight)
+
+    @cached_property
     def features(self) -> Marginal:
         """The marginal p(x)."""
         return self._marginal(self.x)

@@ -199,6 +199,11 @@ class Domain:
         """The one variable of the axis Y."""
         return self.y.variables[0]
 
+    @property
+    def shown_outcomes(self) -> tuple[int, ...]:
+        """The outcomes that are worth showing: of two, one follows from the other."""
+        return (1,) if self.y.size == 2 else tuple(range(self.y.size))
+
     def variable(self, name: str) -> Variable:
         """Return the variable of that name."""
         for variable in self.variables:

@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.findings.models import predicted_scores
-from evenhand.kernel import Kernel, identity
+from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
 from evenhand.spec import AGAINST_TARGET, Problem, TargetParity
 from evenhand.tables import frame, labels
-
-FEW = 20
-"""A group of fewer people is called small."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +106,7 @@ def _rates(counts: Counts, measured: Achieved) -> dict[str, Any]:
     n_groups, n_outcomes = measured.rates_before.shape
     cells = np.repeat(counts.groups.cells, n_outcomes)
     outcomes = np.tile(np.arange(n_outcomes), n_groups)
-    weight = sums(counts.groups.of_source, counts.weight)
+    weight = counts.group_weight
     return {
         **labels(counts.domain.d, cells),
         **labels(counts.domain.y, outcomes),
@@ -176,8 +174,7 @@ def _parity_block(counts: Counts, part: ParityAchieved) -> dict[str, list[Any]]:
 
 def _headline(counts: Counts, part: ParityAchieved) -> str:
     """Say how far apart the rates of a constraint are at worst, before and after."""
-    unchanged = identity(counts.domain.xy(counts.x, counts.y))
-    before = parity_achieved(part.compared, counts, unchanged)
+    before = parity_achieved(part.compared, counts, unchanged(counts))
     bounds = sorted({float(bound) for bound in part.compared.bound})
     bound = f"{bounds[0]:g}" if len(bounds) == 1 else f"{bounds[0]:g} to {bounds[-1]:g}"
     return f"furthest apart before: {_apart(counts, before)}; after: {_apart(counts, part)}; bound {bound}"
@@ -224,7 +221,7 @@ def _groups(counts: Counts, measured: Achieved) -> dict[str, Any]:
 
     return {
         **labels(counts.domain.d, groups.cells),
-        "weight": sums(groups.of_source, counts.weight),
+        "weight": counts.group_weight,
         "changed": mean(measured.changed),
         "features_changed": mean(measured.features_changed),
         "expected_distortion": mean(measured.distortion),
@@ -258,8 +255,8 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
             f"nobody in the group {name} has {outcome.name}={outcome.levels[y]} before; "
             f"after, the rate is {measured.rates_after[group, y]:.4g}"
         )
-    weight = sums(counts.groups.of_source, counts.weight)
-    for group in np.flatnonzero(weight < FEW):
+    weight = counts.group_weight
+    for group in np.flatnonzero(weight < FEW_PEOPLE):
         name = groups.words(int(counts.groups.cells[group]))
         yield f"the group {name} has a weight of only {weight[group]:g}; its rates say little about other people"
     if any(budget.per == "xy" for budget in problem.budgets):
@@ -276,7 +273,7 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
     yield ("columns outside the problem are passed through unchanged, and nothing bounds what a model learns from them")
     for part in measured.parity:
         yield from part.compared.left_out
-        before = parity_achieved(part.compared, counts, identity(counts.domain.xy(counts.x, counts.y)))
+        before = parity_achieved(part.compared, counts, unchanged(counts))
         if before.violation <= 0:
             yield (
                 f"{type(part.parity).__name__} binds nothing: the table as it is keeps every bound of it (at most "
@@ -291,7 +288,7 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
 
 def _who_reads(problem: Problem, measured: Achieved) -> Iterator[str]:
     """Say what holds for a model that may not see D, and for people whose D is unknown."""
-    if problem.suppress_protected is None:
+    if not problem.suppresses:
         yield (
             "a model that may not see the protected columns is not covered: it can depend on them through the features"
         )
@@ -307,5 +304,5 @@ def _who_reads(problem: Problem, measured: Achieved) -> Iterator[str]:
             "the mapping is the same for every group, and apply mode needs no protected column; it then averages over "
             "p(y|x) instead of p(y|x,d), so that mean scores are those of audit.scores, not exactly the released rates"
         )
-    elif problem.suppress_protected is not None:
+    elif problem.suppresses:
         yield "apply mode still reads the protected columns, although the model does not; blind=True would not"

@@ -15,7 +15,7 @@ from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.engines import counts_of
 from evenhand.errors import InfeasibleError
-from evenhand.kernel import Kernel, identity
+from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import ParityAchieved, parity_achieved
 from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Program
@@ -106,7 +106,7 @@ def identity_from(problem: Problem, frame: Frame | Counts) -> float:
     0.6146
     """
     counts = counts_of(problem, frame)
-    return _needed(problem, counts, _unchanged(counts), floors=False)
+    return _needed(problem, counts, unchanged(counts), floors=False)
 
 
 def parity_edge(
@@ -125,8 +125,8 @@ def parity_edge(
         program_at(bound)
         return _needed(problem, counts, last[bound].kernel(x), floors)
 
-    start = _needed(problem, counts, _unchanged(counts), floors)
-    if not np.isfinite(start) or problem.suppress_protected is not None:
+    start = _needed(problem, counts, unchanged(counts), floors)
+    if not np.isfinite(start) or problem.suppresses:
         # With D suppressed the identity is no mapping to begin with.
         start = _largest_bound(problem)
     try:
@@ -138,7 +138,7 @@ def parity_edge(
         return None
     program_at(found[0])
     if len(found[1]) != last[found[0]].program.n_moves:
-        return Edge(found[0], _unchanged(counts))
+        return Edge(found[0], unchanged(counts))
     return Edge(found[0], last[found[0]].kernel(found[1]))
 
 
@@ -146,10 +146,6 @@ def _largest_bound(problem: Problem) -> float:
     """Return a bound that restrains nothing but ratios to zero; log-ratios are logarithms of it."""
     logarithmic = any(isinstance(parity.distance, LogRatio) for parity in problem.parity)
     return float(np.log1p(LARGEST_BOUND)) if logarithmic else LARGEST_BOUND
-
-
-def _unchanged(counts: Counts) -> Kernel:
-    return identity(counts.domain.xy(counts.x, counts.y))
 
 
 def distances(problem: Problem, counts: Counts, kernel: Kernel) -> Iterator[ParityAchieved]:

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.prices import holder_words
-from evenhand.kernel import identity
+from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import parity_achieved
 from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
 from evenhand.optimise.program import Multipliers
@@ -81,8 +81,7 @@ class _Story:
         self.on_rates = (compiled.program.parity.matrix.T @ multipliers.parity)[: compiled.program.n_rates]
         self.on_choices = self._choice_prices(multipliers)
         self.weight = float(self.parity.multiplier.sum() + self.budgets.sum()) or 1.0
-        unchanged = identity(counts.domain.xy(counts.x, counts.y))
-        self.now = [parity_achieved(part, counts, unchanged) for part in compiled.compared]
+        self.now = [parity_achieved(part, counts, unchanged(counts)) for part in compiled.compared]
 
     def _choice_prices(self, multipliers: Multipliers) -> Numbers:
         """Return what the proof charges each of the programme's choices."""
@@ -98,7 +97,7 @@ class _Story:
             block = self.on_rates[first : first + size].reshape(len(part.populations), -1)
             priced = (part.weights.T @ block).reshape(-1, len(segments), n_y)
             known, place = np.ones(len(source), dtype=bool), np.zeros(len(source), dtype=np.int64)
-            if part.segments is not None and np.any(part.segment != EVERYWHERE):
+            if part.segments is not None and part.within_released:
                 known, place = positions(segments, self.counts.domain.x.cells_of(part.segments, to_x))
             total += np.where(known, priced[source, place, to_y], 0.0)
             first += size
@@ -172,7 +171,7 @@ class _Story:
     def forbidden(self) -> dict[str, list[Any]]:
         """For each forbidden change of one column: the weight of the people whom it would free, if it were free."""
         counts, domain = self.counts, self.counts.domain
-        if self.problem.blind or self.problem.suppress_protected is not None:
+        if self.problem.blind or self.problem.suppresses:
             return _table(("column", "from", "to", "group", "eases"), [])
         codes = [*domain.x.unravel(counts.x), counts.y]
         cheapest = np.minimum.reduceat(self.on_choices, self.compiled.program.starts[:-1])
@@ -240,7 +239,7 @@ class _Story:
 
     def _limited_by(self) -> str:
         budgets = "budgets and " if self.problem.charges else ""
-        fixed = ", with ŷ drawn given x̂ alone," if self.problem.suppress_protected is not None else ""
+        fixed = ", with ŷ drawn given x̂ alone," if self.problem.suppresses else ""
         return f"{budgets}forbidden moves{fixed}"
 
     def _budget_words(self) -> list[str]:

@@ -182,7 +182,7 @@ class Predictor:
     @property
     def reads_protected(self) -> bool:
         """Whether the table itself (apart from apply mode) depends on the group."""
-        return not self.problem.blind and self.problem.suppress_protected is None
+        return not self.problem.blind and not self.problem.suppresses
 
     @cached_property
     def table(self) -> Any:

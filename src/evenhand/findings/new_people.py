@@ -17,7 +17,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.engines import Rows
 from evenhand.errors import DataError
-from evenhand.kernel import Kernel, gather, identity
+from evenhand.kernel import Kernel, gather, unchanged
 from evenhand.kernel.achieved import ParityAchieved, group_rates, parity_achieved
 from evenhand.spec import By, Problem, TargetParity, comparisons
 from evenhand.tables.transforming import Transformer, locate
@@ -136,11 +136,11 @@ class Realised:
 
 def realised(problem: Problem, counts: Counts) -> Realised:
     """Hold a table's own rates against the bounds of a problem."""
-    unchanged = identity(counts.domain.xy(counts.x, counts.y))
-    parts = [parity_achieved(comparisons(parity, counts), counts, unchanged) for parity in problem.parity]
-    rates = group_rates(counts, unchanged)
+    as_it_is = unchanged(counts)
+    parts = [parity_achieved(comparisons(parity, counts), counts, as_it_is) for parity in problem.parity]
+    rates = group_rates(counts, as_it_is)
     size = counts.domain.y.size
-    weight = sums(counts.groups.of_source, counts.weight)
+    weight = counts.group_weight
     columns = {
         **tables.labels(counts.domain.d, np.repeat(counts.groups.cells, size)),
         **tables.labels(counts.domain.y, np.tile(np.arange(size), len(weight))),

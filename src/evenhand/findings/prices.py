@@ -16,10 +16,10 @@ import numpy as np
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import parity_achieved
+from evenhand.kernel.achieved import parity_achieved, segment_shares
 from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
 from evenhand.optimise.program import Multipliers
-from evenhand.spec import EVERYWHERE, Comparisons, Problem, TabulatedDistance
+from evenhand.spec import Problem, TabulatedDistance
 from evenhand.tables import frame
 
 NOTHING = 1e-9
@@ -77,7 +77,7 @@ def _parity(
     rates = []
     for part in compiled.compared:
         measured = parity_achieved(part, counts, kernel)
-        rates.append((measured.rate, measured.other, _segment_shares(part, counts, kernel)))
+        rates.append((measured.rate, measured.other, segment_shares(part, counts, kernel)))
     worth = found.relief(compiled.compared, rates)
     for i, part in enumerate(compiled.compared):
         mine = found.constraint == i
@@ -103,20 +103,6 @@ def _parity(
                     "bound": float(part.bound[e]),
                     "price": float(by_entry[e]),
                 }
-
-
-def _segment_shares(part: Comparisons, counts: Counts, kernel: Kernel) -> Numbers:
-    """Return the probability of each entry's released segment in its population; one where it has none."""
-    share = np.ones(len(part))
-    if part.segments is None or np.all(part.segment == EVERYWHERE):
-        return share
-    to_x, _ = counts.domain.split_xy(kernel.targets)
-    segment = counts.domain.x.cells_of(part.segments, to_x)
-    for place in np.unique(part.segment):
-        of_source = sums(kernel.rows, kernel.probability * (segment == place), len(kernel))
-        here = part.segment == place
-        share[here] = (part.weights @ of_source)[part.population[here]]
-    return share
 
 
 def _budget_cells(problem: Problem, counts: Counts, compiled: Compiled, multipliers: Multipliers) -> list[Numbers]:

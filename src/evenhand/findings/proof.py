@@ -170,7 +170,7 @@ class _Writer:
             "targets": problem.targets,
             "new_cells": bool(problem.utility.new_cells) or problem.utility_on_features,
             "blind": problem.blind,
-            "suppressed": problem.suppress_protected is not None,
+            "suppressed": problem.suppresses,
             "conditional": None
             if shares is None
             else [[x, row] for x, row in zip(features, shares.tolist(), strict=True)],

@@ -14,8 +14,6 @@ from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.kernel import Kernel
 from evenhand.spec import (
-    AGAINST_TARGET,
-    EVERYWHERE,
     Charge,
     Comparisons,
     Parity,
@@ -184,11 +182,11 @@ def parity_achieved(compared: Comparisons, counts: Counts, kernel: Kernel) -> Pa
 
 
 def _compared_rates(compared: Comparisons, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
-    if np.any(compared.segment != EVERYWHERE):
+    if compared.within_released:
         return _rates_in_released_segments(compared, counts, kernel), compared.target
     rates = compared.weights @ outcome_by_source(counts, kernel)
     rate = rates[compared.population, compared.outcome]
-    if np.any(compared.against == AGAINST_TARGET):
+    if compared.against_target:
         return rate, compared.target
     return rate, rates[compared.against, compared.outcome]
 
@@ -210,6 +208,20 @@ def _rates_in_released_segments(compared: Comparisons, counts: Counts, kernel: K
     return rate
 
 
+def segment_shares(compared: Comparisons, counts: Counts, kernel: Kernel) -> Numbers:
+    """Return the share of each entry's population that is released into its segment; one where it has none."""
+    share = np.ones(len(compared))
+    if compared.segments is None or not compared.within_released:
+        return share
+    to_x, _ = counts.domain.split_xy(kernel.targets)
+    segment = counts.domain.x.cells_of(compared.segments, to_x)
+    for place in np.unique(compared.segment):
+        of_source = sums(kernel.rows, kernel.probability * (segment == place), len(kernel))
+        here = compared.segment == place
+        share[here] = (compared.weights @ of_source)[compared.population[here]]
+    return share
+
+
 def _budget(charge: Charge, counts: Counts, kernel: Kernel, cost: Numbers) -> BudgetAchieved:
     value = _by_row(kernel, charge.of(cost) * kernel.probability)
     if charge.per == "xy":
@@ -229,7 +241,7 @@ def released_conditional(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers
 
 def _outcome_leak(problem: Problem, counts: Counts, kernel: Kernel) -> float | None:
     """Return how far the kernel is from drawing ŷ given x̂ alone; None where it need not."""
-    if problem.suppress_protected is None:
+    if not problem.suppresses:
         return None
     cells, conditional = released_conditional(counts, kernel)
     if problem.suppress_protected == "fixed":

@@ -109,6 +109,11 @@ def identity(targets: Cells) -> Kernel:
     return Kernel(np.arange(len(targets) + 1), targets, np.ones(len(targets)))
 
 
+def unchanged(counts: Counts) -> Kernel:
+    """Return the kernel that keeps everybody as they are."""
+    return identity(counts.domain.xy(counts.x, counts.y))
+
+
 def gather(rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kernel:
     """Build a kernel from loose entries: equal targets of a row are added, and rows normalised once."""
     order = np.lexsort((targets, rows))

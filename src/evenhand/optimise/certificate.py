@@ -113,7 +113,7 @@ def certify(
 
 def bounding(problem: Problem) -> Problem:
     """Return the convex problem whose optimum bounds this one's: itself, or the one that does not suppress D."""
-    return replace(problem, suppress_protected=None) if problem.suppress_protected == "alternating" else problem
+    return replace(problem, suppress_protected=None) if problem.alternates else problem
 
 
 def _proved(problem: Problem, program: Program, multipliers: Multipliers) -> float | None:
@@ -149,7 +149,7 @@ def _status(problem: Problem, measured: Achieved, gap: float | None) -> Status:
         )
     if measured.max_violation <= VIOLATION_TOLERANCE and gap is not None and gap <= GAP_TOLERANCE:
         return "optimal"
-    return "local" if problem.suppress_protected == "alternating" else "feasible"
+    return "local" if problem.alternates else "feasible"
 
 
 def _check_shapes(program: Program, multipliers: Multipliers) -> None:

@@ -19,7 +19,6 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved
 from evenhand.optimise.compile import moves_of_records
 from evenhand.spec import (
-    AGAINST_TARGET,
     Conditional,
     CostTable,
     Distortion,
@@ -242,7 +241,7 @@ def _with_lines(parity: Parity, counts: Counts) -> Parity:
     if not isinstance(distance, UserDistance):
         return parity
     part = comparisons(parity, counts)
-    against_target = bool(np.any(part.against == AGAINST_TARGET))
+    against_target = part.against_target
     targets = part.target.tolist() if against_target else None
     return replace(parity, distance=distance.tabulated(part.bound.tolist(), targets))  # type: ignore[type-var]
 
@@ -255,7 +254,7 @@ def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) 
         if not isinstance(own.distance, UserDistance):
             continue
         found = parity_achieved(comparisons(own, counts), counts, kernel)
-        if np.any(found.compared.against == AGAINST_TARGET):
+        if found.compared.against_target:
             # Against a target the lines are the ends of an interval: no others are needed.
             continue
         distance = table.distance

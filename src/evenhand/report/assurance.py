@@ -15,7 +15,7 @@ from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.prices import Prices, holder_words
-from evenhand.kernel import Kernel, identity
+from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
 from evenhand.report.discretion import Discretion
 from evenhand.report.words import parity_words
@@ -56,7 +56,7 @@ def bounds(m: Mapped, shown: Discretion) -> Json:
 def _parity(m: Mapped, part: ParityAchieved, shown: Discretion) -> Json:
     kept = np.flatnonzero(shown.comparisons(part, m.kernel))
     order = kept[np.argsort(-part.excess[kept], kind="stable")][:LISTED]
-    before = parity_achieved(part.compared, m.counts, identity(m.counts.domain.xy(m.counts.x, m.counts.y)))
+    before = parity_achieved(part.compared, m.counts, unchanged(m.counts))
     finite = part.compared.bound
     return {
         "constraint": type(part.parity).__name__,

@@ -18,8 +18,8 @@ from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Variable
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import ParityAchieved
-from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons, Problem
+from evenhand.kernel.achieved import ParityAchieved, segment_shares
+from evenhand.spec import AGAINST_TARGET, Comparisons, Problem
 
 Mask = NDArray[np.bool_]
 
@@ -38,14 +38,9 @@ class Discretion:
         return np.asarray(weight >= self.hide_below)
 
     @cached_property
-    def group_weight(self) -> Numbers:
-        """The weight of each group that occurs."""
-        return sums(self.counts.groups.of_source, self.counts.weight)
-
-    @cached_property
     def groups(self) -> Mask:
         """Which of the groups that occur are shown."""
-        return self.enough(self.group_weight)
+        return self.enough(self.counts.group_weight)
 
     @cached_property
     def cells(self) -> Mask:
@@ -70,24 +65,11 @@ class Discretion:
         compared = part.compared
         weight = self._populations(compared)
         other = np.where(compared.against == AGAINST_TARGET, np.inf, weight[compared.against])
-        inside = self._released_into_segment(compared, kernel)
+        inside = segment_shares(compared, self.counts, kernel)
         return self.enough(np.minimum(weight[compared.population] * inside, other))
 
     def _populations(self, compared: Comparisons) -> Numbers:
         return np.array([float(self.counts.weight[p.member].sum()) for p in compared.populations])
-
-    def _released_into_segment(self, compared: Comparisons, kernel: Kernel) -> Numbers:
-        """Return the share of each comparison's population that is released into its segment; else all of it."""
-        share = np.ones(len(compared))
-        if compared.segments is None or np.all(compared.segment == EVERYWHERE):
-            return share
-        to_x, _ = self.counts.domain.split_xy(kernel.targets)
-        segment = self.counts.domain.x.cells_of(compared.segments, to_x)
-        for place in np.unique(compared.segment):
-            of_source = sums(kernel.rows, kernel.probability * (segment == place), len(kernel))
-            here = compared.segment == place
-            share[here] = (compared.weights @ of_source)[compared.population[here]]
-        return share
 
     def names(self, problem: Problem, constraints: Iterable[Comparisons] = ()) -> frozenset[str]:
         """Return the names, as sentences write them, of the groups, segments and levels that are hidden."""

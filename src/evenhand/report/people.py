@@ -66,7 +66,7 @@ def _covered(row: Json, shown: Discretion) -> Json:
 
 def small_cells(counts: Counts, hide_below: float) -> Json:
     """Say how many cells and groups are too small to be shown by themselves."""
-    groups = sums(counts.groups.of_source, counts.weight)
+    groups = counts.group_weight
     return {
         "hide_below": hide_below,
         "by_weight": bool(abs(counts.weight.sum() - counts.people) > WHOLE_PEOPLE),
@@ -85,7 +85,7 @@ def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, h
     return {
         "confidence": confidence,
         "intervals": "Clopper–Pearson, all at once; after: of the expected number, the mapping held fixed",
-        "shown": [counts.domain.outcome.levels[y] for y in rows.shown_levels(counts.domain)],
+        "shown": [counts.domain.outcome.levels[y] for y in counts.domain.shown_outcomes],
         "rows": [
             {
                 "group": row["columns"],
@@ -104,7 +104,7 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
     listed = [row for row in rows.changes(counts, kernel) if row["had"] >= hide_below]
     moved, total = _columns(counts, kernel, hide_below), float(counts.weight.sum())
     return {
-        "suppressed": problem.suppress_protected is not None,
+        "suppressed": problem.suppresses,
         "share": float(counts.probability @ measured.changed),
         "share_features": float(counts.probability @ measured.features_changed),
         "expected_distortion": float(counts.probability @ measured.distortion),
@@ -120,7 +120,7 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
 
 def _groups(counts: Counts, measured: Achieved, hide_below: float) -> list[Json]:
     groups = counts.groups
-    weight = sums(groups.of_source, counts.weight)
+    weight = counts.group_weight
     parts = {
         "changed": measured.changed,
         "features_changed": measured.features_changed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import DataError
@@ -18,9 +19,6 @@ from evenhand.spec import Problem, check
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
 Parts = rows.Where | Sequence[rows.Where]
-
-FEW = 20
-"""A cohort of fewer people is not shown: figures 4 and 5."""
 
 LEAST_COLUMN = 0.05
 """A target is shown only if its probabilities sum to more: figure 3."""
@@ -61,7 +59,7 @@ def rate_chart(
     title: str = "Rates by group, before and after",
 ) -> Chart:
     """Draw each group's rates before and after, with intervals and the permitted band."""
-    levels = [counts.domain.outcome.levels[y] for y in rows.shown_levels(counts.domain)]
+    levels = [counts.domain.outcome.levels[y] for y in counts.domain.shown_outcomes]
     found = rows.rates(problem, counts, kernel, confidence=confidence, hide_below=hide_below)
     groups = [rows.group_words(group) for group in rows.largest_groups(counts, most_groups)]
     shown = [row for row in found if row["level"] in levels and row["group"] in groups]
@@ -208,7 +206,7 @@ def cohort_chart(
     outcome: Any = None,
     show: Literal["both", "rates", "change"] = "both",
     features: rows.Features = "released",
-    hide_below: float = FEW,
+    hide_below: float = FEW_PEOPLE,
     wrap: int | None = None,
     note: str = "",
     title: str = "Rates by cohort, and their change",

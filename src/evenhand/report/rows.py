@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.errors import SpecError, did_you_mean
@@ -48,11 +49,6 @@ def group_words(group: Where) -> str:
     return JOINT.join(str(level) for level in group.values()) or EVERYBODY
 
 
-def shown_levels(domain: Domain) -> tuple[int, ...]:
-    """Return the outcomes that are worth showing: of two, one follows from the other."""
-    return (1,) if domain.y.size == 2 else tuple(range(domain.y.size))
-
-
 def outcome_code(domain: Domain, outcome: Any = None) -> int:
     """Return the outcome whose rates are shown: the last one unless another is named."""
     return domain.y.size - 1 if outcome is None else domain.outcome.code(outcome)
@@ -71,7 +67,7 @@ def rates(
         when: rate_intervals(counts, part, confidence=confidence)
         for when, part in (("before", before), ("after", after))
     }
-    weight = sums(counts.groups.of_source, counts.weight)
+    weight = counts.group_weight
     shown = weight >= hide_below
     bands = permitted(problem, counts, after[shown])
     rows: list[Row] = []
@@ -163,7 +159,7 @@ def largest_groups(counts: Counts, most: int) -> list[Where]:
 def most_changed_groups(counts: Counts, changed: Numbers, most: int, *, hide_below: float = 0) -> list[Where]:
     """Return at most so many groups, those with the most people changed, in their own order; of few people, none."""
     people = sums(counts.groups.of_source, counts.weight * changed)
-    weight = sums(counts.groups.of_source, counts.weight)
+    weight = counts.group_weight
     return _first_groups(counts, np.where(weight >= hide_below, people, -np.inf), most)
 
 
@@ -189,7 +185,7 @@ def cohorts(
     by: Sequence[str] | None = None,
     outcome: Any = None,
     features: Features = "released",
-    hide_below: float = 20,
+    hide_below: float = FEW_PEOPLE,
 ) -> list[Row]:
     """Return the rates of an outcome by group and cohort x, before and after: figures 4 and 5.
 

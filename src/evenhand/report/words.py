@@ -116,11 +116,10 @@ def _changes(problem: Problem) -> Iterator[str]:
 
 
 def _mode(problem: Problem) -> Iterator[tuple[str, str]]:
-    if problem.suppress_protected is not None:
-        source = {
-            "fixed": "the table's own p(y|x)" if problem.conditional is None else "the p(y|x) of a given model",
-            "alternating": "a p(ŷ|x̂) found by alternating minimisation",
-        }[problem.suppress_protected]
+    if problem.suppresses:
+        source = "the table's own p(y|x)" if problem.conditional is None else "the p(y|x) of a given model"
+        if problem.alternates:
+            source = "a p(ŷ|x̂) found by alternating minimisation"
         yield "For whom", f"readers who may not see the protected columns: ŷ is drawn given x̂ alone, from {source}"
     if problem.blind:
         yield "Blind", "everybody with the same features and outcome is treated alike, whatever their group"

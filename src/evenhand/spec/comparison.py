@@ -83,21 +83,34 @@ class Comparisons:
         return len(self.outcome)
 
     @property
+    def against_target(self) -> bool:
+        """Whether rates are held against a target, eq. (1), and not against each other."""
+        return bool(np.any(self.against == AGAINST_TARGET))
+
+    @property
+    def within_released(self) -> bool:
+        """Whether rates are those within segments as they are released."""
+        return bool(np.any(self.segment != EVERYWHERE))
+
+    @property
     def lines(self) -> tuple[Line, ...]:
         """The lines that each entry's rate and its counterpart must keep."""
-        if np.any(self.against == AGAINST_TARGET):
+        if self.against_target:
             return self.parity.distance.within(self.bound, self.target)
         return self.parity.distance.lines(self.bound)
 
     def words(self, entry: int, outcomes: Axis) -> str:
         """Say what an entry compares."""
-        against = int(self.against[entry])
-        other = "the target" if against == AGAINST_TARGET else self.populations[against].words
         within = ""
         if self.segment[entry] != EVERYWHERE and self.segments is not None:
             within = f", released {self.segments.words(int(self.segment[entry]))}"
         own = self.populations[int(self.population[entry])].words
-        return f"{outcomes.words(int(self.outcome[entry]))}: {own}{within} against {other}"
+        return f"{outcomes.words(int(self.outcome[entry]))}: {own}{within} against {self.other_words(entry)}"
+
+    def other_words(self, entry: int) -> str:
+        """Name what an entry's rate is held against."""
+        against = int(self.against[entry])
+        return "the target" if against == AGAINST_TARGET else self.populations[against].words
 
 
 def comparisons(parity: Parity, counts: Counts) -> Comparisons:

@@ -145,6 +145,16 @@ class Problem:
         return tuple(charge for budget in self.budgets for charge in budget.charges)
 
     @property
+    def suppresses(self) -> bool:
+        """Whether the released outcome may depend on the released features alone (section 3.2.2)."""
+        return self.suppress_protected is not None
+
+    @property
+    def alternates(self) -> bool:
+        """Whether p(ŷ|x̂) is improved too, so that the programme is not convex and optima are local."""
+        return self.suppress_protected == "alternating"
+
+    @property
     def utility_on_features(self) -> bool:
         """Whether Δ compares the features alone, because p(ŷ|x̂) is not the table's own."""
         return self.conditional is not None

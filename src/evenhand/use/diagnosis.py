@@ -145,7 +145,7 @@ def diagnose(
 
 def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock) -> Diagnosis:
     edge, factor = None, None
-    if problem.suppress_protected != "alternating":
+    if not problem.alternates:
         edge, factor = _edges(problem, counts, clock, floors=False)
     found = Diagnosis(
         problem=problem,
@@ -287,7 +287,7 @@ def _golden(cost: Any, low: float, high: float) -> list[tuple[float, float, floa
 
 
 def _caveat(asked: Problem, why: Conflict | None) -> Iterator[str]:
-    if why is not None and asked.suppress_protected == "alternating":
+    if why is not None and asked.alternates:
         yield "Not even a mapping that does not suppress D can meet every bound; what follows is about such mappings."
 
 

@@ -526,7 +526,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     def _warn_of_dropping(self) -> None:
         assert self._mapping is not None
-        if self.drop_protected and self._mapping.problem.suppress_protected is None:
+        if self.drop_protected and not self._mapping.problem.suppresses:
             warnings.warn(
                 "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
                 "covers its mean scores, which can differ by group as much as without any mapping; write "

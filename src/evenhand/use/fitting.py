@@ -13,7 +13,7 @@ from evenhand.data.counts import Counts
 from evenhand.engines import counts_of
 from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
 from evenhand.findings.feasibility import Edge, budget_edge, distances, parity_edge
-from evenhand.kernel import identity
+from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import achieved
 from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
 from evenhand.optimise.compile import Compiled, compile_problem
@@ -110,7 +110,7 @@ def _within_user_distances(asked: Problem, counts: Counts, clock: Clock, report:
 
 
 def _mapped(asked: Problem, problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
-    if problem.suppress_protected == "alternating":
+    if problem.alternates:
         return _alternated(asked, problem, counts, clock, report)
     compiled = compile_problem(problem, counts)
     LOG.info(
@@ -147,11 +147,11 @@ def checked_counts(
 
 def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | None:
     """Return the identity where it meets every bound: then nothing is lost and nobody is changed."""
-    if problem.suppress_protected is not None or np.any(program.change @ program.stays > 0):
+    if problem.suppresses or np.any(program.change @ program.stays > 0):
         return None
     if program.parity_slack(program.stays).min(initial=0.0) < -CLEARLY:
         return None
-    kernel = identity(counts.domain.xy(counts.x, counts.y))
+    kernel = unchanged(counts)
     measured = achieved(problem, counts, kernel)
     if measured.max_violation > 0:
         return None
@@ -240,7 +240,7 @@ def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> Non
 def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[str]:
     asked = " and ".join(f"{type(p).__name__}({p.smallest_bound:g})" for p in problem.parity) or "the budgets"
     words = [f"No mapping meets {asked} within these budgets and forbidden moves."]
-    if edge is None and problem.suppress_protected is not None:
+    if edge is None and problem.suppresses:
         words.append(
             f"No parity bound, however large, would do: with D suppressed the outcome is drawn from p(ŷ|x̂) for "
             f"everybody, "

@@ -78,10 +78,10 @@ class Mapping:
     @cached_property
     def conditional(self) -> Numbers | None:
         """Where D is suppressed: p(ŷ|x̂), a row for each observed x (``counts.features.cells``), a column an outcome."""
-        if self.problem.suppress_protected is None:
+        if not self.problem.suppresses:
             return None
         found = outcome_given_features(self.problem.conditional, self.counts, self.counts.features.cells)
-        if self.problem.suppress_protected == "alternating":
+        if self.problem.alternates:
             cells, released = released_conditional(self.counts, self.kernel)
             found[np.searchsorted(self.counts.features.cells, cells)] = released
         return found
@@ -182,7 +182,7 @@ class Mapping:
     @property
     def has_prices(self) -> bool:
         """Whether the problem is convex, so that its optimum has multipliers."""
-        return self.problem.suppress_protected != "alternating" and self.problem.utility.certifiable
+        return not self.problem.alternates and self.problem.utility.certifiable
 
     def prices(self) -> Prices:
         """Return what relaxing each parity bound and each budget by one unit would gain, in units of Δ.

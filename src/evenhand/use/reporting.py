@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.engines import opened
 from evenhand.errors import DataError, EvenhandError, StorageError
@@ -30,9 +31,6 @@ from evenhand.spec import Problem, check, each
 from evenhand.tables import Frame
 from evenhand.use.mapping import Mapping
 from evenhand.use.tradeoff import Frontier, frontier
-
-HIDE_BELOW = 20
-"""Cells of fewer people are not shown unless asked for: the paper's own threshold."""
 
 POINTS = 24
 """How many bounds the frontier is traced at, beside the mapping's own."""
@@ -88,7 +86,7 @@ def report_on(
     frame: Frame | None = None,
     model: Any = None,
     sees_protected: bool = False,
-    hide_below: float = HIDE_BELOW,
+    hide_below: float = FEW_PEOPLE,
     trace: bool = True,
     confidence: float = 0.95,
     seed: int = 0,
@@ -198,7 +196,7 @@ def _own_bound(problem: Problem) -> float | None:
 def _bounds(problem: Problem, counts: Counts) -> list[float]:
     """Return the bounds to trace: from zero to beyond where nobody need change, with the mapping's own."""
     own = _own_bound(problem)
-    unchanged = math.inf if problem.suppress_protected is not None else identity_from(problem, counts)
+    unchanged = math.inf if problem.suppresses else identity_from(problem, counts)
     ends = [end for end in (own, unchanged) if end is not None and math.isfinite(end)]
     furthest = BEYOND * max([*ends, 0.1])
     grid = {furthest * i / (POINTS - 1) for i in range(POINTS)}

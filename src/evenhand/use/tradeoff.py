@@ -20,7 +20,7 @@ import numpy as np
 from evenhand.data.counts import Counts
 from evenhand.errors import InfeasibleError, SolverError, SpecError, TimeLimitError
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
-from evenhand.kernel import Kernel, identity
+from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved
 from evenhand.optimise.certificate import Certificate, certify
 from evenhand.optimise.compile import Compiled, compile_problem
@@ -346,9 +346,9 @@ def _lines(problem: Problem, counts: Counts, scale: _Budgets | None, clock: Cloc
 
 def _line(problem: Problem, budget: float | None, counts: Counts, clock: Clock) -> _Line:
     """Find the edges at one budget."""
-    suppressed = problem.suppress_protected is not None
-    unchanged = math.inf if suppressed else identity_from(problem, counts)
-    line = _Line(problem, budget, None, None, unchanged if math.isfinite(unchanged) else None, 0.0, None)
+    suppressed = problem.suppresses
+    slack_from = math.inf if suppressed else identity_from(problem, counts)
+    line = _Line(problem, budget, None, None, slack_from if math.isfinite(slack_from) else None, 0.0, None)
     if not _convex(problem):
         return line
     edge = parity_edge(problem, counts, clock)
@@ -403,10 +403,9 @@ def _settled(spot: _Spot, counts: Counts, least: float | None) -> _Point | None:
 
 def _meets(problem: Problem, counts: Counts) -> bool:
     """Whether the table meets every bound as it is."""
-    if problem.suppress_protected is not None:
+    if problem.suppresses:
         return False
-    unchanged = identity(counts.domain.xy(counts.x, counts.y))
-    return achieved(problem, counts, unchanged).max_violation <= 0
+    return achieved(problem, counts, unchanged(counts)).max_violation <= 0
 
 
 def _lossless(spot: _Spot, kernel: Kernel, counts: Counts) -> _Point | None:
@@ -438,7 +437,7 @@ def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock) -> Iterator[_P
 def _convex(problem: Problem) -> bool:
     """Whether a problem is one convex programme: one with a user's distance is several, an alternating one is not."""
     by_lines = any(isinstance(parity.distance, UserDistance) for parity in problem.parity)
-    return not by_lines and problem.suppress_protected != "alternating"
+    return not by_lines and not problem.alternates
 
 
 def _along(spots: Sequence[_Spot], counts: Counts, clock: Clock) -> Iterator[_Point]:
@@ -468,7 +467,7 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, *notes: str) -> _Point:
         raise
     except InfeasibleError as error:
         # An alternating minimisation without a feasible start proves nothing: another start might do.
-        proved = spot.problem.suppress_protected != "alternating" or error.smallest_parity_bound is not None
+        proved = not spot.problem.alternates or error.smallest_parity_bound is not None
         return _Point("infeasible" if proved else "unsolved", notes=(str(error),))
     except SolverError as error:
         return _Point("unsolved", notes=(*notes, str(error)))

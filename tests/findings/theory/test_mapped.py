@@ -8,7 +8,8 @@ from families import small_frame, small_problem
 from formulations import DISTORTIONS, table
 
 import evenhand as eh
-from evenhand.findings.theory import advantage, bootstrap, draw_spread, holdout, regrouped, released_rates, robustness
+from evenhand.findings.theory import advantage, bootstrap, draw_spread, holdout, regrouped, robustness
+from evenhand.kernel.achieved import group_rates
 
 
 def theory_of(*parity):
@@ -20,7 +21,7 @@ def theory_of(*parity):
 
 
 def largest_ratio(theory):
-    rates = released_rates(theory.counts, theory.kernel)
+    rates = group_rates(theory.counts, theory.kernel)
     return (rates.max(axis=0) / rates.min(axis=0)).max() - 1
 
 
@@ -68,7 +69,7 @@ def test_a_univariate_bound_speaks_of_its_own_groups():
     assert theory.bound == 0.1
     assert largest_ratio(theory) > 0.1, "the joint groups are further apart"
     counts, kernel = regrouped(theory.counts, theory.kernel, ["race"])
-    expected = advantage(counts, released_rates(counts, kernel), bound=0.1)
+    expected = advantage(counts, group_rates(counts, kernel), bound=0.1)
     assert theory.advantage().after.advantage == pytest.approx(expected.after.advantage)
     assert list(theory.bootstrap(resamples=50).rates.columns[:2]) == ["race", "y"]
     assert list(theory.holdout(table(4)).rates.columns[:2]) == ["race", "y"]
@@ -77,7 +78,7 @@ def test_a_univariate_bound_speaks_of_its_own_groups():
 
 def test_every_part_is_the_function_of_this_package(compas, compas_mapping):
     theory, counts, kernel = compas_mapping.theory, compas.counts, compas_mapping.kernel
-    rates = released_rates(counts, kernel)
+    rates = group_rates(counts, kernel)
     assert theory.advantage().words == advantage(counts, rates, bound=0.1).words
     assert theory.draw_spread(releases=100, seed=4).words == draw_spread(
         counts, kernel, bound=0.1, releases=100, seed=4

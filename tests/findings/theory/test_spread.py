@@ -5,9 +5,9 @@ import pytest
 
 import evenhand as eh
 from evenhand.findings.theory import spread
-from evenhand.findings.theory.rates import outcome_given_source
 from evenhand.findings.theory.spread import apportioned, bootstrap, draw_spread
 from evenhand.kernel import identity
+from evenhand.kernel.achieved import outcome_by_source
 
 
 def test_the_bootstrap_is_centred_on_what_is_achieved(compas, compas_mapping):
@@ -25,7 +25,7 @@ def test_the_bootstrap_is_centred_on_what_is_achieved(compas, compas_mapping):
 def test_the_bootstrap_agrees_with_the_normal_interval(compas, compas_mapping):
     """The expected rate given a cell is fixed, so a group's rate is a mean over its people."""
     counts = compas.counts
-    chance = outcome_given_source(counts, compas_mapping.kernel)[:, 1]
+    chance = outcome_by_source(counts, compas_mapping.kernel)[:, 1]
     found = bootstrap(counts, compas_mapping.kernel, resamples=6000, seed=2).rates.query("is_recid == 1")
     for group, width in enumerate((found["high"] - found["low"]).to_numpy()):
         here = counts.groups.of_source == group

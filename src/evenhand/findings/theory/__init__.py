@@ -17,7 +17,7 @@ from evenhand.findings.theory.intervals import (
 )
 from evenhand.findings.theory.mapped import Theory
 from evenhand.findings.theory.merging import Merge
-from evenhand.findings.theory.rates import l1_distance, regrouped, released_rates
+from evenhand.findings.theory.rates import l1_distance, regrouped
 from evenhand.findings.theory.robustness import Robustness, Statement, radius, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 
@@ -44,7 +44,6 @@ __all__ = [
     "radius",
     "rate_intervals",
     "regrouped",
-    "released_rates",
     "robustness",
     "small_groups",
 ]

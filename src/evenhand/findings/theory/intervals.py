@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.engines import Opened, opened
 from evenhand.errors import DataError
@@ -23,9 +24,6 @@ from evenhand.kernel.draws import seeded_draws
 from evenhand.spec import CsvFormat, check
 from evenhand.tables import Frame, cells, first_unseen, frame, labels
 from evenhand.tables.transforming import Transformer, locate, train_mode
-
-FEW = 20
-"""A group of fewer people is called small."""
 
 WIDE = 0.1
 """A rate whose exact interval is wider than this is called uncertain, unless another width is stated."""
@@ -336,7 +334,7 @@ def _holdout_words(
 def _small_words(counts: Counts, people: Numbers, width: Numbers, wide: float) -> Iterator[str]:
     """Name the groups that are too small to say much about."""
     for name, number, widest in zip(group_names(counts), people, width, strict=True):
-        if number < FEW:
+        if number < FEW_PEOPLE:
             yield f"The group {name} has only {number:g} people: too few to say anything about its rates."
         elif widest > wide:
             yield (
@@ -399,7 +397,7 @@ def small_groups(
     rates = counts.outcome_by_group if rates is None else np.clip(np.asarray(rates, dtype=float), 0, 1)
     low, high = clopper_pearson(rates * trials[:, None], trials[:, None], confidence)
     widest = (high - low).max(axis=1)
-    small = (np.round(trials) < FEW) | (widest > width)
+    small = (np.round(trials) < FEW_PEOPLE) | (widest > width)
     table = {**labels(counts.domain.d, counts.groups.cells), "people": trials, "widest": widest, "small": small}
     names = tuple(name for name, is_small in zip(group_names(counts), small, strict=True) if is_small)
     words = (*_small_words(counts, np.round(trials), widest, width), *people_words(counts, n))

@@ -15,10 +15,11 @@ from evenhand.data.counts import Counts
 from evenhand.findings.theory.advantage import Advantage, advantage
 from evenhand.findings.theory.applying import Applying, applying
 from evenhand.findings.theory.intervals import HoldOut, SmallGroups, holdout, small_groups
-from evenhand.findings.theory.rates import l1_distance, largest_ratio, regrouped, released_rates
+from evenhand.findings.theory.rates import l1_distance, largest_ratio, regrouped
 from evenhand.findings.theory.robustness import Robustness, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Parity, Problem, Ratio, TargetParity, comparisons, each
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Transformer
@@ -71,7 +72,7 @@ class Theory:
         """The bound ε that is spoken of: the largest, where it varies; infinite where some rates are zero."""
         if self._constraint is not None:
             return float(comparisons(self._constraint, self.counts).bound.max())
-        return float(largest_ratio(released_rates(*self._grouped)))
+        return float(largest_ratio(group_rates(*self._grouped)))
 
     @property
     def _told_bound(self) -> float | None:
@@ -91,7 +92,7 @@ class Theory:
     def advantage(self) -> Advantage:
         """Section 3.3: how much better than a guess anybody could tell the group from the outcome, before and after."""
         counts, kernel = self._grouped
-        return advantage(counts, released_rates(counts, kernel), bound=self._told_bound)
+        return advantage(counts, group_rates(counts, kernel), bound=self._told_bound)
 
     def applying(self) -> Applying:
         """Section 3.4: the bound on distortion at apply time for each (d, x), and what it is."""
@@ -103,7 +104,7 @@ class Theory:
         """Section 3.5: what the fitted table proves about fresh people, and how many people or cells it would take."""
         counts, kernel = self._grouped
         return robustness(
-            counts, released_rates(counts, kernel), l1_distance(self.counts, self.kernel),
+            counts, group_rates(counts, kernel), l1_distance(self.counts, self.kernel),
             bound=self._told_bound or 0.0, pairwise=self.target is None,
             confidence=confidence, margin=margin, loss_margin=loss_margin, people=people,
         )  # fmt: skip
@@ -136,7 +137,7 @@ class Theory:
     def small_groups(self, *, width: float = 0.1, confidence: float = 0.95) -> SmallGroups:
         """The groups too small to say much about."""
         counts, kernel = self._grouped
-        return small_groups(counts, released_rates(counts, kernel), width=width, confidence=confidence)
+        return small_groups(counts, group_rates(counts, kernel), width=width, confidence=confidence)
 
     def words(self) -> Iterator[str]:
         """Say it all, statement by statement."""

@@ -123,19 +123,6 @@ def regrouped(counts: Counts, kernel: Kernel, on: Sequence[str]) -> tuple[Counts
     return again, Kernel(starts, targets, kernel.probability[entry])
 
 
-def outcome_given_source(counts: Counts, kernel: Kernel) -> Numbers:
-    """Return P(ŷ | d, x, y): a row a source, a column an outcome; each row sums to one."""
-    size = counts.domain.y.size
-    _, to_y = counts.domain.split_xy(kernel.targets)
-    flat = sums(kernel.rows * size + to_y, kernel.probability, len(kernel) * size).reshape(-1, size)
-    return np.asarray(flat / flat.sum(axis=1, keepdims=True))
-
-
-def released_rates(counts: Counts, kernel: Kernel) -> Numbers:
-    """Return p(ŷ | d) in expectation over the draws."""
-    return group_sums(counts, counts.given_group[:, None] * outcome_given_source(counts, kernel))
-
-
 def group_sums(counts: Counts, values: Numbers, axis: int = 0) -> Numbers:
     """Add values up by group along the axis of the sources, which are sorted by group."""
     starts = np.searchsorted(counts.groups.of_source, np.arange(len(counts.groups.cells)))

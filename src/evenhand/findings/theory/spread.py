@@ -18,13 +18,12 @@ from evenhand.findings.theory.rates import (
     group_sums,
     largest_ratio,
     number_of_people,
-    outcome_given_source,
     people_words,
-    released_rates,
     share,
     whole,
 )
 from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import group_rates, outcome_by_source
 from evenhand.tables import frame
 
 BLOCK = 4_000_000
@@ -100,11 +99,11 @@ def bootstrap(
     [[0.39, 0.42], [0.38, 0.43]]
     """
     n, size = number_of_people(counts, people), whole("resamples", resamples)
-    chance = outcome_given_source(counts, kernel)
+    chance = outcome_by_source(counts, kernel)
     rates = np.concatenate(list(_resampled(counts, chance, n, size, np.random.default_rng(seed))))
     tail = (1 - share("confidence", confidence)) / 2
     low, high = np.nanquantile(rates, [tail, 1 - tail], axis=0, method="inverted_cdf")
-    now = released_rates(counts, kernel)
+    now = group_rates(counts, kernel)
     ratios = largest_ratio(rates, target)
     ends = np.quantile(ratios, [tail, 1 - tail], method="inverted_cdf")
     largest = float(largest_ratio(now, target)), float(ends[0]), float(ends[1])
@@ -224,10 +223,10 @@ def draw_spread(
     [0.0069, 0.0038]
     """
     n, size = number_of_people(counts, people), whole("releases", releases)
-    chance = outcome_given_source(counts, kernel)
+    chance = outcome_by_source(counts, kernel)
     held = apportioned(counts.probability, n)
     ratios = np.concatenate(list(_released(counts, chance, held, size, np.random.default_rng(seed), target)))
-    now = released_rates(counts, kernel)
+    now = group_rates(counts, kernel)
     table = {
         **by_group_and_outcome(counts),
         "rate": now.ravel(),

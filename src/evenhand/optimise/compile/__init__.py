@@ -84,7 +84,7 @@ def compile_problem(problem: Problem, counts: Counts, conditional: Numbers | Non
 
     Where D is suppressed, p(ŷ|x̂) is ``conditional`` (a row for each observed x), or what the problem says.
     """
-    if conditional is None and problem.suppress_protected is not None:
+    if conditional is None and problem.suppresses:
         conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
     compared, moves, barred = _comparisons_and_moves(problem, counts)
     return _assembled(problem, counts, compared, choices_of(problem, counts, moves, conditional), barred)

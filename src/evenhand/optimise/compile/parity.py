@@ -83,7 +83,7 @@ def parity_rows(compared: list[Comparisons], counts: Counts, moves: Moves) -> Pa
 
 def _shared(part: Comparisons) -> bool:
     """Whether every rate of a segment and outcome is held against every other, within one bound."""
-    if not len(part) or np.any(part.against == AGAINST_TARGET) or part.parity.distance.both(part.bound) is None:
+    if not len(part) or part.against_target or part.parity.distance.both(part.bound) is None:
         return False
     if getattr(part.parity, "against", None) != "each":
         return False
@@ -115,7 +115,7 @@ def _rates(part: Comparisons, counts: Counts, moves: Moves) -> Matrix:
     population, move, weight = by_source.coords[0], by_source.coords[1], by_source.data
     segments = _released_segments(part)
     place = np.zeros(len(move), dtype=np.int64)
-    if part.segments is not None and np.any(part.segment != EVERYWHERE):
+    if part.segments is not None and part.within_released:
         cell = counts.domain.x.cells_of(part.segments, to_x)[move]
         place = np.minimum(np.searchsorted(segments, cell), len(segments) - 1)
         known = segments[place] == cell
@@ -151,7 +151,7 @@ def _terms(part: Comparisons, counts: Counts, first: int, own: Cells, line: tupl
     """Write ``on_p·p + on_q·q ≤ limit`` over the rates: rows, columns, values and right-hand sides."""
     on_p, on_q, limit = line
     row = np.arange(len(part))
-    if not np.any(part.against == AGAINST_TARGET):
+    if not part.against_target:
         other = first + _rate_index(part, counts, part.against, part.outcome)
         return np.concatenate([row, row]), np.concatenate([own, other]), np.concatenate([on_p, on_q]), limit
     right = limit - on_q * part.target
@@ -286,7 +286,7 @@ def _barred_outcomes(
     barred = np.zeros((len(counts), size), dtype=bool)
     because: list[Barring] = []
     for i, part in enumerate(compared):
-        if np.any(part.segment != EVERYWHERE):
+        if part.within_released:
             continue
         reachable = (part.weights @ reaches) > 0
         for number, line in enumerate(part.lines):
