@@ -3,12 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# One thread of BLAS each: the processes of the tests share the cores already.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
+REST := download or browser or spark or postgres
 # AIF360 needs packages of 2023, and these a Python from 3.9 to 3.12.
 AIF360 := .venv-aif360
 AIF360_PYTHON ?= $(shell for each in $(PYTHON) python3.12 python3.11 python3.10; do \
 	$$each -c 'import sys; sys.exit(not (3, 9) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$each && break; done)
 
-.PHONY: demo test test-all test-rest check bench reproduce clean
+.PHONY: demo test test-all test-slow test-rest check bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/evenhand demo compas
@@ -16,15 +19,19 @@ demo: $(VENV)/.run
 reproduce: $(VENV)/.run
 	$(BIN)/evenhand reproduce
 
+# What is slow, and what needs more than Python, is left to test-all.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto -q -m 'not download and not browser and not spark and not postgres'
+	$(PYTEST) -n auto -m 'not (slow or $(REST))'
 
 # Also what needs a package registry, headless Chromium (on the path, or CHROMIUM=/its/path), Java 17 or newer for Spark,
 # and the programs of a PostgreSQL server (which the tests start and stop).
-test-all: test test-rest
+test-all: test test-slow test-rest
+
+test-slow: $(VENV)/.test
+	$(PYTEST) -n auto -m 'slow and not ($(REST))'
 
 test-rest: $(VENV)/.rest
-	$(BIN)/python -m pytest -q -m 'download or browser or spark or postgres'
+	$(PYTEST) -m '$(REST)'
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

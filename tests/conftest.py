@@ -1,8 +1,24 @@
-"""Fixtures: the two studies and their mappings, fitted once a session."""
+"""Fixtures: the two studies and their mappings, fitted once per session; and which cases of a slow test are kept."""
+
+from collections import defaultdict
 
 import pytest
 
 import evenhand as eh
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of a test marked slow(keep=n), n cases evenly spaced run in the quick loop as well."""
+    cases = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("slow")
+        if mark is not None and "keep" in mark.kwargs:
+            cases[item.nodeid.partition("[")[0], mark.kwargs["keep"]].append(item)
+    for (_, keep), every in cases.items():
+        for place in range(keep):
+            kept = every[place * len(every) // keep]
+            kept.own_markers = [mark for mark in kept.own_markers if mark.name != "slow"]
 
 
 @pytest.fixture(scope="session")

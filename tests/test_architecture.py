@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -83,9 +84,14 @@ def name_of(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path):
     """Every module a file imports, wherever the import stands."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -169,7 +175,7 @@ def test_each_library_has_one_home():
 
 def test_no_print_and_no_vague_names():
     for path in modules():
-        calls = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Call)]
+        calls = [n for n in ast.walk(parsed(path)) if isinstance(n, ast.Call)]
         assert not any(isinstance(c.func, ast.Name) and c.func.id == "print" for c in calls), path
         assert not set(path.parts) & {"utils.py", "helpers.py", "tools.py", "misc.py", "common.py"}
 
@@ -178,7 +184,7 @@ def test_functions_stay_small():
     """The 90th percentile of functions stays under 45 lines, docstrings apart."""
     lengths = []
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef):
                 documented = ast.get_docstring(node) is not None
                 first = node.body[1] if documented and len(node.body) > 1 else node.body[0]

@@ -34,6 +34,7 @@ def modules(monkeypatch, tmp_path):
         del sys.modules[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "method", "optimum"),
     [
@@ -51,6 +52,7 @@ def test_every_alternative_of_a_fit_states_the_same_problem(modules, study, meth
     assert row["exceeded"] < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["eh.frontier", "eh.fit, no tie-break", "cvxpy CLARABEL"])
 def test_every_alternative_of_a_frontier_finds_the_same_points(modules, method):
     values = modules("frontier").child(method, 3)["values"]
@@ -65,6 +67,7 @@ def test_every_alternative_of_a_large_domain_states_the_same_problem(modules, me
     assert row["moves"] == 1_584
 
 
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize(
     ("table", "method"),
     [
@@ -79,11 +82,13 @@ def test_every_kind_of_table_is_applied(modules, table, method):
     assert modules("apply").child(table, method, 3_000)["rate"] > 0
 
 
+@pytest.mark.slow
 def test_a_benchmark_is_its_own_child(modules):
     script = BENCHMARKS / "ladder.py"
     assert modules("harness").child(script, "--child", "sites:1", "l1")["moves"] == 1_584
 
 
+@pytest.mark.slow
 def test_the_files_benchmark_runs(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "files.py"), "--rows", "5000", "--rounds", "1"]
     environment = os.environ | {"EVENHAND_RESULTS": str(tmp_path)}
@@ -154,6 +159,7 @@ def test_what_is_written_for_aif360_is_the_problem_and_its_answer_is_read_back(m
     assert paper.judged(data.problem, counts, moves)["objective"] == 0
 
 
+@pytest.mark.slow
 def test_a_child_beyond_its_limits_has_died(modules):
     harness = modules("harness")
     assert harness.child("-c", "print('{\"seconds\": 1}')") == {"seconds": 1}

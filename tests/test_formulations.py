@@ -48,6 +48,7 @@ def compare(number):
         assert certificate.lower_bound <= value + INACCURATE, what
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("first", range(0, len(ROWS), BATCH))
 def test_agrees_with_the_dense_statement(first):
     for number in range(first, min(first + BATCH, len(ROWS))):
@@ -62,6 +63,7 @@ def test_every_two_settings_meet():
     assert met == wanted
 
 
+@pytest.mark.slow
 def test_many_rows_lose_something_and_every_setting_is_in_one_that_does():
     lossy = [row for i, row in enumerate(ROWS) if (m := fitted(i)[2]) is not None and m.objective > POSITIVE]
     assert len(lossy) >= 0.4 * len(ROWS)

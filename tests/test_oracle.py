@@ -8,7 +8,7 @@ from oracle import Dense
 import evenhand as eh
 
 INSTANCES = 240
-BATCH = 8
+BATCH = 4
 OBJECTIVE = 1e-6
 EDGE = 1e-4
 
@@ -44,6 +44,7 @@ def compare(seed):
     return "unsure"
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("first", range(0, INSTANCES, BATCH))
 def test_agrees_with_the_dense_statement(first):
     verdicts = [compare(seed) for seed in range(first, first + BATCH)]

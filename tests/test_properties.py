@@ -28,6 +28,7 @@ def fitted(problem, frame):
         return None
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @EXAMPLES
 def test_rows_are_distributions_and_forbidden_moves_have_none(seed):
@@ -51,6 +52,7 @@ def test_the_identity_where_bounds_are_slack(seed):
         assert (eh.fit(loose, counts).table()["probability"] == 1).all()
 
 
+@pytest.mark.slow
 @given(SEEDS, st.floats(1.05, 3.0))
 @EXAMPLES
 def test_the_loss_never_grows_when_a_bound_is_relaxed(seed, factor):
@@ -65,6 +67,7 @@ def test_the_loss_never_grows_when_a_bound_is_relaxed(seed, factor):
         assert fitted(replace(problem, budget=budget), frame).objective <= tight.objective + 5e-9
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @EXAMPLES
 def test_duplicating_every_row_changes_nothing(seed):
@@ -78,6 +81,7 @@ def test_duplicating_every_row_changes_nothing(seed):
     assert weighted.objective == pytest.approx(once.objective, abs=5e-9)
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @EXAMPLES
 def test_relabelling_changes_nothing(seed):
@@ -91,6 +95,7 @@ def test_relabelling_changes_nothing(seed):
     assert eh.fit(problem, renamed).objective == pytest.approx(once.objective, abs=5e-9)
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @EXAMPLES
 def test_per_individual_is_never_cheaper_than_per_xy(seed):
@@ -101,6 +106,7 @@ def test_per_individual_is_never_cheaper_than_per_xy(seed):
         assert mean.objective <= each.objective + 5e-9
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @EXAMPLES
 def test_apply_distortion_stays_within_its_bound(seed):

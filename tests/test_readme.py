@@ -29,6 +29,7 @@ def test_the_code_runs_as_printed(tmp_path, monkeypatch):
     assert (tmp_path / "compas.mapping").exists()
 
 
+@pytest.mark.slow
 def test_the_way_from_a_raw_csv_to_a_transformed_test_set(tmp_path):
     """The commands as they are printed, on the embedded study as two CSV files of people."""
     people = eh.datasets.load("compas").frame.sample(frac=1, random_state=1).reset_index(drop=True)
@@ -52,6 +53,7 @@ def test_the_way_from_a_raw_csv_to_a_transformed_test_set(tmp_path):
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["docs/guide.md", "CONTRIBUTING.md"])
 def test_the_code_of_the_docs_runs_as_printed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -61,6 +63,7 @@ def test_the_code_of_the_docs_runs_as_printed(page, tmp_path, monkeypatch):
     assert names
 
 
+@pytest.mark.slow
 def test_the_commands_exist():
     docs = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     blocks = "".join(re.findall(r"```console\n(.*?)```", TEXT + docs, flags=re.DOTALL))
@@ -92,6 +95,7 @@ def test_links_lead_somewhere(page):
         assert ((ROOT / page).parent / link).exists(), link
 
 
+@pytest.mark.slow
 def test_the_toml_reference_is_a_problem_that_can_be_fitted():
     text = (ROOT / "docs" / "problem.toml").read_text(encoding="utf-8")
     problem = eh.Problem.from_toml(text)

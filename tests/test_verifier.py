@@ -588,6 +588,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow(keep=8)
 @pytest.mark.parametrize("case", CASES)
 def test_a_proof_stands_and_its_bound_is_the_optimum(case, judged):
     document = mapping_proof(**CASES[case])
@@ -601,12 +602,14 @@ def test_a_proof_stands_and_its_bound_is_the_optimum(case, judged):
     assert "lower bound" in refused.reason or claims["lower_bound"] < 0
 
 
+@pytest.mark.slow
 def test_most_cases_have_something_to_prove():
     """Only the huge bounds are met for nothing."""
     free = [case for case, changes in CASES.items() if mapping_proof(**changes)["claims"]["objective"] < 1e-6]
     assert set(free) <= {"ratio of a huge bound", "log-ratio of a huge bound"}
 
 
+@pytest.mark.slow(keep=8)
 @pytest.mark.parametrize("measure", ["L1", "TotalVariation", "KL"])
 @pytest.mark.parametrize("case", ["ratio", "blind", "conditional", "within released segments", "per xy", "log-ratio"])
 def test_any_multipliers_prove_no_more_than_the_optimum(case, measure):
@@ -764,6 +767,7 @@ def test_the_digest_is_that_of_plain_json(proof):
     assert proof["sha256"] == hashlib.sha256(text.encode()).hexdigest()
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -813,6 +817,7 @@ def changed(document, path, change=None):
     return document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["proof", "impossible"])
 def test_no_number_can_be_changed_under_the_old_digest(which, request, judged):
     document = request.getfixturevalue(which)
@@ -824,6 +829,7 @@ def test_no_number_can_be_changed_under_the_old_digest(which, request, judged):
         assert "digest" in report.reason or path == ("version",)
 
 
+@pytest.mark.slow
 def test_probabilities_claims_and_weights_cannot_be_changed_under_a_new_digest(proof, judged):
     paths = [p for p in numbers(proof) if p[0] == "claims" or (p[0] in ("kernel", "counts") and p[2] == 3)]
     assert len(paths) > 60
@@ -937,6 +943,7 @@ def damaged(rng, document, paths):
     return document
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("which", ["proof", "impossible"])
 def test_structural_damage_ends_in_refusal_not_in_a_traceback(which, seed, request, judged):
@@ -953,6 +960,7 @@ def test_structural_damage_ends_in_refusal_not_in_a_traceback(which, seed, reque
         assert report.text()
 
 
+@pytest.mark.slow
 def test_top_level_damage_is_refused(proof, impossible, judged):
     for document, keys in ((proof, proof), (impossible, impossible)):
         for key in keys:

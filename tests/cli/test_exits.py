@@ -36,6 +36,7 @@ def test_every_command_is_here():
     assert {command.__name__ for command in COMMANDS} == {*ANSWERS, "reproduce"}
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("command", ANSWERS)
 def test_json_is_one_document(fitted, inside, command):
     arguments, keys = ANSWERS[command]
@@ -102,6 +103,7 @@ def test_an_answer_of_no(folder, inside):
     assert document(result)["feasible"] is False
 
 
+@pytest.mark.slow
 def test_a_missing_package(folder):
     hidden = folder / "hidden"
     hidden.mkdir()
@@ -110,6 +112,7 @@ def test_a_missing_package(folder):
     complained(result, "pip install 'evenhand[files]'", code=Exit.EXTRA)
 
 
+@pytest.mark.slow
 def test_complaints_and_progress_stay_off_the_output(fitted):
     (fitted / "new.csv").write_text("group,score,hired\nb,7,0\n")
     result = evenhand("--verbose", "apply", "fine.mapping", "new.csv", "--out", "n.csv", "--json", cwd=fitted)
@@ -135,6 +138,7 @@ def test_every_command_is_documented():
         assert f"evenhand {command.__name__}" in text, command
 
 
+@pytest.mark.slow
 def test_completion():
     """What a shell asks, and the script that makes it ask."""
     asked = evenhand(_EVENHAND_COMPLETE="complete_bash", COMP_WORDS="evenhand re", COMP_CWORD="1")

@@ -9,6 +9,7 @@ from families import small_frame
 import evenhand as eh
 
 
+@pytest.mark.slow
 def test_verify_refuses_a_false_claim(compas_mapping, tmp_path):
     """A file whose checksum is right but whose certificate claims more than it holds."""
     from dataclasses import replace
@@ -21,6 +22,7 @@ def test_verify_refuses_a_false_claim(compas_mapping, tmp_path):
     assert "claims something else" in result.stdout
 
 
+@pytest.mark.slow
 def test_theory(folder, inside):
     inside("fit", "fine.toml", "people.csv", "--out", "m")
     result = evenhand("theory", "m", cwd=folder)
@@ -36,6 +38,7 @@ def test_theory(folder, inside):
     misused(inside("theory", "m", "--confidence", "2"), "--confidence", "between 0 and 1")
 
 
+@pytest.mark.slow
 def test_verify_refuses_a_tampered_proof(folder, inside):
     inside("fit", "fine.toml", "people.csv", "--proof", "a.proof")
     text = (folder / "a.proof").read_text()
@@ -267,6 +270,7 @@ class TestAudit:
         misused(inside("audit", "w.mapping", "--weights", "n"), "--weights")
         complained(inside("audit", "w.mapping", "cells.csv", "--weights", "m"), "no column 'm'")
 
+    @pytest.mark.slow
     def test_a_report_of_a_table_of_counts(self, fitted, inside):
         """A row that stands for several people is several rows of the model's table."""
         cells = small_frame().groupby(["group", "score", "hired"], sort=False).size().rename("n").reset_index()

@@ -9,6 +9,7 @@ import evenhand as eh
 
 
 class TestFit:
+    @pytest.mark.slow
     def test_explains_and_writes(self, folder):
         result = evenhand("fit", "fine.toml", "people.csv", "--out", "a.mapping", "--proof", "a.proof", cwd=folder)
         assert result.returncode == 0, result.stderr
@@ -34,12 +35,14 @@ class TestFit:
         weighted, plain = eh.Mapping.load(folder / "w"), eh.Mapping.load(folder / "p")
         assert weighted.objective == pytest.approx(plain.objective, abs=1e-9)
 
+    @pytest.mark.slow
     def test_an_embedded_study(self, tmp_path):
         result = evenhand("fit", "compas", cwd=tmp_path)
         assert result.returncode == 0, result.stderr
         assert "0.0212438" in result.stdout
         assert [p.name for p in tmp_path.iterdir()] == ["evenhand.mapping"]
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("study", ["compas", "adult"])
     def test_an_embedded_study_on_a_table_of_ones_own(self, folder, inside, study):
         """A CSV file carries no order of levels; the study knows it."""
@@ -80,6 +83,7 @@ class TestShield:
         assert mapping.problem.suppress_protected == "fixed"
         assert mapping.problem.conditional is None
 
+    @pytest.mark.slow
     def test_with_scores(self, folder):
         rows = [(0, 0, 0.8), (0, 1, 0.2), (1, 0, 0.5), (1, 1, 0.5)]
         pd.DataFrame(rows, columns=["score", "hired", "probability"]).to_csv(folder / "scores.csv", index=False)
@@ -104,6 +108,7 @@ class TestShield:
 
 
 class TestDiagnose:
+    @pytest.mark.slow
     def test_infeasible(self, folder):
         result = evenhand("diagnose", "tight.toml", "people.csv", "--proof", "t.proof", cwd=folder)
         assert result.returncode == 1
@@ -128,6 +133,7 @@ class TestDiagnose:
         assert result.returncode == 0
         assert "0.125659" in result.stdout
 
+    @pytest.mark.slow
     def test_no_bound_costs_anything(self, folder, inside):
         """There is no table without rows, and no noise in the document."""
         text = (folder / "fine.toml").read_text().replace("bound = 0.2", "bound = 9")
@@ -142,6 +148,7 @@ class TestDiagnose:
         assert all(row["price"] is None or row["price"] > 1e-7 for row in priced)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("fit", "compas"), ("audit", "m"), ("audit", "m", "own.csv")], ids=" ".join)
 def test_no_table_of_a_result_is_too_wide_for_a_terminal(tmp_path, command):
     data = eh.datasets.load("compas")
@@ -168,6 +175,7 @@ def test_columns_outside_the_problem_are_named(folder, inside):
     assert "Columns outside the problem" not in inside("fit", "fine.toml", "people.csv", "--out", "y").stdout
 
 
+@pytest.mark.slow
 def test_nothing_is_cut_off_in_a_narrow_terminal(folder):
     """At 80 columns long names go on in the next line, and no number is lost."""
     wide = evenhand("diagnose", "tight.toml", "people.csv", cwd=folder)
@@ -179,6 +187,7 @@ def test_nothing_is_cut_off_in_a_narrow_terminal(folder):
     assert sorted(numbers) == sorted(word for word in narrow.stdout.split() if word.replace(".", "").isdigit())
 
 
+@pytest.mark.slow
 def test_the_frontier(folder, inside):
     result = evenhand("frontier", "fine.toml", "people.csv", "--bounds", "0.1:0.5:3", "--out", "f.csv", cwd=folder)
     assert result.returncode == 0, result.stderr

@@ -97,6 +97,7 @@ def raw(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_file_of_adults_form(raw):
     run(
         raw,
@@ -113,6 +114,7 @@ def test_a_file_of_adults_form(raw):
     assert after.max() <= 1.15 * after.min() + 1e-9
 
 
+@pytest.mark.slow
 def test_a_proposal_for_a_file_of_adults_form(raw):
     names = ",".join(ADULT.csv.names)
     run(

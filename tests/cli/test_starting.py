@@ -63,6 +63,7 @@ def test_small_groups_are_named(folder, inside):
     assert f"{small[0]['group']} ({small[0]['people']})" in flat(result.stdout)
 
 
+@pytest.mark.slow
 def test_files_of_another_form(folder, inside):
     frame = small_frame()
     frame.to_csv(folder / "semicolon.csv", index=False, sep=";")

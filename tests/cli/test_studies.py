@@ -54,6 +54,7 @@ def test_demo_writes_what_it_says(demo):
     assert (folder / f"{study}-rates.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_demo_replaces_only_what_is_its_own(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "compas.mapping").write_text("precious")
@@ -65,6 +66,7 @@ def test_demo_replaces_only_what_is_its_own(tmp_path):
     assert len(list((tmp_path / "evenhand-demo").iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_reproduce_agrees_and_says_so():
     result = evenhand("reproduce")
     assert result.returncode == 0, result.stdout
@@ -90,6 +92,7 @@ def test_version():
     assert evenhand("--version").stdout.strip() == f"evenhand {eh.__version__}"
 
 
+@pytest.mark.slow
 def test_a_demo_without_charts_still_writes_the_rest(tmp_path):
     hidden = tmp_path / "hidden"
     hidden.mkdir()
@@ -123,6 +126,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [False, True])
 def test_being_told_to_stop_leaves_nothing_behind(fitted, as_json):
     """SIGTERM in the middle of a file: the half of it that was written is taken away."""
@@ -145,6 +149,7 @@ def test_being_told_to_stop_leaves_nothing_behind(fitted, as_json):
     assert {path.name for path in fitted.iterdir()} == before
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_a_reader_that_goes_away(fitted, options):
     """A pipe whose other end is closed: no complaint, and no answer of no."""
@@ -159,6 +164,7 @@ def test_a_reader_that_goes_away(fitted, options):
     assert (process.returncode, errors) == (141, "")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_cleanly():
     process = subprocess.Popen(
         [sys.executable, "-c", ENDLESS], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -64,6 +64,7 @@ class TestTransform:
         mapping.release(files / "in.csv", to=files / "out.parquet", key="id")
         pd.testing.assert_frame_equal(pd.read_parquet(files / "out.parquet"), mapping.release(frame, key="id"))
 
+    @pytest.mark.slow(keep=4)
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_several_batches_and_several_files(self, mapping, frame, tmp_path, batches, options):
         many = pd.concat([frame.assign(id=frame["id"] + 10_000 * i) for i in range(6)], ignore_index=True)
@@ -95,6 +96,7 @@ class TestTransform:
         assert found[0].equals(found[1])
         assert found[0].equals(found[2])
 
+    @pytest.mark.slow
     def test_without_a_header_and_with_another_delimiter(self, frame, tmp_path):
         names = list(frame.columns)
         plain = frame.drop(columns="note").assign(note="x")[names]
@@ -172,6 +174,7 @@ class TestPaths:
 class TestTexts:
     """A CSV file gives what a frame of the same values gives."""
 
+    @pytest.mark.slow
     def test_a_number_that_stands_for_a_missing_value(self, frame, tmp_path):
         coded = frame.assign(age=frame["age"].where(frame["id"] % 4 > 0, -99))
         coded.to_csv(tmp_path / "in.csv", index=False)
@@ -209,6 +212,7 @@ class TestTexts:
         assert found == mapping.apply(some, key="id")["kids"].tolist()
         assert "2+" in found
 
+    @pytest.mark.slow
     def test_quoted_empty_fields_are_missing_everywhere(self, frame, tmp_path):
         empty = frame.assign(job=frame["job"].where(frame["job"] != "?", ""), age=frame["age"].astype(object))
         empty.loc[::50, "age"] = ""
@@ -257,6 +261,7 @@ class TestTexts:
 
 
 class TestFit:
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("name", ["in.csv", "in.parquet", "in.*sv"])
     def test_a_file_gives_the_counts_of_its_frame(self, frame, files, name):
         found, expected = eh.fit(problem(), files / name).counts, eh.count(problem(), frame)
@@ -266,6 +271,7 @@ class TestFit:
         assert [v.levels for v in found.domain.variables] == [v.levels for v in expected.domain.variables]
         assert [v.coding for v in found.domain.variables] == [v.coding for v in expected.domain.variables]
 
+    @pytest.mark.slow
     def test_weights(self, frame, files):
         weighted = frame.assign(w=np.arange(len(frame)) % 3)
         weighted.to_csv(files / "w.csv", index=False)
@@ -276,6 +282,7 @@ class TestFit:
         with pytest.raises(eh.DataError, match=r"1500 rows of .* have no weight of at least 0 in column 'w'"):
             eh.fit(problem(), files / "w.csv", weights="w")
 
+    @pytest.mark.slow
     def test_the_others_take_files_too(self, files):
         assert eh.diagnose(problem(), files / "in.csv").feasible
         assert len(eh.frontier(problem(), str(files / "in.csv"), bounds=[0.3, 0.5]).frame) == 2
@@ -311,6 +318,7 @@ class TestAudit:
         after = found.rates.query("hired == 1").set_index("sex")["after"]
         assert after.to_dict() == pytest.approx(rate.to_dict())
 
+    @pytest.mark.slow
     def test_new_combinations_are_counted_and_kept(self, frame):
         stated = problem(bins={**problem().bins, "age": eh.Edges([30, 40, 45, 50, 55, 60, 65, 70])})
         mapping = eh.fit(stated, frame.head(400))

@@ -79,6 +79,7 @@ class TestMemory:
         assert threads == 1
         assert Path(spill).parent == tmp_path
 
+    @pytest.mark.slow
     def test_what_does_not_fit_is_spilled_and_taken_away(self, tmp_path):
         with eh.using(memory="64MB", spill=tmp_path), files.connection("x") as duck:
             duck.execute("CREATE TEMP TABLE t AS SELECT range AS n, hash(range)::VARCHAR AS text FROM range(4000000)")
@@ -95,6 +96,7 @@ class TestMemory:
         pd.concat([table, pd.DataFrame(more)], axis=1).to_parquet(tmp_path / "wide.parquet")
         return tmp_path / "wide.parquet"
 
+    @pytest.mark.slow
     def test_too_little_says_how_much_to_try(self, mapping, wide, tmp_path):
         with eh.using(memory="64MB"), pytest.raises(eh.DataError, match=r"within 64MB of memory; try memory='128MB'"):
             mapping.apply(wide, to=tmp_path / "out.parquet")
@@ -102,12 +104,14 @@ class TestMemory:
         with eh.using(memory="1GB"):
             assert mapping.apply(wide, to=tmp_path / "out.parquet").rows == 30_000
 
+    @pytest.mark.slow
     def test_too_little_on_the_command_line(self, mapping, wide, tmp_path):
         mapping.save(tmp_path / "a.mapping")
         done = evenhand("apply", "a.mapping", wide, "--out", "out.parquet", "--memory", "64MB", cwd=tmp_path)
         complained(done, "within 64MB of memory; try --memory 128MB")
         assert sorted(os.listdir(tmp_path)) == ["a.mapping", "wide.parquet"]
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("value", ["lots", "1MB"])
     def test_a_wrong_value_is_a_wrong_command_line(self, folder, value):
         done = evenhand("audit", "a.mapping", "in.csv", "--memory", value, cwd=folder)
@@ -159,11 +163,13 @@ class TestFullDisk:
         assert (small_disk / f"out.{kind}").read_text() == "what was there before"
         assert os.listdir(small_disk) == [f"out.{kind}"]
 
+    @pytest.mark.slow
     def test_the_command_line(self, folder, small_disk, kind):
         arguments = ("release", "a.mapping", f"in.{kind}", "--out", small_disk / f"out.{kind}")
         complained(evenhand(*arguments, cwd=folder), "cannot write", "the disk is full")
         assert not os.listdir(small_disk)
 
+    @pytest.mark.slow
     def test_files_that_may_not_grow(self, folder, kind):
         """For everybody: the system refuses to write on, as it does on a full disk."""
         (folder / f"out.{kind}").write_text("what was there before")
@@ -243,6 +249,7 @@ class TestEnding:
         # Parquet is written when many rows are together; a CSV file grows from the first.
         return ("apply", "a.mapping", f"in.{kind}", "--out", "out.csv")
 
+    @pytest.mark.slow
     def test_killed(self, mapping, folder, kind):
         process = begun(folder, *self.arguments(kind))
         process.kill()
@@ -258,6 +265,7 @@ class TestEnding:
         assert (folder / "out.csv").read_bytes() == (folder / "expected.csv").read_bytes()
         assert left[0] in os.listdir(folder)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Stopped")]
     )
@@ -282,6 +290,7 @@ def test_a_file_that_changes_while_it_is_read(mapping, folder):
     assert not (folder / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_counting_says_how_far_it_is(mapping, folder, monkeypatch):
     monkeypatch.setattr(files, "GLANCE", 0.001)
     said = []

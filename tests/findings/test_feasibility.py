@@ -21,6 +21,7 @@ def is_feasible(problem, counts):
     return model.status == "optimal"
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", [1, 4, 11, 17, 31, 47])
 def test_the_smallest_bound_separates_feasible_from_infeasible(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -50,6 +51,7 @@ def test_a_probe_that_stays_undecided_leaves_the_edge(monkeypatch):
     assert len(asked) > 1
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", [1, 4, 11, 17])
 def test_the_smallest_budget_separates_as_well(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -71,6 +73,7 @@ def test_the_smallest_budget_separates_as_well(seed):
         assert not is_feasible(scaled(factor * (1 - 1e-5)), counts)
 
 
+@pytest.mark.slow
 def test_lossless_is_where_the_loss_vanishes(adult):
     edge = eh.smallest_parity_bound(adult.problem, adult.counts, lossless=True)
     at = lambda bound: eh.fit(replace(adult.problem, parity=[eh.TargetParity(bound)]), adult.counts)  # noqa: E731

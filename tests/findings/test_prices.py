@@ -102,6 +102,7 @@ def test_outcomes(tight):
         tight.check_parity(listed(tight.prices, "outcome")[f"is_recid={y}"], {"is_recid": y})
 
 
+@pytest.mark.slow
 def test_pairs(tight):
     """Of both orders of a pair at once, listed or not."""
     found = listed(tight.prices, "pair")
@@ -120,6 +121,7 @@ def test_groups(tight):
         tight.check_budget(found[named(labels)], labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 71])
 def test_cells(tight, first):
     counts, cells = tight.counts, tight.prices.cells[0]
@@ -187,6 +189,7 @@ def check_totals(stated, counts, mapping, prices, step=1e-4):
         assert min(ends) - margin <= price <= max(ends) + margin, (relaxed, ends, price)
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("parity", PARITIES)
 def test_every_form_of_bound(parity):
     """Every formulation that loses something: its constraints and its charges, each as a whole."""
@@ -211,6 +214,7 @@ def test_every_form_of_bound(parity):
     assert checked >= 2
 
 
+@pytest.mark.slow
 def test_adult_at_a_vertex(adult, adult_mapping):
     """ℓ1 is polyhedral: right and left differ where a basis changes, and the price is between them."""
     prices = adult_mapping.prices()

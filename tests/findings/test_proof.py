@@ -129,6 +129,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow(keep=9)
 @pytest.mark.parametrize("name", CASES)
 def test_every_form_is_proved(name, audit, tmp_path):
     mapping = eh.fit(CASES[name], table(3))
@@ -305,6 +306,7 @@ def test_no_number_can_be_changed_under_the_old_digest(which, request, tmp_path)
         assert refused(changed(document, path, other), tmp_path, sealed=False), path
 
 
+@pytest.mark.slow
 def test_under_a_new_digest_the_mapping_is_refused_for_what_it_is(compas_proof, tmp_path):
     """Probabilities, weights, claims, bounds and limits that bind: arithmetic finds them out, not the checksum."""
     document = json.loads(compas_proof.read_text())

@@ -49,6 +49,7 @@ def test_balanced_counts_are_within_one_of_their_expectation(sizes, share, seed)
         assert abs(number - share * size) < 1 + 1e-9
 
 
+@pytest.mark.slow
 def test_balanced_probabilities_are_exact_for_everybody():
     """Over many seeds each of the five rows of one source is below 0.37 equally often."""
     seeds, share = 4000, 0.37
@@ -61,6 +62,7 @@ def test_balanced_probabilities_are_exact_for_everybody():
     assert set(below.sum(axis=1)) == {1, 2}
 
 
+@pytest.mark.slow
 def test_balanced_draws_of_a_large_source_do_not_overflow():
     n = 3_000_000
     draws = balanced_draws(np.zeros(n, dtype=np.int32), np.arange(n), 0, "apply")

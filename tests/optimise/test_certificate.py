@@ -87,6 +87,7 @@ def test_a_measure_that_goes_below_zero_is_bounded_by_its_own_multipliers(compas
     )
 
 
+@pytest.mark.slow
 def test_a_quasiconvex_measure_that_is_smallest_elsewhere(compas):
     largest = eh.Quasiconvex(
         lambda p, r: float(r.max()), lambda p, level: (np.eye(len(p)), np.full(len(p), level)), highest=1.0

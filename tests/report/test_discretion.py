@@ -34,6 +34,7 @@ def everything(report):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parity", PARITIES.values(), ids=PARITIES)
 def test_the_name_of_a_few_people_is_nowhere(parity):
     frame = reports.secretive_frame()
@@ -48,6 +49,7 @@ def test_the_name_of_a_few_people_is_nowhere(parity):
     assert "every bound holds there too" in report.html
 
 
+@pytest.mark.slow
 def test_what_the_problem_names_is_repeated():
     """The exact problem, and what was asked, are the user's own words."""
     merged = {"other": ["temporary", f"{reports.SECRET}-job"]}

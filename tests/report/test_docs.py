@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from reports import hostile_mapping
 
 import evenhand as eh
@@ -10,6 +11,7 @@ import evenhand as eh
 TEXT = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_every_field_is_documented_and_exists():
     found = eh.report_on(hostile_mapping(), trace=False).summary
     rows = TEXT.split("## The fields of the JSON")[1]
@@ -20,6 +22,7 @@ def test_every_field_is_documented_and_exists():
             assert f"`{field}`" in rows, (section, field)
 
 
+@pytest.mark.slow
 def test_the_code_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

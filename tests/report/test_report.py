@@ -89,6 +89,7 @@ def test_panels_stand_side_by_side_where_every_line_of_them_fits():
     assert charts.side_by_side(1, [3, 3]) == 1
 
 
+@pytest.mark.slow
 def test_grids_can_be_stacked():
     above, below = grid(shades=charts.SEQUENTIAL), grid(shades=charts.DIVERGING)
     spec = charts.stacked(above, below, title="Both", subtitle="", description="D").to_dict()

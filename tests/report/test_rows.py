@@ -138,6 +138,7 @@ def _data(spec, part):
     return layer.get("values") or spec["datasets"][layer["name"]]
 
 
+@pytest.mark.slow
 def test_a_chart_of_cohorts_hides_the_same(compas_mapping):
     m = compas_mapping
     for hide in (0, 20, 60):
@@ -181,6 +182,7 @@ def test_groups_are_chosen_by_people_changed(adult_mapping):
     assert [m.counts.weight[rows.matching(m.counts, g)].sum() >= 10_000 for g in large] == [True] * len(large)
 
 
+@pytest.mark.slow
 def test_heat_maps_show_who_changes_most_and_say_of_how_many(compas_mapping):
     m = compas_mapping
     chosen = rows.most_changed(m.counts, m.kernel, m.achieved.changed, panels=2)
@@ -211,6 +213,7 @@ def test_a_heat_map_is_not_of_hidden_cells(compas_mapping):
     assert rows.most_changed(m.counts, m.kernel, m.achieved.changed, hide_below=1e9).parts == []
 
 
+@pytest.mark.slow
 def test_cohorts_say_what_is_averaged_over(compas_mapping):
     def said(**options):
         return " ".join(compas_mapping.chart("cohorts", **options).to_dict()["title"]["subtitle"])

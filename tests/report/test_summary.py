@@ -83,6 +83,7 @@ def test_prices_are_the_mappings(found, compas_mapping):
     assert total["price"] == pytest.approx(compas_mapping.prices().parity[0])
 
 
+@pytest.mark.slow
 def test_small_cells_are_counted_and_hidden(adult_mapping):
     shown, all_of_it = of(adult_mapping), of(adult_mapping, hide_below=0)
     small = shown["small_cells"]
@@ -95,6 +96,7 @@ def test_small_cells_are_counted_and_hidden(adult_mapping):
     assert min(row["had"] for row in shown["changes"]["by_group"]) >= 20
 
 
+@pytest.mark.slow
 def test_small_groups_are_hidden_with_what_is_said_of_their_size():
     mapping = hostile_mapping()
     shown, everything = of(mapping), of(mapping, hide_below=0)
@@ -109,6 +111,7 @@ def test_small_groups_are_hidden_with_what_is_said_of_their_size():
     assert "small has" not in hidden
 
 
+@pytest.mark.slow
 def test_headlines_are_the_audits_where_nobody_is_hidden(found, compas_mapping, adult_mapping):
     assert found["headlines"] == list(compas_mapping.audit().headlines)
     assert of(adult_mapping)["headlines"] == list(adult_mapping.audit().headlines)
@@ -119,6 +122,7 @@ def test_headlines_are_the_audits_where_nobody_is_hidden(found, compas_mapping, 
     assert (part["smallest_bound"], part["comparisons_hidden"]) == (0.1, 0)
 
 
+@pytest.mark.slow
 def test_headlines_of_small_groups_are_of_the_others():
     mapping = hostile_mapping()
     (shown,), (everything,) = (of(mapping, hide)["bounds"]["parity"] for hide in (20, 0))
@@ -144,6 +148,7 @@ def test_the_permitted_band_is_that_of_the_groups_shown():
     assert {row["permitted_low"] for row in rows} == {min(row["after"] for row in rows)}
 
 
+@pytest.mark.slow
 def test_what_is_free_is_said_to_be(found):
     assert found["prices"]["words"] == ""
     free = of(hostile_mapping(bound=50.0))["prices"]
@@ -166,6 +171,7 @@ def test_fresh_people_begin_with_what_a_signer_needs(found, compas_mapping):
     assert f"it is at most {applying['features_alone'].max():.4f}" in section["words"][0]
 
 
+@pytest.mark.slow
 def test_coverage_counts_are_told_and_few_are_not_counted():
     frame = secretive_frame()
     mapping = eh.fit(secretive_problem(eh.PairwiseParity(0.3)), frame)
@@ -201,6 +207,7 @@ def test_the_problem_can_be_read_again(found, compas_mapping):
     assert found["repeat"]["commands"][0]["command"] == "evenhand verify fitted.mapping"
 
 
+@pytest.mark.slow
 def test_thresholds_by_weight_say_so(compas_mapping):
     data = eh.datasets.load("compas")
     heavy = eh.fit(data.problem, data.frame.assign(w=100.0), weights="w")

@@ -93,6 +93,7 @@ WHERE = st.dictionaries(
 PAIR = st.builds(lambda where, against: {**where, "against": against}, WHERE, WHERE)
 
 
+@pytest.mark.slow
 @given(SHARES, st.lists(st.tuples(st.one_of(WHERE, PAIR), st.one_of(SHARES, st.just(math.inf))), max_size=3))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_any_exceptions_round_trip(default, cases):

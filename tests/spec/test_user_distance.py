@@ -79,6 +79,7 @@ def densely(distance, p, q, bound, whole=1.0):
         yield p + q - 2 * cp.geo_mean(cp.hstack([p, q])) <= bound**2
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("function", "bound"), [(chi_square, 0.005), (root_difference, 0.03)])
 @pytest.mark.parametrize("kind", ["pairwise", "target"])
@@ -107,6 +108,7 @@ def one_sided(p, q):
     return np.maximum(q - p, 0)
 
 
+@pytest.mark.slow(keep=5)
 @pytest.mark.parametrize(
     ("function", "bound"),
     [
@@ -163,6 +165,7 @@ def test_a_target_needs_an_interval_only():
         eh.fit(problem(eh.PairwiseParity(0.1, eh.UserDistance(lopsided, "mine"))), table(0))
 
 
+@pytest.mark.slow
 def test_infeasible_says_what_would_do():
     for parity in (eh.PairwiseParity(0.01, eh.UserDistance(difference)), eh.PairwiseParity(0.01, eh.Difference())):
         tight = small_problem(parity=[parity], budget=eh.ExpectedDistortion(0.05))

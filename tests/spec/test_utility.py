@@ -157,6 +157,7 @@ def test_a_built_in_measure_has_no_fields_and_says_on_its_class_whether_new_cell
     assert type(measure).new_cells is (type(measure).__name__ not in BARRED)
 
 
+@pytest.mark.slow(keep=10)
 @each(CONVEX)
 @given(st.integers(0, 10**6))
 def test_convex_on_segments(measure, seed):
@@ -222,6 +223,7 @@ def test_the_decisive_cells_are_the_curved_ones(measure):
 # --- conjugates -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(keep=7)
 @each(CONVEX)
 @given(st.integers(0, 10**6))
 def test_the_infimum_is_a_lower_bound(measure, seed):
@@ -235,6 +237,7 @@ def test_the_infimum_is_a_lower_bound(measure, seed):
         assert least <= measure.value(p, r) - slope @ r + 1e-12 * (1 + abs(least))
 
 
+@pytest.mark.slow(keep=7)
 @each(SMOOTH)
 @given(st.integers(0, 10**6))
 def test_the_gradient_reaches_the_infimum(measure, seed):
@@ -247,6 +250,7 @@ def test_the_gradient_reaches_the_infimum(measure, seed):
     assert measure.infimum(p, slope) == pytest.approx(reached, rel=1e-9, abs=1e-13)
 
 
+@pytest.mark.slow(keep=2)
 @each(BUILT_IN_SMOOTH)
 @given(st.floats(0.05, 1.0), st.floats(-4, 3))
 def test_the_infimum_of_one_cell_is_found_by_search(measure, p, slope):
@@ -281,6 +285,7 @@ def test_clipped_multipliers_have_a_finite_infimum(measure, multipliers):
     assert measure.clip(P, clipped) == pytest.approx(clipped, rel=1e-12)
 
 
+@pytest.mark.slow(keep=9)
 @each(CONVEX)
 @given(st.lists(st.floats(-1e308, 1e308), min_size=4, max_size=4))
 def test_an_infimum_is_never_nan(measure, multipliers):

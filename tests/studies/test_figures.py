@@ -44,6 +44,7 @@ def test_figure_3_shows_columns_that_sum_to_more_than_a_twentieth():
         assert domain == ["F · 0", "F · 1-3", "F · >3", "M · 0", "M · 1-3", "M · >3"]
 
 
+@pytest.mark.slow
 def test_figure_4_shows_everybody_and_four_groups_before_and_changed():
     spec = drawn(4)
     for part in spec["vconcat"]:
@@ -60,6 +61,7 @@ def test_figure_4_shows_everybody_and_four_groups_before_and_changed():
     assert max(map(abs, women)) < 0.01
 
 
+@pytest.mark.slow
 def test_figure_5_compares_the_same_people():
     spec = drawn(5)
     change = dict(panels(spec["vconcat"][1]))
@@ -73,6 +75,7 @@ def test_figure_5_compares_the_same_people():
     assert all(float(cell["people"].replace(",", "")) >= 20 for _, p in change.items() for cell in cells(spec, p))
 
 
+@pytest.mark.slow
 def test_reproduce_draws_into_a_folder_and_spares_what_is_there(tmp_path, monkeypatch):
     one = figures.Figure(2, "a frontier", lambda: eh.frontier(*_small(), bounds=[0.1, 0.5]).chart())
     monkeypatch.setattr(figures, "figures", lambda: [one])

@@ -82,6 +82,7 @@ KINDS = {
 
 
 class TestEveryKindOfTable:
+    @pytest.mark.slow(keep=31)
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("act", ["release", "apply"])
     @pytest.mark.parametrize("options", [{"seed": 3}, {"key": "id"}, {"key": "id", "draw": "balanced"}], ids=str)
@@ -118,6 +119,7 @@ class TestEveryKindOfTable:
             found = getattr(mapping, act)(new, seed=3)
         pd.testing.assert_frame_equal(found, expected)
 
+    @pytest.mark.slow(keep=5)
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_same_fit(self, frame, mapping, kind):
         found = eh.fit(problem(), KINDS[kind](frame))
@@ -476,6 +478,7 @@ class TestBalanced:
         expected = table["probability"].fillna(0) * table["size"]
         assert (np.abs(table["n"].fillna(0) - expected) < 1 + 1e-6).all()
 
+    @pytest.mark.slow
     def test_a_household_is_one_person(self, frame, moving):
         """Rows that share a key and a source share a result, and everybody's probabilities stay what they are."""
         every = moving.possibilities(frame, mode="release")
@@ -494,6 +497,7 @@ class TestBalanced:
         expected = moving.release(frame, key="id", draw="balanced")
         assert text(found.iloc[1500:]) == text(expected)
 
+    @pytest.mark.slow
     def test_everybodys_probabilities_are_those_of_the_mapping(self, frame, mapping):
         some = frame.head(300)
         changed = np.zeros(len(some))

@@ -39,6 +39,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow(keep=5)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 def test_the_objective_never_rises_and_the_outcome_follows_the_features(changes, seed):
@@ -83,6 +84,7 @@ def test_it_is_no_worse_than_the_fixed_conditional():
     assert eh.fit(problem(**wide), table(0)).objective <= fixed.objective + 1e-8
 
 
+@pytest.mark.slow
 def test_a_users_distance_is_met():
     bound = 0.03
     parity = eh.PairwiseParity(bound, eh.UserDistance(lambda p, q: np.abs(np.sqrt(p) - np.sqrt(q)), "root difference"))

@@ -101,6 +101,7 @@ class TestThePapersText:
         eased = eh.diagnose(replace(costly, distortion=eh.Distortion(rules)), compas.frame)
         assert eased.feasible
 
+    @pytest.mark.slow
     def test_cheapest_change(self, diagnosis, costly, compas):
         bound, factor = diagnosis.cheapest["parity_bound"], diagnosis.cheapest["budget_factor"]
         cost = (bound - 0.1) / 0.1 + factor - 1
@@ -133,6 +134,7 @@ def test_where_nothing_costs_anything(compas):
     assert (found.prices["price"] == 0).all()
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("number", INFEASIBLE)
 def test_ways_out_are_the_smallest(number, tmp_path):
     """At the bound or the factor it can be done, a little below it cannot; and the conflict is proved."""
@@ -156,6 +158,7 @@ def test_ways_out_are_the_smallest(number, tmp_path):
         assert "Larger budgets alone would not do." in found.sentences
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_problems_are_proved_either_way(seed, tmp_path):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -164,6 +167,7 @@ def test_random_problems_are_proved_either_way(seed, tmp_path):
     assert stands(found, tmp_path)
 
 
+@pytest.mark.slow
 def test_there_are_infeasible_ones_among_the_random_problems():
     trials = (random_problem(np.random.default_rng(seed)) for seed in range(12))
     assert 2 <= sum(not feasible(*trial) for trial in trials) <= 10
@@ -323,6 +327,7 @@ class TestAlternating:
         assert "not convex" in found.explanation
 
 
+@pytest.mark.slow
 def test_a_users_distance(tmp_path):
     """Its lines conflict like any others; its price is not known."""
     distance = eh.UserDistance(lambda p, q: np.abs(p - q), "the gap")

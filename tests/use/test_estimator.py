@@ -82,6 +82,7 @@ def excluded(estimator):
     return next(reasons for one, reasons in CHECKED if repr(one) == repr(estimator))
 
 
+@pytest.mark.slow(keep=20)
 @parametrize_with_checks([estimator for estimator, _ in CHECKED], expected_failed_checks=excluded)
 @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
 def test_scikit_learns_own_checks(estimator, check):
@@ -370,6 +371,7 @@ class TestComposing:
         assert pipeline.fit(X, y).predict(X).shape == y.shape
         assert pipeline[0].mapping_.certificate.status == "optimal"
 
+    @pytest.mark.slow
     def test_grid_search_over_bound_and_budget(self):
         X, y = coded()
         pipeline = Pipeline([("before", eh.OptimizedPreprocessor(coded_problem())), ("model", LogisticRegression())])
@@ -468,6 +470,7 @@ class TestClassifier:
         assert np.abs(model.predict_proba(X)[:, 1] - expected).max() < EXACT
         assert len(moves) > len(expected.unique()), "somebody moves"
 
+    @pytest.mark.slow
     def test_the_expected_score_is_the_mean_over_draws(self):
         X, y = table()
         people = X.drop_duplicates()

@@ -172,6 +172,7 @@ class TestProposal:
         assert isinstance(found.problem.bins["wage"], eh.Edges)
         assert found.draft.most_moves <= MOST_MOVES
 
+    @pytest.mark.slow
     def test_too_many_moves_are_fixed(self):
         rng = np.random.default_rng(4)
         columns = {f"x{i}": rng.integers(0, 5, 3000) for i in range(6)}

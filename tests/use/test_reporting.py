@@ -87,6 +87,7 @@ def test_the_first_numbers_say_what_is_bounded_and_who_moves(report, hostile):
         assert f"{old} → {new}: {100 * share:.1f}%" in hostile.html
 
 
+@pytest.mark.slow
 def test_columns_outside_the_problem_are_named():
     frame = reports.secretive_frame()
     mapping = eh.fit(reports.secretive_problem(eh.PairwiseParity(0.3)), frame)
@@ -110,6 +111,7 @@ def test_the_worst_off_are_named_by_column(report):
     assert "Group (sex, race)" in text
 
 
+@pytest.mark.slow
 def test_how_values_become_levels_is_on_the_page():
     mapping = eh.fit(reports.secretive_problem(eh.PairwiseParity(0.3)), reports.secretive_frame())
     text = " ".join(" ".join(Outline(eh.report_on(mapping, trace=False, hide_below=5).html).text).split())
@@ -119,6 +121,7 @@ def test_how_values_become_levels_is_on_the_page():
     assert "fewer than 20 (a level)" in eh.report_on(mapping, trace=False).html
 
 
+@pytest.mark.slow
 def test_where_nothing_costs_anything_it_is_said(report):
     words = "No bound costs anything here: relaxing one would gain nothing."
     assert words in eh.report_on(reports.hostile_mapping(bound=50.0), trace=False).html
@@ -134,6 +137,7 @@ def test_what_is_folded_is_open_without_scripts(report):
     assert text.index("Before signing") < text.index("In the paper’s terms") < text.index("(section 3.5)")
 
 
+@pytest.mark.slow
 def test_it_says_nothing_on_the_console(caplog, capfd):
     with caplog.at_level("WARNING"):
         eh.report_on(reports.hostile_mapping(), frame=reports.hostile_frame())
@@ -178,6 +182,7 @@ def test_names_are_escaped_wherever_they_stand(hostile):
         assert "<" not in text
 
 
+@pytest.mark.slow
 def test_the_same_mapping_gives_the_same_page(hostile):
     again = eh.report_on(reports.hostile_mapping(), trace=False)
     assert again.html == hostile.html
@@ -194,6 +199,7 @@ def test_saving_writes_both_in_one_step(hostile, tmp_path):
         hostile.save(tmp_path / "nowhere" / "r.html")
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own():
     model, mapping = DummyClassifier(strategy="prior"), reports.hostile_mapping()
     found = eh.report_on(mapping, frame=reports.hostile_frame(), model=model, sees_protected=True, trace=False)
@@ -204,6 +210,7 @@ def test_a_model_of_ones_own():
         eh.report_on(mapping, model=model)
 
 
+@pytest.mark.slow
 def test_where_nobody_changes_the_charts_of_changes_are_left_out():
     found = eh.report_on(reports.hostile_mapping(bound=50.0), trace=False)
     assert 'id="figure-rates"' in found.html
@@ -211,6 +218,7 @@ def test_where_nobody_changes_the_charts_of_changes_are_left_out():
     assert found.summary["changes"]["share"] == 0
 
 
+@pytest.mark.slow
 def test_progress_never_goes_back():
     told = []
     eh.report_on(reports.hostile_mapping(), progress=lambda stage, share: told.append(share))
@@ -241,6 +249,7 @@ def run(*arguments):
     return CliRunner().invoke(app, [*arguments])
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_its_summary(folder):
     reports.hostile_frame().to_csv("people.csv", index=False)
     result = run("report", "people.mapping", "--no-frontier", "--table", "people.csv", "--hide-below", "50", "--json")
@@ -255,6 +264,7 @@ def test_the_command_writes_the_page_and_its_summary(folder):
     assert answer["summary"]["repeat"]["mapping_sha256"] == digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", ["report.html", "report.json"])
 def test_what_exists_is_not_overwritten(folder, there):
     (folder / there).write_text("mine")

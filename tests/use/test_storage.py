@@ -259,6 +259,7 @@ MODES_TO_KEEP = {
 }
 
 
+@pytest.mark.slow(keep=11)
 @pytest.mark.parametrize("name", MODES_TO_KEEP)
 def test_every_mode_survives_the_file(name, tmp_path):
     mapping = eh.fit(MODES_TO_KEEP[name], table(3))
@@ -382,6 +383,7 @@ def places(document, at=()):
         yield from places(value, (*at, key))
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_value_anywhere_in_the_document_is_refused_or_sound(tmp_path, data):

@@ -76,6 +76,7 @@ class TestThePapersFigure:
         assert (np.diff(known, 2) >= -1e-8).all()
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1(), eh.Hellinger(), eh.MaxRelativeChange()])
 def test_compas_as_cold_fits(tight, compas, utility):
     problem = replace(tight, utility=utility)
@@ -84,6 +85,7 @@ def test_compas_as_cold_fits(tight, compas, utility):
     assert_as_cold(found, problem, compas.counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", [eh.L1(), eh.KL()])
 def test_adult_as_cold_fits(adult, utility):
     problem = replace(adult.problem, utility=utility)
@@ -94,6 +96,7 @@ def test_adult_as_cold_fits(adult, utility):
     )
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_families_as_cold_fits(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -102,6 +105,7 @@ def test_random_families_as_cold_fits(seed):
     assert_as_cold(found, problem, counts)
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_edges_are_those_of_the_edge_functions(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -113,6 +117,7 @@ def test_the_edges_are_those_of_the_edge_functions(seed):
     assert found.identity_from == (identity if math.isfinite(identity) else None)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(8))
 def test_looser_never_loses_more(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -124,6 +129,7 @@ def test_looser_never_loses_more(seed):
     assert (np.diff(losses, axis=1) <= SAME).all()
 
 
+@pytest.mark.slow
 def test_the_point_at_each_edge(tight, compas, adult):
     edge = eh.smallest_parity_bound(tight, compas.counts)
     statuses = frontier(tight, compas.counts, bounds=[edge - 1e-8, edge, edge + 1e-8]).frame["status"]
@@ -135,6 +141,7 @@ def test_the_point_at_each_edge(tight, compas, adult):
 
 
 class TestBudgets:
+    @pytest.mark.slow
     def test_a_single_plain_limit_is_swept_itself(self, compas):
         limits = [0.2, 0.35, 0.5]
         found = frontier(compas.problem, compas.counts, budgets=limits)
@@ -147,6 +154,7 @@ class TestBudgets:
         smallest = 0.5 * eh.smallest_budget_factor(compas.problem, compas.counts)
         assert found.smallest_budget == pytest.approx(smallest, abs=1e-8)
 
+    @pytest.mark.slow
     def test_several_limits_are_swept_by_a_factor(self, adult):
         found = frontier(adult.problem, adult.counts, bounds=[0.2], budgets=[0.5, 2])
         assert found.frame["budget_factor"].tolist() == [0.5, 2]
@@ -155,6 +163,7 @@ class TestBudgets:
         assert found.smallest_feasible[2] == eh.smallest_parity_bound(doubled, adult.counts)
         assert found.frame["objective"][1] == pytest.approx(cold(doubled, adult.counts, 0.2)[0], abs=SAME)
 
+    @pytest.mark.slow
     def test_both_at_once(self, compas):
         found = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5], budgets=[0.4, 0.1])
         assert found.frame[["budget_limit", "bound"]].to_numpy().tolist() == [
@@ -186,6 +195,7 @@ class TestBudgets:
         )
         assert found.frame["objective"].tolist()[1] == 0
 
+    @pytest.mark.slow
     def test_bounds_that_differ_are_kept(self, compas):
         parity = [eh.PairwiseParity(0.3, on=["race"]), eh.PairwiseParity(0.5)]
         problem = replace(compas.problem, parity=parity, tie_break=None)
@@ -235,6 +245,7 @@ class TestWithoutAWarmWay:
         assert found.frame["status"].tolist() == ["unsolved"]
         assert "no feasible start" in found.notes[0]
 
+    @pytest.mark.slow
     def test_a_quasiconvex_utility(self):
         utility = eh.Quasiconvex(lambda p, r: np.max(r - p), lambda p, level: (np.eye(len(p)), p + level), highest=1.0)
         problem = small_problem(utility=utility)
@@ -318,6 +329,7 @@ def test_the_order_and_repeats_are_the_callers(tight, compas):
     assert found.frame["objective"][0] == pytest.approx(found.frame["objective"][2], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_frames_and_weights(tight, compas):
     people = compas.frame
     one = frontier(tight, people, bounds=[0.3]).frame["objective"][0]
@@ -371,6 +383,7 @@ class TestChart:
         for words in ("infeasible", "smallest feasible 0.2110", "lossless and unchanged from 0.6146", "parity bound ε"):
             assert words in text
 
+    @pytest.mark.slow
     def test_several_budgets_are_told_apart_without_colour(self, compas):
         found = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5, 0.65], budgets=[0.1, 0.25])
         spec = json.loads(found.chart().to_json())
@@ -382,6 +395,7 @@ class TestChart:
         assert sorted(row["until"] for row in region) == sorted(found.smallest_feasible.values())
         assert len([row for row in edges if row["edge"] == "unchanged from"]) == 2
 
+    @pytest.mark.slow
     def test_budgets_alone_are_the_axis(self, compas):
         found = frontier(compas.problem, compas.counts, budgets=[0.2, 0.4, 0.6])
         region, *_, curve = values(found.chart())
@@ -393,6 +407,7 @@ class TestChart:
         chart = frontier(tight, compas.counts, bounds=[0.0, 0.1]).chart()
         assert values(chart)[-1] == []
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<svg")])
     def test_it_is_saved(self, figure, compas, tmp_path, ending, start):
         several = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5], budgets=[0.1, 0.25])

@@ -141,6 +141,7 @@ def test_refusals(split):
         holdout(mapping.counts, mapping.kernel, strange)
 
 
+@pytest.mark.slow
 def test_simultaneous_coverage_by_simulation(split):
     """Fresh people drawn from a known truth: all intervals hold together at least as often as stated."""
     mapping, _ = split

@@ -76,6 +76,7 @@ def test_a_univariate_bound_speaks_of_its_own_groups():
     assert list(theory.small_groups().frame.columns[:1]) == ["race"]
 
 
+@pytest.mark.slow
 def test_every_part_is_the_function_of_this_package(compas, compas_mapping):
     theory, counts, kernel = compas_mapping.theory, compas.counts, compas_mapping.kernel
     rates = group_rates(counts, kernel)
@@ -117,6 +118,7 @@ def test_a_rate_of_zero_leaves_no_bound():
     assert "exceed the bound" not in words
 
 
+@pytest.mark.slow
 def test_everything_is_said_in_words(compas_mapping):
     words = list(compas_mapping.theory.words())
     text = " ".join(words)

@@ -84,6 +84,7 @@ def test_the_radius_covers_many_cells():
     assert np.mean(kl > radius(200, 20, constants="sharp")) <= 0.05
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.floats(0.01, 0.99), st.floats(1e-6, 1.0))
 def test_the_lemma(p, part):
@@ -153,6 +154,7 @@ def test_the_statement_by_hand(state, compas_mapping):
     assert paper.fresh_bound > tight.fresh_bound > sharp.fresh_bound > 0.1
 
 
+@pytest.mark.slow
 def test_pairs_widen_by_the_root_of_two(state):
     n = 10**8
     one, two = state(people=n), state(people=n, pairwise=True)
@@ -188,6 +190,7 @@ def test_sharp_covers_every_truth_within_the_radius(compas, compas_mapping, pair
         assert ratios.min() >= s.ratio_low
 
 
+@pytest.mark.slow
 def test_no_split_of_the_radius_between_two_groups_is_worse(compas, compas_mapping):
     rates, sizes = compas_mapping.achieved.rates_after, compas.counts.groups.probability
     s = robustness(compas.counts, rates, 0.2, bound=0.0, pairwise=True, people=50_000).statement("sharp")
@@ -199,6 +202,7 @@ def test_no_split_of_the_radius_between_two_groups_is_worse(compas, compas_mappi
     assert worst <= math.log(s.ratio_high) <= 1.02 * worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_the_people_needed_are_the_fewest(state, pairwise):
     for s in state(pairwise=pairwise, margin=0.2).statements:
@@ -246,6 +250,7 @@ def test_a_rate_of_zero_spoils_every_ratio(compas, compas_mapping):
     assert any("rate zero" in words for words in found.words)
 
 
+@pytest.mark.slow
 def test_weights_are_said(compas):
     cells = compas.cells
     counts = eh.count(compas.problem, cells, weights="people")

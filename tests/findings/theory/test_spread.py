@@ -54,6 +54,7 @@ def test_groups_that_vanish_are_left_out(compas, compas_mapping):
     assert found.rates[["low", "high"]].notna().to_numpy().all()
 
 
+@pytest.mark.slow
 def test_the_spread_of_the_draw_against_releases(compas, compas_mapping):
     found = draw_spread(compas.counts, compas_mapping.kernel, bound=0.1)
     drawn = np.array(

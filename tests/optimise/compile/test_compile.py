@@ -11,6 +11,7 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve.repair import exceeds
 
 
+@pytest.mark.slow(keep=5)
 @pytest.mark.parametrize("seed", range(60))
 def test_moves_are_those_of_the_dense_statement(seed):
     problem, frame = random_problem(np.random.default_rng(seed))

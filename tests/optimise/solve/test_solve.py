@@ -49,6 +49,7 @@ class TestFamilies:
         assert mapping.certificate.max_violation <= 1e-9
         assert np.ptp(mapping.achieved.rates_after[:, 1]) <= 1e-9
 
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("above", [1e-8, 1e-6, 1e-4])
     def test_near_the_edge(self, compas, utility, tie_break, above):
         problem = replace(compas.problem, utility=utility, tie_break=tie_break, budget=eh.ExpectedDistortion(0.25))
@@ -61,6 +62,7 @@ class TestFamilies:
         assert error.value.smallest_parity_bound == pytest.approx(edge, abs=1e-8)
 
 
+@pytest.mark.slow(keep=18)
 @pytest.mark.parametrize("seed", range(25))
 def test_the_lower_bound_holds_for_any_multipliers(seed):
     """Weak duality, with multipliers no solver would give."""
@@ -112,6 +114,7 @@ def optima(program, r, x):
 FEASIBLE = [0, 2, 5, 9, 12, 23]
 
 
+@pytest.mark.slow(keep=6)
 @pytest.mark.parametrize("first", [tiebreak.FIRST, 0.0], ids=["at once", "one after the other"])
 @pytest.mark.parametrize("seed", FEASIBLE)
 def test_least_change_is_least(seed, first, monkeypatch):
@@ -150,6 +153,7 @@ def test_even_is_most_even(seed):
     assert found.notes == ()
 
 
+@pytest.mark.slow
 def test_the_tie_break_keeps_the_optimum(compas, adult):
     for data in (compas, adult):
         program = compile_problem(data.problem, data.counts).program
@@ -160,6 +164,7 @@ def test_the_tie_break_keeps_the_optimum(compas, adult):
             assert program.loss.value(program.released(chosen.x)) == pytest.approx(best, abs=1e-8)
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("tie_break", ["least_change", "even"])
 def test_the_tie_break_keeps_the_optimum_where_cells_are_empty(adult, utility, tie_break):
@@ -276,6 +281,7 @@ class TestAlong:
             asked = replace(problem, parity=[eh.PairwiseParity(bound)], budget=budget)
             yield compile_problem(asked, compas.counts).program
 
+    @pytest.mark.slow(keep=3)
     @pytest.mark.parametrize("limits", [(0.25,) * 5, (0.5, 0.3, 0.25, 0.4, 0.2)])
     @pytest.mark.parametrize("utility", [*UTILITIES, eh.Hellinger(), eh.MaxRelativeChange()])
     def test_as_by_itself(self, compas, utility, limits):

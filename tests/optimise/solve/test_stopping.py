@@ -34,6 +34,7 @@ def with_utility(problem, utility):
     return replace(problem, utility=utility)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1()])
 def test_a_time_limit_stops_the_fit(heavy, utility):
     problem, counts = heavy
@@ -41,6 +42,7 @@ def test_a_time_limit_stops_the_fit(heavy, utility):
         eh.fit(with_utility(problem, utility), counts, time_limit=1)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1()])
 def test_ctrl_c_stops_the_fit_and_restores_the_handler(heavy, utility):
     problem, counts = heavy
@@ -57,6 +59,7 @@ def test_ctrl_c_stops_the_fit_and_restores_the_handler(heavy, utility):
         signal.signal(signal.SIGINT, outer)
 
 
+@pytest.mark.slow
 def test_a_solver_that_does_not_heed_is_left_behind(compas, monkeypatch):
     """Some stages of a solver cannot be stopped; the fit returns all the same."""
     from evenhand.optimise.solve import linear

@@ -93,6 +93,7 @@ class TestFamilies:
         assert mapping.certificate.gap <= 1e-7
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("study", ["compas", "adult"])
 @pytest.mark.parametrize("utility", UTILITIES, ids=str)
@@ -122,6 +123,7 @@ def test_a_frontier_goes_through_it_and_past_it(compas, utility, monkeypatch):
         assert loss[0] == pytest.approx(loss[1], abs=SAME_LOSS)
 
 
+@pytest.mark.slow(keep=4)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("seed", range(16))
 def test_random_problems(seed, monkeypatch):
@@ -151,6 +153,7 @@ def test_every_form_of_parity_and_budget(number, row, monkeypatch):
         assert_same(program, by_the_method(program), general)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("utility", [eh.L1(), eh.KL()], ids=str)
 @pytest.mark.parametrize("number", range(3))
 def test_the_adult_ladder(number, utility):
@@ -165,6 +168,7 @@ def test_the_adult_ladder(number, utility):
     assert exceeds(compiled.program, found.x) <= 1e-8
 
 
+@pytest.mark.slow
 def test_a_fit_of_the_second_rung_is_certified_and_changes_least():
     problem, counts = rung(1, eh.L1())
     mapping = eh.fit(problem, counts)
