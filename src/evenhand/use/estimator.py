@@ -192,7 +192,18 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         weights: Any = None if sample_weight is None else _weights(given, sample_weight)
         people = _People(given, outcome, weights)
         if problem is not None:
-            _check_people(problem, people)
+            # Refused in the words that scikit-learn's users know.
+            names = arrays.names(given.frame)
+            lacking = [name for name in (*problem.protected, *problem.features) if name not in names]
+            if lacking:
+                raise DataError(
+                    f"X has n_features={len(names)} columns, {names}, and lacks {lacking}, which the problem names; "
+                    f"the columns of an array are '0', '1' and so on"
+                )
+            if _num_samples(given.frame) < 2:
+                raise DataError("X has n_samples=1: one person makes no two groups to compare")
+            if len(_classes(outcome)) < 2:
+                raise DataError("y has only one class, so there are no rates of it to compare")
         # Set last: after a fit that fails, transform must not return its input as if there were no problem.
         self.mapping_ = None if problem is None else fit(problem, self._table(people), weights=weights)
         return people
@@ -245,20 +256,6 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         frame, released = arrays.split(drawn, self._mapping.problem.outcome)
         return frame, arrays.like(people.outcome, released)
 
-    def _expanded(self, people: _People) -> tuple[Frame, Any, Numbers]:
-        """Return every possible (x̂, ŷ) with its weight; the outcome as an array."""
-        frame, weights = self._table(people), people.weights
-        if self._identifies:
-            # Equal rows are merged, and no two people would be equal.
-            frame = arrays.split(frame, *self._identifies)[0]
-        if weights is not None:
-            # Rows of weight zero were not counted, and so the mapping does not know them.
-            counted = np.flatnonzero(weights)
-            frame, weights = arrays.rows(frame, counted), weights[counted]
-        wide = self._mapping.expand(frame, weights=weights, weight_column=WEIGHT, unseen=self.unseen)
-        frame, outcome, weight = arrays.split(wide, self._mapping.problem.outcome, WEIGHT)
-        return frame, arrays.numbers(outcome), arrays.numbers(weight)
-
 
 def stated(problem: Problem | None, bound: float | None, budget: float | None) -> Problem | None:
     """Return the problem with every parity bound and every limit of its budgets replaced.
@@ -296,21 +293,6 @@ def stated(problem: Problem | None, bound: float | None, budget: float | None) -
 def _whole(problem: Problem) -> tuple[str, ...]:
     """Name the columns that are codes: those of the problem that are not binned."""
     return tuple(name for name in problem.columns if name not in problem.bins)
-
-
-def _check_people(problem: Problem, people: _People) -> None:
-    """Refuse what lacks a column, has a single row or a single outcome, in the words that scikit-learn's users know."""
-    names = arrays.names(people.features.frame)
-    lacking = [name for name in (*problem.protected, *problem.features) if name not in names]
-    if lacking:
-        raise DataError(
-            f"X has n_features={len(names)} columns, {names}, and lacks {lacking}, which the problem names; the "
-            f"columns of an array are '0', '1' and so on"
-        )
-    if _num_samples(people.features.frame) < 2:
-        raise DataError("X has n_samples=1: one person makes no two groups to compare")
-    if len(_classes(people.outcome)) < 2:
-        raise DataError("y has only one class, so there are no rates of it to compare")
 
 
 def _numbered(problem: Problem, array: Any) -> _Features:
@@ -472,9 +454,14 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """Return the class of largest expected score: a decision, which no bound covers."""
         check_is_fitted(self, "estimator_")
         if self._mapping is None:
-            return self.estimator_.predict(self._unchanged(X))
+            self.preprocessor_._read(X)  # which checks it
+            return self.estimator_.predict(X)
+
+        def votes(shown: Any) -> Any:
+            return np.eye(len(self.classes_))[np.searchsorted(self.classes_, self.estimator_.predict(shown))]
+
         probable = hasattr(self.estimator_, "predict_proba") and self.predict_with == "expected"
-        scores = self._scored(X, self._probabilities if probable else self._votes)
+        scores = self._scored(X, self._probabilities if probable else votes)
         return self.classes_[np.argmax(scores, axis=1)]
 
     def __sklearn_tags__(self) -> Any:
@@ -496,9 +483,19 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """Return what the estimator is trained on: features, outcome and weights."""
         before: OptimizedPreprocessor = self.preprocessor_
         if self.train_on == "expected" and takes_weights(self.estimator):
-            frame, outcome, weights = before._expanded(people)
+            frame, weights = before._table(people), people.weights
+            if before._identifies:
+                # Equal rows are merged, and no two people would be equal.
+                frame = arrays.split(frame, *before._identifies)[0]
+            if weights is not None:
+                # Rows of weight zero were not counted, and so the mapping does not know them.
+                counted = np.flatnonzero(weights)
+                frame, weights = arrays.rows(frame, counted), weights[counted]
+            wide = before._mapping.expand(frame, weights=weights, weight_column=WEIGHT, unseen=before.unseen)
+            frame, outcome, weights = arrays.split(wide, before._mapping.problem.outcome, WEIGHT)
             # Outcomes of whole numbers were read as integers; the estimator gets the classes that were given.
-            return self._shown(people.features, frame), outcome.astype(self.classes_.dtype), weights
+            classes = arrays.numbers(outcome).astype(self.classes_.dtype)
+            return self._shown(people.features, frame), classes, arrays.numbers(weights)
         if self.train_on == "expected":
             warnings.warn(
                 f"{type(_last(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
@@ -515,19 +512,14 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         protected = tuple(self._mapping.problem.protected) if self.drop_protected else ()
         return given.back(frame, without=(*protected, *self.preprocessor_._identifies))
 
-    def _unchanged(self, X: Any) -> Any:
-        """Return X after the checks that the preprocessor makes."""
-        self.preprocessor_._read(X)
-        return X
-
     def _scored(self, X: Any, score: Callable[[Any], Numbers]) -> Numbers:
         """Return scores of every person and class: over the mapping, of one draw, or of X itself."""
-        if self._mapping is None:
-            return score(self._unchanged(X))
-        given = self.preprocessor_._read(X)
-        if self.predict_with == "draw":
-            return score(self._shown(given, self.preprocessor_._applied(given)))
         before: OptimizedPreprocessor = self.preprocessor_
+        given = before._read(X)
+        if self._mapping is None:
+            return score(X)
+        if self.predict_with == "draw":
+            return score(self._shown(given, before._applied(given)))
         wide = before._mapping.possibilities(given.frame, row_column=ROW, weight_column=WEIGHT, unseen=before.unseen)
         frame, row, weight, *_ = arrays.split(wide, ROW, WEIGHT, *before._identifies)
         row, weight = arrays.numbers(row), arrays.numbers(weight)
@@ -541,10 +533,6 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         found = np.zeros((_num_samples(X), len(self.classes_)))
         found[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = self.estimator_.predict_proba(X)
         return found
-
-    def _votes(self, X: Any) -> Numbers:
-        """Return one for the class that the estimator predicts, zero for the others."""
-        return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, self.estimator_.predict(X))])
 
 
 def takes_weights(estimator: Any) -> bool:
