@@ -61,8 +61,17 @@ class Run:
 
 def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress) -> tuple[Run, tuple[str, ...]]:
     """Return the best of the runs, and what to say of each."""
+    cells = counts.features.cells
+    everywhere = np.tile(counts.outcome, (len(cells), 1))
+    own = outcome_given_features(None, counts, cells)
+    between = (1 - TOWARDS_OWN) * everywhere + TOWARDS_OWN * own
+    starts = [("p(y)", everywhere), ("p(y|x)", own), ("between them", between)]
+    for parity in problem.parity:
+        # A target that parity states meets it at any bound.
+        if isinstance(parity, TargetParity) and isinstance(parity.target, Mapping):
+            shares = [float(parity.target.get(level, 0.0)) for level in counts.domain.outcome.levels]
+            starts.append(("the target", np.tile(shares, (len(cells), 1))))
     runs, words = [], []
-    starts = _starts(problem, counts)
     for number, (start, conditional) in enumerate(starts):
         first = SHARE_OF_BOUND + (1 - SHARE_OF_BOUND) * number / len(starts)
         progress(f"alternating from {start}", first)
@@ -86,21 +95,6 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
             "smaller cost (or Free()), or raise the budgets"
         )
     return min(runs, key=lambda run: run.objective), tuple(words)
-
-
-def _starts(problem: Problem, counts: Counts) -> list[tuple[str, Numbers]]:
-    """Return where to begin from, each with a row of p(ŷ|x̂) per observed x."""
-    cells = counts.features.cells
-    everywhere = np.tile(counts.outcome, (len(cells), 1))
-    own = outcome_given_features(None, counts, cells)
-    between = (1 - TOWARDS_OWN) * everywhere + TOWARDS_OWN * own
-    starts = [("p(y)", everywhere), ("p(y|x)", own), ("between them", between)]
-    for parity in problem.parity:
-        # A target that parity states meets it at any bound.
-        if isinstance(parity, TargetParity) and isinstance(parity.target, Mapping):
-            shares = [float(parity.target.get(level, 0.0)) for level in counts.domain.outcome.levels]
-            starts.append(("the target", np.tile(shares, (len(cells), 1))))
-    return starts
 
 
 def _run(

@@ -219,7 +219,12 @@ def frontier(
     >>> round(found.smallest_feasible, 7), round(found.identity_from, 7)
     (0.2109576, 0.6146101)
     """
-    asked = _checked_bounds(problem, bounds, budgets)
+    if bounds is None and budgets is None:
+        raise SpecError("say what to trace: bounds=[...] for ε, budgets=[...] for c, or both")
+    if bounds is not None and not problem.parity:
+        raise SpecError("bounds are to be swept, but the problem has no parity; give it parity=[PairwiseParity(...)]")
+    own = {value for parity in problem.parity for value in each(parity.bound)}
+    asked = [own.pop() if len(own) == 1 else None] if bounds is None else _numbers("bounds", bounds)
     scale = _Budgets.of(problem, budgets)
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     problem = replace(problem, tie_break=None)
@@ -343,18 +348,6 @@ class _Point:
 
 
 UNCHANGED = _Point("optimal", 0.0, 0.0, 0.0, 0.0)
-
-
-def _checked_bounds(problem: Problem, bounds: Any, budgets: Any) -> list[float | None]:
-    """Return the bounds to trace; the problem's own where none are given."""
-    if bounds is None and budgets is None:
-        raise SpecError("say what to trace: bounds=[...] for ε, budgets=[...] for c, or both")
-    if bounds is None:
-        own = {value for parity in problem.parity for value in each(parity.bound)}
-        return [own.pop()] if len(own) == 1 else [None]
-    if not problem.parity:
-        raise SpecError("bounds are to be swept, but the problem has no parity; give it parity=[PairwiseParity(...)]")
-    return list(_numbers("bounds", bounds))
 
 
 def _numbers(what: str, values: Any) -> list[float]:

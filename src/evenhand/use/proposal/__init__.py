@@ -7,7 +7,7 @@ written out, so that the statement stays the same when the table grows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -106,23 +106,16 @@ def propose(
 
     report("finding bounds that can be met", 0.4)
     good = None if favourable is None else level_called(drafted.outcome, favourable)
-    bounds, direction = _one_way_if_possible(good, bounds_of)
+    # Towards the favourable level only, unless a tighter bound needs the other way too.
+    direction = Direction(good, only=good is not None)
+    bounds = bounds_of(direction)
+    reach = bounds.smallest_bound
+    if good is not None and (reach is None or bounds.bound > USUAL_BOUND):
+        both = bounds_of(Direction(good))
+        if reach is None or bounds.bound > both.bound:
+            bounds, direction = both, Direction(good, reach=reach)
     final = text(bounds, direction)
     return Proposal(final, Problem.from_toml(final), drafted, bounds, direction)
-
-
-def _one_way_if_possible(favourable: Any, bounds_of: Callable[[Direction], Bounds]) -> tuple[Bounds, Direction]:
-    """Let the outcome move towards the favourable level only, unless a tighter bound needs the other way too."""
-    if favourable is None:
-        return bounds_of(Direction()), Direction()
-    only = Direction(favourable, only=True)
-    one = bounds_of(only)
-    if one.smallest_bound is not None and one.bound <= USUAL_BOUND:
-        return one, only
-    both = bounds_of(Direction(favourable))
-    if one.smallest_bound is not None and one.bound <= both.bound:
-        return one, only
-    return both, Direction(favourable, reach=one.smallest_bound)
 
 
 def _check(found: Survey, protected: Sequence[str], outcome: str, features: Sequence[str] | None) -> None:

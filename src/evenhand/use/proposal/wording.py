@@ -241,8 +241,17 @@ def _outcome(column: Levelled, direction: Direction) -> Iterator[str]:
             f"{price}"
         )
     else:
-        rule = any_way(column)
-        yield from _comment(f"{price} {' '.join(_both_ways(column, direction))}")
+        rule, said = any_way(column), [price, f"{moves(column)[0].upper()}{moves(column)[1:]}."]
+        if direction.favourable is not None:
+            reach = "no bound" if direction.reach is None else f"no bound below {direction.reach:.4f}"
+            towards = f"Moving people towards {direction.favourable} alone would meet {reach}"
+            said[1:] = [f"{towards}, so both directions are allowed: {moves(column)}."]
+        forbid = "To forbid one direction, write"
+        if not column.ordered:
+            forbid += f' rule = "ordinal", step = 1, levels = {value(list(column.levels))} and'
+        ways = " or ".join(forbidding(column))
+        alone = "If one outcome is good for a person, init --favourable lets people move to it alone."
+        yield from _comment(" ".join([*said, f"{forbid} {ways}." if ways else alone]))
     yield f"[distortion.rules.{key(column.name)}]"
     costs = rule.pop("cost") if isinstance(rule.get("cost"), list) else None
     yield from (f"{name} = {value(given)}" for name, given in rule.items())
@@ -252,23 +261,6 @@ def _outcome(column: Levelled, direction: Direction) -> Iterator[str]:
             cost = "inf" if math.isinf(row["cost"]) else value(row["cost"])
             yield f"  {{ from = {value(row['from'])}, to = {value(row['to'])}, cost = {cost} }},"
         yield "]"
-
-
-def _both_ways(column: Levelled, direction: Direction) -> Iterator[str]:
-    """Say who may be given which outcome, why, and how to forbid it."""
-    if direction.favourable is not None:
-        reach = "no bound" if direction.reach is None else f"no bound below {direction.reach:.4f}"
-        yield f"Moving people towards {direction.favourable} alone would meet {reach}, so both directions are allowed:"
-    said = moves(column)
-    yield f"{said}." if direction.favourable is not None else f"{said[0].upper()}{said[1:]}."
-    ways = list(forbidding(column))
-    if not ways:
-        yield "If one outcome is good for a person, init --favourable lets people move to it alone."
-        return
-    first = "To forbid one direction, write"
-    if not column.ordered:
-        first = f'To forbid one direction, write rule = "ordinal", step = 1, levels = {value(list(column.levels))} and'
-    yield f"{first} {' or '.join(ways)}."
 
 
 def _bounds(draft: Draft, bounds: Bounds) -> Iterator[str]:
