@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 Path = str | os.PathLike[str]
 MODES = ("release", "apply")
+
+F = TypeVar("F")
+"""A dataframe, of the type that was given."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -488,14 +491,14 @@ class Mapping:
 
     def possibilities(
         self,
-        frame: Frame,
+        frame: F,
         *,
         mode: Mode = "apply",
         restore: Restore = "midpoint",
         row_column: str = "row",
         weight_column: str = "weight",
         unseen: Unseen = "keep",
-    ) -> Frame:
+    ) -> F:
         """Return every possible result of each row, with the position of the row and the probability of the result.
 
         A model's expected score for a person is the mean of its scores over these, by weight.
@@ -528,17 +531,18 @@ class Mapping:
             _refuse_column(table, name)
         how = How.of(0, unseen=unseen, restore=restore)
         wide, rows, share = unfold(chosen, table, how)
-        return tables.returned(tables.with_columns(wide, {row_column: rows, weight_column: share}), frame)
+        found: F = tables.returned(tables.with_columns(wide, {row_column: rows, weight_column: share}), frame)
+        return found
 
     def expand(
         self,
-        frame: Frame,
+        frame: F,
         *,
         weights: str | Sequence[float] | None = None,
         weight_column: str = "weight",
         unseen: Unseen = "keep",
         restore: Restore = "midpoint",
-    ) -> Frame:
+    ) -> F:
         """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
 
         Equal rows are merged and their weights added, so a model fitted with these weights has no sampling noise.
@@ -572,7 +576,8 @@ class Mapping:
         _refuse_column(table, weight_column)
         wide, rows, share = unfold(self.release_mode, table, How.of(0, unseen=unseen, restore=restore))
         weight = share if given is None else share * given[rows]
-        return tables.returned(tables.merged(wide, weight, weight_column), frame)
+        found: F = tables.returned(tables.merged(wide, weight, weight_column), frame)
+        return found
 
     def save(self, path: Path) -> None:
         """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
