@@ -1,4 +1,4 @@
-"""Rows a second in memory, against a plain gather of the same columns, and against AIF360.
+"""Rows per second in memory, against a plain gather of the same columns, and against AIF360.
 
     python benchmarks/apply.py [--rows 5000000] [--rounds 3]
 
@@ -107,7 +107,7 @@ def with_aif360(rows, limit):
 
 
 def show(kinds, usual):
-    """Print a line a measurement."""
+    """Print one line per measurement."""
     print(f"  {'table':<22}{'method':<24}{'seconds':>9}{'M rows/s':>10}{'of gather':>11}{'added MB':>10}")
     for kind, rows in kinds.items():
         for method, row in rows.items():

@@ -107,7 +107,7 @@ def table(kind: str, rows: int, found: dict[str, list[dict[str, float]]]) -> lis
                 "method": method,
                 "seconds": seconds,
                 "× the copy": seconds / copy,
-                "million rows a second": rows / seconds / 1e6,
+                "million rows per second": rows / seconds / 1e6,
                 "peak MB": memory,
             }
         )

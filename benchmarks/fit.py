@@ -130,7 +130,7 @@ def with_aif360(name, difference, limit):
 
 
 def methods_of(name, case, limit, patient):
-    """Return a function a method: what runs it once."""
+    """Return one function per method: what runs it once."""
     allowed = max(limit, PATIENT) if case.patient or patient else limit
 
     def in_child(method):
@@ -146,7 +146,7 @@ def methods_of(name, case, limit, patient):
 
 
 def show(case, rows):
-    """Print one case: a line a method."""
+    """Print one case: one line per method."""
     reference = rows["evenhand"]["seconds"]
     print(f"\n{case.title}")
     print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'objective':>13}{'exceeds':>10}{'peak MB':>9}{'added MB':>10}")

@@ -116,7 +116,7 @@ def summary(rows, points):
 
 
 def show(rows):
-    """Print a line a method."""
+    """Print one line per method."""
     print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'ms a point':>12}{'found':>7}{'off':>10}")
     for method, row in rows.items():
         if "a_point" not in row:

@@ -197,7 +197,7 @@ def climb(cases, rounds, limit):
 
 
 def show(name, rows):
-    """Print one case: a line a method."""
+    """Print one case: one line per method."""
     for method, row in rows.items():
         line = f"  {name:<10}{row['moves']:>10,.0f}  {method:<9}"
         if "died" in row:

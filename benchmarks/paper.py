@@ -85,7 +85,7 @@ def _loss(problem, counts, moves):
 
 
 def _rates(counts, moves):
-    """Return p(ŷ|d), a row a group."""
+    """Return p(ŷ|d), one row per group."""
     group = np.searchsorted(counts.groups.cells, counts.d)
     share = counts.probability / np.bincount(group, weights=counts.probability)[group]
     at = group[moves.source] * counts.domain.y.size + moves.to_y

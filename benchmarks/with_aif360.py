@@ -2,9 +2,9 @@
 
     .venv-aif360/bin/python benchmarks/with_aif360.py TASK [--rows 20000] [--repeats 1]
 
-TASK is a folder that ``rivals.write_task`` made: ``people.csv``, one row a person, and ``task.json``, the roles of the
-columns, what each change costs, and the options. The learned mapping is written to ``mapping.npz`` in the same folder;
-judging it is for somebody else. Knows nothing of evenhand, which is not installed here.
+TASK is a folder that ``rivals.write_task`` made: ``people.csv``, one row per person, and ``task.json``, the roles of
+the columns, what each change costs, and the options. The learned mapping is written to ``mapping.npz`` in the same
+folder; judging it is for somebody else. Knows nothing of evenhand, which is not installed here.
 """
 
 import argparse

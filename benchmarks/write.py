@@ -70,7 +70,7 @@ its time for a point compares.
 """
 APPLY = """
 {rows:,} people with Adult's columns and a key, in memory, {rounds}. The gather puts the same frame into a random
-order by the library's own method, all columns, with a ready index. Draws by key need one MD5 a row.
+order by the library's own method, all columns, with a ready index. Draws by key need one MD5 per row.
 """
 LADDER = """
 Seconds of processor time on one thread, in the chart with compilation and without the tie-break; peak memory of the
@@ -159,7 +159,7 @@ def frontier_section(result):
     """Yield the section on the frontier."""
     yield "## The trade-off curve"
     yield paragraph(FRONTIER.format(budget=result["budget"], points=result["points"], rounds=in_rounds(result)))
-    head = ["", "seconds", "a point", "ratio", "found", "off", "peak memory"]
+    head = ["", "seconds", "per point", "ratio", "found", "off", "peak memory"]
     yield table(head, [[method, *_frontier_row(row)] for method, row in result["methods"].items()])
 
 
@@ -172,7 +172,7 @@ def _frontier_row(row):
 
 
 def apply_section(result):
-    """Yield the section on rows a second."""
+    """Yield the section on rows per second."""
     yield "## Apply, in memory"
     yield paragraph(APPLY.format(rows=result["rows"], rounds=in_rounds(result)))
     rows = []
@@ -181,7 +181,7 @@ def apply_section(result):
             gathers = times(row["seconds"] / methods["gather"]["seconds"])
             rate = f"{row['rate'] / 1e6:.2f}"
             rows.append([kind, method, number(row["seconds"]), rate, gathers, f"{row['added']:,.0f} MB"])
-    yield table(["table", "", "seconds", "million rows a second", "gathers", "memory added"], rows)
+    yield table(["table", "", "seconds", "million rows per second", "gathers", "memory added"], rows)
     if result.get("aif360"):
         yield paragraph(_against_aif360(result["aif360"], result["kinds"].get("pandas, strings", {})))
 
@@ -191,7 +191,7 @@ def _against_aif360(usual, ours):
     if "rate" not in usual:
         return f"AIF360: {why_not(usual)}."
     text = (
-        f"AIF360 transforms {usual['rate']:,.0f} rows a second in train mode ({usual['rows']:,} rows, from its own "
+        f"AIF360 transforms {usual['rate']:,.0f} rows per second in train mode ({usual['rows']:,} rows, from its own "
         f"indicator columns; {usual['rate with building']:,.0f} with building these from text)."
     )
     for method, verb in (("by position", "applies"), ("release, by position", "releases")):

@@ -264,11 +264,11 @@ def test_a_script_that_only_prints_its_result_has_it_kept(modules, tmp_path, mon
     everything = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(everything)
     monkeypatch.setattr(everything, "HERE", tmp_path)
-    (tmp_path / "cluster.py").write_text("print('working')\nprint('RESULT {\"rows a second\": 125000}')\n")
+    (tmp_path / "cluster.py").write_text("print('working')\nprint('RESULT {\"rows per second\": 125000}')\n")
     assert everything.run("cluster", "cluster", [], os.environ) == 0
-    assert harness.kept()["cluster"]["rows a second"] == 125_000
+    assert harness.kept()["cluster"]["rows per second"] == 125_000
     assert "## cluster" in (text := write.page(harness.kept()))
-    assert "| rows a second | 125,000 |" in text
+    assert "| rows per second | 125,000 |" in text
 
 
 def test_without_results_there_is_no_page(modules, tmp_path):

@@ -195,7 +195,9 @@ def _priced(found: Diagnosis) -> Any:
     """Return the prices that are not noise, and those that are not known."""
     from evenhand.use.diagnosis import DIGITS
 
-    return found.prices[~(found.prices["price"] <= DIGITS)]
+    prices = found.prices
+    assert prices is not None
+    return prices[~(prices["price"] <= DIGITS)]
 
 
 def frontier(

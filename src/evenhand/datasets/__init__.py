@@ -92,9 +92,9 @@ class Dataset:
     Attributes
     ----------
     cells : pandas.DataFrame
-        The contingency table: one row a cell, with the column ``people``.
+        The contingency table: one row per cell, with the column ``people``.
     frame : pandas.DataFrame
-        One row a person.
+        One row per person.
     counts : Counts
         The same, counted for the problem.
     problem : Problem
@@ -113,7 +113,7 @@ class Dataset:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row a person."""
+        """One row per person."""
         people = self.cells.loc[np.repeat(self.cells.index, self.cells["people"])]
         return people.drop(columns="people").reset_index(drop=True)
 

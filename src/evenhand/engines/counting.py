@@ -6,6 +6,7 @@ level: what comes out of DuckDB is then no larger than the number of cells, howe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from evenhand.engines.spark import ROWS, WEIGHT
 from evenhand.errors import DataError, SpecError
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Ordinal, Problem
-from evenhand.tables import Table, count, count_rows, levels_of, read, variable_of, weights_of
+from evenhand.tables import Frame, Table, count, count_rows, levels_of, read, variable_of, weights_of
 
 WRONG, VALUE = "evenhand_wrong", "evenhand_value"
 GROUPS, VALUES, ONE, SET = "evenhand_groups", "evenhand_values", "evenhand_one", "evenhand_set"
@@ -31,9 +32,13 @@ BYTES_A_VALUE = 256
 """What it takes to sort one distinct value of a column into its bin; half of the memory is for that."""
 
 
+AnyTable = Frame | str | os.PathLike[str]
+"""A dataframe, which may be Spark's, or the path of CSV or Parquet files."""
+
+
 def counts_of(
     problem: Problem,
-    table: Any,
+    table: AnyTable | Counts,
     weights: str | Sequence[float] | None = None,
     progress: Progress | None = None,
 ) -> Counts:

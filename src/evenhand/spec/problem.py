@@ -11,6 +11,7 @@ from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import check, toml
 from evenhand.spec.bins import Binning
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
+from evenhand.spec.by import By
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distortion import Distortion
@@ -143,6 +144,12 @@ class Problem:
     def charges(self) -> tuple[Charge, ...]:
         """Every charge of every budget."""
         return tuple(charge for budget in self.budgets for charge in budget.charges)
+
+    @property
+    def one_limit(self) -> float | None:
+        """The limit, where one number is all that the budgets say; None where there are none or several."""
+        limits = [charge.limit for charge in self.charges]
+        return limits[0] if len(limits) == 1 and not isinstance(limits[0], By) else None
 
     @property
     def suppresses(self) -> bool:

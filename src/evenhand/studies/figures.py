@@ -15,7 +15,7 @@ from evenhand.datasets import load
 from evenhand.report.charts import Chart
 from evenhand.resources import Progress
 from evenhand.spec import ExpectedDistortion
-from evenhand.use.fitting import fit
+from evenhand.use.fitting import fit, silent
 from evenhand.use.tradeoff import frontier
 
 ENDINGS = ("png", "svg", "html")
@@ -63,7 +63,7 @@ def _name(figure: Figure, ending: str) -> str:
 
 def write(folder: str | os.PathLike[str], progress: Progress | None = None) -> list[tuple[Path, str]]:
     """Draw every figure into a folder that exists, as PNG, SVG and HTML; return what was written, with captions."""
-    report = progress or (lambda stage, share: None)
+    report = progress or silent
     written = []
     listed = figures()
     for done, figure in enumerate(listed):

@@ -170,10 +170,8 @@ def _costly_outcome(study: Study) -> Iterator[Claim]:
     text = replace(paper, distortion=Distortion(rules))
 
     def smallest_limit() -> float:
-        factor = smallest_budget_factor(text, study.counts)
-        limit = text.budgets[0].charges[0].limit
-        assert isinstance(limit, float)
-        return float("nan") if factor is None else limit * factor
+        factor, limit = smallest_budget_factor(text, study.counts), text.one_limit
+        return float("nan") if factor is None or limit is None else limit * factor
 
     yield study.claim("outcome cost 2, ε=0.1, c=0.5", "feasible *", "infeasible", EXACT, lambda: study.verdict(text))
     yield study.claim("outcome cost 2: smallest ε", "", 0.2109576, EDGE, lambda: study.smallest(text))

@@ -8,7 +8,7 @@ between the two, because from p(y) every x̂ looks alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +61,17 @@ class Run:
 
 def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress) -> tuple[Run, tuple[str, ...]]:
     """Return the best of the runs, and what to say of each."""
+    cells = counts.features.cells
+    everywhere = np.tile(counts.outcome, (len(cells), 1))
+    own = outcome_given_features(None, counts, cells)
+    between = (1 - TOWARDS_OWN) * everywhere + TOWARDS_OWN * own
+    starts = [("p(y)", everywhere), ("p(y|x)", own), ("between them", between)]
+    for parity in problem.parity:
+        # A target that parity states meets it at any bound.
+        if isinstance(parity, TargetParity) and isinstance(parity.target, Mapping):
+            shares = [float(parity.target.get(level, 0.0)) for level in counts.domain.outcome.levels]
+            starts.append(("the target", np.tile(shares, (len(cells), 1))))
     runs, words = [], []
-    starts = _starts(problem, counts)
     for number, (start, conditional) in enumerate(starts):
         first = SHARE_OF_BOUND + (1 - SHARE_OF_BOUND) * number / len(starts)
         progress(f"alternating from {start}", first)
@@ -88,22 +97,6 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
     return min(runs, key=lambda run: run.objective), tuple(words)
 
 
-def _starts(problem: Problem, counts: Counts) -> list[tuple[str, Numbers]]:
-    cells = counts.features.cells
-    everywhere = np.tile(counts.outcome, (len(cells), 1))
-    own = outcome_given_features(None, counts, cells)
-    between = (1 - TOWARDS_OWN) * everywhere + TOWARDS_OWN * own
-    return [("p(y)", everywhere), ("p(y|x)", own), ("between them", between), *_targets(problem, counts)]
-
-
-def _targets(problem: Problem, counts: Counts) -> Iterator[tuple[str, Numbers]]:
-    """Yield the targets that parity states, which meet it at any bound."""
-    for parity in problem.parity:
-        if isinstance(parity, TargetParity) and isinstance(parity.target, Mapping):
-            shares = [float(parity.target.get(level, 0.0)) for level in counts.domain.outcome.levels]
-            yield "the target", np.tile(shares, (len(counts.features.cells), 1))
-
-
 def _run(
     problem: Problem,
     counts: Counts,
@@ -112,34 +105,33 @@ def _run(
     clock: Clock,
     told: Callable[[int, float], None],
 ) -> Run | None:
+    """Improve p(ŷ|x̂) and P(x̂ | d, x, y) in turn; a half-step that would raise the objective is not taken."""
     found = _step(problem, counts, _features(problem, counts, conditional), clock)
     if found is None:
         return None
     kernel, history, reason = found[0], [found[1]], f"stopped after {MOST_ROUNDS} rounds"
     for rounds in range(1, MOST_ROUNDS + 1):
         before = history[-1]
-        kernel, conditional = _round(problem, counts, kernel, conditional, history, clock)
+        found = _step(problem, counts, compile_outcomes(problem, counts, kernel), clock, at_most=before)
+        if found is not None:
+            kernel = found[0]
+            history.append(found[1])
+            # Where nobody is released, p(ŷ|x̂) stays as it was.
+            cells, released = released_conditional(counts, kernel)
+            conditional = conditional.copy()
+            conditional[np.searchsorted(counts.features.cells, cells)] = released
+        found = _step(problem, counts, _features(problem, counts, conditional), clock, at_most=history[-1])
+        if found is not None:
+            kernel = found[0]
+            history.append(found[1])
         told(rounds, history[-1])
         if before - history[-1] <= SETTLED:
             reason = f"stopped when a round lowered it by less than {SETTLED:g}"
             break
-    return Run(start, _chosen(problem, counts, conditional, kernel, history[-1], clock), tuple(history), reason)
-
-
-def _round(
-    problem: Problem, counts: Counts, kernel: Kernel, conditional: Numbers, history: list[float], clock: Clock
-) -> tuple[Kernel, Numbers]:
-    """Improve p(ŷ|x̂), then P(x̂ | d, x, y); a half-step that would raise the objective is not taken."""
-    found = _step(problem, counts, compile_outcomes(problem, counts, kernel), clock)
-    if found is not None and found[1] <= history[-1]:
-        kernel = found[0]
-        history.append(found[1])
-        conditional = _updated(counts, kernel, conditional)
-    found = _step(problem, counts, _features(problem, counts, conditional), clock)
-    if found is not None and found[1] <= history[-1]:
-        kernel = found[0]
-        history.append(found[1])
-    return kernel, conditional
+    # Among the equally useful P(x̂ | d, x, y) at the last p(ŷ|x̂), the tie-break chooses.
+    features, most = _features(problem, counts, conditional), history[-1] + SETTLED
+    found = _step(problem, counts, features, clock, at_most=most, tie_break=problem.tie_break)
+    return Run(start, kernel if found is None else found[0], tuple(history), reason)
 
 
 def _features(problem: Problem, counts: Counts, conditional: Numbers) -> Compiled | None:
@@ -149,18 +141,16 @@ def _features(problem: Problem, counts: Counts, conditional: Numbers) -> Compile
         return None
 
 
-def _updated(counts: Counts, kernel: Kernel, conditional: Numbers) -> Numbers:
-    """Take p(ŷ|x̂) from a kernel; where nobody is released it stays as it was."""
-    cells, found = released_conditional(counts, kernel)
-    changed = conditional.copy()
-    changed[np.searchsorted(counts.features.cells, cells)] = found
-    return changed
-
-
 def _step(
-    problem: Problem, counts: Counts, compiled: Compiled | None, clock: Clock, tie_break: str | None = None
+    problem: Problem,
+    counts: Counts,
+    compiled: Compiled | None,
+    clock: Clock,
+    *,
+    at_most: float = np.inf,
+    tie_break: str | None = None,
 ) -> tuple[Kernel, float] | None:
-    """Solve one half; None where it is infeasible, or not solved within the tolerances."""
+    """Solve one half; None where it is infeasible, not solved within the tolerances, or of a larger objective."""
     if compiled is None:
         return None
     try:
@@ -173,12 +163,5 @@ def _step(
         return None
     kernel = compiled.kernel(result.x)
     measured = achieved(problem, counts, kernel)
-    return (kernel, measured.objective) if measured.max_violation <= VIOLATION_TOLERANCE else None
-
-
-def _chosen(
-    problem: Problem, counts: Counts, conditional: Numbers, kernel: Kernel, objective: float, clock: Clock
-) -> Kernel:
-    """Choose among the equally useful P(x̂ | d, x, y) at the last p(ŷ|x̂)."""
-    found = _step(problem, counts, _features(problem, counts, conditional), clock, problem.tie_break)
-    return found[0] if found is not None and found[1] <= objective + SETTLED else kernel
+    met = measured.max_violation <= VIOLATION_TOLERANCE and measured.objective <= at_most
+    return (kernel, measured.objective) if met else None

@@ -5,25 +5,29 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from evenhand.data.counts import Counts
+from evenhand.engines import AnyTable
 from evenhand.errors import InfeasibleError, SpecError
 from evenhand.findings import proof
 from evenhand.findings.feasibility import budget_edge, parity_edge
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
 from evenhand.optimise.certificate import bounding
-from evenhand.optimise.compile import Compiled, compile_problem
+from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress
-from evenhand.spec import By, Charge, Problem, TabulatedDistance, UserDistance, each
-from evenhand.tables import Frame
-from evenhand.use.fitting import checked_counts, fit
+from evenhand.spec import Charge, Problem, TabulatedDistance, UserDistance, each
+from evenhand.use.fitting import begin, fit
 from evenhand.use.mapping import Mapping
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 TRIALS = 16
@@ -77,7 +81,7 @@ class Diagnosis:
         return " ".join(self.sentences)
 
     @property
-    def prices(self) -> Any:
+    def prices(self) -> pd.DataFrame | None:
         """The table of prices, None where there are none."""
         return None if self.price_list is None else self.price_list.frame
 
@@ -105,7 +109,7 @@ class Diagnosis:
 
 def diagnose(
     problem: Problem,
-    frame: Frame | Counts,
+    frame: AnyTable | Counts,
     *,
     weights: str | Sequence[float] | None = None,
     time_limit: float | None = None,
@@ -131,10 +135,7 @@ def diagnose(
     >>> round(feasible.price_list.parity[0], 4)
     0.1257
     """
-    report = progress or (lambda stage, share: None)
-    report("counting", 0.0)
-    counts = checked_counts(problem, frame, weights, report)
-    clock = Clock(time_limit)
+    counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     try:
         mapping = fit(problem, counts, time_limit=time_limit, progress=lambda stage, share: report(stage, 0.5 * share))
     except InfeasibleError as error:
@@ -158,28 +159,23 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock) 
         sentences=(),
         mapping=mapping,
     )
-    words = [f"Every bound can be met, at a utility loss of {mapping.objective:.7g}.", *_price_words(found)]
+    words = [f"Every bound can be met, at a utility loss of {mapping.objective:.7g}."]
+    prices = found.price_list
+    if prices is None:
+        words.append("This problem is not convex, so that its bounds have no prices.")
+    else:
+        named = [(price, type(p).__name__) for p, price in zip(problem.parity, prices.parity, strict=True)]
+        named += [(price, charge.words) for charge, price in zip(problem.charges, prices.budgets, strict=True)]
+        priced = sorted((pair for pair in named if pair[0] > DIGITS), key=lambda pair: -pair[0])
+        words += [f"Relaxing {name} would gain {price:.6g} per unit at first." for price, name in priced]
+        unknown = [name for price, name in named if math.isnan(price)]
+        if unknown:
+            words.append(f"What relaxing {' and '.join(unknown)} would gain is not known.")
+        elif not priced:
+            words.append("No bound costs utility: relaxing none of them would lose less of it.")
     if edge is not None:
         words.append(f"The smallest parity bound that all constraints could share is {edge:.7f}.")
     return replace(found, sentences=tuple(words))
-
-
-def _price_words(found: Diagnosis) -> Iterator[str]:
-    """Say what relaxing each constraint would gain, the most first."""
-    problem, prices = found.problem, found.price_list
-    if prices is None:
-        yield "This problem is not convex, so that its bounds have no prices."
-        return
-    named = [(price, type(p).__name__) for p, price in zip(problem.parity, prices.parity, strict=True)]
-    named += [(price, charge.words) for charge, price in zip(problem.charges, prices.budgets, strict=True)]
-    priced = sorted((pair for pair in named if pair[0] > DIGITS), key=lambda pair: -pair[0])
-    for price, name in priced:
-        yield f"Relaxing {name} would gain {price:.6g} per unit at first."
-    unknown = [name for price, name in named if math.isnan(price)]
-    if unknown:
-        yield f"What relaxing {' and '.join(unknown)} would gain is not known."
-    elif not priced:
-        yield "No bound costs utility: relaxing none of them would lose less of it."
 
 
 def _edges(problem: Problem, counts: Counts, clock: Clock, floors: bool) -> tuple[float | None, float | None]:
@@ -200,9 +196,12 @@ def _edges(problem: Problem, counts: Counts, clock: Clock, floors: bool) -> tupl
 def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleError, report: Progress) -> Diagnosis:
     # An alternating minimisation is refused where even the mappings that do not suppress D cannot meet the bounds.
     problem = bounding(asked)
-    compiled = _compiled(problem, counts)
+    stated, compiled = tabulated(problem, counts), None
+    # Where no programme can even be compiled, there are no bounds to weigh, and the error says why.
+    with suppress(InfeasibleError):
+        compiled = compile_problem(stated, counts)
     report("proving it", 0.7)
-    why = None if compiled is None else conflict(tabulated(problem, counts), counts, compiled, clock)
+    why = None if compiled is None else conflict(stated, counts, compiled, clock)
     bound, factor, cheapest = None, None, None
     if why is not None or problem is asked:
         report("finding the smallest changes", 0.8)
@@ -218,28 +217,20 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         smallest_budget=_limits(problem, factor),
         smallest_budget_factor=factor,
         cheapest=cheapest,
-        sentences=(*_caveat(asked, why), *_why(problem, why, str(error), bound, factor, cheapest)),
+        sentences=(str(error),) if why is None else tuple(_why(asked, why, bound, factor, cheapest)),
         conflict=why,
     )
-
-
-def _compiled(problem: Problem, counts: Counts) -> Compiled | None:
-    try:
-        return compile_problem(tabulated(problem, counts), counts)
-    except InfeasibleError:
-        return None
 
 
 def _limits(problem: Problem, factor: float | None) -> float | dict[str, float] | None:
     """Return the limits times a factor: one number where there is one limit, else the smallest of each charge."""
     if factor is None or not problem.charges:
         return None
-    charges = problem.charges
-    if len(charges) == 1 and not isinstance(charges[0].limit, By):
-        return _raised(charges[0], float(charges[0].limit), factor)
+    if problem.one_limit is not None:
+        return _raised(problem.charges[0], problem.one_limit, factor)
     return {
         charge.words: _raised(charge, min((c for c in each(charge.limit) if c > 0), default=0.0), factor)
-        for charge in charges
+        for charge in problem.charges
     }
 
 
@@ -263,14 +254,9 @@ def _cheapest(
         needed = math.inf if needed is None else max(1.0, needed)
         return (trial - own) / unit + needed - 1, trial, needed
 
-    tried = [cost(own), cost(bound), *_golden(cost, own, bound)]
-    best = min(tried)
-    return {"parity_bound": best[1], "budget_factor": best[2]}
-
-
-def _golden(cost: Any, low: float, high: float) -> list[tuple[float, float, float]]:
-    """Search for the least cost between two bounds by golden section."""
-    tried = []
+    tried = [cost(own), cost(bound)]
+    # The cost falls and then rises between the two ends: golden section finds where it turns.
+    low, high = own, bound
     a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_a, at_b = cost(a), cost(b)
     for _ in range(TRIALS):
@@ -283,52 +269,37 @@ def _golden(cost: Any, low: float, high: float) -> list[tuple[float, float, floa
             low, a, at_a = a, b, at_b
             b = low + GOLDEN * (high - low)
             at_b = cost(b)
-    return tried
-
-
-def _caveat(asked: Problem, why: Conflict | None) -> Iterator[str]:
-    if why is not None and asked.alternates:
-        yield "Not even a mapping that does not suppress D can meet every bound; what follows is about such mappings."
+    best = min(tried)
+    return {"parity_bound": best[1], "budget_factor": best[2]}
 
 
 def _why(
-    problem: Problem,
-    why: Conflict | None,
-    said: str,
-    bound: float | None,
-    factor: float | None,
-    cheapest: dict[str, float] | None,
+    asked: Problem, why: Conflict, bound: float | None, factor: float | None, cheapest: dict[str, float] | None
 ) -> Iterator[str]:
-    if why is None:
-        yield said
-        return
+    if asked.alternates:
+        yield "Not even a mapping that does not suppress D can meet every bound; what follows is about such mappings."
     yield "No mapping meets every bound."
     yield from why.words
-    keep = " and keep the budgets" if problem.charges else ""
+    keep = " and keep the budgets" if asked.charges else ""
     if bound is not None:
         yield f"A way out: raise the parity bound to {bound:.7f}{keep}."
-    elif problem.parity:
+    elif asked.parity:
         yield "Larger parity bounds alone would not do."
     if factor is not None:
-        keep = "keep the parity bound and " if problem.parity else ""
-        yield f"A way out: {keep}multiply the budgets by {factor:.6g} ({', '.join(_raises(problem, factor))})."
-    elif problem.charges:
+        keep = "keep the parity bound and " if asked.parity else ""
+        raised = ", ".join(
+            f"{charge.words} ≤ {limit:g} → {_raised(charge, limit, factor):.7f}"
+            for charge in asked.charges
+            for limit in sorted({float(c) for c in each(charge.limit) if 0 < c < math.inf})
+        )
+        yield f"A way out: {keep}multiply the budgets by {factor:.6g} ({raised})."
+    elif asked.charges:
         yield "Larger budgets alone would not do."
     if cheapest is not None:
-        yield f"The cheapest of all, by relative increase: {_cheapest_words(problem, cheapest)}."
-
-
-def _raises(problem: Problem, factor: float) -> Iterator[str]:
-    """Name every limit that a factor raises."""
-    for charge in problem.charges:
-        for limit in sorted({float(c) for c in each(charge.limit) if 0 < c < math.inf}):
-            yield f"{charge.words} ≤ {limit:g} → {_raised(charge, limit, factor):.7f}"
-
-
-def _cheapest_words(problem: Problem, cheapest: dict[str, float]) -> str:
-    bound, factor = cheapest["parity_bound"], cheapest["budget_factor"]
-    if factor <= 1:
-        return "the larger parity bound alone"
-    if bound <= min(p.smallest_bound for p in problem.parity):
-        return "the larger budgets alone"
-    return f"a parity bound of {bound:.6g} with budgets times {factor:.6g}"
+        least, times = cheapest["parity_bound"], cheapest["budget_factor"]
+        both = f"a parity bound of {least:.6g} with budgets times {times:.6g}"
+        if times <= 1:
+            both = "the larger parity bound alone"
+        elif least <= min(p.smallest_bound for p in asked.parity):
+            both = "the larger budgets alone"
+        yield f"The cheapest of all, by relative increase: {both}."

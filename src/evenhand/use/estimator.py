@@ -152,7 +152,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         self.unseen = unseen
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimizedPreprocessor:
-        """Learn the mapping from features and outcomes, one row a person or with weights."""
+        """Learn the mapping from features and outcomes, one row per person or with weights."""
         self._fit(X, y, sample_weight)
         return self
 
@@ -160,17 +160,16 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         """Apply mode: draw x̂ for every row given its (d, x); what comes out is of the kind that was given."""
         check_is_fitted(self, "mapping_")
         given = self._read(X)
-        frame = given.frame if self.mapping_ is None else self._applied(given)
-        return _for_output(self, given.back(frame))
+        result = given.back(given.frame if self.mapping_ is None else self._applied(given))
+        # scikit-learn itself turns only arrays into the pandas frames that set_output asks for.
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        return to_pandas(result) if asked == "pandas" and arrays.is_frame(result) else result
 
     def fit_resample(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Train mode: learn the mapping, draw (x̂, ŷ) for every row, and return both, of the kinds that were given."""
         people = self._fit(X, y, sample_weight)
-        given = people.features
-        if self.mapping_ is None:
-            return given.back(given.frame), people.outcome
-        frame, released = self._released(people)
-        return given.back(frame), released
+        frame, released = (people.features.frame, people.outcome) if self.mapping_ is None else self._released(people)
+        return people.features.back(frame), released
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -183,18 +182,35 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         """Fit, and return what was read."""
         problem = stated(self.problem, self.bound, self.budget)
         given = self._read(X, y, fitting=True)
-        outcome = None if y is None else _outcome(given, y, finite=problem is not None)
+        outcome = y
+        if y is not None:
+            values = column_or_1d(y, warn=True)
+            check_consistent_length(given.frame, values)
+            if problem is not None:
+                _classes(values)
+            outcome = y if arrays.is_series(y) else values
         weights: Any = None if sample_weight is None else _weights(given, sample_weight)
         people = _People(given, outcome, weights)
         if problem is not None:
-            _check_people(problem, people)
+            # Refused in the words that scikit-learn's users know.
+            names = arrays.names(given.frame)
+            lacking = [name for name in (*problem.protected, *problem.features) if name not in names]
+            if lacking:
+                raise DataError(
+                    f"X has n_features={len(names)} columns, {names}, and lacks {lacking}, which the problem names; "
+                    f"the columns of an array are '0', '1' and so on"
+                )
+            if _num_samples(given.frame) < 2:
+                raise DataError("X has n_samples=1: one person makes no two groups to compare")
+            if len(_classes(outcome)) < 2:
+                raise DataError("y has only one class, so there are no rates of it to compare")
         # Set last: after a fit that fails, transform must not return its input as if there were no problem.
         self.mapping_ = None if problem is None else fit(problem, self._table(people), weights=weights)
         return people
 
     def _read(self, X: Any, y: Any = "no_validation", fitting: bool = False) -> _Features:
         """Check X as scikit-learn does, and name its columns."""
-        problem = self.problem if fitting else self._fitted_problem
+        problem = self.problem if fitting else None if self.mapping_ is None else self.mapping_.problem
         # The checks ask whether an outcome is lacking only where they are told of one.
         outcome = {"y": None} if y is None else {}
         if not arrays.is_frame(X):
@@ -202,23 +218,15 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
             return _Features(array) if problem is None else _numbered(problem, array)
         if not _num_samples(X):
             raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        if fitting or not self._lacks_only_protected(X):
-            validate_data(self, X, **outcome, reset=fitting, skip_check_array=True)
         names = tuple(arrays.names(X))
+        # To a mapping that is blind, people may come without their protected columns.
+        unread = problem.protected if problem is not None and problem.blind and not fitting else ()
+        known = getattr(self, "feature_names_in_", ())
+        if not unread or names != tuple(name for name in known if name not in unread):
+            validate_data(self, X, **outcome, reset=fitting, skip_check_array=True)
         if all(isinstance(name, str) for name in names):
             return _Features(X)
         return _Features(arrays.renamed(X, [str(i) for i in range(len(names))]), labels=names)
-
-    def _lacks_only_protected(self, X: Any) -> bool:
-        """Whether people come without their protected columns, to a mapping that is blind."""
-        problem = self._fitted_problem
-        if problem is None or not problem.blind or not hasattr(self, "feature_names_in_"):
-            return False
-        return arrays.names(X) == [name for name in self.feature_names_in_ if name not in problem.protected]
-
-    @property
-    def _fitted_problem(self) -> Problem | None:
-        return None if self.mapping_ is None else self.mapping_.problem
 
     def _table(self, people: _People) -> Frame:
         """Return the table of (d, x, y) that the problem is about."""
@@ -248,26 +256,6 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         frame, released = arrays.split(drawn, self._mapping.problem.outcome)
         return frame, arrays.like(people.outcome, released)
 
-    def _expanded(self, people: _People) -> tuple[Frame, Any, Numbers]:
-        """Return every possible (x̂, ŷ) with its weight; the outcome as an array."""
-        frame, weights = self._table(people), people.weights
-        if self._identifies:
-            # Equal rows are merged, and no two people would be equal.
-            frame = arrays.split(frame, *self._identifies)[0]
-        if weights is not None:
-            # Rows of weight zero were not counted, and so the mapping does not know them.
-            counted = np.flatnonzero(weights)
-            frame, weights = arrays.rows(frame, counted), weights[counted]
-        wide = self._mapping.expand(frame, weights=weights, weight_column=WEIGHT, unseen=self.unseen)
-        frame, outcome, weight = arrays.split(wide, self._mapping.problem.outcome, WEIGHT)
-        return frame, arrays.numbers(outcome), arrays.numbers(weight)
-
-    def _possible(self, given: _Features) -> tuple[Frame, Numbers, Numbers]:
-        """Return every possible x̂ of every row, which row it is of, and its probability."""
-        wide = self._mapping.possibilities(given.frame, row_column=ROW, weight_column=WEIGHT, unseen=self.unseen)
-        frame, row, weight, *_ = arrays.split(wide, ROW, WEIGHT, *self._identifies)
-        return frame, arrays.numbers(row), arrays.numbers(weight)
-
 
 def stated(problem: Problem | None, bound: float | None, budget: float | None) -> Problem | None:
     """Return the problem with every parity bound and every limit of its budgets replaced.
@@ -286,26 +274,20 @@ def stated(problem: Problem | None, bound: float | None, budget: float | None) -
     if not isinstance(problem, Problem):
         raise SpecError(f"problem must be an eh.Problem, not {type(problem).__name__}")
     if bound is not None:
-        problem = _with_bound(problem, bound)
-    return problem if budget is None else _with_budget(problem, budget)
-
-
-def _with_bound(problem: Problem, bound: float) -> Problem:
-    if not problem.parity:
-        raise SpecError(
-            "bound replaces the problem's parity bounds, and it has none; add parity=[eh.PairwiseParity(...)]"
-        )
-    return replace(problem, parity=[parity.with_bounds(lambda _: bound) for parity in problem.parity])
-
-
-def _with_budget(problem: Problem, limit: float) -> Problem:
-    if not problem.budgets:
-        raise SpecError(
-            "budget replaces the limits of the problem's budgets, and it has none; add "
-            "budget=eh.ExpectedDistortion(...)"
-        )
-    changed = [budget.with_limits(lambda c: c if math.isinf(c) else limit) for budget in problem.budgets]
-    return replace(problem, budget=changed)
+        if not problem.parity:
+            raise SpecError(
+                "bound replaces the problem's parity bounds, and it has none; add parity=[eh.PairwiseParity(...)]"
+            )
+        problem = replace(problem, parity=[parity.with_bounds(lambda _: bound) for parity in problem.parity])
+    if budget is not None:
+        if not problem.budgets:
+            raise SpecError(
+                "budget replaces the limits of the problem's budgets, and it has none; add "
+                "budget=eh.ExpectedDistortion(...)"
+            )
+        limited = [each.with_limits(lambda c: c if math.isinf(c) else budget) for each in problem.budgets]
+        problem = replace(problem, budget=limited)
+    return problem
 
 
 def _whole(problem: Problem) -> tuple[str, ...]:
@@ -313,45 +295,17 @@ def _whole(problem: Problem) -> tuple[str, ...]:
     return tuple(name for name in problem.columns if name not in problem.bins)
 
 
-def _check_people(problem: Problem, people: _People) -> None:
-    """Refuse what lacks a column, has a single row or a single outcome, in the words that scikit-learn's users know."""
-    names = arrays.names(people.features.frame)
-    lacking = [name for name in (*problem.protected, *problem.features) if name not in names]
-    if lacking:
-        raise DataError(
-            f"X has n_features={len(names)} columns, {names}, and lacks {lacking}, which the problem names; the "
-            f"columns of an array are '0', '1' and so on"
-        )
-    if _num_samples(people.features.frame) < 2:
-        raise DataError("X has n_samples=1: one person makes no two groups to compare")
-    if len(_classes(people.outcome)) < 2:
-        raise DataError("y has only one class, so there are no rates of it to compare")
-
-
 def _numbered(problem: Problem, array: Any) -> _Features:
     """Return an array as a frame with numbered columns."""
     if problem.missing == "error" and array.dtype.kind == "f":
-        _refuse_nan(problem, array)
+        for place in np.flatnonzero(np.isnan(array).any(axis=0)):
+            # In a column that the problem does not read, NaN is passed through.
+            if str(place) in problem.columns:
+                raise DataError(
+                    f"Input X contains NaN in column '{place}', which the problem reads; fill it, drop those rows, or "
+                    f'write missing="level" in the problem'
+                )
     return _Features(arrays.from_array(array, problem.columns, _whole(problem)), dtype=array.dtype)
-
-
-def _refuse_nan(problem: Problem, array: Any) -> None:
-    """Refuse NaN in a column that the problem reads; in others it is passed through."""
-    for place in range(array.shape[1]):
-        if str(place) in problem.columns and np.isnan(array[:, place]).any():
-            raise DataError(
-                f"Input X contains NaN in column '{place}', which the problem reads; fill it, drop those rows, or "
-                f'write missing="level" in the problem'
-            )
-
-
-def _outcome(given: _Features, y: Any, *, finite: bool) -> Any:
-    """Check an outcome, of finitely many values or any, and return it as an array, or as the series that it is."""
-    values = column_or_1d(y, warn=True)
-    check_consistent_length(given.frame, values)
-    if finite:
-        _classes(values)
-    return y if arrays.is_series(y) else values
 
 
 def _classes(y: Any) -> Any:
@@ -363,20 +317,14 @@ def _classes(y: Any) -> Any:
 
 
 def _weights(given: _Features, sample_weight: Any) -> Numbers:
-    """Check weights: one number a row, not all of them zero. The rest is checked where they are counted."""
+    """Check weights: one number per row, not all of them zero. The rest is checked where they are counted."""
     weights = np.asarray(sample_weight, dtype=float)
     if weights.ndim != 1:
-        raise DataError(f"Sample weights must be 1D array or scalar: one number a row, not of shape {weights.shape}")
+        raise DataError(f"Sample weights must be 1D array or scalar: one number per row, not of shape {weights.shape}")
     check_consistent_length(given.frame, weights)
     if not np.any(weights):
         raise DataError("Sample weights must contain at least one non-zero number; here all are zero")
     return weights
-
-
-def _for_output(estimator: Any, result: Any) -> Any:
-    """Return pandas frames where set_output asks for them: scikit-learn itself turns only arrays into them."""
-    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-    return to_pandas(result) if asked == "pandas" and arrays.is_frame(result) else result
 
 
 def _has_probabilities(model: PreprocessedClassifier) -> bool:
@@ -470,18 +418,29 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PreprocessedClassifier:
         """Learn the mapping, and train the estimator on what it releases."""
-        self._check_parameters()
+        check.one_of("train_on", self.train_on, WAYS)
+        check.one_of("predict_with", self.predict_with, WAYS)
+        if not isinstance(self.preprocessor, OptimizedPreprocessor):
+            raise SpecError(
+                f"preprocessor must be an eh.OptimizedPreprocessor, not {type(self.preprocessor).__name__}; other "
+                f"steps belong before this classifier, or in its estimator"
+            )
         self.preprocessor_ = clone(self.preprocessor)
         people = self.preprocessor_._fit(X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.preprocessor_, name):
                 setattr(self, name, getattr(self.preprocessor_, name))
         self.classes_ = _classes(people.outcome)
-        if self._mapping is None:
-            rows = (X, y, sample_weight)
-        else:
-            self._warn_of_dropping()
-            rows = self._training_rows(people)
+        mapping: Mapping | None = self.preprocessor_.mapping_
+        if mapping is not None and self.drop_protected and not mapping.problem.suppresses:
+            warnings.warn(
+                "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
+                "covers its mean scores, which can differ by group as much as without any mapping; write "
+                'suppress_protected="fixed" in the problem',
+                EvenhandWarning,
+                stacklevel=2,
+            )
+        rows = (X, y, sample_weight) if mapping is None else self._training_rows(people)
         self.estimator_ = _fitted(clone(self.estimator), *rows)
         return self
 
@@ -495,9 +454,14 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """Return the class of largest expected score: a decision, which no bound covers."""
         check_is_fitted(self, "estimator_")
         if self._mapping is None:
-            return self.estimator_.predict(self._unchanged(X))
+            self.preprocessor_._read(X)  # which checks it
+            return self.estimator_.predict(X)
+
+        def votes(shown: Any) -> Any:
+            return np.eye(len(self.classes_))[np.searchsorted(self.classes_, self.estimator_.predict(shown))]
+
         probable = hasattr(self.estimator_, "predict_proba") and self.predict_with == "expected"
-        scores = self._scored(X, self._probabilities if probable else self._votes)
+        scores = self._scored(X, self._probabilities if probable else votes)
         return self.classes_[np.argmax(scores, axis=1)]
 
     def __sklearn_tags__(self) -> Any:
@@ -515,33 +479,23 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         found: Mapping | None = self.preprocessor_.mapping_
         return found
 
-    def _check_parameters(self) -> None:
-        check.one_of("train_on", self.train_on, WAYS)
-        check.one_of("predict_with", self.predict_with, WAYS)
-        if not isinstance(self.preprocessor, OptimizedPreprocessor):
-            raise SpecError(
-                f"preprocessor must be an eh.OptimizedPreprocessor, not {type(self.preprocessor).__name__}; other "
-                f"steps belong before this classifier, or in its estimator"
-            )
-
-    def _warn_of_dropping(self) -> None:
-        assert self._mapping is not None
-        if self.drop_protected and not self._mapping.problem.suppresses:
-            warnings.warn(
-                "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
-                "covers its mean scores, which can differ by group as much as without any mapping; write "
-                'suppress_protected="fixed" in the problem',
-                EvenhandWarning,
-                stacklevel=3,
-            )
-
     def _training_rows(self, people: _People) -> tuple[Any, Any, Any]:
         """Return what the estimator is trained on: features, outcome and weights."""
-        before = self.preprocessor_
+        before: OptimizedPreprocessor = self.preprocessor_
         if self.train_on == "expected" and takes_weights(self.estimator):
-            frame, outcome, weights = before._expanded(people)
+            frame, weights = before._table(people), people.weights
+            if before._identifies:
+                # Equal rows are merged, and no two people would be equal.
+                frame = arrays.split(frame, *before._identifies)[0]
+            if weights is not None:
+                # Rows of weight zero were not counted, and so the mapping does not know them.
+                counted = np.flatnonzero(weights)
+                frame, weights = arrays.rows(frame, counted), weights[counted]
+            wide = before._mapping.expand(frame, weights=weights, weight_column=WEIGHT, unseen=before.unseen)
+            frame, outcome, weights = arrays.split(wide, before._mapping.problem.outcome, WEIGHT)
             # Outcomes of whole numbers were read as integers; the estimator gets the classes that were given.
-            return self._shown(people.features, frame), outcome.astype(self.classes_.dtype), weights
+            classes = arrays.numbers(outcome).astype(self.classes_.dtype)
+            return self._shown(people.features, frame), classes, arrays.numbers(weights)
         if self.train_on == "expected":
             warnings.warn(
                 f"{type(_last(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
@@ -558,19 +512,17 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         protected = tuple(self._mapping.problem.protected) if self.drop_protected else ()
         return given.back(frame, without=(*protected, *self.preprocessor_._identifies))
 
-    def _unchanged(self, X: Any) -> Any:
-        """Return X after the checks that the preprocessor makes."""
-        self.preprocessor_._read(X)
-        return X
-
     def _scored(self, X: Any, score: Callable[[Any], Numbers]) -> Numbers:
         """Return scores of every person and class: over the mapping, of one draw, or of X itself."""
+        before: OptimizedPreprocessor = self.preprocessor_
+        given = before._read(X)
         if self._mapping is None:
-            return score(self._unchanged(X))
-        given = self.preprocessor_._read(X)
+            return score(X)
         if self.predict_with == "draw":
-            return score(self._shown(given, self.preprocessor_._applied(given)))
-        frame, row, weight = self.preprocessor_._possible(given)
+            return score(self._shown(given, before._applied(given)))
+        wide = before._mapping.possibilities(given.frame, row_column=ROW, weight_column=WEIGHT, unseen=before.unseen)
+        frame, row, weight, *_ = arrays.split(wide, ROW, WEIGHT, *before._identifies)
+        row, weight = arrays.numbers(row), arrays.numbers(weight)
         # Many people share their possible features: the estimator is asked once for each.
         first, kind = arrays.distinct(frame)
         scores = score(self._shown(given, arrays.rows(frame, first)))[kind] * weight[:, None]
@@ -581,10 +533,6 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         found = np.zeros((_num_samples(X), len(self.classes_)))
         found[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = self.estimator_.predict_proba(X)
         return found
-
-    def _votes(self, X: Any) -> Numbers:
-        """Return one for the class that the estimator predicts, zero for the others."""
-        return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, self.estimator_.predict(X))])
 
 
 def takes_weights(estimator: Any) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from evenhand.data.counts import Counts
-from evenhand.engines import counts_of
+from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
 from evenhand.findings.feasibility import Edge, budget_edge, distances, parity_edge
 from evenhand.kernel import unchanged
@@ -22,7 +22,6 @@ from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
 from evenhand.resources import Progress
 from evenhand.spec import AGAINST_TARGET, Problem, each
-from evenhand.tables import Frame
 from evenhand.use.alternating import alternate
 from evenhand.use.mapping import Mapping
 
@@ -43,7 +42,7 @@ EDGE_TOLERANCE = 1e-9
 
 def fit(
     problem: Problem,
-    frame: Frame | Counts,
+    frame: AnyTable | Counts,
     *,
     weights: str | Sequence[float] | None = None,
     time_limit: float | None = None,
@@ -55,10 +54,10 @@ def fit(
     ----------
     problem : Problem
         What to bound and what to keep.
-    frame : dataframe or Counts
-        The table: one row a person (or a cell, with ``weights``).
+    frame : dataframe, path or Counts
+        The table: one row per person (or per cell, with ``weights``). A path names CSV or Parquet files.
     weights : str or sequence of float, optional
-        A column of the frame, or one number a row.
+        A column of the table, or for a dataframe one number per row.
     time_limit : float, optional
         Seconds after which to stop. A tie-break that runs out of time keeps the optimum found before it. The limit,
         like Ctrl-C, is heeded between a solver's steps; with a million moves a step can take a minute.
@@ -83,11 +82,19 @@ def fit(
     >>> round(mapping.objective, 6), mapping.certificate.status
     (0.021244, 'optimal')
     """
-    clock = Clock(time_limit)
-    report = progress or _silent
-    report("counting", 0.0)
-    counts = checked_counts(problem, frame, weights, report)
-    mapping = _within_user_distances(problem, counts, clock, report)
+    counts, clock, report = begin(problem, frame, weights, time_limit, progress)
+    stated = tabulated(problem, counts)
+    for _ in range(MOST_CUTS):
+        mapping = _mapped(problem, stated, counts, clock, report)
+        # Where a user's own J is exceeded between its supporting lines, more of them are added.
+        cut = with_cuts(problem, stated, counts, mapping.kernel)
+        if cut is None:
+            break
+        stated = cut
+    else:
+        raise SolverError(
+            f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
+        )
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
@@ -95,41 +102,28 @@ def fit(
     return mapping
 
 
-def _within_user_distances(asked: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
-    """Fit with a user's callables tabulated; where a user's own J is exceeded, add lines to its table and fit again."""
-    problem: Problem | None = tabulated(asked, counts)
-    for _ in range(MOST_CUTS):
-        assert problem is not None
-        mapping = _mapped(asked, problem, counts, clock, report)
-        problem = with_cuts(asked, problem, counts, mapping.kernel)
-        if problem is None:
-            return mapping
-    raise SolverError(
-        f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
-    )
+def silent(stage: str, share: float) -> None:
+    """Tell nobody of progress."""
 
 
-def _mapped(asked: Problem, problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
-    if problem.alternates:
-        return _alternated(asked, problem, counts, clock, report)
-    compiled = compile_problem(problem, counts)
-    LOG.info(
-        "compiled %d sources, %d moves, %d parity rows, %d budget rows",
-        len(counts), compiled.program.n_moves, len(compiled.program.parity), len(compiled.program.budgets),
-    )  # fmt: skip
-    mapping = _unchanged(problem, counts, compiled.program)
-    return mapping or _solved(asked, problem, counts, compiled, clock, report)
-
-
-def _silent(stage: str, share: float) -> None:
-    pass
+def begin(
+    problem: Problem,
+    frame: AnyTable | Counts,
+    weights: str | Sequence[float] | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[Counts, Clock, Progress]:
+    """Start the clock, count the table, and return what everything after that is told."""
+    clock, report = Clock(time_limit), progress or silent
+    report("counting", 0.0)
+    return checked_counts(problem, frame, weights, report), clock, report
 
 
 def checked_counts(
     problem: Problem,
-    frame: Frame | Counts,
+    frame: AnyTable | Counts,
     weights: str | Sequence[float] | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Counts:
     """Count a table, and refuse one in which there is nothing to compare."""
     counts = counts_of(problem, frame, weights, lambda stage, share: progress(stage, COUNTING_SHARE * share))
@@ -143,6 +137,33 @@ def checked_counts(
         level = counts.domain.outcome.levels[0]
         raise DataError(f"the outcome {problem.outcome!r} has a single value, {level!r}: there is no other class")
     return counts
+
+
+def _mapped(asked: Problem, problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    """Fit a problem whose callables are tabulated; errors speak of the one that was asked for."""
+    if problem.alternates:
+        return _alternated(asked, problem, counts, clock, report)
+    compiled = compile_problem(problem, counts)
+    program = compiled.program
+    LOG.info(
+        "compiled %d sources, %d moves, %d parity rows, %d budget rows",
+        len(counts), program.n_moves, len(program.parity), len(program.budgets),
+    )  # fmt: skip
+    mapping = _unchanged(problem, counts, program)
+    if mapping is not None:
+        return mapping
+    result = _result(asked, problem, counts, compiled, clock, report)
+    LOG.info("solved in %d steps", result.steps)
+    report("certifying", 0.9)
+    kernel = compiled.kernel(result.x)
+    measured = achieved(problem, counts, kernel)
+    if not measured.max_violation <= VIOLATION_TOLERANCE:
+        # A solver that stopped short may have come near bounds that cannot be met.
+        _refuse_if_infeasible(asked, counts, clock)
+    certificate = certify(
+        problem, counts, kernel, result.multipliers, program=program, measured=measured, notes=result.notes
+    )
+    return Mapping(problem, counts, kernel, result.multipliers, certificate)
 
 
 def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | None:
@@ -162,29 +183,6 @@ def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | 
     certificate = certify(problem, counts, kernel, multipliers, program=program, measured=measured)
     # A measure of a user's own may be smaller elsewhere.
     return Mapping(problem, counts, kernel, multipliers, certificate) if certificate.status == "optimal" else None
-
-
-def _solved(
-    asked: Problem, problem: Problem, counts: Counts, compiled: Compiled, clock: Clock, report: Progress
-) -> Mapping:
-    result = _result(asked, problem, counts, compiled, clock, report)
-    LOG.info("solved in %d steps", result.steps)
-    report("certifying", 0.9)
-    kernel = compiled.kernel(result.x)
-    measured = achieved(problem, counts, kernel)
-    if not measured.max_violation <= VIOLATION_TOLERANCE:
-        # A solver that stopped short may have come near bounds that cannot be met.
-        _refuse_if_infeasible(asked, counts, clock)
-    certificate = certify(
-        problem,
-        counts,
-        kernel,
-        result.multipliers,
-        program=compiled.program,
-        measured=measured,
-        notes=result.notes,
-    )
-    return Mapping(problem, counts, kernel, result.multipliers, certificate)
 
 
 def _result(
@@ -209,7 +207,7 @@ def _alternated(asked: Problem, problem: Problem, counts: Counts, clock: Clock, 
     report("bounding every mapping", 0.05)
     convex = bounding(problem)
     compiled = compile_problem(convex, counts)
-    bound = _result(bounding(asked), replace(convex, tie_break=None), counts, compiled, clock, _silent)
+    bound = _result(bounding(asked), replace(convex, tie_break=None), counts, compiled, clock, silent)
     run, words = alternate(problem, counts, clock, report)
     certificate = certify(
         problem, counts, run.kernel, bound.multipliers, program=compiled.program, notes=words, history=run.history

@@ -6,18 +6,19 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from evenhand import engines, tables
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
+from evenhand.engines import AnyTable
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings import proof
 from evenhand.findings.audit import Audit, audit, coverage
 from evenhand.findings.models import Predictor, model_rates, scores_elsewhere
-from evenhand.findings.new_people import Realised, meeting, realised, with_own_target
+from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target
 from evenhand.findings.prices import Prices, prices
 from evenhand.findings.theory import Theory
 from evenhand.kernel import Kernel, for_apply, with_rows
@@ -28,12 +29,19 @@ from evenhand.optimise.program import Multipliers
 from evenhand.report.charts import Chart
 from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
-from evenhand.spec import Bregman, Problem, Quasiconvex, Recorded, Separable, Utility, check, outcome_given_features
+from evenhand.spec import Bregman, Problem, Quasiconvex, Recorded, Separable, check, outcome_given_features
 from evenhand.tables import Frame, Restore
 from evenhand.tables.transforming import Draw, How, Mode, Transformer, Unseen, apply_mode, train_mode, transform, unfold
 from evenhand.use import storage
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Path = str | os.PathLike[str]
+MODES = ("release", "apply")
+
+F = TypeVar("F")
+"""A dataframe, of the type that was given."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +85,7 @@ class Mapping:
 
     @cached_property
     def conditional(self) -> Numbers | None:
-        """Where D is suppressed: p(ŷ|x̂), a row for each observed x (``counts.features.cells``), a column an outcome."""
+        """Where D is suppressed: p(ŷ|x̂), a row per observed x (``counts.features.cells``), a column per outcome."""
         if not self.problem.suppresses:
             return None
         found = outcome_given_features(self.problem.conditional, self.counts, self.counts.features.cells)
@@ -87,19 +95,16 @@ class Mapping:
         return found
 
     @cached_property
-    def _train_kernel(self) -> Kernel:
-        """The kernel, and where D is suppressed a row for each x that keeps it and draws ŷ from p(ŷ|x)."""
-        if self.conditional is None:
-            return self.kernel
-        rows, to_y = np.nonzero(self.conditional > 0)
-        targets = self.counts.domain.xy(self.counts.features.cells[rows], to_y)
-        return with_rows(self.kernel, rows, targets, self.conditional[rows, to_y], len(self.conditional))
-
-    @cached_property
     def release_mode(self) -> Transformer:
         """Train mode: which sources it knows, and the row of each."""
-        fallback = None if self.conditional is None else self.counts.features.cells
-        return train_mode(self.counts, self._train_kernel, blind=self.problem.blind, fallback=fallback)
+        kernel, fallback = self.kernel, None
+        if self.conditional is not None:
+            # Where D is suppressed, a person of an unseen kind keeps x and draws ŷ from p(ŷ|x): one more row per x.
+            fallback = self.counts.features.cells
+            rows, to_y = np.nonzero(self.conditional > 0)
+            targets = self.counts.domain.xy(fallback[rows], to_y)
+            kernel = with_rows(kernel, rows, targets, self.conditional[rows, to_y], len(self.conditional))
+        return train_mode(self.counts, kernel, blind=self.problem.blind, fallback=fallback)
 
     @cached_property
     def apply_mode(self) -> Transformer:
@@ -113,7 +118,7 @@ class Mapping:
 
     def audit(
         self,
-        table: Frame | Path | None = None,
+        table: AnyTable | None = None,
         *,
         weights: str | Sequence[float] | None = None,
         progress: Progress | None = None,
@@ -125,7 +130,7 @@ class Mapping:
         table : dataframe or path, optional
             Other people than those that were fitted; by default the fitted table.
         weights : str or sequence of float, optional
-            With ``table``: a column of it, or one number a row.
+            With ``table``: a column of it, or one number per row.
         progress : callable, optional
             For a path: called with a text and the share that is counted.
 
@@ -139,8 +144,7 @@ class Mapping:
         """
         if table is None:
             return audit(self.problem, self.counts, self.kernel, self.achieved, coverage(self.counts))
-        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
-        met = meeting(self.release_mode, rows, self.counts.domain.d)
+        met = self._met(table, weights, progress)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
         seeing, not_seeing = (
@@ -151,7 +155,7 @@ class Mapping:
 
     def realised(
         self,
-        table: Frame | Path,
+        table: AnyTable,
         *,
         weights: str | Sequence[float] | None = None,
         progress: Progress | None = None,
@@ -163,7 +167,7 @@ class Mapping:
         table : dataframe or path
             A result of :meth:`release`, or any other with the protected columns, the features and the outcome.
         weights : str or sequence of float, optional
-            A column of it, or one number a row.
+            A column of it, or one number per row.
         progress : callable, optional
             For a path: called with a text and the share that is counted.
 
@@ -175,9 +179,12 @@ class Mapping:
         >>> mapping.realised(mapping.release(data.frame, seed=0)).words
         ('the rates of this very table are 0... apart at worst (...), ... the bound 0.1',)
         """
-        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
-        met = meeting(self.release_mode, rows, self.counts.domain.d)
+        met = self._met(table, weights, progress)
         return realised(with_own_target(self.problem, self.counts), met.counts)
+
+    def _met(self, table: AnyTable, weights: str | Sequence[float] | None, progress: Progress | None) -> Meeting:
+        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
+        return meeting(self.release_mode, rows, self.counts.domain.d)
 
     @property
     def has_prices(self) -> bool:
@@ -203,7 +210,7 @@ class Mapping:
         compiled = compile_problem(self.problem, self.counts)
         return prices(self.problem, self.counts, compiled, self.kernel, self.multipliers)
 
-    def proof(self, path: str | os.PathLike[str]) -> None:
+    def proof(self, path: Path) -> None:
         """Write a proof of the certificate: counts, statement, kernel and multipliers, as JSON.
 
         ``evenhand verify PATH``, or the standalone script ``evenhand/verifier.py`` alone, checks it in exact
@@ -224,7 +231,7 @@ class Mapping:
         """
         proof.write_mapping(path, self.problem, self.counts, self.kernel, self.multipliers, self.certificate)
 
-    def model_rates(self, frame: Frame, model: Any = None, *, seed: int = 0, protected: bool = False) -> Any:
+    def model_rates(self, frame: Frame, model: Any = None, *, seed: int = 0, protected: bool = False) -> pd.DataFrame:
         """Fit a model on one release of a table, apply it to the same people in apply mode, and return its mean scores.
 
         Eqs. (8) and (9) predict them: (8) for a model that sees the protected columns, (9) for one that does not.
@@ -259,7 +266,10 @@ class Mapping:
         if engines.is_spark(frame):
             tables.read(frame)  # which says that a model needs rows in memory
         train, new = self.release(frame, seed=seed), self.apply(frame, seed=seed + 1)
-        return model_rates(self.problem, self.counts, self.kernel, train, new, model, protected=protected)
+        rates: pd.DataFrame = model_rates(
+            self.problem, self.counts, self.kernel, train, new, model, protected=protected
+        )
+        return rates
 
     def predictor(self) -> Predictor:
         """Return the table p(ŷ | x̂, d) of this mapping composed with apply mode, eq. (8): a model without sampling.
@@ -300,30 +310,27 @@ class Mapping:
         """
         return picture(kind, self.problem, self.counts, self.kernel, **options)
 
-    def table(self, mode: Mode = "release") -> Any:
-        """Return the mapping as tidy rows of positive probability, in a pandas frame.
+    def table(self, mode: Mode = "release") -> pd.DataFrame:
+        """Return the mapping as tidy rows of positive probability.
 
         ``mode="release"`` has the protected, feature and outcome columns, ``to_`` columns for the features and the
         outcome, and ``probability``; ``mode="apply"`` has no outcome, and is p(x̂ | d, x).
         """
-        check.one_of("mode", mode, ("release", "apply"))
-        domain = self.counts.domain
+        check.one_of("mode", mode, MODES)
+        domain, counts = self.counts.domain, self.counts
         if mode == "apply":
             kernel = self.apply_kernel
-            known = self.counts.features if self.problem.blind else self.counts.people_before_outcome
+            known = counts.features if self.problem.blind else counts.people_before_outcome
             d, x = np.divmod(known.cells[kernel.rows], domain.x.size)
-            columns = {
-                **({} if self.problem.blind else tables.labels(domain.d, d)),
-                **tables.labels(domain.x, x),
-                **tables.labels(domain.x, kernel.targets, prefix="to_"),
-            }
+            columns = {} if self.problem.blind else tables.labels(domain.d, d)
+            columns |= tables.labels(domain.x, x) | tables.labels(domain.x, kernel.targets, prefix="to_")
             return tables.frame(columns | {"probability": kernel.probability})
         rows = self.kernel.rows
         to_x, to_y = domain.split_xy(self.kernel.targets)
         columns = {
-            **tables.labels(domain.d, self.counts.d[rows]),
-            **tables.labels(domain.x, self.counts.x[rows]),
-            **tables.labels(domain.y, self.counts.y[rows]),
+            **tables.labels(domain.d, counts.d[rows]),
+            **tables.labels(domain.x, counts.x[rows]),
+            **tables.labels(domain.y, counts.y[rows]),
             **tables.labels(domain.x, to_x, prefix="to_"),
             **tables.labels(domain.y, to_y, prefix="to_"),
         }
@@ -331,7 +338,7 @@ class Mapping:
 
     def release(
         self,
-        frame: Frame | Path,
+        frame: AnyTable,
         *,
         seed: int | None = 0,
         key: str | None = None,
@@ -381,7 +388,7 @@ class Mapping:
 
     def apply(
         self,
-        frame: Frame | Path,
+        frame: AnyTable,
         *,
         seed: int | None = 0,
         key: str | None = None,
@@ -409,7 +416,7 @@ class Mapping:
         return self._transformed(self.apply_mode, frame, how, to, progress)
 
     def _transformed(
-        self, mode: Transformer, frame: Frame | Path, how: How, to: Path | None, progress: Progress | None
+        self, mode: Transformer, frame: AnyTable, how: How, to: Path | None, progress: Progress | None
     ) -> Any:
         if engines.is_path(frame):
             return engines.transform_file(mode, frame, to, how, self.problem.csv, progress)
@@ -418,6 +425,10 @@ class Mapping:
         if engines.is_spark(frame):
             return engines.transform_spark(mode, frame, how)
         return tables.returned(transform(mode, tables.read(frame), how).table, frame)
+
+    def _mode(self, mode: Mode) -> Transformer:
+        check.one_of("mode", mode, MODES)
+        return self.release_mode if mode == "release" else self.apply_mode
 
     def to_sql(
         self,
@@ -475,21 +486,19 @@ class Mapping:
         >>> new.equals(mapping.apply(people, key="id"))
         True
         """
-        check.one_of("mode", mode, ("release", "apply"))
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        chosen = self.release_mode if mode == "release" else self.apply_mode
-        return engines.write_query(chosen, how, dialect, table, columns)
+        return engines.write_query(self._mode(mode), how, dialect, table, columns)
 
     def possibilities(
         self,
-        frame: Frame,
+        frame: F,
         *,
         mode: Mode = "apply",
         restore: Restore = "midpoint",
         row_column: str = "row",
         weight_column: str = "weight",
         unseen: Unseen = "keep",
-    ) -> Frame:
+    ) -> F:
         """Return every possible result of each row, with the position of the row and the probability of the result.
 
         A model's expected score for a person is the mean of its scores over these, by weight.
@@ -516,23 +525,24 @@ class Mapping:
         >>> round(float(every["weight"].sum()), 6)
         100.0
         """
-        check.one_of("mode", mode, ("release", "apply"))
+        chosen = self._mode(mode)
         table = tables.read(frame)
         for name in (row_column, weight_column):
             _refuse_column(table, name)
         how = How.of(0, unseen=unseen, restore=restore)
-        wide, rows, share = unfold(self.release_mode if mode == "release" else self.apply_mode, table, how)
-        return tables.returned(tables.with_columns(wide, {row_column: rows, weight_column: share}), frame)
+        wide, rows, share = unfold(chosen, table, how)
+        found: F = tables.returned(tables.with_columns(wide, {row_column: rows, weight_column: share}), frame)
+        return found
 
     def expand(
         self,
-        frame: Frame,
+        frame: F,
         *,
         weights: str | Sequence[float] | None = None,
         weight_column: str = "weight",
         unseen: Unseen = "keep",
         restore: Restore = "midpoint",
-    ) -> Frame:
+    ) -> F:
         """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
 
         Equal rows are merged and their weights added, so a model fitted with these weights has no sampling noise.
@@ -542,7 +552,7 @@ class Mapping:
         frame : dataframe
             As in :meth:`release`.
         weights : str or sequence of float, optional
-            A column of the frame, or one number a row, for rows that do not stand for one person each.
+            A column of the frame, or one number per row, for rows that do not stand for one person each.
         weight_column : str
             The name of the column of weights in the result; they sum to the number of rows, or to ``weights``.
         unseen : {"keep", "error"}
@@ -566,27 +576,25 @@ class Mapping:
         _refuse_column(table, weight_column)
         wide, rows, share = unfold(self.release_mode, table, How.of(0, unseen=unseen, restore=restore))
         weight = share if given is None else share * given[rows]
-        return tables.returned(tables.merged(wide, weight, weight_column), frame)
+        found: F = tables.returned(tables.merged(wide, weight, weight_column), frame)
+        return found
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
-        problem = replace(self.problem, utility=self._recorded_utility())
+        measure = self.problem.utility
+        if isinstance(measure, Separable | Bregman | Quasiconvex):
+            # A file holds no code: of a user's functions it holds what they said of this mapping.
+            infimum = None
+            if measure.certifiable:
+                loss = compile_problem(bounding(self.problem), self.counts).program.loss
+                infimum = loss.infimum(self.multipliers.released)
+            measure = Recorded(measure.name, self.objective, infimum, measure.new_cells, measure.nonnegative)
+        problem = replace(self.problem, utility=measure)
         stored = storage.Stored(problem, self.counts, self.kernel, self.multipliers, self.certificate.as_dict())
         storage.write(path, stored)
 
-    def _recorded_utility(self) -> Utility:
-        """Return the utility, or for a user's functions what they said of this mapping: a file holds no code."""
-        measure = self.problem.utility
-        if not isinstance(measure, Separable | Bregman | Quasiconvex):
-            return measure
-        infimum = None
-        if measure.certifiable:
-            loss = compile_problem(bounding(self.problem), self.counts).program.loss
-            infimum = loss.infimum(self.multipliers.released)
-        return Recorded(measure.name, self.objective, infimum, measure.new_cells, measure.nonnegative)
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Mapping:
+    def load(cls, path: Path) -> Mapping:
         """Read a mapping file, check it, and recompute its certificate."""
         stored = storage.read(path)
         notes = tuple(str(note) for note in stored.claims.get("notes", ()))

@@ -10,30 +10,33 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product, tee
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.data.counts import Counts
+from evenhand.engines import AnyTable
 from evenhand.errors import InfeasibleError, SolverError, SpecError, TimeLimitError
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved
 from evenhand.optimise.certificate import Certificate, certify
-from evenhand.optimise.compile import Compiled, compile_problem
-from evenhand.optimise.program import Multipliers
-from evenhand.optimise.solve import Clock, Result, solve_along
+from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.program import Multipliers, Program
+from evenhand.optimise.solve import Clock, solve_along
 from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
 from evenhand.resources import Progress
-from evenhand.spec import By, ExcessDistortion, Problem, UserDistance, check, each
-from evenhand.tables import Frame
+from evenhand.spec import Problem, UserDistance, check, each
 from evenhand.tables import frame as table
-from evenhand.use.fitting import EDGE_TOLERANCE, checked_counts, fit
+from evenhand.use.fitting import EDGE_TOLERANCE, begin, fit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LOG = logging.getLogger("evenhand")
 
@@ -47,6 +50,8 @@ MOST_TOLD = 3
 """How many notes are logged; the frontier has them all."""
 
 EDGES = ("smallest_feasible", "lossless_from", "identity_from")
+TRACED = ("objective", "lower_bound", "gap", "max_violation", "status")
+"""The columns of the two tables."""
 
 AXES = {"bound": "parity bound ε", "budget_limit": "budget c", "budget_factor": "factor on all budgets"}
 """What the columns are called in a chart."""
@@ -64,13 +69,13 @@ class Frontier:
     Attributes
     ----------
     frame : pandas.DataFrame
-        A row a point, in the order asked for: ``bound`` (NaN where the problem's own bounds differ and are kept),
+        One row per point, in the order asked for: ``bound`` (NaN where the problem's own bounds differ and are kept),
         where budgets are swept ``budget_limit`` (the one limit of the problem) or ``budget_factor`` (on all its
         limits), then ``objective``, ``lower_bound``, ``gap``, ``max_violation`` and ``status``: ``optimal``,
         ``feasible`` or ``local`` as in a certificate, ``infeasible``, or ``unsolved`` where a solver failed or the
         time ran out (see the notes). Numbers that do not exist are NaN.
     edges : pandas.DataFrame
-        A row a budget: ``smallest_feasible``, ``lossless_from`` and ``identity_from``; NaN where there is none.
+        One row per budget: ``smallest_feasible``, ``lossless_from`` and ``identity_from``; NaN where there is none.
     smallest_budget : float or None
         Where budgets are swept at the problem's own bounds: the smallest limit (or factor) at which they can be met.
     notes : tuple of str
@@ -79,8 +84,8 @@ class Frontier:
         The name of the utility measure.
     """
 
-    frame: Any
-    edges: Any
+    frame: pd.DataFrame
+    edges: pd.DataFrame
     smallest_budget: float | None
     notes: tuple[str, ...]
     utility: str
@@ -117,14 +122,32 @@ class Frontier:
         along_budgets = budget is not None and self.frame["bound"].nunique() <= 1
         at = budget if along_budgets and budget is not None else "bound"
         many = budget is not None and not along_budgets and len(self.edges) > 1
+
+        def line(row: dict[Hashable, Any]) -> str:
+            return f"{row[budget]:g}" if many else ""
+
+        edges: list[dict[str, Any]] = [
+            {"at": row[column], "line": line(row), "edge": name}
+            for row in self.edges.to_dict("records")
+            for column, name in zip(EDGES, charts.EDGES, strict=True)
+            if at == "bound" and not math.isnan(row[column])
+        ]
+        if at != "bound" and self.smallest_budget is not None:
+            edges = [{"at": self.smallest_budget, "line": "", "edge": charts.EDGES[0]}]
+        # What is the same at every point is said once.
+        others = [column for column in ("bound", budget) if column is not None and column != at]
+        held = [f"{AXES[c]} = {self.frame[c].iloc[0]:g}" for c in others if self.frame[c].notna().all()]
         return charts.frontier(
-            _chart_points(self.frame.to_dict("records"), at, budget if many else None),
-            _chart_edges(self, at, budget if many else None),
+            [
+                {"at": row[at], "line": line(row), "objective": row["objective"], "status": row["status"]}
+                for row in self.frame.to_dict("records")
+            ],
+            edges,
             along=AXES[at],
             lines=AXES[str(budget)] if many else None,
             loss=f"utility lost, {self.utility}",
             title=title,
-            subtitle=SEVERAL if many else _held(self, at, budget),
+            subtitle=SEVERAL if many else "".join(held[:1]),
             chosen=None if chosen is None else {"at": chosen[0], "objective": chosen[1]},
         )
 
@@ -141,7 +164,7 @@ class Frontier:
 
 def frontier(
     problem: Problem,
-    frame: Frame | Counts,
+    frame: AnyTable | Counts,
     bounds: Sequence[float] | None = None,
     budgets: Sequence[float] | None = None,
     *,
@@ -155,15 +178,15 @@ def frontier(
     ----------
     problem : Problem
         All else that is asked. Its tie-break is not used: points have no mapping, and the tie-break leaves Δ as it is.
-    frame : dataframe or Counts
-        The table: one row a person (or a cell, with ``weights``).
+    frame : dataframe, path or Counts
+        The table: one row per person (or per cell, with ``weights``).
     bounds : sequence of float, optional
         Parity bounds ε; each in turn takes the place of every finite bound of the problem. None keeps its own.
     budgets : sequence of float, optional
         Where the problem has one budget with one plain limit, such as ``ExpectedDistortion(0.5)``: that limit. Else
         factors on all limits. With ``bounds`` as well, every combination is traced. None keeps the problem's own.
     weights : str or sequence of float, optional
-        A column of the frame, or one number a row.
+        A column of the table, or for a dataframe one number per row.
     time_limit : float, optional
         Seconds after which to stop; points that were not reached are then ``unsolved``.
     progress : callable, optional
@@ -196,15 +219,20 @@ def frontier(
     >>> round(found.smallest_feasible, 7), round(found.identity_from, 7)
     (0.2109576, 0.6146101)
     """
-    clock = Clock(time_limit)
-    report = progress or (lambda stage, share: None)
-    asked = _checked_bounds(problem, bounds, budgets)
+    if bounds is None and budgets is None:
+        raise SpecError("say what to trace: bounds=[...] for ε, budgets=[...] for c, or both")
+    if bounds is not None and not problem.parity:
+        raise SpecError("bounds are to be swept, but the problem has no parity; give it parity=[PairwiseParity(...)]")
+    own = {value for parity in problem.parity for value in each(parity.bound)}
+    asked = [own.pop() if len(own) == 1 else None] if bounds is None else _numbers("bounds", bounds)
     scale = _Budgets.of(problem, budgets)
-    report("counting", 0.0)
-    counts = checked_counts(problem, frame, weights, report)
+    counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     problem = replace(problem, tie_break=None)
     lines = _lines(problem, counts, scale, clock, report)
-    least = None if bounds is not None or scale is None else _smallest_budget(problem, counts, scale, clock)
+    least = None
+    if bounds is None and scale is not None and max(scale.values) > 0 and _convex(problem):
+        factor = budget_edge(scale.given(problem, max(scale.values)), counts, clock)
+        least = None if factor is None else factor * max(scale.values)
     spots = [_Spot.at(line, bound) for line, bound in product(lines, asked)]
     points = _trace(spots, counts, least, clock, report)
     notes = tuple(note for spot, point in zip(spots, points, strict=True) for note in _notes(spot, point, scale))
@@ -213,8 +241,21 @@ def frontier(
     if len(notes) > MOST_TOLD:
         LOG.info("%d more points were remarkable; see the frontier's notes", len(notes) - MOST_TOLD)
     report("done", 1.0)
-    column = None if scale is None else scale.column
-    return Frontier(_frame(spots, points, column), _edges(lines, column), least, notes, type(problem.utility).__name__)
+    swept = () if scale is None else (scale.column,)
+    rows = {
+        "bound": [_number(spot.bound) for spot in spots],
+        **{column: [spot.line.budget for spot in spots] for column in swept},
+        **{name: [getattr(point, name) for point in points] for name in TRACED},
+    }
+    edges = {
+        **{column: [line.budget for line in lines] for column in swept},
+        **{name: [_number(getattr(line, name)) for line in lines] for name in EDGES},
+    }
+    return Frontier(table(rows), table(edges), least, notes, type(problem.utility).__name__)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 @dataclass(frozen=True)
@@ -229,12 +270,11 @@ class _Budgets:
         """Check the budgets asked for."""
         if budgets is None:
             return None
-        charges = problem.charges
-        if not charges:
+        if not problem.charges:
             raise SpecError("budgets are to be swept, but the problem has none; give it budget=ExpectedDistortion(...)")
-        plain = len(charges) == 1 and not isinstance(charges[0].limit, By)
+        plain = problem.one_limit is not None
         values = _numbers("budgets", budgets)
-        if plain and isinstance(problem.budgets[0], ExcessDistortion):
+        if plain and problem.charges[0].threshold is not None:
             values = [check.number("a limit on a probability, of budgets,", value, high=1) for value in values]
         return cls(tuple(values), "budget_limit" if plain else "budget_factor")
 
@@ -310,18 +350,6 @@ class _Point:
 UNCHANGED = _Point("optimal", 0.0, 0.0, 0.0, 0.0)
 
 
-def _checked_bounds(problem: Problem, bounds: Any, budgets: Any) -> list[float | None]:
-    """Return the bounds to trace; the problem's own where none are given."""
-    if bounds is None and budgets is None:
-        raise SpecError("say what to trace: bounds=[...] for ε, budgets=[...] for c, or both")
-    if bounds is None:
-        own = {value for parity in problem.parity for value in each(parity.bound)}
-        return [own.pop()] if len(own) == 1 else [None]
-    if not problem.parity:
-        raise SpecError("bounds are to be swept, but the problem has no parity; give it parity=[PairwiseParity(...)]")
-    return list(_numbers("bounds", bounds))
-
-
 def _numbers(what: str, values: Any) -> list[float]:
     """Return the finite numbers of at least zero in a sequence or array."""
     listed = values.tolist() if hasattr(values, "tolist") else values
@@ -340,32 +368,18 @@ def _lines(problem: Problem, counts: Counts, scale: _Budgets | None, clock: Cloc
     for done, budget in enumerate(budgets):
         report("finding the edges", EDGES_SHARE * done / len(budgets))
         given = problem if scale is None or budget is None else scale.given(problem, budget)
-        lines.append(_line(given, budget, counts, clock))
+        slack_from = math.inf if given.suppresses else identity_from(given, counts)
+        line = _Line(given, budget, None, None, slack_from if math.isfinite(slack_from) else None, 0.0, None)
+        if _convex(given):
+            edge = parity_edge(given, counts, clock)
+            line = replace(line, infeasible_below=math.inf if edge is None else edge.bound)
+            lossless = None if edge is None else parity_edge(given, counts, clock, lossless=True)
+            if edge is not None:
+                line = replace(line, smallest_feasible=edge.bound)
+            if lossless is not None:
+                line = replace(line, lossless_from=lossless.bound, lossless=lossless.kernel)
+        lines.append(line)
     return lines
-
-
-def _line(problem: Problem, budget: float | None, counts: Counts, clock: Clock) -> _Line:
-    """Find the edges at one budget."""
-    suppressed = problem.suppresses
-    slack_from = math.inf if suppressed else identity_from(problem, counts)
-    line = _Line(problem, budget, None, None, slack_from if math.isfinite(slack_from) else None, 0.0, None)
-    if not _convex(problem):
-        return line
-    edge = parity_edge(problem, counts, clock)
-    if edge is None:
-        return replace(line, infeasible_below=math.inf)
-    line = replace(line, smallest_feasible=edge.bound, infeasible_below=edge.bound)
-    lossless = parity_edge(problem, counts, clock, lossless=True)
-    return line if lossless is None else replace(line, lossless_from=lossless.bound, lossless=lossless.kernel)
-
-
-def _smallest_budget(problem: Problem, counts: Counts, scale: _Budgets, clock: Clock) -> float | None:
-    """Return the smallest budget at which the problem's own bounds can be met."""
-    largest = max(scale.values)
-    if largest == 0 or not _convex(problem):
-        return None
-    factor = budget_edge(scale.given(problem, largest), counts, clock)
-    return None if factor is None else factor * largest
 
 
 def _trace(spots: Sequence[_Spot], counts: Counts, least: float | None, clock: Clock, report: Progress) -> list[_Point]:
@@ -387,51 +401,34 @@ def _trace(spots: Sequence[_Spot], counts: Counts, least: float | None, clock: C
 
 def _settled(spot: _Spot, counts: Counts, least: float | None) -> _Point | None:
     """Return what the edges say of a point; None where it must be solved."""
-    line = spot.line
+    line, problem = spot.line, spot.problem
     if spot.bound is None:
         if least is not None and line.budget is not None and line.budget < least - EDGE_TOLERANCE:
             return _Point("infeasible")
-        return UNCHANGED if _meets(spot.problem, counts) else None
+        met = not problem.suppresses and achieved(problem, counts, unchanged(counts)).max_violation <= 0
+        return UNCHANGED if met else None
     if spot.bound < line.infeasible_below - EDGE_TOLERANCE:
         return _Point("infeasible")
     if line.identity_from is not None and spot.bound >= line.identity_from:
         return UNCHANGED
     if line.lossless is not None and line.lossless_from is not None and spot.bound >= line.lossless_from:
-        return _lossless(spot, line.lossless, counts)
+        # The mapping found at the lossless edge meets every larger bound too, and zero bounds its loss.
+        problem = tabulated(problem, counts)
+        program = compile_problem(problem, counts).program
+        zeros = (np.zeros(size) for size in (program.n_targets, len(program.parity), len(program.budgets)))
+        return _optimal(problem, counts, line.lossless, Multipliers(*zeros), program)
     return None
 
 
-def _meets(problem: Problem, counts: Counts) -> bool:
-    """Whether the table meets every bound as it is."""
-    if problem.suppresses:
-        return False
-    return achieved(problem, counts, unchanged(counts)).max_violation <= 0
-
-
-def _lossless(spot: _Spot, kernel: Kernel, counts: Counts) -> _Point | None:
-    """Certify the mapping found at the lossless edge, which meets every larger bound too; zero bounds its loss."""
-    problem = tabulated(spot.problem, counts)
-    program = compile_problem(problem, counts).program
-    nothing = Multipliers(np.zeros(program.n_targets), np.zeros(len(program.parity)), np.zeros(len(program.budgets)))
-    point = _certified(problem, counts, kernel, nothing, program)
-    return point if point is not None and point.status == "optimal" else None
-
-
-def _certified(
-    problem: Problem, counts: Counts, kernel: Kernel, multipliers: Multipliers, program: Any
+def _optimal(
+    problem: Problem, counts: Counts, kernel: Kernel, multipliers: Multipliers, program: Program
 ) -> _Point | None:
+    """Certify a mapping; None where that does not show it to be optimal."""
     try:
-        return _Point.of(certify(problem, counts, kernel, multipliers, program=program))
+        point = _Point.of(certify(problem, counts, kernel, multipliers, program=program))
     except SolverError:
         return None
-
-
-def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock) -> Iterator[_Point]:
-    """Solve the points one after the other, warm where that can be done."""
-    problem = spots[0].problem if spots else None
-    if problem is not None and _convex(problem) and problem.utility.certifiable:
-        return _along(spots, counts, clock)
-    return (_refitted(spot, counts, clock) for spot in spots)
+    return point if point.status == "optimal" else None
 
 
 def _convex(problem: Problem) -> bool:
@@ -440,21 +437,20 @@ def _convex(problem: Problem) -> bool:
     return not by_lines and not problem.alternates
 
 
-def _along(spots: Sequence[_Spot], counts: Counts, clock: Clock) -> Iterator[_Point]:
-    """Compile and solve one point at a time, each from the last; what is not optimal is fitted anew."""
+def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock) -> Iterator[_Point]:
+    """Solve one point at a time, each begun where the last one ended; what is not optimal is fitted anew."""
+    if not spots or not _convex(spots[0].problem) or not spots[0].problem.utility.certifiable:
+        yield from (_refitted(spot, counts, clock) for spot in spots)
+        return
     problems = [tabulated(spot.problem, counts) for spot in spots]
+    # Compiled as they are asked for, by the solver and then here, so that one programme is held at a time.
     mine, theirs = tee(compile_problem(problem, counts) for problem in problems)
     results = solve_along((compiled.program for compiled in theirs), clock)
     for spot, problem, compiled, result in zip(spots, problems, mine, results, strict=True):
-        point = None if result is None else _read(problem, counts, compiled, result)
-        if point is not None and point.status == "optimal":
-            yield point
-        else:
-            yield _refitted(spot, counts, clock, "the warm start did not reach the optimum; fitted anew")
-
-
-def _read(problem: Problem, counts: Counts, compiled: Compiled, result: Result) -> _Point | None:
-    return _certified(problem, counts, compiled.kernel(result.x), result.multipliers, compiled.program)
+        point = None
+        if result is not None:
+            point = _optimal(problem, counts, compiled.kernel(result.x), result.multipliers, compiled.program)
+        yield point or _refitted(spot, counts, clock, "the warm start did not reach the optimum; fitted anew")
 
 
 def _refitted(spot: _Spot, counts: Counts, clock: Clock, *notes: str) -> _Point:
@@ -479,51 +475,3 @@ def _notes(spot: _Spot, point: _Point, scale: _Budgets | None) -> Iterator[str]:
         where.append(f"{scale.column.replace('_', ' ')} {spot.line.budget:g}")
     for note in point.notes:
         yield f"{', '.join(where)}: {note}"
-
-
-def _frame(spots: Sequence[_Spot], points: Sequence[_Point], column: str | None) -> Any:
-    columns: dict[str, Any] = {"bound": [math.nan if spot.bound is None else spot.bound for spot in spots]}
-    if column is not None:
-        columns[column] = [spot.line.budget for spot in spots]
-    for name in ("objective", "lower_bound", "gap", "max_violation", "status"):
-        columns[name] = [getattr(point, name) for point in points]
-    return table(columns)
-
-
-def _edges(lines: Sequence[_Line], column: str | None) -> Any:
-    columns: dict[str, Any] = {} if column is None else {column: [line.budget for line in lines]}
-    for name in EDGES:
-        found = [getattr(line, name) for line in lines]
-        columns[name] = [math.nan if value is None else value for value in found]
-    return table(columns)
-
-
-def _chart_points(rows: list[dict[str, Any]], at: str, line: str | None) -> list[dict[str, Any]]:
-    """Return the points as a chart reads them."""
-    kept = ("objective", "status")
-    return [{"at": row[at], "line": _named(row, line), **{name: row[name] for name in kept}} for row in rows]
-
-
-def _chart_edges(found: Frontier, at: str, line: str | None) -> list[dict[str, Any]]:
-    """Return the edges along the axis of a chart, by the names that it gives them."""
-    if at != "bound":
-        least = found.smallest_budget
-        return [] if least is None else [{"at": least, "line": "", "edge": charts.EDGES[0]}]
-    return [
-        {"at": row[column], "line": _named(row, line), "edge": name}
-        for row in found.edges.to_dict("records")
-        for column, name in zip(EDGES, charts.EDGES, strict=True)
-        if not math.isnan(row[column])
-    ]
-
-
-def _named(row: dict[str, Any], line: str | None) -> str:
-    return "" if line is None else f"{row[line]:g}"
-
-
-def _held(found: Frontier, at: str, budget: str | None) -> str:
-    """Say what is the same at every point of a chart."""
-    for column in ("bound", budget):
-        if column is not None and column != at and found.frame[column].notna().all():
-            return f"{AXES[column]} = {found.frame[column].iloc[0]:g}"
-    return ""

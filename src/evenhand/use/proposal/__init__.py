@@ -7,19 +7,17 @@ written out, so that the statement stays the same when the table grows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evenhand.data.counts import Counts
-from evenhand.engines import Source, is_path, read_file
+from evenhand.engines import AnyTable, Source, is_path, read_file
 from evenhand.errors import DataError, SpecError
 from evenhand.findings.feasibility import budget_edge, parity_edge
-from evenhand.optimise.solve import Clock
 from evenhand.resources import Progress
 from evenhand.spec import CsvFormat, ExpectedDistortion, Problem
 from evenhand.tables.survey import Survey, survey
-from evenhand.use.fitting import checked_counts
+from evenhand.use.fitting import begin, silent
 from evenhand.use.proposal.draft import Draft, draft
 from evenhand.use.proposal.outcome import Direction, level_called
 from evenhand.use.proposal.wording import Bounds, write
@@ -53,7 +51,7 @@ class Proposal:
 
 
 def propose(
-    table: Any,
+    table: AnyTable,
     *,
     protected: Sequence[str],
     outcome: str,
@@ -70,7 +68,7 @@ def propose(
     Parameters
     ----------
     table : dataframe or path
-        One row a person. Of a CSV or Parquet file the first rows are looked at, and all are counted.
+        One row per person. Of a CSV or Parquet file the first rows are looked at, and all are counted.
     protected, outcome, features
         The columns in these roles; without ``features``, those that tell most about the outcome.
     favourable : value, optional
@@ -89,18 +87,16 @@ def propose(
     >>> Problem.from_toml(found.text) == found.problem
     True
     """
-    report = progress or (lambda stage, share: None)
+    report = progress or silent
     report("reading", 0.0)
     frame = read_file(table, csv, rows=LOOKED_AT) if is_path(table) else table
     report("looking over the columns", 0.2)
     found = survey(frame, missing_values, parse=is_path(table))
-    if not found.rows:
-        raise DataError("the table is empty: it has no rows")
-    _refuse_overlap(protected, outcome, features)
-    _refuse_padding(found)
+    _check(found, protected, outcome, features)
     shared = Source.of(table, csv).shared if is_path(table) else ()
     drafted = draft(found, protected, outcome, features, shared)
-    tokens = _tokens(found, drafted)
+    used = {column.name for column in drafted.levelled}
+    tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 
     def text(bounds: Bounds, direction: Direction) -> str:
         return write(drafted, bounds, direction, source=source, target=target, csv=csv, tokens=tokens)
@@ -110,36 +106,29 @@ def propose(
 
     report("finding bounds that can be met", 0.4)
     good = None if favourable is None else level_called(drafted.outcome, favourable)
-    bounds, direction = _one_way_if_possible(good, bounds_of)
+    # Towards the favourable level only, unless a tighter bound needs the other way too.
+    direction = Direction(good, only=good is not None)
+    bounds = bounds_of(direction)
+    reach = bounds.smallest_bound
+    if good is not None and (reach is None or bounds.bound > USUAL_BOUND):
+        both = bounds_of(Direction(good))
+        if reach is None or bounds.bound > both.bound:
+            bounds, direction = both, Direction(good, reach=reach)
     final = text(bounds, direction)
     return Proposal(final, Problem.from_toml(final), drafted, bounds, direction)
 
 
-def _one_way_if_possible(favourable: Any, bounds_of: Callable[[Direction], Bounds]) -> tuple[Bounds, Direction]:
-    """Let the outcome move towards the favourable level only, unless a tighter bound needs the other way too."""
-    if favourable is None:
-        return bounds_of(Direction()), Direction()
-    only = Direction(favourable, only=True)
-    one = bounds_of(only)
-    if one.smallest_bound is not None and one.bound <= USUAL_BOUND:
-        return one, only
-    both = bounds_of(Direction(favourable))
-    if one.smallest_bound is not None and one.bound <= both.bound:
-        return one, only
-    return both, Direction(favourable, reach=one.smallest_bound)
-
-
-def _refuse_overlap(protected: Sequence[str], outcome: str, features: Sequence[str] | None) -> None:
+def _check(found: Survey, protected: Sequence[str], outcome: str, features: Sequence[str] | None) -> None:
+    """Refuse an empty table, a column in two roles, and a table that was cut at the wrong places."""
+    if not found.rows:
+        raise DataError("the table is empty: it has no rows")
     if not protected:
         raise SpecError("name at least one protected column")
     listed = [*protected, outcome, *(features or ())]
     twice = next((name for name in listed if listed.count(name) > 1), None)
     if twice is not None:
         raise SpecError(f"column {twice!r} is named twice; a column is protected, a feature or the outcome")
-
-
-def _refuse_padding(found: Survey) -> None:
-    """Refuse a table whose words all begin with a space: its delimiter holds one."""
+    # Where all words begin with a space, the delimiter holds one.
     words = [column for column in found.columns[1:] if column.values and isinstance(column.values[0], str)]
     if words and all(str(value).startswith(" ") for column in words for value in column.values):
         raise DataError(
@@ -148,29 +137,23 @@ def _refuse_padding(found: Survey) -> None:
         )
 
 
-def _tokens(found: Survey, drafted: Draft) -> tuple[str, ...]:
-    """Return the words for missing values that occur in the columns in use."""
-    used = {column.name for column in drafted.levelled}
-    return tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
-
-
-def _bounds(problem: Problem, table: Any) -> Bounds:
+def _bounds(problem: Problem, table: AnyTable) -> Bounds:
     """Find a bound and a budget that can be met, with a little room."""
-    counts = checked_counts(problem, table)
-    factor = budget_edge(problem, counts, Clock())
+    counts, clock, _ = begin(problem, table)
+
+    def smallest_bound(limit: float) -> float | None:
+        edge = parity_edge(replace(problem, budget=ExpectedDistortion(limit)), counts, clock)
+        return None if edge is None else edge.bound
+
+    factor = budget_edge(problem, counts, clock)
     if factor is not None and factor * SLACK <= 1:
         least = factor * WIDEST_BUDGET
         limit = max(LEAST_BUDGET, _round_up(least * SLACK))
-        return Bounds(USUAL_BOUND, limit, _smallest_bound(problem, counts, limit), least)
-    edge = _smallest_bound(problem, counts, WIDEST_BUDGET)
+        return Bounds(USUAL_BOUND, limit, smallest_bound(limit), least)
+    edge = smallest_bound(WIDEST_BUDGET)
     if edge is None:
         return Bounds(USUAL_BOUND, WIDEST_BUDGET)
     return Bounds(max(USUAL_BOUND, _round_up(edge * SLACK)), WIDEST_BUDGET, edge)
-
-
-def _smallest_bound(problem: Problem, counts: Counts, limit: float) -> float | None:
-    edge = parity_edge(replace(problem, budget=ExpectedDistortion(limit)), counts, Clock())
-    return None if edge is None else edge.bound
 
 
 def _round_up(number: float) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 
-PEOPLE_A_CELL = 10
+PEOPLE_PER_CELL = 10
 """How many people a combination of protected columns and features has, at least on average."""
 
 BY_CHANCE = float(np.log2(np.e))
@@ -26,11 +26,11 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells) -> tu
     chosen: list[str] = []
     together = np.zeros(len(outcome), dtype=np.int64)
     while len(chosen) < MOST_FEATURES:
-        gains = {
-            name: _gain(together, joined(together, codes), outcome)
-            for name, codes in candidates.items()
-            if name not in chosen and _roomy(joined(groups, joined(together, codes)))
-        }
+        gains = {}
+        for name, codes in candidates.items():
+            finer = joined(together, codes)
+            if name not in chosen and len(outcome) >= PEOPLE_PER_CELL * (int(joined(groups, finer).max()) + 1):
+                gains[name] = _gain(together, finer, outcome)
         best = max(gains, key=lambda name: gains[name], default=None)
         if best is None or gains[best] <= 0:
             break
@@ -41,14 +41,8 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells) -> tu
 
 def telling(candidates: Mapping[str, Cells], chosen: Sequence[str], outcome: Cells) -> set[str]:
     """Return the columns that tell more than chance would beyond those that were chosen."""
-    together = np.zeros(len(outcome), dtype=np.int64)
-    for name in chosen:
-        together = joined(together, candidates[name])
+    together = all_joined([np.zeros_like(outcome), *(candidates[name] for name in chosen)])
     return {name for name, codes in candidates.items() if _gain(together, joined(together, codes), outcome) > 0}
-
-
-def _roomy(cells: Cells) -> bool:
-    return len(cells) >= PEOPLE_A_CELL * (int(cells.max()) + 1)
 
 
 def joined(first: Cells, second: Cells) -> Cells:

@@ -11,7 +11,7 @@ from evenhand.arrays import Cells
 from evenhand.data.domain import Value
 from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.tables.survey import Column, Survey
-from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_A_CELL, all_joined, choose, deciding, telling, told
+from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, deciding, telling, told
 from evenhand.use.proposal.levels import MOST_VALUES, Levelled, levelled, pooled
 
 SHARED_NAME = "several columns have this name; rename them to use one"
@@ -100,8 +100,8 @@ class Draft:
     def group_sizes(self) -> list[tuple[str, int]]:
         """Every group by name, and how many people it has, the fewest first."""
         _, first, sizes = np.unique(self.groups, return_index=True, return_counts=True)
-        named = [(", ".join(_level_words(column, row) for column in self.protected), row) for row in first]
-        return sorted(((name, int(size)) for (name, _), size in zip(named, sizes, strict=True)), key=lambda g: g[1])
+        names = [", ".join(f"{c.name}={(*c.levels, 'missing')[c.codes[row]]}" for c in self.protected) for row in first]
+        return sorted(zip(names, sizes.tolist(), strict=True), key=lambda group: group[1])
 
     @property
     def tiny_groups(self) -> list[tuple[str, int]]:
@@ -117,10 +117,6 @@ class Draft:
     def most_moves(self) -> int:
         """How many moves are allowed at most."""
         return self.sources * int(np.prod([feature.ways for feature in self.features])) * len(self.outcome.levels)
-
-
-def _level_words(column: Levelled, row: int) -> str:
-    return f"{column.name}={(*column.levels, 'missing')[column.codes[row]]}"
 
 
 def draft(
@@ -142,10 +138,20 @@ def draft(
     else:
         taken, left = _chosen(others, groups, target, dict.fromkeys(shared, SHARED_NAME))
     together = all_joined([column.codes for column in groups])
-    listed = tuple(
-        Feature(column, _rule(column), told(column.codes, together), _decides(column, target)) for column in taken
-    )
-    return _manageable(Draft(found.rows, groups, listed, target, left))
+    listed = []
+    for column in taken:
+        rule = "nominal" if len(column.levels) <= MOST_FREE_LEVELS else "fixed"
+        alike = deciding(column.codes, target.codes, DECIDING * len(target.codes))
+        decides = tuple((*column.levels, "missing")[code] for code in alike)
+        listed.append(Feature(column, "ordinal" if column.ordered else rule, told(column.codes, together), decides))
+    # The last features, which tell least, are fixed first.
+    whole = Draft(found.rows, groups, tuple(listed), target, left)
+    for i in reversed(range(len(listed))):
+        if whole.most_moves <= MOST_MOVES:
+            break
+        listed[i] = replace(listed[i], rule="fixed")
+        whole = replace(whole, features=tuple(listed))
+    return whole
 
 
 def _known(found: Survey, name: str) -> None:
@@ -213,22 +219,20 @@ def _chosen(
     codes = {name: column.codes for name, column in candidates.items()}
     chosen = choose(codes, together, outcome.codes)
     if not chosen:
-        raise SpecError(_why_none(bool(telling(codes, (), outcome.codes))))
+        if telling(codes, (), outcome.codes):
+            raise SpecError(
+                f"every column that tells something about the outcome would make too many small cells, of fewer than "
+                f"{PEOPLE_PER_CELL} people each on average with these protected columns; take fewer of them, or name "
+                f"features with --features"
+            )
+        raise SpecError(
+            "no column tells enough about the outcome to be proposed as a feature; name them with --features"
+        )
     taken = [candidates[name] for name in chosen]
     tells = telling(codes, chosen, outcome.codes)
     unfit |= {name: _why_not(c, taken, name in tells) for name, c in candidates.items() if name not in chosen}
     left = tuple((column.name, unfit[column.name]) for column in columns if column.name in unfit)
     return tuple(taken), left
-
-
-def _why_none(told_something: bool) -> str:
-    if told_something:
-        return (
-            f"every column that tells something about the outcome would make too many small cells, of fewer than "
-            f"{PEOPLE_A_CELL} people each on average with these protected columns; take fewer of them, or name "
-            f"features with --features"
-        )
-    return "no column tells enough about the outcome to be proposed as a feature; name them with --features"
 
 
 def _unfit(column: Column) -> str | None:
@@ -267,25 +271,4 @@ def _why_not(column: Levelled, taken: Sequence[Levelled], tells: bool) -> str:
         return "tells too little about the outcome beyond the features above"
     if len(taken) == MOST_FEATURES:
         return f"tells less about the outcome than the {MOST_FEATURES} features above"
-    return f"would make too many small cells: fewer than {PEOPLE_A_CELL} people each on average"
-
-
-def _decides(column: Levelled, outcome: Levelled) -> tuple[Value, ...]:
-    found = deciding(column.codes, outcome.codes, DECIDING * len(outcome.codes))
-    return tuple((*column.levels, "missing")[code] for code in found)
-
-
-def _rule(column: Levelled) -> str:
-    if column.ordered:
-        return "ordinal"
-    return "nominal" if len(column.levels) <= MOST_FREE_LEVELS else "fixed"
-
-
-def _manageable(whole: Draft) -> Draft:
-    """Fix features, the last first, until few enough moves are allowed."""
-    features = list(whole.features)
-    for i in reversed(range(len(features))):
-        if replace(whole, features=tuple(features)).most_moves <= MOST_MOVES:
-            break
-        features[i] = replace(features[i], rule="fixed")
-    return replace(whole, features=tuple(features))
+    return f"would make too many small cells: fewer than {PEOPLE_PER_CELL} people each on average"

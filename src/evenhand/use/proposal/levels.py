@@ -33,6 +33,8 @@ VERY_RARE = 0.02
 STEPS_BETWEEN_QUARTILES = 4
 """Edges are rounded to a number that goes about so many times into the middle half of the values."""
 
+POOL_NAMES = ("other", "(other)", "(rare)", "(pooled)")
+
 READABLE = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -88,7 +90,7 @@ def pooled(column: Column) -> Levelled:
 def _binned(column: Column, edges: Sequence[float]) -> Levelled:
     if not edges:
         return Levelled(column, _with_missing(column.codes, len(column.values)), column.values)
-    return _coded(column, Edges([int(e) if float(e).is_integer() else e for e in edges]))
+    return _coded(column, Edges(edges))
 
 
 def _coded(column: Column, binning: Binning) -> Levelled:
@@ -111,13 +113,9 @@ def _pool(column: Column) -> PooledLevels:
     pooled_now, enough = int((ascending < fewest).sum()), VERY_RARE * len(column.codes)
     if 0 < pooled_now < len(ascending) and together[pooled_now - 1] < enough:
         fewest = int(ascending[int(np.searchsorted(together, enough))]) + 1
-    return PooledLevels(fewest, _pool_name(column))
-
-
-def _pool_name(column: Column) -> str:
-    """Return a name for the pool that no level has, however it is written."""
+    # No level may have the pool's name, however it is written.
     taken = {str(value).lower() for value in column.values}
-    return next(name for name in ("other", "(other)", "(rare)", "(pooled)") if name not in taken)
+    return PooledLevels(fewest, next(name for name in POOL_NAMES if name not in taken))
 
 
 def readable_edges(column: Column, bins: int) -> tuple[float, ...]:
@@ -129,13 +127,25 @@ def readable_edges(column: Column, bins: int) -> tuple[float, ...]:
     >>> readable_edges(Column("age", ages, np.repeat(np.arange(74), 10)), 4)
     (35.0, 55.0, 70.0)
     """
-    values, reached = np.asarray(column.values, dtype=float), np.cumsum(column.weights) / column.weights.sum()
+    values, weights = np.asarray(column.values, dtype=float), column.weights
+    total = weights.sum()
+    reached = np.cumsum(weights) / total
     wanted = values[np.searchsorted(reached, np.arange(1, bins) / bins)]
     low, high = values[np.searchsorted(reached, [0.25, 0.75])]
     step = _step((high - low) / STEPS_BETWEEN_QUARTILES, whole=column.whole)
-    rounded_edges = sorted({float(np.rint(edge / step) * step) for edge in wanted})
-    kept = _without_rare_bins(rounded_edges, values, column.weights)
-    return kept or _beside_the_commonest(column)
+    kept: list[float] = []
+    for edge in sorted({float(np.rint(edge / step) * step) for edge in wanted}):
+        # From below, an edge is dropped that would leave a rare bin beside it.
+        below = weights[(values < edge) & (values >= (kept[-1] if kept else -np.inf))].sum()
+        if min(below, weights[values >= edge].sum()) >= RARE * total:
+            kept.append(edge)
+    if kept:
+        return tuple(kept)
+    # Nearly everybody has one value: an edge above it, or at it, if enough people are beyond.
+    at = int(np.argmax(weights))
+    if weights[at + 1 :].sum() >= VERY_RARE * total:
+        return (float(values[at] + 1 if column.whole else values[at + 1]),)
+    return (float(values[at]),) if weights[:at].sum() >= VERY_RARE * total else ()
 
 
 def _step(width: float, whole: bool) -> float:
@@ -145,27 +155,6 @@ def _step(width: float, whole: bool) -> float:
     power = 10.0 ** math.floor(math.log10(width))
     step = max(part * power for part in READABLE if part * power <= width * (1 + 1e-9))
     return max(1.0, step if float(step).is_integer() else float(np.floor(step))) if whole else step
-
-
-def _without_rare_bins(edges: Sequence[float], values: Numbers, weights: Numbers) -> tuple[float, ...]:
-    """Drop, from below, edges that leave a rare bin beside them."""
-    kept: list[float] = []
-    total = weights.sum()
-    for edge in edges:
-        below = weights[(values < edge) & (values >= (kept[-1] if kept else -np.inf))].sum()
-        above = weights[values >= edge].sum()
-        if min(below, above) >= RARE * total:
-            kept.append(edge)
-    return tuple(kept)
-
-
-def _beside_the_commonest(column: Column) -> tuple[float, ...]:
-    """Where nearly everybody has one value: an edge above it, or at it, if enough people are beyond."""
-    values, weights = np.asarray(column.values, dtype=float), column.weights
-    at, enough = int(np.argmax(weights)), VERY_RARE * weights.sum()
-    if weights[at + 1 :].sum() >= enough:
-        return (float(values[at] + 1 if column.whole else values[at + 1]),)
-    return (float(values[at]),) if weights[:at].sum() >= enough else ()
 
 
 def rounded(number: float) -> int:
@@ -187,6 +176,8 @@ ABOVE = re.compile(r"^(?:>=?|≥|over|above|greater than|more than|at least)\s*(
 OR_MORE = re.compile(r"^(\d+(?:\.\d+)?)\s*(?:\+|or more|and over|and above)\D*$", re.IGNORECASE)
 RANGE = re.compile(r"^(\d+(?:\.\d+)?)\s*(?:-|–|—|to|\.\.)\s*<?\d+(?:\.\d+)?\D*$", re.IGNORECASE)
 SINGLE = re.compile(r"^(\d+(?:\.\d+)?)$")
+SIDES = ((BELOW, -1), (RANGE, 0), (SINGLE, 0), (OR_MORE, 1), (ABOVE, 1))
+"""Whether a level lies below its number, at it, or above."""
 
 
 def plain_order(levels: Sequence[str]) -> tuple[str, ...] | None:
@@ -199,17 +190,11 @@ def plain_order(levels: Sequence[str]) -> tuple[str, ...] | None:
     >>> plain_order(["A11", "A12"]) is None
     True
     """
-    keys = [_range_key(level) for level in levels]
-    if any(key is None for key in keys) or len(levels) < 2:
-        return None
-    known = sorted((key, level) for key, level in zip(keys, levels, strict=True) if key is not None)
-    if any(a[0] == b[0] for a, b in pairwise(known)):
+    known = []
+    for level in levels:
+        found = ((pattern.match(level.strip()), side) for pattern, side in SIDES)
+        known += [((float(match.group(1)), side), level) for match, side in found if match][:1]
+    known.sort()
+    if len(known) < max(2, len(levels)) or any(a[0] == b[0] for a, b in pairwise(known)):
         return None
     return tuple(level for _, level in known)
-
-
-def _range_key(level: str) -> tuple[float, int] | None:
-    for pattern, side in ((BELOW, -1), (RANGE, 0), (SINGLE, 0), (OR_MORE, 1), (ABOVE, 1)):
-        if found := pattern.match(level.strip()):
-            return float(found.group(1)), side
-    return None

@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.spec.bins import Edges, PooledLevels
 from evenhand.spec.csv_format import CsvFormat
-from evenhand.use.proposal.draft import TELLING, Draft, Feature
+from evenhand.use.proposal.draft import TELLING, Draft
 from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, any_way, forbidding, moves, one_way
 
@@ -109,7 +109,13 @@ def _columns(draft: Draft) -> Iterator[str]:
         f"{sizes[0]:,} to {sizes[-1]:,} people."
     )
     if draft.tiny_groups:
-        yield from _comment(f"{tiny_groups(draft)} {_pooling(draft)}")
+        pooling = "Choose fewer edges below, or leave a column out."
+        words = [column for column in draft.protected if not column.column.numeric]
+        if words:
+            widest = max(words, key=lambda column: len(column.levels))
+            pooled = "raise fewer_than in" if isinstance(widest.binning, PooledLevels) else 'write by = "merging" in'
+            pooling = f"Pool them ({pooled} [bins.{key(widest.name)}]), or leave a column out."
+        yield from _comment(f"{tiny_groups(draft)} {pooling}")
     yield f"protected = {value([column.name for column in draft.protected])}"
     yield ""
     yield from _comment(
@@ -136,16 +142,6 @@ def tiny_groups(draft: Draft) -> str:
     return (
         f"Small: {named}{more}. The rates of so few people say little, and yet every other group is held against them."
     )
-
-
-def _pooling(draft: Draft) -> str:
-    """Say how to make larger groups, of a column of words where there is one."""
-    words = [column for column in draft.protected if not column.column.numeric]
-    if not words:
-        return "Choose fewer edges below, or leave a column out."
-    widest = max(words, key=lambda column: len(column.levels))
-    pooled = "raise fewer_than in" if isinstance(widest.binning, PooledLevels) else 'write by = "merging" in'
-    return f"Pool them ({pooled} [bins.{key(widest.name)}]), or leave a column out."
 
 
 def _missing(draft: Draft, tokens: Sequence[str]) -> Iterator[str]:
@@ -182,23 +178,16 @@ def _bins(draft: Draft) -> Iterator[str]:
         )
     for column in binned:
         yield ""
-        yield from _bin(column)
-
-
-def _bin(column: Levelled) -> Iterator[str]:
-    yield f"[bins.{key(column.name)}]"
-    if isinstance(column.binning, Edges):
-        yield 'by = "edges"'
-        yield f"edges = {value([_short(edge) for edge in column.binning.edges])}"
-    elif isinstance(column.binning, PooledLevels):
-        yield 'by = "pooling"'
-        yield f"fewer_than = {value(column.binning.fewer_than)}"
-        yield f"into = {value(column.binning.into)}"
-    yield from _comment(_levels(column))
-
-
-def _short(edge: float) -> int | float:
-    return int(edge) if float(edge).is_integer() else edge
+        yield f"[bins.{key(column.name)}]"
+        if isinstance(column.binning, Edges):
+            edges = [int(edge) if float(edge).is_integer() else edge for edge in column.binning.edges]
+            yield 'by = "edges"'
+            yield f"edges = {value(edges)}"
+        elif isinstance(column.binning, PooledLevels):
+            yield 'by = "pooling"'
+            yield f"fewer_than = {value(column.binning.fewer_than)}"
+            yield f"into = {value(column.binning.into)}"
+        yield from _comment(_levels(column))
 
 
 def _levels(column: Levelled) -> str:
@@ -219,80 +208,59 @@ def _distortion(draft: Draft, direction: Direction) -> Iterator[str]:
     yield "[distortion]"
     yield 'combine = "sum"'
     for feature in draft.features:
+        column = feature.levelled
         yield ""
-        yield from _feature(feature)
+        if column.binning is None:
+            yield from _comment(_levels(column))
+        if feature.tells_groups >= TELLING:
+            yield from _comment(f"Tells {feature.tells_groups:.0%} of what the protected columns say.")
+        if feature.decides:
+            levels = ", ".join(str(level) for level in feature.decides)
+            yield from _comment(f"Everybody with {levels} has one outcome: is this known only after it?")
+        yield f"[distortion.rules.{key(feature.name)}]"
+        yield f"rule = {value(feature.rule)}"
+        if feature.rule == "ordinal":
+            yield "step = 1"
+            yield "max_steps = 1"
+            if column.order is not None:
+                yield f"levels = {value(list(column.order))}"
+        elif feature.rule == "nominal":
+            yield "cost = 2"
     yield ""
     yield from _outcome(draft.outcome, direction)
-
-
-def _feature(feature: Feature) -> Iterator[str]:
-    column = feature.levelled
-    if column.binning is None:
-        yield from _comment(_levels(column))
-    if feature.tells_groups >= TELLING:
-        yield from _comment(f"Tells {feature.tells_groups:.0%} of what the protected columns say.")
-    if feature.decides:
-        levels = ", ".join(str(level) for level in feature.decides)
-        yield from _comment(f"Everybody with {levels} has one outcome: is this known only after it?")
-    yield f"[distortion.rules.{key(feature.name)}]"
-    yield f"rule = {value(feature.rule)}"
-    if feature.rule == "ordinal":
-        yield "step = 1"
-        yield "max_steps = 1"
-        if column.order is not None:
-            yield f"levels = {value(list(column.order))}"
-    elif feature.rule == "nominal":
-        yield "cost = 2"
 
 
 def _outcome(column: Levelled, direction: Direction) -> Iterator[str]:
     if column.binning is None:
         yield from _comment(_levels(column))
+    price = "Each step of the outcome costs 1." if column.ordered else "Any change of the outcome costs 1."
     if direction.only and direction.favourable is not None:
         rule = one_way(column, direction.favourable)
         yield from _comment(
             f"Towards {direction.favourable} only, the outcome named as good for a person: nobody moves away from it. "
-            f"{_price(column)}"
+            f"{price}"
         )
     else:
-        rule = any_way(column)
-        yield from _comment(f"{_price(column)} {' '.join(_both_ways(column, direction))}")
+        rule, said = any_way(column), [price, f"{moves(column)[0].upper()}{moves(column)[1:]}."]
+        if direction.favourable is not None:
+            reach = "no bound" if direction.reach is None else f"no bound below {direction.reach:.4f}"
+            towards = f"Moving people towards {direction.favourable} alone would meet {reach}"
+            said[1:] = [f"{towards}, so both directions are allowed: {moves(column)}."]
+        forbid = "To forbid one direction, write"
+        if not column.ordered:
+            forbid += f' rule = "ordinal", step = 1, levels = {value(list(column.levels))} and'
+        ways = " or ".join(forbidding(column))
+        alone = "If one outcome is good for a person, init --favourable lets people move to it alone."
+        yield from _comment(" ".join([*said, f"{forbid} {ways}." if ways else alone]))
     yield f"[distortion.rules.{key(column.name)}]"
-    for name, given in rule.items():
-        yield from _entry(name, given)
-
-
-def _price(column: Levelled) -> str:
-    return "Each step of the outcome costs 1." if column.ordered else "Any change of the outcome costs 1."
-
-
-def _both_ways(column: Levelled, direction: Direction) -> Iterator[str]:
-    """Say who may be given which outcome, why, and how to forbid it."""
-    if direction.favourable is not None:
-        reach = "no bound" if direction.reach is None else f"no bound below {direction.reach:.4f}"
-        yield f"Moving people towards {direction.favourable} alone would meet {reach}, so both directions are allowed:"
-    said = moves(column)
-    yield f"{said}." if direction.favourable is not None else f"{said[0].upper()}{said[1:]}."
-    ways = list(forbidding(column))
-    if not ways:
-        yield "If one outcome is good for a person, init --favourable lets people move to it alone."
-        return
-    first = "To forbid one direction, write"
-    if not column.ordered:
-        first = f'To forbid one direction, write rule = "ordinal", step = 1, levels = {value(list(column.levels))} and'
-    yield f"{first} {' or '.join(ways)}."
-
-
-def _entry(name: str, given: Any) -> Iterator[str]:
-    """Write one key of a rule; a table of costs takes a line for each change."""
-    if name != "cost" or not isinstance(given, list):
-        yield f"{name} = {value(given)}"
-        return
-    yield "cost = ["
-    for row in given:
-        cost = "inf" if math.isinf(row["cost"]) else value(row["cost"])
-        yield f"  {{ from = {value(row['from'])}, to = {value(row['to'])}, cost = {cost} }},"
-    yield "]"
+    costs = rule.pop("cost") if isinstance(rule.get("cost"), list) else None
+    yield from (f"{name} = {value(given)}" for name, given in rule.items())
+    if costs is not None:
+        yield "cost = ["
+        for row in costs:
+            cost = "inf" if math.isinf(row["cost"]) else value(row["cost"])
+            yield f"  {{ from = {value(row['from'])}, to = {value(row['to'])}, cost = {cost} }},"
+        yield "]"
 
 
 def _bounds(draft: Draft, bounds: Bounds) -> Iterator[str]:
