@@ -13,7 +13,7 @@ from evenhand.arrays import Numbers
 from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Multipliers, PolyhedralLoss, Program, Solution
 from evenhand.optimise.solve.clock import Clock
-from evenhand.optimise.solve.model import Columns, Model, equalities, lay_out, multipliers_of
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, lay_out, multipliers_of
 
 TOLERANCE = 1e-10
 """The tightest feasibility tolerance that HiGHS takes."""
@@ -171,7 +171,7 @@ class LinearSolver:
             raise SolverError(f"this version of HiGHS does not take the option {option}={value!r}")
 
 
-def solve_polyhedral(program: Program, loss: PolyhedralLoss, clock: Clock) -> tuple[Solution, LinearSolver] | None:
+def solve_polyhedral(program: Program, loss: PolyhedralLoss, clock: Clock) -> tuple[Solution | None, LinearSolver]:
     """Minimise a polyhedral loss; None where the programme is infeasible.
 
     The solver is returned as well: with the loss held at its optimum, a tie-break goes on from there.
@@ -180,7 +180,7 @@ def solve_polyhedral(program: Program, loss: PolyhedralLoss, clock: Clock) -> tu
     solver = _solver_of(model, clock)
     answer = solver.run()
     if answer.z is None:
-        return None
+        return None, solver
     multipliers = multipliers_of(model, answer.duals, loss)
     solver.hold(model.cost, answer.objective + HELD_LOSS)
     return Solution(answer.z[model.column("x")], multipliers, steps=1), solver
@@ -222,8 +222,7 @@ def best_multipliers(program: Program, released: Numbers, clock: Clock) -> Multi
 def with_epigraph(model: Model, loss: PolyhedralLoss) -> Model:
     """Add a polyhedral loss to a model, with its cost."""
     epigraph = loss.epigraph
-    size = len(epigraph.cost)
-    columns = Columns("loss", np.zeros(size), np.full(size, np.inf), epigraph.cost)
+    columns = Columns.of("loss", len(epigraph.cost), 0.0, INFINITY, epigraph.cost)
     rows = equalities("loss", {"r": epigraph.on_r, "loss": epigraph.on_v}, epigraph.right)
     return model.with_blocks([columns], [rows])
 

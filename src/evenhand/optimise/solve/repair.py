@@ -13,16 +13,14 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Flags, Numbers
 from evenhand.errors import SolverError
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.edges import slackest
 from evenhand.optimise.solve.linear import LinearSolver
-from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, lay_out
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, eye, lay_out, relief_at
 
 NEGLIGIBLE = 1e-8
 """A smaller probability is dust: it moves nobody in practice, and almost no rate is still a rate."""
@@ -87,12 +85,11 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
     yield normalised(program, any_moves)
 
 
-def nearest(program: Program, x: Numbers, clock: Clock, within: NDArray[np.bool_] | None = None) -> Numbers | None:
+def nearest(program: Program, x: Numbers, clock: Clock, within: Flags | None = None) -> Numbers | None:
     """Return the feasible point that moves the least probability from x, using only the given moves."""
-    size = program.n_moves
-    eye = sparse.eye_array(size, format="csr")
-    moved = [Columns(name, np.zeros(size), np.full(size, INFINITY), program.move_weight) for name in ("more", "less")]
-    rows = equalities("distance", {"x": eye, "more": -eye, "less": eye}, x)
+    size, one = program.n_moves, eye(program.n_moves)
+    moved = [Columns.of(name, size, 0.0, INFINITY, program.move_weight) for name in ("more", "less")]
+    rows = equalities("distance", {"x": one, "more": -one, "less": one}, x)
     model = lay_out(program).with_blocks(moved, [rows])
     if within is not None:
         allowed = replace(model.columns[0], high=np.where(within, INFINITY, 0.0))
@@ -103,9 +100,7 @@ def nearest(program: Program, x: Numbers, clock: Clock, within: NDArray[np.bool_
 
 def exceeds(program: Program, x: Numbers) -> float:
     """Return the most by which any bound is exceeded, in its own units."""
-    g = program.rates @ x
-    z = np.concatenate([g, program.auxiliary(g)])
-    relief = program.relief.limit - program.relief.matrix @ z
+    relief = relief_at(program, program.rates @ x)
     parity = program.parity_slack(x)
     # A rate against zero has no relief: exceeding it at all exceeds every bound.
     unit = np.where(relief > 0, relief, np.where(program.soft, np.finfo(float).tiny, 1.0))

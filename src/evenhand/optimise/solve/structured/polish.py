@@ -17,7 +17,7 @@ from evenhand.optimise.solve.repair import EXCEEDED, exceeds, normalised, tidy
 from evenhand.optimise.solve.structured.elimination import Factor
 from evenhand.optimise.solve.structured.form import Form, form_of, held
 from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
-from evenhand.optimise.solve.structured.steps import multiplied, transposed
+from evenhand.optimise.solve.structured.steps import rows_at, transposed
 
 ROOM = 1e-15
 """The slack that a row is given at least, in units of mass."""
@@ -52,19 +52,6 @@ def polished(program: Program, x: Numbers, targets: Cells) -> Numbers:
 
 
 def _projected(program: Program, form: Form, layout: Layout, x: Numbers) -> Numbers:
-    z, g = _point(program, form, x)
-    rows, small = multiplied(form, z)
-    rows[form.rate_rows] -= g
-    small[: len(form.limit)] += form.on_g @ g
-    right = np.concatenate([form.limit, np.ones(form.on_m.shape[1])])
-    theta = z**2
-    y, on_small = Factor(form, layout, theta).solve(form.right - rows, np.zeros(form.n_rates), right - small)
-    moved = np.maximum(z + theta * transposed(form, y, on_small), LEAST_KEPT * z)
-    return normalised(program, form.probabilities(moved, program.n_moves))
-
-
-def _point(program: Program, form: Form, x: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the z of an x, every slack at least a little more than nothing, and its rates."""
     part = form.parts
     z = np.empty(len(form.prices))
     z[part["q"]] = x[form.choices] * form.scale
@@ -75,4 +62,9 @@ def _point(program: Program, form: Form, x: Numbers) -> tuple[Numbers, Numbers]:
     z[part["w"]] = form.right[form.budget_rows] - form.matrix[form.budget_rows] @ z[part["q"]]
     z[part["m"]], z[part["n"]] = m, 1 - m
     z[part["t"]] = form.limit - form.on_g @ g - form.on_m @ m
-    return np.maximum(z, ROOM), g
+    z = np.maximum(z, ROOM)
+    rows, small = rows_at(form, z, g)
+    theta, nothing = z**2, np.zeros(form.n_rates)
+    y, on_small = Factor(form, layout, theta).solve(form.right - rows, nothing, form.parity_right - small)
+    moved = np.maximum(z + theta * transposed(form, y, on_small), LEAST_KEPT * z)
+    return normalised(program, form.probabilities(moved, program.n_moves))
