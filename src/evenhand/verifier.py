@@ -509,27 +509,22 @@ class ColumnCosts:
     def reach(self, x: Codes, y: int, within: Collection[Codes] | None) -> Iterator[tuple[Codes, dict[int, Fraction]]]:
         """Yield every x̂ of finite cost, with δ by ŷ."""
         outcomes = [(to_y, cost) for to_y, cost in enumerate(self.outcome[y]) if cost is not None]
-        for to_x, costs in self._features(x, within):
-            yield to_x, {to_y: self._join(costs, cost) for to_y, cost in outcomes}
-
-    def _features(self, x: Codes, within: Collection[Codes] | None) -> Iterator[tuple[Codes, list[Fraction]]]:
         options = [
             [(to, cost) for to, cost in enumerate(costs[code]) if cost is not None]
             for costs, code in zip(self.features, x, strict=True)
         ]
         size = math.prod(map(len, options))
+        moves: Iterable[tuple[Codes, list[Fraction] | None]]
         if within is not None and len(within) < size:
-            for to_x in within:
-                costs = self._between(x, to_x)
-                if costs is not None:
-                    yield to_x, costs
-            return
-        if size > MOST_MOVES:
+            moves = ((to_x, self._between(x, to_x)) for to_x in within)
+        elif size > MOST_MOVES:
             raise Refused(f"a record has {size} allowed moves, more than {MOST_MOVES}")
-        for combination in itertools.product(*options):
-            to_x = tuple(to for to, _ in combination)
-            if within is None or to_x in within:
-                yield to_x, [cost for _, cost in combination]
+        else:
+            every = itertools.product(*options)
+            moves = ((tuple(to for to, _ in move), [cost for _, cost in move]) for move in every)
+        for to_x, found in moves:
+            if found is not None and (within is None or to_x in within):
+                yield to_x, {to_y: self._join(found, cost) for to_y, cost in outcomes}
 
     def _between(self, x: Codes, to_x: Codes) -> list[Fraction] | None:
         found = []

@@ -7,7 +7,7 @@ Protected columns and the outcome are left alone: merging those changes what is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -144,19 +144,14 @@ def plan(state: State, cells: int, needed: int, radius: Radius) -> tuple[Merge, 
             return ()
         best = options[0]
         steps.append(best)
-        state = tuple(_applied(column, best) for column in state)
         cells = best.cells_after
+        merged = next(column for column in state if column.name == best.column)
+        together = [level for level in merged.levels if level.parts in best.levels]
+        joined = Level(tuple(part for level in together for part in level.parts), sum(level.mass for level in together))
+        # The new level takes the place of the first, which keeps an order.
+        kept = [joined if level is together[0] else level for level in merged.levels if level not in together[1:]]
+        state = tuple(replace(column, levels=tuple(kept)) if column is merged else column for column in state)
     return tuple(steps)
-
-
-def _applied(column: Column, merge: Merge) -> Column:
-    if column.name != merge.column:
-        return column
-    together = [level for level in column.levels if level.parts in merge.levels]
-    joined = Level(tuple(part for level in together for part in level.parts), sum(level.mass for level in together))
-    # The new level takes the place of the first, which keeps an order.
-    levels = [joined if level is together[0] else level for level in column.levels]
-    return Column(column.name, column.ordered, tuple(level for level in levels if level not in together[1:]))
 
 
 def as_frame(merges: tuple[Merge, ...]) -> pd.DataFrame:

@@ -45,6 +45,7 @@ UNDECIDED = (
     highspy.HighsModelStatus.kSolveError,
 )
 OPTIMAL = highspy.HighsModelStatus.kOptimal
+STOPPED = (highspy.HighsModelStatus.kTimeLimit, highspy.HighsModelStatus.kInterrupt)
 INFEASIBLE = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
 
 
@@ -67,7 +68,11 @@ class LinearSolver:
         self._set("output_flag", False)
         self._set("primal_feasibility_tolerance", TOLERANCE)
         self._set("dual_feasibility_tolerance", TOLERANCE)
-        self._highs.setCallback(self._interrupt, None)
+
+        def interrupt(kind: Any, message: str, seen: Any, said: Any, data: Any) -> None:
+            said.user_interrupt = True
+
+        self._highs.setCallback(interrupt, None)
         if len(model.cost) > INTERIOR_POINT_FROM:
             self._set("solver", "ipm")
         self._highs.passModel(_highs_model(model))
@@ -128,7 +133,17 @@ class LinearSolver:
                 self._set("simplex_strategy", DUAL_SIMPLEX)
                 self._set("presolve", "off")
                 self._run_in_thread()
-        return self._read()
+        status = self._highs.getModelStatus()
+        solution = self._highs.getSolution()
+        # HiGHS reports sensitivities of the optimum, which are minus the Lagrangian's multipliers.
+        duals = -np.asarray(solution.row_dual)
+        if status == OPTIMAL:
+            return LinearAnswer(np.asarray(solution.col_value), duals, self._highs.getObjectiveValue())
+        if status in INFEASIBLE:
+            return LinearAnswer(None, duals, float("inf"))
+        if status in STOPPED:
+            raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
+        raise SolverError(f"HiGHS stopped with the status {self._highs.modelStatusToString(status)!r}")
 
     def _run_in_thread(self) -> None:
         """Run HiGHS beside a thread that can still hear Ctrl-C.
@@ -147,23 +162,6 @@ class LinearSolver:
                 if running.is_alive():
                     # Some of its stages heed nothing; it ends by itself at the next that does.
                     raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
-
-    def _read(self) -> LinearAnswer:
-        status = self._highs.getModelStatus()
-        solution = self._highs.getSolution()
-        # HiGHS reports sensitivities of the optimum, which are minus the Lagrangian's multipliers.
-        duals = -np.asarray(solution.row_dual)
-        if status == OPTIMAL:
-            return LinearAnswer(np.asarray(solution.col_value), duals, self._highs.getObjectiveValue())
-        if status in INFEASIBLE:
-            return LinearAnswer(None, duals, float("inf"))
-        if status in (highspy.HighsModelStatus.kTimeLimit, highspy.HighsModelStatus.kInterrupt):
-            raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
-        raise SolverError(f"HiGHS stopped with the status {self._highs.modelStatusToString(status)!r}")
-
-    @staticmethod
-    def _interrupt(kind: Any, message: str, seen: Any, said: Any, data: Any) -> None:
-        said.user_interrupt = True
 
     def _set(self, option: str, value: Any) -> None:
         # An option that HiGHS does not know leaves the default in silence.

@@ -110,9 +110,6 @@ class QuadraticSolver:
         self._solver.update(settings=settings)
         with self._clock.listening():
             answer = self._solver.solve()
-        return self._read(answer)
-
-    def _read(self, answer: Any) -> tuple[Numbers, Numbers] | None:
         status = answer.status
         # A solver that stopped short of its tolerances may still be near enough: the certificate is the judge.
         near = status in STOPPED_SHORT and answer.r_prim <= NEAR_ENOUGH

@@ -75,9 +75,14 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
         yield normalised(program, same_moves)
     inside = slackest(program, x, clock)
     if inside is not None:
-        share = _share(program, x, tidy(program, inside))
-        if share <= GENTLE:
-            yield x + share * (tidy(program, inside) - x)
+        inside = tidy(program, inside)
+        slack, room = _slack(program, x), _slack(program, inside)
+        short = slack < 0
+        # Slack is concave along the way, so the smallest θ that meets every row is seen from both ends.
+        if not np.any(room[short] <= slack[short]):
+            share = float(np.max(-slack[short] / (room[short] - slack[short]), initial=0.0))
+            if share <= GENTLE:
+                yield x + share * (inside - x)
     any_moves = nearest(program, x, clock)
     if any_moves is None:
         raise SolverError("no mapping meets the bounds to the last digit")
@@ -106,15 +111,6 @@ def exceeds(program: Program, x: Numbers) -> float:
     unit = np.where(relief > 0, relief, np.where(program.soft, np.finfo(float).tiny, 1.0))
     worst = np.concatenate([parity / unit, program.budget_slack(x) * program.budget_unit]).min(initial=0.0)
     return float(-worst)
-
-
-def _share(program: Program, x: Numbers, inside: Numbers) -> float:
-    """Return the smallest share of ``inside`` that meets every row; slack is concave along the way."""
-    slack, room = _slack(program, x), _slack(program, inside)
-    short = slack < 0
-    if np.any(room[short] <= slack[short]):
-        return np.inf
-    return float(np.max(-slack[short] / (room[short] - slack[short]), initial=0.0))
 
 
 def _slack(program: Program, x: Numbers) -> Numbers:
