@@ -270,10 +270,24 @@ def digest(document: dict[str, Any]) -> str:
 
 def read(path: str | Path) -> dict[str, Any]:
     """Read a proof file; decimal numbers become :class:`Exact`."""
+
+    def whole(text: str) -> int:
+        if len(text) > LONGEST_NUMBER:
+            raise Refused(f"the number {text[:40]} is written out of all measure")
+        return int(text)
+
+    def constant(text: str) -> None:
+        raise Refused(f"{text} is not a number that a proof can hold")
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise Refused("an object of the file names the same entry twice")
+        return dict(pairs)
+
     try:
         text = Path(path).read_bytes().decode("utf-8")
         document = json.loads(
-            text, parse_float=Exact, parse_int=_whole, parse_constant=_no_constant, object_pairs_hook=_distinct_keys
+            text, parse_float=Exact, parse_int=whole, parse_constant=constant, object_pairs_hook=distinct
         )
     except OSError as error:
         raise Refused(f"the file cannot be read: {error.strerror}") from error
@@ -283,23 +297,6 @@ def read(path: str | Path) -> dict[str, Any]:
         raise Refused(f"the file is not a JSON document: {error}") from error
     if not isinstance(document, dict):
         raise Refused(f"the document must be an object, not {_brief(document)}")
-    return document
-
-
-def _whole(text: str) -> int:
-    if len(text) > LONGEST_NUMBER:
-        raise Refused(f"the number {text[:40]} is written out of all measure")
-    return int(text)
-
-
-def _no_constant(text: str) -> None:
-    raise Refused(f"{text} is not a number that a proof can hold")
-
-
-def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        raise Refused("an object of the file names the same entry twice")
     return document
 
 

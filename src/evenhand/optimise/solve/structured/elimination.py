@@ -65,7 +65,7 @@ class Factor:
             matrix = outer[stack.first : stack.first + count * size * size].reshape(count, size, size)
             _strengthen(matrix, share)
             factor = _factored(matrix)
-            half = _forward(factor, padded[stack.rows])
+            half = _solved(factor, padded[stack.rows])
             self._blocks.append(factor)
             self._border.append(half)
             flat = half.reshape(-1, layout.n_rates)
@@ -104,7 +104,7 @@ class Factor:
         padded = np.append(release, 0.0)
         halves = []
         for stack, factor, border in zip(layout.blocks, self._blocks, self._border, strict=True):
-            half = _forward(factor, padded[stack.rows][:, :, None])
+            half = _solved(factor, padded[stack.rows][:, :, None])
             on_rates -= np.einsum("ctr,ct->r", border, half[:, :, 0])
             halves.append(half)
         small = np.zeros(0)
@@ -117,7 +117,7 @@ class Factor:
         y_outer = np.zeros(len(outer))
         y_outer[layout.n_release : -1] = y_rates
         for stack, factor, border, half in zip(layout.blocks, self._blocks, self._border, halves, strict=True):
-            y_outer[stack.rows] = _backward(factor, half - (border @ y_rates)[:, :, None])[:, :, 0]
+            y_outer[stack.rows] = _solved(factor, half - (border @ y_rates)[:, :, None], back=True)[:, :, 0]
         y_outer[layout.n_release : -1] = y_rates
         y_outer[-1] = 0.0
         y_local = np.zeros(form.n_local + 1)
@@ -146,15 +146,9 @@ def _factored(stack: Numbers) -> Numbers | list[Numbers]:
     return factors
 
 
-def _forward(factor: Numbers | list[Numbers], right: Numbers) -> Numbers:
-    """Solve L z = right for a stack."""
+def _solved(factor: Numbers | list[Numbers], right: Numbers, *, back: bool = False) -> Numbers:
+    """Solve L z = right for a stack, or Lᵀ z = right on the way back."""
     if not isinstance(factor, list):
-        return np.asarray(factor @ right)
-    return np.stack([lapack.dtrtrs(one, b, lower=0, trans=1)[0] for one, b in zip(factor, right, strict=True)])
-
-
-def _backward(factor: Numbers | list[Numbers], right: Numbers) -> Numbers:
-    """Solve Lᵀ z = right for a stack."""
-    if not isinstance(factor, list):
-        return np.asarray(factor.transpose(0, 2, 1) @ right)
-    return np.stack([lapack.dtrtrs(one, b, lower=0, trans=0)[0] for one, b in zip(factor, right, strict=True)])
+        return np.asarray((factor.transpose(0, 2, 1) if back else factor) @ right)
+    trans = 0 if back else 1
+    return np.stack([lapack.dtrtrs(one, b, lower=0, trans=trans)[0] for one, b in zip(factor, right, strict=True)])
