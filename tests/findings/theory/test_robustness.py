@@ -88,15 +88,15 @@ def test_the_radius_covers_many_cells():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.floats(0.01, 0.99))
-def test_the_lemma(p):
+@given(st.lists(st.floats(0.01, 0.99), min_size=8, max_size=8))
+def test_the_lemma(rates):
     """With τ within the condition the exact errors lie within the lemma's; the upper side needs no condition."""
-    part = np.geomspace(1e-6, 1, 60)
+    p, part = np.array(rates)[:, None], np.geomspace(1e-6, 1, 60)
     tau = part * p * (1 - p) / (3 * (1 + p) ** 2)
-    above, below = log_errors(np.array([p]), tau)
+    above, below = log_errors(p, tau)
     assert np.all(below <= np.sqrt(3 * (1 - p) * tau / p) + 1e-9)
     assert np.all(above <= np.sqrt(2 * (1 - p) * tau / p) + 1e-9)
-    far, _ = log_errors(np.array([p]), 5 * part)
+    far, _ = log_errors(p, 5 * part)
     assert np.all(far <= np.sqrt(2 * (1 - p) * 5 * part / p) + 1e-9)
 
 

@@ -151,7 +151,9 @@ def test_every_form_of_parity_and_budget(number, row, monkeypatch):
         assert_same(program, by_the_method(program), general)
 
 
-@pytest.mark.parametrize(("number", "utility"), [(0, eh.L1()), (0, eh.KL()), (1, eh.KL()), (2, eh.KL())], ids=str)
+@pytest.mark.parametrize(
+    ("number", "utility"), [(0, eh.L1()), (0, eh.KL()), (1, eh.KL()), (2, eh.L1()), (2, eh.KL())], ids=str
+)
 def test_the_adult_ladder(number, utility):
     problem, counts = rung(number, utility)
     compiled = compile_problem(problem, counts)
