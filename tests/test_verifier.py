@@ -594,19 +594,14 @@ def test_a_proof_stands_and_its_bound_is_the_optimum(case, judged):
     document = mapping_proof(**CASES[case])
     report = judged(document)
     assert report.stands, report.reason
-    assert document["claims"]["gap"] < (1e-5 if case.startswith("KL") else 1e-9)
     claims = document["claims"]
+    assert claims["gap"] < (1e-5 if case.startswith("KL") else 1e-9)
+    # Only the huge bounds are met for nothing; all other cases have something to prove.
+    assert claims["objective"] >= 1e-6 or case in ("ratio of a huge bound", "log-ratio of a huge bound")
     too_much = {"lower_bound": claims["lower_bound"] + 1e-6, "gap": claims["gap"] - 1e-6}
     refused = judged(document | {"claims": claims | too_much}, seal=True)
     assert not refused.stands
     assert "lower bound" in refused.reason or claims["lower_bound"] < 0
-
-
-@pytest.mark.slow
-def test_most_cases_have_something_to_prove():
-    """Only the huge bounds are met for nothing."""
-    free = [case for case, changes in CASES.items() if mapping_proof(**changes)["claims"]["objective"] < 1e-6]
-    assert set(free) <= {"ratio of a huge bound", "log-ratio of a huge bound"}
 
 
 @pytest.mark.slow(keep=8)
@@ -771,10 +766,11 @@ def test_the_digest_is_that_of_plain_json(proof):
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+        max_leaves=12,
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_reading_keeps_the_canonical_text(value):
     plain = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert verifier.canonical(value) == plain
@@ -802,6 +798,11 @@ def numbers(value, path=()):
         yield path
 
 
+def kind_of(path):
+    """The path without its positions."""
+    return tuple("#" if isinstance(key, int) else key for key in path)
+
+
 def value_at(document, path):
     for key in path:
         document = document[key]
@@ -811,10 +812,13 @@ def value_at(document, path):
 def changed(document, path, change=None):
     document = copy.deepcopy(document)
     *outer, last = path
-    place = value_at(document, outer)
-    value = place[last]
-    place[last] = change(value) if change else value + 1 if isinstance(value, int) or value == 0 else value * 1.01
+    value_at(document, outer)[last] = (change or other)(value_at(document, path))
     return document
+
+
+def other(value):
+    """A number near a given one, but another."""
+    return value + 1 if isinstance(value, int) or value == 0 else value * 1.01
 
 
 @pytest.mark.slow
@@ -823,7 +827,14 @@ def test_no_number_can_be_changed_under_the_old_digest(which, request, judged):
     document = request.getfixturevalue(which)
     paths = list(numbers(document))
     assert len(paths) > 300
-    for path in paths:
+    forged = copy.deepcopy(document)
+    for *outer, last in paths:
+        place = value_at(forged, outer)
+        kept, place[last] = place[last], other(place[last])
+        assert verifier.digest(forged) != document["sha256"], (outer, last)
+        place[last] = kept
+    # The verdict, for one number of each kind of place.
+    for path in {kind_of(path): path for path in paths}.values():
         report = judged(changed(document, path))
         assert not report.stands, path
         assert "digest" in report.reason or path == ("version",)
@@ -952,7 +963,7 @@ def test_structural_damage_ends_in_refusal_not_in_a_traceback(which, seed, reque
     rng = random.Random(seed)
     by_kind = {}
     for path in places(document):
-        by_kind.setdefault(tuple("#" if isinstance(key, int) else key for key in path), []).append(path)
+        by_kind.setdefault(kind_of(path), []).append(path)
     for paths in by_kind.values():
         forged = damaged(rng, document, paths)
         report = judged(forged, seal=forged.get("sha256") == document["sha256"])

@@ -34,13 +34,13 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Context
 from fractions import Fraction
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 FORMAT, VERSION = "evenhand-proof", 1
 
@@ -98,6 +98,8 @@ Cost: TypeAlias = Fraction | None
 Costs: TypeAlias = tuple[tuple[Cost, ...], ...]
 Line: TypeAlias = tuple[Fraction, Fraction, Fraction]
 ZERO, ONE = Fraction(0), Fraction(1)
+
+Key = TypeVar("Key")
 
 
 class Refused(ValueError):
@@ -166,12 +168,7 @@ def log(value: Fraction) -> Interval:
         raise ValueError("the logarithm needs a positive number")
     power = value.numerator.bit_length() - value.denominator.bit_length()
     m = value / Fraction(2) ** power
-    return _atanh((m - 1) / (m + 1)).times(Fraction(2)).plus(_log_two().times(Fraction(power)))
-
-
-@cache
-def _log_two() -> Interval:
-    return _atanh(Fraction(1, 3)).times(Fraction(2))
+    return _atanh((m - 1) / (m + 1)).times(Fraction(2)).plus(LOG_TWO.times(Fraction(power)))
 
 
 def _atanh(z: Fraction) -> Interval:
@@ -206,6 +203,9 @@ def _series(z: int, divide: Callable[[int, int], int]) -> int:
         total += divide(power, 2 * i + 1)
         power = divide(power * square, unit)
     return total
+
+
+LOG_TWO = _atanh(Fraction(1, 3)).times(Fraction(2))
 
 
 @cache
@@ -270,10 +270,24 @@ def digest(document: dict[str, Any]) -> str:
 
 def read(path: str | Path) -> dict[str, Any]:
     """Read a proof file; decimal numbers become :class:`Exact`."""
+
+    def whole(text: str) -> int:
+        if len(text) > LONGEST_NUMBER:
+            raise Refused(f"the number {text[:40]} is written out of all measure")
+        return int(text)
+
+    def constant(text: str) -> None:
+        raise Refused(f"{text} is not a number that a proof can hold")
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise Refused("an object of the file names the same entry twice")
+        return dict(pairs)
+
     try:
         text = Path(path).read_bytes().decode("utf-8")
         document = json.loads(
-            text, parse_float=Exact, parse_int=_whole, parse_constant=_no_constant, object_pairs_hook=_distinct_keys
+            text, parse_float=Exact, parse_int=whole, parse_constant=constant, object_pairs_hook=distinct
         )
     except OSError as error:
         raise Refused(f"the file cannot be read: {error.strerror}") from error
@@ -283,23 +297,6 @@ def read(path: str | Path) -> dict[str, Any]:
         raise Refused(f"the file is not a JSON document: {error}") from error
     if not isinstance(document, dict):
         raise Refused(f"the document must be an object, not {_brief(document)}")
-    return document
-
-
-def _whole(text: str) -> int:
-    if len(text) > LONGEST_NUMBER:
-        raise Refused(f"the number {text[:40]} is written out of all measure")
-    return int(text)
-
-
-def _no_constant(text: str) -> None:
-    raise Refused(f"{text} is not a number that a proof can hold")
-
-
-def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        raise Refused("an object of the file names the same entry twice")
     return document
 
 
@@ -351,6 +348,7 @@ def _positive(value: Any, where: str) -> Fraction:
 
 
 def _code(value: Any, where: str, size: int) -> int:
+    # Not isinstance: True is an int, and no code.
     if type(value) is not int or not 0 <= value < size:
         raise Refused(f"{where} must be a whole number from 0 to {size - 1}, not {_brief(value)}")
     return value
@@ -425,11 +423,16 @@ class Table:
         parts = [named(self.protected, source.d), named(self.features, source.x), named([self.outcome], (source.y,))]
         return ", ".join(part for part in parts if part)
 
+    def cell_words(self, x: Codes, y: int) -> str:
+        """Name a cell (x, y)."""
+        return f"{named(self.features, x)}, {named([self.outcome], (y,))}"
 
-def _totals(pairs: Iterator[tuple[Cell, Fraction]]) -> dict[Cell, Fraction]:
-    found: dict[Cell, Fraction] = {}
-    for cell, mass in pairs:
-        found[cell] = found.get(cell, ZERO) + mass
+
+def _totals(pairs: Iterable[tuple[Key, Fraction]]) -> dict[Key, Fraction]:
+    """Add amounts up by key."""
+    found: dict[Key, Fraction] = {}
+    for key, amount in pairs:
+        found[key] = found.get(key, ZERO) + amount
     return found
 
 
@@ -447,7 +450,19 @@ def read_table(document: dict[str, Any]) -> Table:
     names = [column.name for column in (*protected, *features, outcome)]
     if len(set(names)) < len(names):
         raise Refused("two columns have the same name")
-    return _counted(protected, features, outcome, _entries(document["counts"], "counts"))
+    weights: dict[tuple[Codes, Codes, int], Fraction] = {}
+    for position, row in enumerate(_entries(document["counts"], "counts")):
+        where = f"counts[{position}]"
+        d, x, y, weight = _entries(row, where, 4)
+        key = (_codes(d, where, protected), _codes(x, where, features), _code(y, where, len(outcome.levels)))
+        if key in weights:
+            raise Refused(f"{where} repeats a kind of record")
+        weights[key] = _positive(weight, f"the weight of {where}")
+    if not weights:
+        raise Refused("counts is empty")
+    total = sum(weights.values(), start=ZERO)
+    sources = tuple(Source(d, x, y, weight / total) for (d, x, y), weight in weights.items())
+    return Table(protected, features, outcome, sources, total)
 
 
 def _column(value: Any, where: str) -> Column:
@@ -465,20 +480,8 @@ def _codes(value: Any, where: str, columns: Sequence[Column]) -> Codes:
     return tuple(_code(code, where, len(column.levels)) for code, column in zip(codes, columns, strict=True))
 
 
-def _counted(protected: tuple[Column, ...], features: tuple[Column, ...], outcome: Column, rows: list[Any]) -> Table:
-    weights: dict[tuple[Codes, Codes, int], Fraction] = {}
-    for position, row in enumerate(rows):
-        where = f"counts[{position}]"
-        d, x, y, weight = _entries(row, where, 4)
-        key = (_codes(d, where, protected), _codes(x, where, features), _code(y, where, len(outcome.levels)))
-        if key in weights:
-            raise Refused(f"{where} repeats a kind of record")
-        weights[key] = _positive(weight, f"the weight of {where}")
-    if not weights:
-        raise Refused("counts is empty")
-    total = sum(weights.values(), start=ZERO)
-    sources = tuple(Source(d, x, y, weight / total) for (d, x, y), weight in weights.items())
-    return Table(protected, features, outcome, sources, total)
+def _cell(x: Any, y: Any, where: str, table: Table) -> tuple[Codes, int]:
+    return _codes(x, where, table.features), _code(y, where, len(table.outcome.levels))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -503,27 +506,22 @@ class ColumnCosts:
     def reach(self, x: Codes, y: int, within: Collection[Codes] | None) -> Iterator[tuple[Codes, dict[int, Fraction]]]:
         """Yield every x̂ of finite cost, with δ by ŷ."""
         outcomes = [(to_y, cost) for to_y, cost in enumerate(self.outcome[y]) if cost is not None]
-        for to_x, costs in self._features(x, within):
-            yield to_x, {to_y: self._join(costs, cost) for to_y, cost in outcomes}
-
-    def _features(self, x: Codes, within: Collection[Codes] | None) -> Iterator[tuple[Codes, list[Fraction]]]:
         options = [
             [(to, cost) for to, cost in enumerate(costs[code]) if cost is not None]
             for costs, code in zip(self.features, x, strict=True)
         ]
         size = math.prod(map(len, options))
+        moves: Iterable[tuple[Codes, list[Fraction] | None]]
         if within is not None and len(within) < size:
-            for to_x in within:
-                costs = self._between(x, to_x)
-                if costs is not None:
-                    yield to_x, costs
-            return
-        if size > MOST_MOVES:
+            moves = ((to_x, self._between(x, to_x)) for to_x in within)
+        elif size > MOST_MOVES:
             raise Refused(f"a record has {size} allowed moves, more than {MOST_MOVES}")
-        for combination in itertools.product(*options):
-            to_x = tuple(to for to, _ in combination)
-            if within is None or to_x in within:
-                yield to_x, [cost for _, cost in combination]
+        else:
+            every = itertools.product(*options)
+            moves = ((tuple(to for to, _ in move), [cost for _, cost in move]) for move in every)
+        for to_x, found in moves:
+            if found is not None and (within is None or to_x in within):
+                yield to_x, {to_y: self._join(found, cost) for to_y, cost in outcomes}
 
     def _between(self, x: Codes, to_x: Codes) -> list[Fraction] | None:
         found = []
@@ -556,15 +554,25 @@ class CostTable:
 
 
 def _read_distortion(value: Any, table: Table) -> ColumnCosts | CostTable:
+    where = "statement.distortion"
     if isinstance(value, dict) and "table" in value:
-        return _read_cost_table(_fields(value, "statement.distortion", ("table",))["table"], table)
-    found = _fields(value, "statement.distortion", ("combine", "costs"))
-    combine = _text(found["combine"], "statement.distortion.combine", COMBINE)
+        moves: dict[tuple[Codes, int], dict[Codes, dict[int, Fraction]]] = {}
+        for row in _entries(_fields(value, where, ("table",))["table"], f"{where}.table"):
+            at = f"a row of {where}.table"
+            x, y, to_x, to_y, cost = _entries(row, at, 5)
+            start, (to_x, to_y) = _cell(x, y, at, table), _cell(to_x, to_y, at, table)
+            costs = moves.setdefault(start, {}).setdefault(to_x, {})
+            if to_y in costs:
+                raise Refused(f"{where}.table lists a move twice")
+            costs[to_y] = _number(cost, at, ZERO)
+        return CostTable(moves)
+    found = _fields(value, where, ("combine", "costs"))
+    combine = _text(found["combine"], f"{where}.combine", COMBINE)
     names = [column.name for column in (*table.features, table.outcome)]
-    costs = _fields(found["costs"], "statement.distortion.costs", names)
+    by_name = _fields(found["costs"], f"{where}.costs", names)
     power = 2 if combine == "sum_of_squares" else 1
-    features = tuple(_read_costs(costs[column.name], column, power) for column in table.features)
-    return ColumnCosts(combine == "max", features, _read_costs(costs[table.outcome.name], table.outcome, 1))
+    features = tuple(_read_costs(by_name[column.name], column, power) for column in table.features)
+    return ColumnCosts(combine == "max", features, _read_costs(by_name[table.outcome.name], table.outcome, 1))
 
 
 def _read_costs(value: Any, column: Column, power: int) -> Costs:
@@ -573,20 +581,6 @@ def _read_costs(value: Any, column: Column, power: int) -> Costs:
         tuple(None if cost is None else _number(cost, where, ZERO) ** power for cost in _entries(row, where, size))
         for row in _entries(value, where, size)
     )
-
-
-def _read_cost_table(value: Any, table: Table) -> CostTable:
-    moves: dict[tuple[Codes, int], dict[Codes, dict[int, Fraction]]] = {}
-    size = len(table.outcome.levels)
-    for row in _entries(value, "statement.distortion.table"):
-        where = "a row of statement.distortion.table"
-        x, y, to_x, to_y, cost = _entries(row, where, 5)
-        start = (_codes(x, where, table.features), _code(y, where, size))
-        costs = moves.setdefault(start, {}).setdefault(_codes(to_x, where, table.features), {})
-        if _code(to_y, where, size) in costs:
-            raise Refused("statement.distortion.table lists a move twice")
-        costs[to_y] = _number(cost, where, ZERO)
-    return CostTable(moves)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -645,16 +639,13 @@ class Parity:
         if p == 0 and q == 0:
             return exactly(-bound)
         if self.measure == "log-ratio":
-            return None if p == 0 or q == 0 else _absolute(log(p / q)).plus(exactly(-bound))
+            if p == 0 or q == 0:
+                return None
+            low, high = log(p / q)
+            return Interval(max(ZERO, low, -high) - bound, max(-low, high) - bound)
         if self.measure == "four-fifths":
             return exactly((max(ZERO, 1 - p / q) if q else ZERO) - bound)
         return exactly(abs(p / q - 1) - bound) if q else None
-
-
-def _absolute(value: Interval) -> Interval:
-    if value.low >= 0:
-        return value
-    return Interval(max(ZERO, -value.high), max(-value.low, value.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -738,11 +729,19 @@ def read_problem(document: dict[str, Any]) -> Problem:
     names = ("utility", "targets", "new_cells", "blind", "conditional", "distortion", "parity", "budgets")
     found = _fields(document["statement"], "statement", names, ("suppressed",))
     utility = _fields(found["utility"], "statement.utility", ("measure", "on"))
+    measure = _text(utility["measure"], "statement.utility.measure")
+    on_x = _text(utility["on"], "statement.utility.on", ("xy", "x")) == "x"
+    targets = None
+    if found["targets"] == "observed":
+        targets = frozenset(source.x for source in table.sources)
+    elif found["targets"] != "all":
+        where = 'statement.targets (if not "observed" or "all")'
+        targets = frozenset(_codes(x, where, table.features) for x in _entries(found["targets"], where))
     return Problem(
         table=table,
-        measure=_text(utility["measure"], "statement.utility.measure"),
-        on_x=_text(utility["on"], "statement.utility.on", ("xy", "x")) == "x",
-        targets=_read_targets(found["targets"], table),
+        measure=measure,
+        on_x=on_x,
+        targets=targets,
         new_cells=_flag(found["new_cells"], "statement.new_cells"),
         blind=_flag(found["blind"], "statement.blind"),
         suppressed=_flag(found.get("suppressed", False), "statement.suppressed"),
@@ -751,15 +750,6 @@ def read_problem(document: dict[str, Any]) -> Problem:
         parity=tuple(_read_parity(p, table) for p in _entries(found["parity"], "statement.parity")),
         budgets=tuple(_read_budget(b, table) for b in _entries(found["budgets"], "statement.budgets")),
     )
-
-
-def _read_targets(value: Any, table: Table) -> frozenset[Codes] | None:
-    if value == "all":
-        return None
-    if value == "observed":
-        return frozenset(source.x for source in table.sources)
-    where = 'statement.targets (if not "observed" or "all")'
-    return frozenset(_codes(x, where, table.features) for x in _entries(value, where))
 
 
 def _read_conditional(value: Any, table: Table) -> dict[Codes, tuple[Fraction, ...]] | None:
@@ -795,50 +785,32 @@ def _read_parity(value: Any, table: Table) -> Parity:
     released = _flag(found["released"], f"released of {where}")
     if released and kind != "target":
         raise Refused(f"{where} is pairwise within released segments, which is not linear")
-    measure, lines = _read_distance(found["distance"], f"the distance of {where}")
+    at = f"the distance of {where}"
+    distance = _fields(found["distance"], at, ("measure",), ("lines",))
+    measure = _text(distance["measure"], at, MEASURES)
+    if (measure == "lines") != ("lines" in distance):
+        raise Refused(f"{at} must list lines if, and only if, its measure is 'lines'")
+    rows = [_entries(row, at, 3) for row in _entries(distance.get("lines", []), at)]
+    lines = tuple((_number(a, at), _number(b, at), _number(c, at)) for a, b, c in rows)
     on = _positions(found["on"], f"on of {where}", table.protected)
     given = _positions(found["given"], f"given of {where}", table.features)
-    segments = [table.features[i] for i in given]
-    bounds = tuple(
-        _read_bound(bound, where, kind, table, [table.protected[i] for i in on], segments)
-        for bound in _entries(found["bounds"], f"the bounds of {where}")
-    )
-    return Parity(name, measure, lines, on, given, released, bounds)
-
-
-def _read_distance(value: Any, where: str) -> tuple[str, tuple[Line, ...]]:
-    found = _fields(value, where, ("measure",), ("lines",))
-    measure = _text(found["measure"], where, MEASURES)
-    if (measure == "lines") != ("lines" in found):
-        raise Refused(f"{where} must list lines if, and only if, its measure is 'lines'")
-    rows = [_entries(row, where, 3) for row in _entries(found.get("lines", []), where)]
-    return measure, tuple((_number(a, where), _number(b, where), _number(c, where)) for a, b, c in rows)
-
-
-def _read_bound(
-    value: Any, where: str, kind: str, table: Table, groups: Sequence[Column], segments: Sequence[Column]
-) -> Bound:
-    where = f"a bound of {where}"
-    found = _fields(value, where, ("outcome", "group", "against", "segment", "bound"))
-    against, target = _read_against(found["against"], where, kind, groups)
-    segment = [] if found["segment"] is None else found["segment"]
-    return Bound(
-        _code(found["outcome"], where, len(table.outcome.levels)),
-        _codes(found["group"], where, groups),
-        against,
-        target,
-        _codes(segment, f"the segment of {where}", segments),
-        _number(found["bound"], where, ZERO),
-    )
-
-
-def _read_against(value: Any, where: str, kind: str, groups: Sequence[Column]) -> tuple[Codes | None, Fraction | None]:
-    if kind == "target":
-        target = _number(_fields(value, f"against of {where}", ("target",))["target"], f"the target of {where}", ZERO)
-        if target > 1:
-            raise Refused(f"the target of {where} is no probability: {shown(target)}")
-        return None, target
-    return (None if value == "rest" else _codes(value, f"against of {where}", groups)), None
+    groups, segments = [table.protected[i] for i in on], [table.features[i] for i in given]
+    bounds = []
+    at = f"a bound of {where}"
+    for entry in _entries(found["bounds"], f"the bounds of {where}"):
+        one = _fields(entry, at, ("outcome", "group", "against", "segment", "bound"))
+        against, target = None, None
+        if kind == "target":
+            stated = _fields(one["against"], f"against of {at}", ("target",))["target"]
+            target = _number(stated, f"the target of {at}", ZERO)
+            if target > 1:
+                raise Refused(f"the target of {at} is no probability: {shown(target)}")
+        elif one["against"] != "rest":
+            against = _codes(one["against"], f"against of {at}", groups)
+        outcome, group = _code(one["outcome"], at, len(table.outcome.levels)), _codes(one["group"], at, groups)
+        segment = _codes([] if one["segment"] is None else one["segment"], f"the segment of {at}", segments)
+        bounds.append(Bound(outcome, group, against, target, segment, _number(one["bound"], at, ZERO)))
+    return Parity(name, measure, lines, on, given, released, tuple(bounds))
 
 
 def _read_budget(value: Any, table: Table) -> Budget:
@@ -846,22 +818,20 @@ def _read_budget(value: Any, table: Table) -> Budget:
     threshold = None if found["threshold"] is None else _number(found["threshold"], "the threshold of a budget", ZERO)
     per = _text(found["per"], "per of a budget", ("individual", "xy"))
     rows = [_entries(row, "a limit of a budget", 2) for row in _entries(found["limits"], "the limits of a budget")]
-    read_holder = _individual if per == "individual" else _record
-    holders = tuple(read_holder(holder, table) for holder, _ in rows)
-    return Budget(threshold, per, holders, tuple(_number(limit, "a limit of a budget", ZERO) for _, limit in rows))
-
-
-def _individual(value: Any, table: Table) -> tuple[tuple[int, Fraction], ...]:
-    return ((_code(value, "the holder of a budget", len(table.sources)), ONE),)
-
-
-def _record(value: Any, table: Table) -> tuple[tuple[int, Fraction], ...]:
+    holders: list[tuple[tuple[int, Fraction], ...]] = []
     where = "the holder of a budget"
-    x, y = _entries(value, where, 2)
-    cell = (_codes(x, where, table.features), _code(y, where, len(table.outcome.levels)))
-    if cell not in table.by_cell:
-        raise Refused(f"{where} is the cell {_brief(value)}, which has no record")
-    return tuple((s, table.sources[s].mass / table.cells[cell]) for s in table.by_cell[cell])
+    for holder, _ in rows:
+        if per == "individual":
+            holders.append(((_code(holder, where, len(table.sources)), ONE),))
+            continue
+        x, y = _entries(holder, where, 2)
+        cell = _cell(x, y, where, table)
+        if cell not in table.by_cell:
+            raise Refused(f"{where} is the cell {_brief(holder)}, which has no record")
+        # The limit is on the average over the groups.
+        holders.append(tuple((s, table.sources[s].mass / table.cells[cell]) for s in table.by_cell[cell]))
+    limits = tuple(_number(limit, "a limit of a budget", ZERO) for _, limit in rows)
+    return Budget(threshold, per, tuple(holders), limits)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -931,75 +901,63 @@ def bound_words(table: Table, parity: Parity, bound: Bound) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """The probabilities of each source's moves."""
-
-    rows: tuple[dict[tuple[Codes, int], Fraction], ...]
-
-    @property
-    def n_moves(self) -> int:
-        """The number of moves of positive probability."""
-        return sum(map(len, self.rows))
+Kernel: TypeAlias = list[dict[tuple[Codes, int], Fraction]]
+"""The probabilities of each source's moves."""
 
 
 def read_kernel(value: Any, problem: Problem) -> Kernel:
     """Read the mapping; refuse what is no distribution."""
     table = problem.table
-    rows: list[dict[tuple[Codes, int], Fraction]] = [{} for _ in table.sources]
+    kernel: Kernel = [{} for _ in table.sources]
     for position, entry in enumerate(_entries(value, "kernel")):
         where = f"kernel[{position}]"
         source, to_x, to_y, probability = _entries(entry, where, 4)
-        row = rows[_code(source, where, len(rows))]
-        target = (_codes(to_x, where, table.features), _code(to_y, where, len(table.outcome.levels)))
+        row = kernel[_code(source, where, len(kernel))]
+        target = _cell(to_x, to_y, where, table)
         if target in row:
             raise Refused(f"{where} repeats a move")
         row[target] = _positive(probability, f"the probability of {where}")
-    return Kernel(tuple(rows))
+    return kernel
 
 
-def check_rows(problem: Problem, kernel: Kernel) -> Fraction:
-    """Check that rows sum to one; return the largest error."""
-    worst = ZERO
-    for source, row in zip(problem.table.sources, kernel.rows, strict=True):
-        error = abs(sum(row.values(), start=ZERO) - 1)
-        if error > ROW_TOLERANCE:
+def check_kernel(problem: Problem, kernel: Kernel, findings: Findings) -> None:
+    """Check that rows sum to one, that moves are allowed, and that the mapping looks at nothing that it may not."""
+    table, worst = problem.table, ZERO
+    for source, row in zip(table.sources, kernel, strict=True):
+        total = sum(row.values(), start=ZERO)
+        if abs(total - 1) > ROW_TOLERANCE:
             raise Refused(
-                f"the probabilities of {problem.table.words(source)} sum to {shown(sum(row.values(), start=ZERO))}, "
+                f"the probabilities of {table.words(source)} sum to {shown(total)}, "
                 f"not to 1 within {shown(ROW_TOLERANCE)}"
             )
-        worst = max(worst, error)
-    return worst
-
-
-def check_allowed(problem: Problem, kernel: Kernel) -> None:
-    """Check that every move of the mapping is allowed."""
-    for source, row in zip(problem.table.sources, kernel.rows, strict=True):
+        worst = max(worst, abs(total - 1))
+    findings.row("rows sum to 1", f"{len(kernel)} rows, largest error {shown(worst)}")
+    for source, row in zip(table.sources, kernel, strict=True):
         for to_x, to_y in row:
             if problem.cost(source, to_x, to_y) is None:
-                table = problem.table
-                to = f"{named(table.features, to_x)}, {named([table.outcome], (to_y,))}"
-                raise Refused(f"the mapping turns {table.words(source)} into {to}, which the statement forbids")
-
-
-def check_blind(problem: Problem, kernel: Kernel) -> None:
-    """Check that the mapping does not depend on protected columns."""
-    for sources in problem.table.by_cell.values():
-        first = kernel.rows[sources[0]]
-        for other in sources[1:]:
-            row = kernel.rows[other]
-            if any(abs(first.get(to, ZERO) - row.get(to, ZERO)) > ROW_TOLERANCE for to in {*first, *row}):
-                words = problem.table.words(problem.table.sources[other])
-                raise Refused(f"the mapping should not depend on protected columns, but it does at {words}")
+                words, to = table.words(source), table.cell_words(to_x, to_y)
+                raise Refused(f"the mapping turns {words} into {to}, which the statement forbids")
+    findings.row("moves allowed", f"all {sum(map(len, kernel))}")
+    if problem.blind:
+        for first, *others in table.by_cell.values():
+            for other in others:
+                one, row = kernel[first], kernel[other]
+                if any(abs(one.get(to, ZERO) - row.get(to, ZERO)) > ROW_TOLERANCE for to in {*one, *row}):
+                    words = table.words(table.sources[other])
+                    raise Refused(f"the mapping should not depend on protected columns, but it does at {words}")
+        findings.row("independent of protected columns", "yes")
+    if problem.conditional is not None:
+        check_conditional(problem, problem.conditional, kernel)
+        findings.row("outcome drawn from the stated p(ŷ|x̂)", "yes")
+    elif problem.suppressed:
+        check_conditional(problem, released_conditional(kernel, problem), kernel)
+        findings.row("outcome drawn given x̂ alone", "yes")
 
 
 def check_conditional(problem: Problem, conditional: dict[Codes, tuple[Fraction, ...]], kernel: Kernel) -> None:
     """Check that P(x̂,ŷ|d,x,y) = q(ŷ|x̂) P(x̂|d,x,y)."""
-    for source, row in zip(problem.table.sources, kernel.rows, strict=True):
-        by_x: dict[Codes, Fraction] = {}
-        for (to_x, _), probability in row.items():
-            by_x[to_x] = by_x.get(to_x, ZERO) + probability
-        for to_x, total in by_x.items():
+    for source, row in zip(problem.table.sources, kernel, strict=True):
+        for to_x, total in _totals((to_x, probability) for (to_x, _), probability in row.items()).items():
             if to_x not in conditional:
                 raise Refused(f"statement.conditional says nothing of {named(problem.table.features, to_x)}")
             for to_y, share in enumerate(conditional[to_x]):
@@ -1012,7 +970,7 @@ def released_conditional(kernel: Kernel, problem: Problem) -> dict[Codes, tuple[
     """Return p(ŷ|x̂) as the mapping releases it."""
     size = len(problem.table.outcome.levels)
     joint: dict[Codes, list[Fraction]] = {}
-    for source, row in zip(problem.table.sources, kernel.rows, strict=True):
+    for source, row in zip(problem.table.sources, kernel, strict=True):
         for (to_x, to_y), probability in row.items():
             joint.setdefault(to_x, [ZERO] * size)[to_y] += source.mass * probability
     return {x: tuple(mass / sum(masses) for mass in masses) for x, masses in joint.items()}
@@ -1024,8 +982,13 @@ def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterato
     spreads: dict[Population, dict[tuple[Codes, int], Fraction]] = {}
 
     def rates(population: Population) -> dict[tuple[Codes, int], Fraction]:
+        """Return p(ŷ | population), or p(b̂, ŷ | population) for parity within released segments."""
         if population not in spreads:
-            spreads[population] = _spread(kernel, parity, population)
+            spreads[population] = _totals(
+                ((tuple(to_x[i] for i in parity.given) if parity.released else (), to_y), share * probability)
+                for source, share in population.shares
+                for (to_x, to_y), probability in kernel[source].items()
+            )
         return spreads[population]
 
     for bound in parity.bounds:
@@ -1044,23 +1007,13 @@ def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterato
         yield bound, parity.excess(p, q, bound.bound)
 
 
-def _spread(kernel: Kernel, parity: Parity, population: Population) -> dict[tuple[Codes, int], Fraction]:
-    """Return p(ŷ | population), or p(b̂, ŷ | population) for parity within released segments."""
-    found: dict[tuple[Codes, int], Fraction] = {}
-    for source, share in population.shares:
-        for (to_x, to_y), probability in kernel.rows[source].items():
-            key = (tuple(to_x[i] for i in parity.given) if parity.released else (), to_y)
-            found[key] = found.get(key, ZERO) + share * probability
-    return found
-
-
 def budget_excesses(problem: Problem, kernel: Kernel, budget: Budget) -> Iterator[Fraction]:
     """Yield E − c for every holder."""
     for holder, limit in zip(budget.holders, budget.limits, strict=True):
         expected = ZERO
         for index, weight in holder:
             source = problem.table.sources[index]
-            for (to_x, to_y), probability in kernel.rows[index].items():
+            for (to_x, to_y), probability in kernel[index].items():
                 cost = problem.distortion.cost(source.x, source.y, to_x, to_y)
                 if cost:
                     expected += weight * probability * budget.charge(cost)
@@ -1071,7 +1024,7 @@ def released_distribution(problem: Problem, kernel: Kernel) -> dict[Cell, Fracti
     """Return r, on (x̂, ŷ) or on x̂."""
     return _totals(
         (problem.cell(to_x, to_y), source.mass * probability)
-        for source, row in zip(problem.table.sources, kernel.rows, strict=True)
+        for source, row in zip(problem.table.sources, kernel, strict=True)
         for (to_x, to_y), probability in row.items()
     )
 
@@ -1148,46 +1101,41 @@ class Multipliers:
 def read_multipliers(value: Any, problem: Problem) -> Multipliers:
     """Read the prices; those left out are zero."""
     found = _fields(value, "multipliers", (), ("released", "parity", "budgets"))
-    where = "multipliers.released"
-    rows = [_entries(row, where, 3) for row in _entries(found.get("released", []), where)]
-    released = {_read_cell(x, y, where, problem): _number(price, where) for x, y, price in rows}
-    if len(released) < len(rows):
-        raise Refused(f"{where} names a cell twice")
-    return Multipliers(released, _parity_prices(found, problem), _budget_prices(found, problem))
+    size = len(problem.table.outcome.levels)
 
+    def cell(where: str, x: Any, y: Any) -> Cell:
+        codes = _codes(x, where, problem.table.features)
+        if problem.on_x and y is not None:
+            raise Refused(f"{where} must have null for an outcome, as the utility is measured on x")
+        return codes, None if problem.on_x else _code(y, where, size)
 
-def _read_cell(x: Any, y: Any, where: str, problem: Problem) -> Cell:
-    codes = _codes(x, where, problem.table.features)
-    if not problem.on_x:
-        return codes, _code(y, where, len(problem.table.outcome.levels))
-    if y is not None:
-        raise Refused(f"{where} must have null for an outcome, as the utility is measured on x")
-    return codes, None
-
-
-def _parity_prices(found: dict[str, Any], problem: Problem) -> dict[tuple[int, int, int], Fraction]:
-    where = "multipliers.parity"
-    prices: dict[tuple[int, int, int], Fraction] = {}
-    for row in _entries(found.get("parity", []), where):
-        i, j, k, price = _entries(row, where, 4)
+    def line(where: str, i: Any, j: Any, k: Any) -> tuple[int, int, int]:
         parity = problem.parity[_code(i, where, len(problem.parity))]
-        key = (i, _code(j, where, len(parity.bounds)), _code(k, where, parity.n_lines))
-        if key in prices:
-            raise Refused(f"{where} names a line twice")
-        prices[key] = _number(price, where, ZERO)
-    return prices
+        return i, _code(j, where, len(parity.bounds)), _code(k, where, parity.n_lines)
 
-
-def _budget_prices(found: dict[str, Any], problem: Problem) -> dict[tuple[int, int], Fraction]:
-    where = "multipliers.budgets"
-    prices: dict[tuple[int, int], Fraction] = {}
-    for row in _entries(found.get("budgets", []), where):
-        i, j, price = _entries(row, where, 3)
+    def holder(where: str, i: Any, j: Any) -> tuple[int, int]:
         budget = problem.budgets[_code(i, where, len(problem.budgets))]
-        key = (i, _code(j, where, len(budget.limits)))
-        if key in prices:
-            raise Refused(f"{where} names a holder twice")
-        prices[key] = _number(price, where, ZERO)
+        return i, _code(j, where, len(budget.limits))
+
+    return Multipliers(
+        _prices(found, "released", 2, "cell", cell, None),
+        _prices(found, "parity", 3, "line", line, ZERO),
+        _prices(found, "budgets", 2, "holder", holder, ZERO),
+    )
+
+
+def _prices(
+    found: dict[str, Any], name: str, size: int, what: str, read_key: Callable[..., Key], low: Fraction | None
+) -> dict[Key, Fraction]:
+    """Read rows of ``size`` entries that say what is priced, and its price."""
+    where = f"multipliers.{name}"
+    prices: dict[Key, Fraction] = {}
+    for row in _entries(found.get(name, []), where):
+        *key, price = _entries(row, where, size + 1)
+        place = read_key(where, *key)
+        if place in prices:
+            raise Refused(f"{where} names a {what} twice")
+        prices[place] = _number(price, where, low)
     return prices
 
 
@@ -1203,15 +1151,11 @@ class Tariff:
     distortion: list[dict[int, Fraction]]
     right: Fraction = ZERO
 
-    @classmethod
-    def empty(cls, size: int) -> Tariff:
-        """Return a tariff that charges nothing."""
-        return cls([{} for _ in range(size)], [{} for _ in range(size)], [{} for _ in range(size)])
-
 
 def make_tariff(problem: Problem, multipliers: Multipliers) -> Tariff:
     """Turn the prices of constraints into the prices of moves."""
-    tariff = Tariff.empty(len(problem.table.sources))
+    sources = problem.table.sources
+    tariff = Tariff([{} for _ in sources], [{} for _ in sources], [{} for _ in sources])
     for index, parity in enumerate(problem.parity):
         _charge_parity(tariff, problem, parity, index, multipliers)
     for (i, j), price in multipliers.budgets.items():
@@ -1248,16 +1192,9 @@ def _charge_parity(tariff: Tariff, problem: Problem, parity: Parity, index: int,
                 add(population, segment, outcome, price * (b * bound.target - c))
         else:
             tariff.right += price * (c - b * bound.target)
+    # Each source of a population is charged its share.
     for population, charges in charged.items():
-        _share_out(tariff, parity, index, population, charges)
-
-
-def _share_out(
-    tariff: Tariff, parity: Parity, index: int, population: Population, charges: dict[tuple[Codes, int], Fraction]
-) -> None:
-    """Charge each source of a population its share."""
-    for source, share in population.shares:
-        for (segment, outcome), amount in charges.items():
+        for (source, share), ((segment, outcome), amount) in itertools.product(population.shares, charges.items()):
             if parity.released:
                 by_segment = tariff.segment[source].setdefault(index, {})
                 by_segment[segment, outcome] = by_segment.get((segment, outcome), ZERO) + share * amount
@@ -1295,27 +1232,12 @@ class Buyer:
         conditional = self.problem.conditional
         if conditional is None:
             return min((self.price(x, y, cost) for x, costs in moves for y, cost in costs.items()), default=None)
-        return min((self._lottery(x, costs, conditional[x]) for x, costs in moves), default=None)
-
-    def _lottery(self, to_x: Codes, costs: dict[int, Fraction], shares: tuple[Fraction, ...]) -> Fraction:
-        """Return the price of x̂ whose outcome is drawn."""
-        terms = (share * self.price(to_x, to_y, costs[to_y]) for to_y, share in enumerate(shares) if share)
-        return sum(terms, start=ZERO)
-
-
-def _buyer(problem: Problem, tariff: Tariff, released: Released, sources: list[int]) -> Buyer:
-    outcome: dict[int, Fraction] = {}
-    distortion: dict[int, Fraction] = {}
-    segment: list[tuple[Codes, dict[tuple[Codes, int], Fraction]]] = []
-    for source in sources:
-        for to_y, amount in tariff.outcome[source].items():
-            outcome[to_y] = outcome.get(to_y, ZERO) + amount
-        for budget, amount in tariff.distortion[source].items():
-            distortion[budget] = distortion.get(budget, ZERO) + amount
-        segment += [(problem.parity[index].given, charges) for index, charges in tariff.segment[source].items()]
-    mass = sum((problem.table.sources[source].mass for source in sources), start=ZERO)
-    charges = [(problem.budgets[index], amount) for index, amount in distortion.items() if amount]
-    return Buyer(problem, mass, outcome, segment, charges, released)
+        # The outcome of an x̂ is drawn.
+        lotteries = (
+            sum((share * self.price(x, y, costs[y]) for y, share in enumerate(conditional[x]) if share), start=ZERO)
+            for x, costs in moves
+        )
+        return min(lotteries, default=None)
 
 
 def priced(problem: Problem, multipliers: Multipliers) -> Fraction | None:
@@ -1325,7 +1247,12 @@ def priced(problem: Problem, multipliers: Multipliers) -> Fraction | None:
     for x, y in problem.table.by_cell:
         moves = list(problem.moves(x, y))
         for sources in problem.owners(x, y):
-            least = _buyer(problem, tariff, multipliers.released, sources).cheapest(moves)
+            by_outcome = _totals(charge for source in sources for charge in tariff.outcome[source].items())
+            by_budget = _totals(charge for source in sources for charge in tariff.distortion[source].items())
+            by_segment = [(problem.parity[i].given, c) for source in sources for i, c in tariff.segment[source].items()]
+            mass = sum((problem.table.sources[source].mass for source in sources), start=ZERO)
+            on_budgets = [(problem.budgets[i], amount) for i, amount in by_budget.items() if amount]
+            least = Buyer(problem, mass, by_outcome, by_segment, on_budgets, multipliers.released).cheapest(moves)
             if least is None:
                 return None
             total += least
@@ -1349,19 +1276,16 @@ class Report:
 
     def text(self) -> str:
         """Write the report for people."""
-        lines = [*self.sentences[:1], "", *_columns(("checked", "recomputed", "claimed"), self.rows), ""]
-        lines += self.sentences[1:]
+        lines = [*self.sentences[:1], ""]
+        if self.rows:
+            table = (("checked", "recomputed", "claimed"), *self.rows)
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        lines += ["", *self.sentences[1:]]
         lines.append(self.verdict if self.stands else f"REFUSED: {self.reason}.")
         # A name in the file must not be able to write to the auditor's terminal anything but itself.
         printable = ("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line) for line in lines)
         return "\n".join(printable).strip()
-
-
-def _columns(head: tuple[str, str, str], rows: Sequence[tuple[str, str, str]]) -> list[str]:
-    if not rows:
-        return []
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(3)]
-    return ["  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]
 
 
 @dataclass
@@ -1400,16 +1324,6 @@ def judge(document: dict[str, Any], findings: Findings) -> None:
         raise Refused(f"the document is not of format {FORMAT!r}, version {VERSION}")
     kind = _text(document["kind"], "kind", ("mapping", "infeasible"))
     findings.sentences.append(f"An evenhand proof, kind {kind!r}.")
-    _check_digest(document, findings)
-    needed = ["columns", "counts", "statement", "claims", *(["kernel"] if kind == "mapping" else ["multipliers"])]
-    _fields(document, "the document", needed, None)
-    problem = read_problem(document)
-    _describe(problem, kind, findings)
-    multipliers = read_multipliers(document.get("multipliers", {}), problem)
-    (_judge_mapping if kind == "mapping" else _judge_infeasible)(document, problem, multipliers, findings)
-
-
-def _check_digest(document: dict[str, Any], findings: Findings) -> None:
     try:
         found = digest(document)
     except UnicodeEncodeError as error:
@@ -1418,15 +1332,17 @@ def _check_digest(document: dict[str, Any], findings: Findings) -> None:
     findings.row("digest (SHA-256)", found[:16] + "…", claimed[:16] + "…" if len(claimed) > 16 else claimed)
     if found != claimed:
         raise Refused("the digest does not match: the file was changed after it was written")
-
-
-def _describe(problem: Problem, kind: str, findings: Findings) -> None:
+    needed = ["columns", "counts", "statement", "claims", *(["kernel"] if kind == "mapping" else ["multipliers"])]
+    _fields(document, "the document", needed, None)
+    problem = read_problem(document)
     table = problem.table
     names = [", ".join(column.name for column in columns) or "none" for columns in (table.protected, table.features)]
     findings.sentences[0] = (
         f"An evenhand proof, kind {kind!r}: a total weight of {shown(table.records)} in {len(table.sources)} kinds of "
         f"records; protected: {names[0]}; features: {names[1]}; outcome: {table.outcome.name}."
     )
+    multipliers = read_multipliers(document.get("multipliers", {}), problem)
+    (_judge_mapping if kind == "mapping" else _judge_infeasible)(document, problem, multipliers, findings)
 
 
 # A mapping
@@ -1437,65 +1353,76 @@ def _judge_mapping(document: dict[str, Any], problem: Problem, multipliers: Mult
     claims = _fields(document["claims"], "claims", names, None)
     status = _text(claims["status"], "claims.status", STATUSES)
     kernel = read_kernel(document["kernel"], problem)
-    _check_kernel(problem, kernel, findings)
+    check_kernel(problem, kernel, findings)
     violation = _check_violation(problem, kernel, _number(claims["max_violation"], "claims.max_violation"), findings)
     objective = _number(claims["objective"], "claims.objective")
-    _check_objective(problem, kernel, objective, findings)
-    bound = None if claims["lower_bound"] is None else _number(claims["lower_bound"], "claims.lower_bound")
-    proven = None if bound is None else _check_lower_bound(problem, multipliers, bound, findings)
-    gap = _check_gap(claims["gap"], objective, bound, findings)
-    _check_status(status, gap, violation, findings)
-    _conclude(problem, proven, findings)
-
-
-def _check_kernel(problem: Problem, kernel: Kernel, findings: Findings) -> None:
-    error = check_rows(problem, kernel)
-    findings.row("rows sum to 1", f"{len(kernel.rows)} rows, largest error {shown(error)}")
-    check_allowed(problem, kernel)
-    findings.row("moves allowed", f"all {kernel.n_moves}")
-    if problem.blind:
-        check_blind(problem, kernel)
-        findings.row("independent of protected columns", "yes")
-    if problem.conditional is not None:
-        check_conditional(problem, problem.conditional, kernel)
-        findings.row("outcome drawn from the stated p(ŷ|x̂)", "yes")
-    elif problem.suppressed:
-        check_conditional(problem, released_conditional(kernel, problem), kernel)
-        findings.row("outcome drawn given x̂ alone", "yes")
+    what = f"objective ({problem.measure} on {'x' if problem.on_x else 'x, y'})"
+    if problem.measure not in UTILITIES:
+        findings.row(what, "not recomputed", shown(objective))
+    else:
+        found = UTILITIES[problem.measure].value(problem.original, released_distribution(problem, kernel))
+        findings.row(what, shown(found.low), shown(objective))
+        if found.distance(objective) > CLAIM_TOLERANCE:
+            raise Refused(f"the objective is {shown(found.low)}, not {shown(objective)} as claimed")
+    proven, gap = None, None
+    if claims["lower_bound"] is not None:
+        bound = _number(claims["lower_bound"], "claims.lower_bound")
+        proven = _check_lower_bound(problem, multipliers, bound, findings)
+        gap = _number(claims["gap"], "claims.gap")
+        findings.row("gap (objective − lower bound)", shown(objective - bound), shown(gap))
+        if abs(objective - bound - gap) > CLAIM_TOLERANCE:
+            raise Refused(f"the gap is {shown(objective - bound)}, not {shown(gap)} as claimed")
+    elif claims["gap"] is not None:
+        raise Refused("a gap is claimed, but no lower bound")
+    findings.row("status", "", status)
+    if status == "optimal" and (gap is None or gap > OPTIMAL_GAP):
+        raise Refused(f"the status is 'optimal', which needs a gap of at most {shown(OPTIMAL_GAP)}")
+    if status == "optimal" and violation.high > OPTIMAL_VIOLATION:
+        raise Refused(f"the status is 'optimal', which needs violations of at most {shown(OPTIMAL_VIOLATION)}")
+    say = findings.sentences.append
+    say("The mapping is a probability distribution for every kind of record, makes allowed moves only, and meets")
+    say("every bound of the statement up to the largest violation above, in the units of that bound.")
+    if problem.measure not in UTILITIES:
+        say(f"The measure {problem.measure!r} is not one that this script recomputes ({', '.join(UTILITIES)} are): the")
+        say("objective, the lower bound and the status are the writer's word. Only feasibility was checked.")
+        findings.verdict = "FEASIBILITY STANDS; how good the mapping is was not checked."
+    elif proven is None:
+        say("No lower bound is claimed: whether a better mapping exists is left open.")
+    else:
+        say(f"No mapping that meets every bound has an objective below {shown(proven)}.")
+    say(SCOPE)
 
 
 def _check_violation(problem: Problem, kernel: Kernel, claimed: Fraction, findings: Findings) -> Interval:
-    worst = exactly(0)
+    table, found = problem.table, [exactly(0)]
     for parity in problem.parity:
-        worst = _highest([worst, _worst_parity(problem, kernel, parity, findings)])
+        excesses = []
+        for bound, excess in parity_excesses(problem, kernel, parity):
+            if excess is None:
+                words = bound_words(table, parity, bound)
+                raise Refused(
+                    f"parity {parity.name!r} is violated without limit, one of the rates being zero ({words})"
+                )
+            excesses.append(excess)
+        least = "" if parity.measure == "lines" else f" ≤ {_range([bound.bound for bound in parity.bounds])}"
+        on = ", ".join(table.protected[i].name for i in parity.on) or "everybody"
+        given = ", ".join(table.features[i].name for i in parity.given)
+        within = f" within {'released ' if parity.released else ''}{given}" if given else ""
+        what = f"parity {parity.name!r} by {on}{within}: {parity.measure}{least}, {len(parity.bounds)} bounds"
+        findings.row(what, f"largest J − ε = {shown(_highest(excesses).high)}" if excesses else "nothing bounded")
+        found += excesses
     for budget in problem.budgets:
-        excess = max(budget_excesses(problem, kernel, budget), default=None)
-        of = len(problem.table.sources if budget.per == "individual" else problem.table.by_cell)
+        largest = max(budget_excesses(problem, kernel, budget), default=None)
+        of = len(table.sources if budget.per == "individual" else table.by_cell)
         what = f"budget: {budget.words} ≤ {_range(budget.limits)}, {len(set(budget.holders))} of {of} ({budget.per})"
-        findings.row(what, "nothing bounded" if excess is None else f"largest E − c = {shown(excess)}")
-        worst = _highest([worst, exactly(excess or 0)])
+        findings.row(what, "nothing bounded" if largest is None else f"largest E − c = {shown(largest)}")
+        found.append(exactly(largest or 0))
+    worst = _highest(found)
     findings.row("largest violation", shown(worst.high), shown(claimed))
     if worst.high > WORST_VIOLATION:
         raise Refused(f"a bound is exceeded by {shown(worst.high)}, more than {shown(WORST_VIOLATION)}")
     if worst.distance(claimed) > VIOLATION_CLAIM_TOLERANCE:
         raise Refused(f"the largest violation is {shown(worst.high)}, not {shown(claimed)} as claimed")
-    return worst
-
-
-def _worst_parity(problem: Problem, kernel: Kernel, parity: Parity, findings: Findings) -> Interval:
-    found = []
-    for bound, excess in parity_excesses(problem, kernel, parity):
-        if excess is None:
-            words = bound_words(problem.table, parity, bound)
-            raise Refused(f"parity {parity.name!r} is violated without limit, one of the rates being zero ({words})")
-        found.append(excess)
-    least = "" if parity.measure == "lines" else f" ≤ {_range([bound.bound for bound in parity.bounds])}"
-    on = ", ".join(problem.table.protected[i].name for i in parity.on) or "everybody"
-    given = ", ".join(problem.table.features[i].name for i in parity.given)
-    within = f" within {'released ' if parity.released else ''}{given}" if given else ""
-    what = f"parity {parity.name!r} by {on}{within}: {parity.measure}{least}, {len(parity.bounds)} bounds"
-    worst = _highest(found) if found else exactly(0)
-    findings.row(what, f"largest J − ε = {shown(worst.high)}" if found else "nothing bounded")
     return worst
 
 
@@ -1508,17 +1435,6 @@ def _range(values: Sequence[Fraction]) -> str:
 
 def _highest(values: Sequence[Interval]) -> Interval:
     return Interval(max(v.low for v in values), max(v.high for v in values))
-
-
-def _check_objective(problem: Problem, kernel: Kernel, claimed: Fraction, findings: Findings) -> None:
-    what = f"objective ({problem.measure} on {'x' if problem.on_x else 'x, y'})"
-    if problem.measure not in UTILITIES:
-        findings.row(what, "not recomputed", shown(claimed))
-        return
-    found = UTILITIES[problem.measure].value(problem.original, released_distribution(problem, kernel))
-    findings.row(what, shown(found.low), shown(claimed))
-    if found.distance(claimed) > CLAIM_TOLERANCE:
-        raise Refused(f"the objective is {shown(found.low)}, not {shown(claimed)} as claimed")
 
 
 def _check_lower_bound(
@@ -1545,43 +1461,6 @@ def lower_bound(problem: Problem, multipliers: Multipliers) -> Fraction | None:
     return None if infimum is None or choices is None else infimum.low + choices
 
 
-def _check_gap(value: Any, objective: Fraction, bound: Fraction | None, findings: Findings) -> Fraction | None:
-    if bound is None:
-        if value is not None:
-            raise Refused("a gap is claimed, but no lower bound")
-        return None
-    gap = _number(value, "claims.gap")
-    findings.row("gap (objective − lower bound)", shown(objective - bound), shown(gap))
-    if abs(objective - bound - gap) > CLAIM_TOLERANCE:
-        raise Refused(f"the gap is {shown(objective - bound)}, not {shown(gap)} as claimed")
-    return gap
-
-
-def _check_status(status: str, gap: Fraction | None, violation: Interval, findings: Findings) -> None:
-    findings.row("status", "", status)
-    if status != "optimal":
-        return
-    if gap is None or gap > OPTIMAL_GAP:
-        raise Refused(f"the status is 'optimal', which needs a gap of at most {shown(OPTIMAL_GAP)}")
-    if violation.high > OPTIMAL_VIOLATION:
-        raise Refused(f"the status is 'optimal', which needs violations of at most {shown(OPTIMAL_VIOLATION)}")
-
-
-def _conclude(problem: Problem, proven: Fraction | None, findings: Findings) -> None:
-    say = findings.sentences.append
-    say("The mapping is a probability distribution for every kind of record, makes allowed moves only, and meets")
-    say("every bound of the statement up to the largest violation above, in the units of that bound.")
-    if problem.measure not in UTILITIES:
-        say(f"The measure {problem.measure!r} is not one that this script recomputes ({', '.join(UTILITIES)} are): the")
-        say("objective, the lower bound and the status are the writer's word. Only feasibility was checked.")
-        findings.verdict = "FEASIBILITY STANDS; how good the mapping is was not checked."
-    elif proven is None:
-        say("No lower bound is claimed: whether a better mapping exists is left open.")
-    else:
-        say(f"No mapping that meets every bound has an objective below {shown(proven)}.")
-    say(SCOPE)
-
-
 # Infeasibility
 
 
@@ -1599,37 +1478,29 @@ def _judge_infeasible(document: dict[str, Any], problem: Problem, multipliers: M
         raise Refused(f"the infeasibility is {words}, not {'null' if claimed is None else shown(claimed)} as claimed")
     if found is not None and claimed is not None and abs(found - claimed) > INFEASIBILITY_TOLERANCE * found:
         raise Refused(f"the infeasibility is {words}, not {shown(claimed)} as claimed")
-    findings.sentences.append("No mapping meets all the bounds of the statement.")
+    say = findings.sentences.append
+    say("No mapping meets all the bounds of the statement.")
     if found is None:
-        findings.sentences.append("Some kind of record has no allowed move at all, not even to stay as it is.")
+        say("Some kind of record has no allowed move at all, not even to stay as it is.")
     else:
-        findings.sentences += _conflict(problem, multipliers)
-    findings.sentences.append(SCOPE)
-
-
-def _conflict(problem: Problem, multipliers: Multipliers) -> list[str]:
-    """Name the constraints that cannot hold together."""
-    lines = ["With the moves that are allowed, these cannot hold together (multiplier in brackets):"]
-    for (i, j, _), price in multipliers.parity.items():
-        parity = problem.parity[i]
-        if price:
-            words = bound_words(problem.table, parity, parity.bounds[j])
-            lines.append(f"  parity {parity.name!r}: {words}  [{shown(price)}]")
-    for (i, j), price in multipliers.budgets.items():
-        if price:
-            lines.append(f"  {_limit_words(problem, problem.budgets[i], j)}  [{shown(price)}]")
-    hidden = len(lines) - 1 - MOST_LISTED
-    return lines if hidden <= 0 else [*lines[: MOST_LISTED + 1], f"  and {hidden} more"]
-
-
-def _limit_words(problem: Problem, budget: Budget, position: int) -> str:
-    table = problem.table
-    source = table.sources[budget.holders[position][0][0]]
-    if budget.per == "individual":
-        holder = table.words(source)
-    else:
-        holder = f"{named(table.features, source.x)}, {named([table.outcome], (source.y,))} (average over groups)"
-    return f"{budget.words} ≤ {shown(budget.limits[position])} for {holder}"
+        table = problem.table
+        lines = []
+        for (i, j, _), price in multipliers.parity.items():
+            parity = problem.parity[i]
+            if price:
+                words = bound_words(table, parity, parity.bounds[j])
+                lines.append(f"  parity {parity.name!r}: {words}  [{shown(price)}]")
+        for (i, j), price in multipliers.budgets.items():
+            budget = problem.budgets[i]
+            source = table.sources[budget.holders[j][0][0]]
+            average = f"{table.cell_words(source.x, source.y)} (average over groups)"
+            words = table.words(source) if budget.per == "individual" else average
+            if price:
+                lines.append(f"  {budget.words} ≤ {shown(budget.limits[j])} for {words}  [{shown(price)}]")
+        hidden = len(lines) - MOST_LISTED
+        say("With the moves that are allowed, these cannot hold together (multiplier in brackets):")
+        findings.sentences += lines[:MOST_LISTED] + ([f"  and {hidden} more"] if hidden > 0 else [])
+    say(SCOPE)
 
 
 # ---------------------------------------------------------------------------------------------------------------

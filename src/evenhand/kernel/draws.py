@@ -1,4 +1,4 @@
-"""Where randomness comes from: a draw is an integer of 52 bits a row, by position or by key.
+"""Where randomness comes from: a draw is an integer of 52 bits per row, by position or by key.
 
 By position: row i of a table uses the i-th number of PCG64's raw stream for (seed, mode). By key: the first 52 bits of
 the MD5 of the UTF-8 text ``mode:seed:key``, so that a person gets the same draw in any order, in any table, on any
@@ -66,7 +66,7 @@ def keyed_draws(keys: Iterable[str] | Texts, seed: int, mode: str, *, purpose: s
 def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode: str) -> Cells:
     """Return draws by systematic sampling within each source: evenly spaced from a random start, in random order.
 
-    The k-th of n gets (k + u) / n, with one u a source and the ranks k in the order of ``draws``. A rank is as likely
+    The k-th of n gets (k + u) / n, with one u per source and the ranks k in the order of ``draws``. A rank is as likely
     as any other, so everybody's own draw is uniform and their probabilities are exact; and any interval of length p
     holds n·p of the n draws, rounded down or up. Rows of one source with the same draw, that is with the same key, are
     one person: they share a rank.
@@ -81,16 +81,11 @@ def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode
     for n, u in zip(size[sources].tolist(), start.tolist(), strict=True):
         members = order[first : first + n]
         distinct, rank = np.unique(draws[members], return_inverse=True)
-        spaced[members] = _evenly(len(distinct), u)[rank]
+        # (k · 2^52 + u) / n, rounded down, without an intermediate beyond 64 bits.
+        whole, rest = divmod(2**DRAW_BITS, len(distinct))
+        spaced[members] = rank * whole + (rank * rest + u) // len(distinct)
         first += n
     return spaced
-
-
-def _evenly(n: int, start: int) -> Cells:
-    """Return (k · 2^52 + start) / n, rounded down, for k below n, without an intermediate beyond 64 bits."""
-    whole, rest = divmod(2**DRAW_BITS, n)
-    rank = np.arange(n)
-    return np.asarray(rank * whole + (rank * rest + start) // n)
 
 
 def thresholds(probability: Numbers, starts: Cells, rows: Cells) -> Cells:

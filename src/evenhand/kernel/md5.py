@@ -73,22 +73,21 @@ def leading_bits(start: str, texts: Texts, bits: int) -> Cells:
     """Return the first bits, up to 63, of the MD5 of ``start`` followed by each text."""
     begun = start.encode()
     found = np.empty(len(texts), dtype=np.uint64)
-    in_blocks(len(texts), lambda block: _hash(begun, texts, block, found), BLOCK)
+
+    def fill(block: slice) -> None:
+        short = len(begun) + np.diff(texts.offsets[block.start : block.stop + 1]) <= ONE_BLOCK
+        if short.all():
+            found[block] = _digests(_messages(begun, texts, np.arange(block.start, block.stop)))
+            return
+        if short.any():
+            found[block][short] = _digests(_messages(begun, texts, block.start + np.flatnonzero(short)))
+        for place in (block.start + np.flatnonzero(~short)).tolist():
+            digest = md5(begun + texts[place], usedforsecurity=False).digest()
+            found[place] = int.from_bytes(digest[:8])
+
+    in_blocks(len(texts), fill, BLOCK)
     found >>= np.uint64(64 - bits)
     return found.view(np.int64)
-
-
-def _hash(start: bytes, texts: Texts, block: slice, found: NDArray[np.uint64]) -> None:
-    sizes = np.diff(texts.offsets[block.start : block.stop + 1])
-    short = len(start) + sizes <= ONE_BLOCK
-    if short.all():
-        found[block] = _digests(_messages(start, texts, np.arange(block.start, block.stop)))
-        return
-    if short.any():
-        found[block][short] = _digests(_messages(start, texts, block.start + np.flatnonzero(short)))
-    for place in (block.start + np.flatnonzero(~short)).tolist():
-        digest = md5(start + texts[place], usedforsecurity=False).digest()
-        found[place] = int.from_bytes(digest[:8])
 
 
 def _messages(start: bytes, texts: Texts, places: Cells) -> Words:

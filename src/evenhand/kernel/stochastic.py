@@ -1,6 +1,6 @@
 """A sparse stochastic array: for each source row, the cells it may become and how likely each is.
 
-Train mode has one row a source (d, x, y) and targets in X × Y; apply mode, eq. of section 3.4, has one row a
+Train mode has one row per source (d, x, y) and targets in X × Y; apply mode, eq. of section 3.4, has one row per
 (d, x) and targets in X. Both are the same value here. Knows counts, not tables or constraints.
 """
 
@@ -73,23 +73,20 @@ class Kernel:
     def hit(self, rows: Cells, draws: Cells) -> Cells:
         """Return the entry that each draw hits: begin where the guide says, and go on while the threshold is passed."""
         if len(self) << GUIDE_BITS > LARGEST_GUIDE:
-            return self._searched(rows, draws)
+            # A guide would be larger than so many rows are: search each row by halves.
+            low, high = self.starts[rows], self.starts[rows + 1] - 1
+            while np.any(low < high):
+                middle = (low + high) // 2
+                below = draws < self.thresholds[middle]
+                high = np.where(below, middle, high)
+                low = np.where(below, low, middle + 1)
+            return low
         entry = look_up(self.guide, (rows << GUIDE_BITS) + (draws >> (DRAW_BITS - GUIDE_BITS)))
         late = np.flatnonzero(draws >= look_up(self.thresholds, entry))
         while len(late):
             entry[late] += 1
             late = late[draws[late] >= self.thresholds[entry[late]]]
         return entry
-
-    def _searched(self, rows: Cells, draws: Cells) -> Cells:
-        """Search each row by halves: for kernels of so many rows that a guide would be larger than they are."""
-        low, high = self.starts[rows], self.starts[rows + 1] - 1
-        while np.any(low < high):
-            middle = (low + high) // 2
-            below = draws < self.thresholds[middle]
-            high = np.where(below, middle, high)
-            low = np.where(below, low, middle + 1)
-        return low
 
     def entries(self, rows: Cells) -> tuple[Cells, Cells]:
         """List every entry of the given rows: which of ``rows`` it belongs to, and its position."""

@@ -1,6 +1,7 @@
 """Which levels to merge: fewer cells, few people affected, neighbours only where there is an order."""
 
 import numpy as np
+import pytest
 
 import evenhand as eh
 from evenhand.data.counts import Counts
@@ -63,9 +64,11 @@ def test_merged_levels_keep_their_parts_and_order():
     first, *_ = merging.plan(state, 20, 16, float)
     assert first.levels == ((0,), (1,))
     assert first.cells_after == 16
-    column = merging._applied(state[0], first)
-    assert [level.parts for level in column.levels] == [(0, 1), (2,), (3,), (4,)]
-    assert sum(level.mass for level in column.levels) == 1
+    again, second = merging.plan(state, 20, 12, float)
+    assert again == first
+    # What was merged stands where its first level stood, with the mass of both.
+    assert second.levels == ((0, 1), (2,))
+    assert second.affected == pytest.approx(0.3)
 
 
 def test_words():

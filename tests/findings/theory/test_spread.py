@@ -60,11 +60,11 @@ def test_the_spread_of_the_draw_against_releases(compas, compas_mapping):
     drawn = np.array(
         [
             compas_mapping.release(compas.frame, seed=seed).groupby(["sex", "race"])["is_recid"].mean().to_numpy()
-            for seed in range(150)
+            for seed in range(100)
         ]
     )
     exact = found.rates.query("is_recid == 1")
-    assert np.allclose(drawn.mean(axis=0), exact["rate"], atol=4 * exact["standard_deviation"].max() / np.sqrt(150))
+    assert np.allclose(drawn.mean(axis=0), exact["rate"], atol=4 * exact["standard_deviation"].max() / np.sqrt(100))
     assert np.allclose(drawn.std(axis=0), exact["standard_deviation"], rtol=0.25)
     high = np.maximum(drawn.max(axis=1) / drawn.min(axis=1), (1 - drawn).max(axis=1) / (1 - drawn).min(axis=1)) - 1
     assert np.median(high) == pytest.approx(found.quantiles.query("quantile == 0.5")["largest_ratio"].item(), abs=0.01)

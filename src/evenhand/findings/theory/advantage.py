@@ -12,15 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError
-from evenhand.findings.theory.rates import group_names, outcome_names
+from evenhand.findings.theory.rates import group_names
 from evenhand.tables import frame, labels
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROVES_NOTHING = 1e-12
 """An advantage no further above one than this is arithmetic, not evidence."""
@@ -81,7 +84,7 @@ class Advantage:
     after: Estimator
     before_if_equal: Estimator
     after_if_equal: Estimator
-    frame: Any
+    frame: pd.DataFrame
     words: tuple[str, ...]
 
 
@@ -91,7 +94,7 @@ def estimator(rates: Numbers, group_probability: Numbers) -> Estimator:
     Parameters
     ----------
     rates : array
-        p(y|d): a row a group, a column an outcome.
+        p(y|d): one row per group, one column per outcome.
     group_probability : array
         p(d).
 
@@ -118,7 +121,7 @@ def advantage(counts: Counts, rates: Numbers, *, bound: float | None = None) -> 
     counts : Counts
         The table.
     rates : array
-        p(ŷ|d) after: a row a group of the table, a column an outcome.
+        p(ŷ|d) after: one row per group of the table, one column per outcome.
     bound : float, optional
         The ε that the released rates are held to, against a target or between groups; it limits the advantage.
 
@@ -138,29 +141,44 @@ def advantage(counts: Counts, rates: Numbers, *, bound: float | None = None) -> 
     both = counts.outcome_by_group, np.asarray(rates, dtype=float)
     before, after = (estimator(part, group) for part in both)
     equal_before, equal_after = (estimator(part, equal) for part in both)
-    table = frame(_table(counts, (("before", before), ("after", after))))
-    words = tuple(_words(counts, (before, after), (equal_before, equal_after), bound))
-    return Advantage(before, after, equal_before, equal_after, table, words)
-
-
-def _table(counts: Counts, parts: tuple[tuple[str, Estimator], ...]) -> dict[str, Any]:
     size = counts.domain.y.size
-    guess = np.concatenate([part.guess for _, part in parts])
-    return {
-        "table": np.repeat([name for name, _ in parts], size),
-        **labels(counts.domain.y, np.tile(np.arange(size), len(parts))),
-        "share": np.concatenate([part.outcome for _, part in parts]),
-        **labels(counts.domain.d, counts.groups.cells[guess], prefix="guess_"),
-        "right": np.concatenate([part.right for _, part in parts]),
+    table = {
+        "table": np.repeat(["before", "after"], size),
+        **labels(counts.domain.y, np.tile(np.arange(size), 2)),
+        "share": np.concatenate([before.outcome, after.outcome]),
+        **labels(counts.domain.d, counts.groups.cells[np.concatenate([before.guess, after.guess])], prefix="guess_"),
+        "right": np.concatenate([before.right, after.right]),
     }
+    words = tuple(_words(counts, (before, after), (equal_before, equal_after), bound))
+    return Advantage(before, after, equal_before, equal_after, frame(table), words)
 
 
 def _words(
     counts: Counts, own: tuple[Estimator, ...], equals: tuple[Estimator, ...], bound: float | None
 ) -> Iterator[str]:
+    groups = group_names(counts)
     for when, best, equal in zip(("before", "after"), own, equals, strict=True):
-        yield _measured(counts, when, best)
-        yield _implied(when, best, equal)
+        seen = np.flatnonzero(best.outcome > 0).tolist()
+        rule = "; ".join(f"{groups[best.guess[y]]} for {counts.domain.y.words(y)}" for y in seen)
+        yield (
+            f"{when.capitalize()}: the best estimator of the group from the outcome alone guesses {rule}. It is right "
+            f"with probability {best.probability:.4f}, which is {best.advantage:.4f} times the {best.blind:.4f} of "
+            f"always guessing the largest group."
+        )
+        stronger = max(best.proved, equal.proved)
+        if stronger <= PROVES_NOTHING:
+            yield f"The outcome {when} gives no advantage, so the proposition proves no distance between rates."
+            continue
+        sized = (
+            "With the table's group sizes the advantage is one and proves nothing"
+            if best.proved <= PROVES_NOTHING
+            else f"With the table's group sizes it proves a distance of at least {best.proved:.4f} in ratio"
+        )
+        yield (
+            f"{sized}; were all groups equally large the advantage {when} would be {1 + equal.proved:.4f}. The "
+            f"proposition holds for any group sizes, so whatever target is chosen, some group's rate of some outcome "
+            f"differs from it by at least {stronger:.4f} in ratio: no bound below that holds."
+        )
     if bound is not None:
         yield (
             f"The other way round: rates within {bound:g} of a target in ratio, or of each other, let no estimator of "
@@ -170,31 +188,4 @@ def _words(
     yield (
         "This is about guessing from the outcome alone; someone who also sees features may guess better. An advantage "
         "of one does not show equal rates: where one group is large, guessing it may always be best."
-    )
-
-
-def _measured(counts: Counts, when: str, best: Estimator) -> str:
-    groups, outcomes = group_names(counts), outcome_names(counts)
-    seen = [y for y in range(len(outcomes)) if best.outcome[y] > 0]
-    rule = "; ".join(f"{groups[best.guess[y]]} for {outcomes[y]}" for y in seen)
-    return (
-        f"{when.capitalize()}: the best estimator of the group from the outcome alone guesses {rule}. It is right with "
-        f"probability {best.probability:.4f}, which is {best.advantage:.4f} times the {best.blind:.4f} of always "
-        f"guessing the largest group."
-    )
-
-
-def _implied(when: str, best: Estimator, equal: Estimator) -> str:
-    stronger = max(best.proved, equal.proved)
-    if stronger <= PROVES_NOTHING:
-        return f"The outcome {when} gives no advantage, so the proposition proves no distance between rates."
-    own = (
-        "With the table's group sizes the advantage is one and proves nothing"
-        if best.proved <= PROVES_NOTHING
-        else f"With the table's group sizes it proves a distance of at least {best.proved:.4f} in ratio"
-    )
-    return (
-        f"{own}; were all groups equally large the advantage {when} would be {1 + equal.proved:.4f}. The proposition "
-        f"holds for any group sizes, so whatever target is chosen, some group's rate of some outcome differs from it "
-        f"by at least {stronger:.4f} in ratio: no bound below that holds."
     )

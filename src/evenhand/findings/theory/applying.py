@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from evenhand.data.counts import Counts
 from evenhand.kernel import Kernel
 from evenhand.spec import Charge, Problem
 from evenhand.tables import frame, labels
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Limits = Callable[[Charge], Numbers]
 """For a charge, its limit for every source (d, x, y)."""
@@ -40,7 +43,7 @@ class Applying:
         What follows, in sentences.
     """
 
-    frame: Any
+    frame: pd.DataFrame
     worst: float
     words: tuple[str, ...]
 
@@ -65,7 +68,7 @@ def applying(problem: Problem, counts: Counts, kernel: Kernel, *, limits: Limits
     counts : Counts
         The table.
     kernel : Kernel
-        The mapping in train mode: a row a source of ``counts``.
+        The mapping in train mode: one row per source of ``counts``.
     limits : callable, optional
         Returns a charge's limit for every source; the problem's own by default.
 
@@ -78,38 +81,28 @@ def applying(problem: Problem, counts: Counts, kernel: Kernel, *, limits: Limits
     >>> len(found.frame), found.frame["bound"].round(9).unique().tolist()
     (72, [0.5])
     """
-    limits = (lambda charge: charge.limits(counts)) if limits is None else limits
-    costs = _costs(problem, counts, kernel)
-    blocks = [_block(counts, kernel, charge, limits, costs) for charge in problem.charges]
-    worst = max((_worst(block) for block in blocks), default=-np.inf)
-    return Applying(frame(_table(counts, blocks)), worst, tuple(_words(problem, blocks, worst)))
-
-
-def _costs(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
-    """Return the distortion of each move, and that of its features alone; forbidden moves have no mass to charge."""
-    domain, rows = counts.domain, kernel.rows
+    domain, before, rows = counts.domain, counts.people_before_outcome, kernel.rows
     to_x, to_y = domain.split_xy(kernel.targets)
     x, y = counts.x[rows], counts.y[rows]
-    costs = (problem.distortion.between(domain, x, y, to_x, outcome) for outcome in (to_y, y))
-    whole, alone = (np.where(np.isfinite(cost), cost, 0.0) for cost in costs)
-    return whole, alone
-
-
-def _block(counts: Counts, kernel: Kernel, charge: Charge, limits: Limits, costs: tuple[Numbers, Numbers]) -> _Block:
-    limit = limits(charge) if charge.per == "individual" else np.full(len(counts), np.nan)
-    charged = [sums(kernel.rows, charge.of(cost) * kernel.probability, len(kernel)) for cost in costs]
-    return _Block(charge.words, *(_without_outcome(counts, values) for values in (limit, *charged)))
-
-
-def _without_outcome(counts: Counts, values: Numbers) -> Numbers:
-    """Return Σ_y p(y|d, x) values(d, x, y) for every (d, x)."""
-    before = counts.people_before_outcome
-    return sums(before.of_source, counts.outcome_given_rest * values, len(before.cells))
-
-
-def _worst(block: _Block) -> float:
-    bounded = ~np.isnan(block.bound)
-    return float(np.max(block.achieved[bounded] - block.bound[bounded], initial=-np.inf))
+    # The distortion of each move, and that of its features alone; forbidden moves have no mass to charge.
+    costs = [problem.distortion.between(domain, x, y, to_x, outcome) for outcome in (to_y, y)]
+    costs = [np.where(np.isfinite(cost), cost, 0.0) for cost in costs]
+    blocks, worst = [], -np.inf
+    for charge in problem.charges:
+        limit = np.full(len(counts), np.nan)
+        if charge.per == "individual":
+            limit = charge.limits(counts) if limits is None else limits(charge)
+        charged = [sums(rows, charge.of(cost) * kernel.probability, len(kernel)) for cost in costs]
+        # Σ_y p(y|d, x) of each, for every (d, x).
+        averaged = (
+            sums(before.of_source, counts.outcome_given_rest * values, len(before.cells))
+            for values in (limit, *charged)
+        )
+        block = _Block(charge.words, *averaged)
+        bounded = ~np.isnan(block.bound)
+        worst = max(worst, float(np.max(block.achieved[bounded] - block.bound[bounded], initial=-np.inf)))
+        blocks.append(block)
+    return Applying(frame(_table(counts, blocks)), worst, tuple(_words(problem, blocks)))
 
 
 def _table(counts: Counts, blocks: list[_Block]) -> dict[str, Any]:
@@ -130,10 +123,20 @@ def _table(counts: Counts, blocks: list[_Block]) -> dict[str, Any]:
     }
 
 
-def _words(problem: Problem, blocks: list[_Block], worst: float) -> list[str]:
+def _words(problem: Problem, blocks: list[_Block]) -> list[str]:
     if not blocks:
         return ["The problem has no budget, so nothing bounds the distortion at apply time but the forbidden moves."]
-    words = [_block_words(block) for block in blocks if not np.isnan(block.bound).any()]
+    words = []
+    for block in blocks:
+        if np.isnan(block.bound).any():
+            continue
+        low, high = float(block.bound.min()), float(block.bound.max())
+        limit = f"{high:g}" if math.isclose(low, high) else f"{low:g} to {high:g}, depending on the cell"
+        words.append(
+            f"At apply time the {block.words} of a person (d, x) is bounded by {limit}; at most "
+            f"{block.achieved.max():.4f} is achieved, of which the features alone at most "
+            f"{block.features_alone.max():.4f}."
+        )
     if any(charge.per == "xy" for charge in problem.charges):
         words.append(
             "A budget with per='xy' holds on average over the protected groups and gives no bound for a person (d, x) "
@@ -145,12 +148,3 @@ def _words(problem: Problem, blocks: list[_Block], worst: float) -> list[str]:
         "kept as they are."
     )
     return words
-
-
-def _block_words(block: _Block) -> str:
-    low, high = float(block.bound.min()), float(block.bound.max())
-    limit = f"{high:g}" if math.isclose(low, high) else f"{low:g} to {high:g}, depending on the cell"
-    return (
-        f"At apply time the {block.words} of a person (d, x) is bounded by {limit}; at most {block.achieved.max():.4f} "
-        f"is achieved, of which the features alone at most {block.features_alone.max():.4f}."
-    )

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.arrays import Numbers, positions, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.engines import Opened, opened
 from evenhand.errors import DataError
 from evenhand.findings.theory.rates import by_group_and_outcome, group_names, number_of_people, people_words, share
 from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws
 from evenhand.spec import CsvFormat, check
 from evenhand.tables import Frame, cells, first_unseen, frame, labels
 from evenhand.tables.transforming import Transformer, locate, train_mode
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WIDE = 0.1
 """A rate whose exact interval is wider than this is called uncertain, unless another width is stated."""
@@ -72,7 +75,7 @@ def rate_intervals(
     counts : Counts
         The table.
     rates : array
-        A row a group that occurs, a column an outcome.
+        One row per group that occurs, one column per outcome.
     confidence : float
         With which all intervals hold.
     people : int, optional
@@ -114,8 +117,8 @@ class HoldOut:
         What follows, in sentences.
     """
 
-    rates: Any
-    comparisons: Any
+    rates: pd.DataFrame
+    comparisons: pd.DataFrame
     verdict: str | None
     confidence: float
     rows: int
@@ -159,7 +162,7 @@ def holdout(
     counts, kernel : Counts, Kernel
         The table that was fitted, and the mapping in train mode.
     rows : dataframe or path
-        One row a person; none of them may have been used for fitting, which cannot be checked here.
+        One row per person; none of them may have been used for fitting, which cannot be checked here.
     mode : Transformer, optional
         How the mapping releases rows, where it is not by the kernel alone.
     bound : float, optional
@@ -186,10 +189,27 @@ def holdout(
     drawn = _drawn(counts, mode or train_mode(counts, kernel), opened(rows, format), seed)
     trials = drawn.number.sum(axis=1, keepdims=True)
     low, high = clopper_pearson(drawn.number, trials, _each(drawn.number.shape, share("confidence", confidence)))
+    people = np.broadcast_to(trials, drawn.number.shape)
+
+    def rate(number: Numbers) -> Numbers:
+        return np.asarray(np.divide(number, people, out=np.full(people.shape, np.nan), where=people > 0)).ravel()
+
+    rates = {
+        **by_group_and_outcome(counts),
+        "rows": people.ravel().astype(np.int64),
+        "released": drawn.number.ravel().astype(np.int64),
+        "rate": rate(drawn.number),
+        "low": low.ravel(),
+        "high": high.ravel(),
+        "expected": rate(drawn.expected),
+    }
     table = _compared(counts, (drawn.number / np.maximum(trials, 1), low, high), target, bound)
-    verdict = None if bound is None else _overall(table["verdict"])
+    verdict = None
+    if bound is not None:
+        found = set(table["verdict"])
+        verdict = VIOLATED if VIOLATED in found else MET if found <= {MET} else UNDECIDED
     return HoldOut(
-        frame(_holdout_rates(counts, drawn, low, high)),
+        frame(rates),
         frame(table),
         verdict,
         confidence,
@@ -221,7 +241,7 @@ def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Dra
     _, drawn = domain.split_xy(mode.kernel.pick(located.rows, seeded_draws(seed, len(d), "release")))
     outcome = np.where(located.known, drawn, y)
     own = np.eye(domain.y.size)[y]
-    chance = np.where(located.known[:, None], _outcome_of_rows(mode, domain.y.size)[located.rows], own)
+    chance = np.where(located.known[:, None], outcome_by_source(counts, mode.kernel)[located.rows], own)
     shape = len(counts.groups.cells), domain.y.size
     number = sums(group[grouped] * shape[1] + outcome[grouped], np.ones(grouped.sum()), shape[0] * shape[1])
     expected = np.stack([sums(group[grouped], chance[grouped, k], shape[0]) for k in range(shape[1])], axis=1)
@@ -229,87 +249,44 @@ def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Dra
     return _Drawn(number.reshape(shape), expected, int(grouped.sum()), kept, int((~grouped).sum()))
 
 
-def _outcome_of_rows(mode: Transformer, size: int) -> Numbers:
-    """Return p(ŷ) for each row of a mode's kernel."""
-    _, to_y = mode.domain.split_xy(mode.kernel.targets)
-    shape = len(mode.kernel), size
-    return sums(mode.kernel.rows * size + to_y, mode.kernel.probability, shape[0] * size).reshape(shape)
-
-
-def _holdout_rates(counts: Counts, drawn: _Drawn, low: Numbers, high: Numbers) -> dict[str, Any]:
-    trials = drawn.number.sum(axis=1, keepdims=True)
-    people = np.broadcast_to(trials, drawn.number.shape)
-
-    def rate(number: Numbers) -> Numbers:
-        return np.asarray(np.divide(number, people, out=np.full(people.shape, np.nan), where=people > 0)).ravel()
-
-    return {
-        **by_group_and_outcome(counts),
-        "rows": people.ravel().astype(np.int64),
-        "released": drawn.number.ravel().astype(np.int64),
-        "rate": rate(drawn.number),
-        "low": low.ravel(),
-        "high": high.ravel(),
-        "expected": rate(drawn.expected),
-    }
-
-
 def _compared(
     counts: Counts, rates: tuple[Numbers, Numbers, Numbers], target: Numbers | None, bound: float | None
 ) -> dict[str, Any]:
     """Return every ratio with its interval: from the least over the most to the most over the least."""
     rate, low, high = rates
-    group, other, outcome = _pairs(rate.shape, target)
+    names = group_names(counts)
     if target is None:
+        grid = np.indices((len(rate), *rate.shape))
+        group, other, outcome = (array[grid[0] != grid[1]] for array in grid)
         against = [array[other, outcome] for array in (rate, high, low)]
-        names = [group_names(counts)[i] for i in other]
+        others = [names[i] for i in other]
     else:
+        group, outcome = (array.ravel() for array in np.indices(rate.shape))
         against = [np.asarray(target, dtype=float)[outcome]] * 3
-        names = ["the target"] * len(outcome)
+        others = ["the target"] * len(outcome)
     ratio, least, most = (
         _over(array[group, outcome], under) for array, under in zip((rate, low, high), against, strict=True)
     )
     table = {
         **labels(counts.domain.y, outcome),
-        "group": [group_names(counts)[i] for i in group],
-        "against": names,
+        "group": [names[i] for i in group],
+        "against": others,
         "ratio": ratio,
         "low": least,
         "high": most,
     }
-    return (
-        table
-        if bound is None
-        else table | {"bound": np.full(len(outcome), bound), "verdict": _verdicts(least, most, bound)}
-    )
-
-
-def _pairs(shape: tuple[int, ...], target: Numbers | None) -> tuple[Cells, Cells, Cells]:
-    groups, outcomes = shape
-    if target is not None:
-        group, outcome = (array.ravel() for array in np.indices(shape))
-        return group, group, outcome
-    grid = np.indices((groups, groups, outcomes))
-    group, other, outcome = (array[grid[0] != grid[1]] for array in grid)
-    return group, other, outcome
+    if bound is None:
+        return table
+    met = (least >= 1 - bound) & (most <= 1 + bound)
+    violated = (least > 1 + bound) | (most < 1 - bound)
+    verdicts = np.select([met, violated], [MET, VIOLATED], default=UNDECIDED).astype(object)
+    return table | {"bound": np.full(len(outcome), bound), "verdict": verdicts}
 
 
 def _over(p: Numbers, q: Numbers) -> Numbers:
     """Return p/q; infinite over zero, as an interval's end must be, but nothing over nothing is one: it meets all."""
     ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
     return np.where((p == 0) & (q == 0), 1.0, ratio)
-
-
-def _verdicts(low: Numbers, high: Numbers, bound: float) -> NDArray[Any]:
-    met = (low >= 1 - bound) & (high <= 1 + bound)
-    violated = (low > 1 + bound) | (high < 1 - bound)
-    return np.select([met, violated], [MET, VIOLATED], default=UNDECIDED).astype(object)
-
-
-def _overall(verdicts: NDArray[Any]) -> str:
-    if np.any(verdicts == VIOLATED):
-        return VIOLATED
-    return MET if np.all(verdicts == MET) else UNDECIDED
 
 
 def _holdout_words(
@@ -357,7 +334,7 @@ class SmallGroups:
         A sentence for each of them.
     """
 
-    frame: Any
+    frame: pd.DataFrame
     names: tuple[str, ...]
     words: tuple[str, ...]
 

@@ -20,7 +20,7 @@ from evenhand.findings.theory.robustness import Robustness, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
-from evenhand.spec import Parity, Problem, Ratio, TargetParity, comparisons, each
+from evenhand.spec import Comparisons, Parity, Problem, Ratio, TargetParity, comparisons, each
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Transformer
 
@@ -51,14 +51,17 @@ class Theory:
 
     @cached_property
     def _constraint(self) -> Parity | None:
-        return next((parity for parity in self.problem.parity if self._is_spoken_of(parity)), None)
+        for parity in self.problem.parity:
+            everybody = isinstance(parity, TargetParity) or getattr(parity, "against", None) == "each"
+            in_the_whole_table = everybody and parity.given is None
+            bounded = not any(math.isinf(bound) for bound in each(parity.bound))
+            if isinstance(parity.distance, Ratio) and in_the_whole_table and bounded:
+                return parity
+        return None
 
-    @staticmethod
-    def _is_spoken_of(parity: Parity) -> bool:
-        """Whether a constraint holds the ratio of every rate to a target, or of every two, in the whole table."""
-        everybody = isinstance(parity, TargetParity) or getattr(parity, "against", None) == "each"
-        bounded = not any(math.isinf(bound) for bound in each(parity.bound))
-        return isinstance(parity.distance, Ratio) and parity.given is None and everybody and bounded
+    @cached_property
+    def _compared(self) -> Comparisons | None:
+        return None if self._constraint is None else comparisons(self._constraint, self.counts)
 
     @cached_property
     def _grouped(self) -> tuple[Counts, Kernel]:
@@ -70,8 +73,8 @@ class Theory:
     @cached_property
     def bound(self) -> float:
         """The bound ε that is spoken of: the largest, where it varies; infinite where some rates are zero."""
-        if self._constraint is not None:
-            return float(comparisons(self._constraint, self.counts).bound.max())
+        if self._compared is not None:
+            return float(self._compared.bound.max())
         return float(largest_ratio(group_rates(*self._grouped)))
 
     @property
@@ -82,11 +85,11 @@ class Theory:
     @cached_property
     def target(self) -> Numbers | None:
         """The target that rates are held against; None where they are held against one another."""
-        if not isinstance(self._constraint, TargetParity):
+        compared = self._compared
+        if compared is None or not compared.against_target:
             return None
-        part = comparisons(self._constraint, self.counts)
         found = np.zeros(self.counts.domain.y.size)
-        found[part.outcome] = part.target
+        found[compared.outcome] = compared.target
         return found
 
     def advantage(self) -> Advantage:

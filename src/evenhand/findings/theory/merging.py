@@ -6,9 +6,9 @@ Protected columns and the outcome are left alone: merging those changes what is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from evenhand.arrays import sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Role, Value
 from evenhand.tables import frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = 3
 """How many proposals are put into words."""
@@ -61,7 +64,8 @@ class Merge:
         """Say what to do."""
         if self.drops:
             return f"leave out {self.column}"
-        return f"merge {' and '.join(_named(level) for level in self.levels)} of {self.column}"
+        levels = ("+".join(map(repr, parts)) for parts in self.levels)
+        return f"merge {' and '.join(levels)} of {self.column}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,24 @@ def single(state: State, cells: int, radius: Radius) -> tuple[Merge, ...]:
     >>> proposals[0].words, proposals[-1].words
     ('leave out age_cat', "merge '25 - 45' and 'Greater than 45' of age_cat")
     """
-    proposals = (merge for column in state for merge in _merges(column, cells, radius))
+    proposals = []
+    for column in state:
+        size = len(column.levels)
+        if size < 2:
+            continue
+        # All levels, which drops the column, or the two of least mass together: neighbours, where there is an order.
+        chosen = [column.levels]
+        if size > 2 and column.ordered:
+            neighbours = zip(column.levels, column.levels[1:], strict=False)
+            chosen.append(min(neighbours, key=lambda pair: pair[0].mass + pair[1].mass))
+        elif size > 2:
+            chosen.append(tuple(sorted(column.levels, key=lambda level: level.mass)[:2]))
+        for levels in chosen:
+            left = size - len(levels) + 1
+            after = cells // size * left
+            affected = min(1.0, sum(level.mass for level in levels))
+            parts = tuple(level.parts for level in levels)
+            proposals.append(Merge(column.name, parts, left == 1, cells, after, affected, radius(after)))
     return tuple(sorted(proposals, key=lambda merge: (-merge.worth, merge.column)))
 
 
@@ -123,44 +144,18 @@ def plan(state: State, cells: int, needed: int, radius: Radius) -> tuple[Merge, 
             return ()
         best = options[0]
         steps.append(best)
-        state = tuple(_applied(column, best) for column in state)
         cells = best.cells_after
+        merged = next(column for column in state if column.name == best.column)
+        together = [level for level in merged.levels if level.parts in best.levels]
+        joined = Level(tuple(part for level in together for part in level.parts), sum(level.mass for level in together))
+        # The new level takes the place of the first, which keeps an order.
+        kept = [joined if level is together[0] else level for level in merged.levels if level not in together[1:]]
+        state = tuple(replace(column, levels=tuple(kept)) if column is merged else column for column in state)
     return tuple(steps)
 
 
-def _merges(column: Column, cells: int, radius: Radius) -> Iterator[Merge]:
-    size = len(column.levels)
-    if size < 2:
-        return
-    chosen = [column.levels] if size == 2 else [column.levels, _smallest_two(column)]
-    for levels in chosen:
-        left = size - len(levels) + 1
-        after = cells // size * left
-        affected = min(1.0, sum(level.mass for level in levels))
-        parts = tuple(level.parts for level in levels)
-        yield Merge(column.name, parts, left == 1, cells, after, affected, radius(after))
-
-
-def _smallest_two(column: Column) -> tuple[Level, ...]:
-    """Return the two levels of least mass together: neighbours, where there is an order."""
-    if column.ordered:
-        pairs = list(zip(column.levels, column.levels[1:], strict=False))
-        return min(pairs, key=lambda pair: pair[0].mass + pair[1].mass)
-    return tuple(sorted(column.levels, key=lambda level: level.mass)[:2])
-
-
-def _applied(column: Column, merge: Merge) -> Column:
-    if column.name != merge.column:
-        return column
-    together = [level for level in column.levels if level.parts in merge.levels]
-    joined = Level(tuple(part for level in together for part in level.parts), sum(level.mass for level in together))
-    # The new level takes the place of the first, which keeps an order.
-    levels = [joined if level is together[0] else level for level in column.levels]
-    return Column(column.name, column.ordered, tuple(level for level in levels if level not in together[1:]))
-
-
-def as_frame(merges: tuple[Merge, ...]) -> Any:
-    """Return proposals as a pandas frame, a row a proposal."""
+def as_frame(merges: tuple[Merge, ...]) -> pd.DataFrame:
+    """Return proposals as a pandas frame, one row per proposal."""
     names = [f.name for f in fields(Merge) if f.name != "levels"]
     columns = {name: [getattr(merge, name) for merge in merges] for name in names}
     return frame({"what": [merge.words for merge in merges], **columns, "worth": [merge.worth for merge in merges]})
@@ -184,7 +179,3 @@ def words(merges: tuple[Merge, ...], steps: tuple[Merge, ...], needed: int | Non
             "bounded apart."
         )
     return said
-
-
-def _named(parts: tuple[Value, ...]) -> str:
-    return "+".join(repr(part) for part in parts)

@@ -28,11 +28,6 @@ def group_names(counts: Counts) -> list[str]:
     return [counts.domain.d.words(int(cell)) for cell in counts.groups.cells]
 
 
-def outcome_names(counts: Counts) -> list[str]:
-    """Name every level of the outcome, in words."""
-    return [counts.domain.y.words(outcome) for outcome in range(counts.domain.y.size)]
-
-
 def by_group_and_outcome(counts: Counts) -> dict[str, Any]:
     """Return the first columns of a table with a row for each group and outcome."""
     groups, outcomes = counts.groups.cells, counts.domain.y.size
@@ -44,12 +39,7 @@ def by_group_and_outcome(counts: Counts) -> dict[str, Any]:
 
 def number_of_people(counts: Counts, people: int | None) -> int:
     """Return the given number of independent people, or the rows that were counted."""
-    if people is None:
-        return counts.people
-    checked = check.finite("people", people, low=1)
-    if checked != int(checked):
-        raise SpecError(f"people must be a whole number, not {people!r}")
-    return int(checked)
+    return counts.people if people is None else whole("people", people)
 
 
 def people_words(counts: Counts, people: int) -> tuple[str, ...]:

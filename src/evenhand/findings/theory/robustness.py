@@ -31,8 +31,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from scipy.special import betaln, lambertw
@@ -42,9 +42,12 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import LARGEST_DOMAIN, Role
 from evenhand.errors import DataError
 from evenhand.findings.theory import merging
-from evenhand.findings.theory.rates import group_names, number_of_people, outcome_names, people_words, share
+from evenhand.findings.theory.rates import group_names, number_of_people, people_words, share
 from evenhand.spec import check
 from evenhand.tables import frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Constants = Literal["paper", "tight", "sharp"]
 CONSTANTS: tuple[Constants, ...] = get_args(Constants)
@@ -115,7 +118,7 @@ class Robustness:
     statements : tuple of Statement
         One for each set of constants.
     frame : pandas.DataFrame
-        The same, a row a set of constants.
+        The same, one row per set of constants.
     people, cells : int
         n and m.
     smallest : float
@@ -131,7 +134,7 @@ class Robustness:
     """
 
     statements: tuple[Statement, ...]
-    frame: Any
+    frame: pd.DataFrame
     people: int
     cells: int
     smallest: float
@@ -146,12 +149,12 @@ class Robustness:
         return self.statements[CONSTANTS.index(constants)]
 
     @property
-    def plan_frame(self) -> Any:
+    def plan_frame(self) -> pd.DataFrame:
         """The plan as a pandas frame."""
         return merging.as_frame(self.plan)
 
     @property
-    def merges_frame(self) -> Any:
+    def merges_frame(self) -> pd.DataFrame:
         """The single merges as a pandas frame."""
         return merging.as_frame(self.merges)
 
@@ -219,14 +222,12 @@ def radius(people: int, cells: int, *, confidence: float = 0.95, constants: Cons
     if constants == "paper":
         return (surprise + cells * (1 + math.log1p(people / cells))) / people
     counted = (surprise + log_types(people, cells)) / people
-    return counted if constants == "tight" else min(counted, _agrawal(people, cells, surprise))
-
-
-def _agrawal(people: int, cells: int, surprise: float) -> float:
-    """Solve k(z − 1 − log z) = log(1/β) for z > 1, where k = m − 1 and nτ = kz."""
+    if constants == "tight":
+        return counted
+    # Agrawal's τ solves k(z − 1 − log z) = log(1/β) for z > 1, where k = m − 1 and nτ = kz.
     free = max(cells - 1, 1)
     z = -lambertw(-math.exp(-1 - surprise / free), -1).real
-    return float(free * max(z, 1.0) / people)
+    return min(counted, float(free * max(z, 1.0) / people))
 
 
 def divergence(p: Numbers, u: Numbers) -> Numbers:
@@ -251,19 +252,17 @@ def log_errors(p: Numbers, divergence_bound: Numbers) -> tuple[Numbers, Numbers]
     """
     p, divergence_bound = np.broadcast_arrays(p, divergence_bound)
     ends = -np.log(p), (divergence_bound - (1 - p) * np.log1p(-p)) / p
-    above, below = (_invert(p, divergence_bound, end, sign) for end, sign in zip(ends, (-1, 1), strict=True))
-    return above, below
-
-
-def _invert(p: Numbers, limit: Numbers, end: Numbers, sign: int) -> Numbers:
-    """Bisect for the |u| at which the divergence reaches its limit; the outer end is returned, so it is never short."""
-    low, high = np.zeros(p.shape), np.array(end, dtype=float)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = divergence(p, sign * middle) < limit
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return high
+    found = []
+    for end, sign in zip(ends, (-1, 1), strict=True):
+        # Bisect for the |u| at which the divergence reaches its limit; the outer end is kept, so it is never short.
+        low, high = np.zeros(p.shape), np.array(end, dtype=float)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            with np.errstate(divide="ignore", invalid="ignore"):
+                inside = divergence(p, sign * middle) < divergence_bound
+            low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        found.append(high)
+    return found[0], found[1]
 
 
 def robustness(
@@ -285,7 +284,7 @@ def robustness(
     counts : Counts
         The table.
     rates : array
-        p(ŷ|d) after: a row a group of the table, a column an outcome.
+        p(ŷ|d) after: one row per group of the table, one column per outcome.
     loss : float
         μ, the ℓ1 distance Σ|p − r| between original and released records (see ``l1_distance``), whatever utility was
         minimised.
@@ -332,11 +331,7 @@ def robustness(
         check.finite("margin", margin, low=0),
         check.finite("loss_margin", loss_margin, low=0),
     )
-    return _report(setting, counts, number_of_people(counts, people))
-
-
-def _report(setting: _Setting, counts: Counts, n: int) -> Robustness:
-    domain = counts.domain
+    n, domain = number_of_people(counts, people), counts.domain
     features = math.prod(len(v) for v in domain.x.variables if v.role is Role.FEATURE)
     cells = domain.d.size * domain.x.size * domain.y.size
     fewest = cells // features
@@ -348,16 +343,13 @@ def _report(setting: _Setting, counts: Counts, n: int) -> Robustness:
 
     state = merging.start(counts)
     group, outcome = np.unravel_index(int(setting.joint.argmin()), setting.joint.shape)
-    pair = f"{outcome_names(counts)[outcome]} in the group {group_names(counts)[group]}"
+    pair = f"{domain.y.words(int(outcome))} in the group {group_names(counts)[group]}"
     merges = merging.single(state, cells, after)
     plan = () if needed is None else merging.plan(state, cells, needed, after)
-    found = Robustness(statements, frame(_table(statements)), n, cells, setting.smallest, pair, merges, plan, ())
+    table = {f.name: np.array([getattr(s, f.name) for s in statements], dtype=object) for f in fields(Statement)}
+    found = Robustness(statements, frame(table), n, cells, setting.smallest, pair, merges, plan, ())
     words = (*_words(setting, found, fewest), *merging.words(merges, plan, needed), *people_words(counts, n))
-    return Robustness(**{f.name: getattr(found, f.name) for f in fields(found)} | {"words": words})
-
-
-def _table(statements: tuple[Statement, ...]) -> dict[str, Any]:
-    return {f.name: np.array([getattr(s, f.name) for s in statements], dtype=object) for f in fields(Statement)}
+    return replace(found, words=words)
 
 
 def _statement(setting: _Setting, n: int, cells: int, fewest: int, constants: Constants) -> Statement:
@@ -403,7 +395,9 @@ def _interval(setting: _Setting, tau: float, constants: Constants) -> tuple[floa
         above = below = math.sqrt(3 * tau / setting.smallest) * (math.sqrt(2) if setting.pairwise else 1.0)
     # Pairwise bounds hold in both orders, so the smallest ratio is 1/(1 + ε), which is at least 1 − ε.
     least = 1 / (1 + setting.bound) if setting.pairwise else max(0.0, 1 - setting.bound)
-    return least * math.exp(-below), (1 + setting.bound) * _exp(above)
+    with np.errstate(over="ignore"):
+        # Infinite where it is too large to write.
+        return least * math.exp(-below), (1 + setting.bound) * float(np.exp(above))
 
 
 def _sharp(setting: _Setting, tau: float) -> tuple[float, float]:
@@ -422,12 +416,6 @@ def _sharp(setting: _Setting, tau: float) -> tuple[float, float]:
     pairs = zip(above[1:], below[:0:-1], strict=True)
     worst = max(float(np.max(up[:, None] + down[None] + apart)) for up, down in pairs)
     return worst, worst
-
-
-def _exp(value: float) -> float:
-    """Return e^value, infinite where it is too large to write."""
-    with np.errstate(over="ignore"):
-        return float(np.exp(value))
 
 
 def _fresh(interval: tuple[float, float]) -> float:
@@ -484,11 +472,24 @@ def _words(setting: _Setting, found: Robustness, fewest: int) -> list[str]:
         f"that it was drawn from. Tight is the paper's argument with types counted exactly; sharp uses a later bound "
         f"on the divergence, and inverts it exactly.",
         *(_ratio_words(setting, s, between) for s in found.statements),
-        *(_loss_words(setting, s) for s in found.statements),
-        *(_reach_words(setting, s, fewest) for s in found.statements),
-        f"What spoils it is the smallest pair of group and outcome: {found.smallest_pair}, with probability "
-        f"{found.smallest:.4g}.",
     ]
+    for s in found.statements:
+        nothing = "which says nothing, since no distance exceeds 2"
+        words.append(
+            f"{s.constants.capitalize()}: the ℓ1 distance between original and released records is at most "
+            f"{s.loss_bound:.4g} on fresh people, {nothing if s.loss_vacuous else 'where the largest possible is 2'}; "
+            f"on the table it is {setting.loss:.4g}."
+        )
+    words += [
+        f"{s.constants.capitalize()}: to widen the bound on ratios by no more than {setting.margin:g} "
+        f"{_needed(s.people_for_ratio, s.cells_for_ratio, fewest)}; to widen the ℓ1 distance by no more than "
+        f"{setting.loss_margin:g} {_needed(s.people_for_loss, s.cells_for_loss, fewest)}."
+        for s in found.statements
+    ]
+    words.append(
+        f"What spoils it is the smallest pair of group and outcome: {found.smallest_pair}, with probability "
+        f"{found.smallest:.4g}."
+    )
     if setting.pairwise:
         words.append(
             "The paper proves this against a fixed target; between two groups the same argument holds with its h "
@@ -513,22 +514,6 @@ def _ratio_words(setting: _Setting, s: Statement, between: str) -> str:
     return (
         f"{name}: on fresh people the ratio between {between} lies in [{s.ratio_low:.4g}, {s.ratio_high:.4g}], so it "
         f"is off one by at most {s.fresh_bound:.4g}, where the table's bound is {setting.bound:g}."
-    )
-
-
-def _loss_words(setting: _Setting, s: Statement) -> str:
-    verdict = "which says nothing, since no distance exceeds 2" if s.loss_vacuous else "where the largest possible is 2"
-    return (
-        f"{s.constants.capitalize()}: the ℓ1 distance between original and released records is at most "
-        f"{s.loss_bound:.4g} on fresh people, {verdict}; on the table it is {setting.loss:.4g}."
-    )
-
-
-def _reach_words(setting: _Setting, s: Statement, fewest: int) -> str:
-    return (
-        f"{s.constants.capitalize()}: to widen the bound on ratios by no more than {setting.margin:g} "
-        f"{_needed(s.people_for_ratio, s.cells_for_ratio, fewest)}; to widen the ℓ1 distance by no more than "
-        f"{setting.loss_margin:g} {_needed(s.people_for_loss, s.cells_for_loss, fewest)}."
     )
 
 

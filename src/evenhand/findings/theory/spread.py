@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from evenhand.findings.theory.rates import (
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates, outcome_by_source
 from evenhand.tables import frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BLOCK = 4_000_000
 """Numbers drawn at once."""
@@ -51,7 +54,7 @@ class Bootstrap:
         What follows, in sentences.
     """
 
-    rates: Any
+    rates: pd.DataFrame
     largest: tuple[float, float, float]
     over: float | None
     resamples: int
@@ -99,8 +102,14 @@ def bootstrap(
     [[0.39, 0.42], [0.38, 0.43]]
     """
     n, size = number_of_people(counts, people), whole("resamples", resamples)
-    chance = outcome_by_source(counts, kernel)
-    rates = np.concatenate(list(_resampled(counts, chance, n, size, np.random.default_rng(seed))))
+    chance, generator, found = outcome_by_source(counts, kernel), np.random.default_rng(seed), []
+    for block in _blocks(size, len(counts)):
+        drawn = generator.multinomial(n, counts.probability, size=block).astype(float)
+        total = group_sums(counts, drawn, axis=1)[:, :, None]
+        number = np.stack([group_sums(counts, drawn * column, axis=1) for column in chance.T], axis=2)
+        # Not a number where a group is empty.
+        found.append(np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0))
+    rates = np.concatenate(found)
     tail = (1 - share("confidence", confidence)) / 2
     low, high = np.nanquantile(rates, [tail, 1 - tail], axis=0, method="inverted_cdf")
     now = group_rates(counts, kernel)
@@ -110,19 +119,19 @@ def bootstrap(
     over = None if bound is None else float(np.mean(ratios > bound))
     table = {**by_group_and_outcome(counts), "rate": now.ravel(), "low": low.ravel(), "high": high.ravel()}
     empty = int(np.isnan(rates).any(axis=(1, 2)).sum())
-    words = (*_bootstrap_words(largest, over, bound, confidence, size, empty), *people_words(counts, n))
-    return Bootstrap(frame(table), largest, over, size, n, words)
-
-
-def _resampled(
-    counts: Counts, chance: Numbers, people: int, resamples: int, generator: np.random.Generator
-) -> Iterator[Numbers]:
-    """Yield blocks of p(ŷ|d): a resample, a group, an outcome; not a number where a group is empty."""
-    for size in _blocks(resamples, len(counts)):
-        drawn = generator.multinomial(people, counts.probability, size=size).astype(float)
-        total = group_sums(counts, drawn, axis=1)[:, :, None]
-        number = np.stack([group_sums(counts, drawn * column, axis=1) for column in chance.T], axis=2)
-        yield np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0)
+    words = [
+        f"On {size} resampled tables of as many people, the mapping held fixed, the largest ratio is off one by "
+        f"{largest[1]:.3f} to {largest[2]:.3f} in {confidence:.0%} of cases; on the table itself by {largest[0]:.3f}."
+    ]
+    if over is not None:
+        words.append(f"It exceeds the bound of {bound:g} on {over:.1%} of them.")
+    if empty:
+        words.append(f"On {empty} of them a group had nobody; it was left out there.")
+    words.append(
+        "These are percentiles, not proofs: they approximate how rates vary with the sample, each interval by itself. "
+        "The largest of several ratios is larger on resamples than on the table, as chance adds to the differences."
+    )
+    return Bootstrap(frame(table), largest, over, size, n, (*words, *people_words(counts, n)))
 
 
 def _blocks(total: int, width: int) -> Iterator[int]:
@@ -130,29 +139,6 @@ def _blocks(total: int, width: int) -> Iterator[int]:
     step = max(1, BLOCK // max(1, width))
     for start in range(0, total, step):
         yield min(step, total - start)
-
-
-def _bootstrap_words(
-    largest: tuple[float, float, float],
-    over: float | None,
-    bound: float | None,
-    confidence: float,
-    resamples: int,
-    empty: int,
-) -> Iterator[str]:
-    now, low, high = largest
-    yield (
-        f"On {resamples} resampled tables of as many people, the mapping held fixed, the largest ratio is off one by "
-        f"{low:.3f} to {high:.3f} in {confidence:.0%} of cases; on the table itself by {now:.3f}."
-    )
-    if over is not None:
-        yield f"It exceeds the bound of {bound:g} on {over:.1%} of them."
-    if empty:
-        yield f"On {empty} of them a group had nobody; it was left out there."
-    yield (
-        "These are percentiles, not proofs: they approximate how rates vary with the sample, each interval by itself. "
-        "The largest of several ratios is larger on resamples than on the table, as chance adds to the differences."
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +161,8 @@ class DrawSpread:
         What follows, in sentences.
     """
 
-    rates: Any
-    quantiles: Any
+    rates: pd.DataFrame
+    quantiles: pd.DataFrame
     expected: float
     over: float | None
     releases: int
@@ -225,26 +211,35 @@ def draw_spread(
     n, size = number_of_people(counts, people), whole("releases", releases)
     chance = outcome_by_source(counts, kernel)
     held = apportioned(counts.probability, n)
-    ratios = np.concatenate(list(_released(counts, chance, held, size, np.random.default_rng(seed), target)))
+    total = group_sums(counts, held.astype(float))[None, :, None]
+    generator, found = np.random.default_rng(seed), []
+    for block in _blocks(size, chance.size):
+        drawn = generator.multinomial(held, chance, size=(block, len(held)))
+        number = group_sums(counts, drawn.astype(float), axis=1)
+        rates = np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0)
+        found.append(largest_ratio(rates, target))
+    ratios = np.concatenate(found)
     now = group_rates(counts, kernel)
-    table = {
-        **by_group_and_outcome(counts),
-        "rate": now.ravel(),
-        "standard_deviation": _deviation(counts, chance, n).ravel(),
-    }
+    # sqrt(Σ w P(1 − P)) / Σ w over the sources of each group: the draws are independent.
+    weight = counts.probability * n
+    variance = group_sums(counts, weight[:, None] * chance * (1 - chance))
+    deviation = np.sqrt(variance) / group_sums(counts, weight)[:, None]
+    table = {**by_group_and_outcome(counts), "rate": now.ravel(), "standard_deviation": deviation.ravel()}
     expected = float(largest_ratio(now, target))
     over = None if bound is None else float(np.mean(ratios > bound))
     ends = np.quantile(ratios, QUANTILES, method="inverted_cdf")
-    words = (*_spread_words(expected, ends, over, bound, size), *people_words(counts, n))
+    words = [
+        f"In expectation over the draws the largest ratio is off one by {expected:.3f}; in single releases it varies "
+        f"with the lottery alone: in nine of ten of {size} simulated releases it was between {ends[0]:.3f} and "
+        f"{ends[-1]:.3f}."
+    ]
+    if over is not None:
+        words.append(
+            f"{over:.1%} of single releases exceed the bound of {bound:g}, which holds in expectation; the expanded "
+            f"table, which carries every possible row with its weight, has no such spread."
+        )
     spread = frame({"quantile": list(QUANTILES), "largest_ratio": ends})
-    return DrawSpread(frame(table), spread, expected, over, size, words)
-
-
-def _deviation(counts: Counts, chance: Numbers, people: int) -> Numbers:
-    """Return sqrt(Σ w P(1 − P)) / Σ w over the sources of each group: the draws are independent."""
-    held = counts.probability * people
-    variance = group_sums(counts, held[:, None] * chance * (1 - chance))
-    return np.asarray(np.sqrt(variance) / group_sums(counts, held)[:, None])
+    return DrawSpread(frame(table), spread, expected, over, size, (*words, *people_words(counts, n)))
 
 
 def apportioned(probability: Numbers, people: int) -> Cells:
@@ -260,35 +255,3 @@ def apportioned(probability: Numbers, people: int) -> Cells:
     short = people - int(held.sum())
     held[np.argsort(held - wanted, kind="stable")[:short]] += 1
     return held
-
-
-def _released(
-    counts: Counts,
-    chance: Numbers,
-    held: Cells,
-    releases: int,
-    generator: np.random.Generator,
-    target: Numbers | None,
-) -> Iterator[Numbers]:
-    """Yield blocks of the realised largest |ratio − 1|, one a simulated release."""
-    total = group_sums(counts, held.astype(float))[None, :, None]
-    for size in _blocks(releases, chance.size):
-        drawn = generator.multinomial(held, chance, size=(size, len(held)))
-        number = group_sums(counts, drawn.astype(float), axis=1)
-        rates = np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0)
-        yield largest_ratio(rates, target)
-
-
-def _spread_words(
-    expected: float, ends: Numbers, over: float | None, bound: float | None, releases: int
-) -> Iterator[str]:
-    yield (
-        f"In expectation over the draws the largest ratio is off one by {expected:.3f}; in single releases it varies "
-        f"with the lottery alone: in nine of ten of {releases} simulated releases it was between {ends[0]:.3f} and "
-        f"{ends[-1]:.3f}."
-    )
-    if over is not None:
-        yield (
-            f"{over:.1%} of single releases exceed the bound of {bound:g}, which holds in expectation; the expanded "
-            f"table, which carries every possible row with its weight, has no such spread."
-        )

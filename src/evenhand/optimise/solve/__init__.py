@@ -19,7 +19,6 @@ from evenhand.optimise.program import (
     Program,
     QuasiconvexLoss,
     SmoothLoss,
-    Solution,
     lower_bound,
 )
 from evenhand.optimise.solve.clock import Clock
@@ -36,11 +35,8 @@ __all__ = ["Clock", "Result", "solve", "solve_along"]
 GAP_WORTH_POLISHING = 1e-8
 """Above this gap the multipliers are computed anew, exactly for the final r."""
 
-
 EMPTY_FOR_SURE = -1e9
 """The multiplier of a cell that cannot be anything but empty."""
-
-NOTHING_TO_SAY: tuple[str, ...] = ()
 
 CHOOSING = "choosing among the optima"
 
@@ -71,12 +67,28 @@ def solve(
     """
     said: tuple[str, ...] = ()
     try:
-        result = _specialised(program, tie_break, clock, progress)
+        if (result := _specialised(program, tie_break, clock, progress)) is not None:
+            return result
     except TimeLimitError:
         raise
     except SolverError as error:
-        result, said = None, (f"the specialised method did not answer ({error}): the general solver did",)
-    return result or _general(program, tie_break, clock, progress, said)
+        said = (f"the specialised method did not answer ({error}): the general solver did",)
+    progress(_minimising(program), 0.1)
+    loss, warm = program.loss, None
+    if isinstance(loss, PolyhedralLoss):
+        solution, warm = solve_polyhedral(program, loss, clock)
+    elif isinstance(loss, SmoothLoss):
+        solution = solve_smooth(program, loss, clock)
+    elif isinstance(loss, QuasiconvexLoss):
+        solution = solve_quasiconvex(program, loss, clock)
+    else:
+        raise TypeError(f"no solver takes a loss of type {type(loss).__name__}")
+    if solution is None:
+        return None
+    progress(CHOOSING, 0.6)
+    chosen, notes = _choose(program, solution.x, tie_break, clock, warm)
+    x, notes = _finished(program, solution.x, chosen, said + notes, clock, progress)
+    return Result(x, _final_multipliers(program, solution.multipliers, x, clock), solution.steps, notes)
 
 
 def _specialised(program: Program, tie_break: str | None, clock: Clock, progress: Progress) -> Result | None:
@@ -86,7 +98,8 @@ def _specialised(program: Program, tie_break: str | None, clock: Clock, progress
         return None
     choosing = tie_break == "least_change"
     found = minimise_loss(program, pieces, _watch(clock, progress, _minimising(program), 0.1, 0.5), clear=choosing)
-    x, notes = found.x, NOTHING_TO_SAY
+    x = found.x
+    notes: tuple[str, ...] = ()
     if choosing:
         x, notes = choose(program, found, _watch(clock, progress, CHOOSING, 0.5, 0.8))
     if notes or tie_break == "even":
@@ -112,29 +125,18 @@ def _minimising(program: Program) -> str:
     return f"minimising the utility loss ({program.n_sources:,} sources, {program.n_moves:,} moves)"
 
 
-def _general(
-    program: Program, tie_break: str | None, clock: Clock, progress: Progress, said: tuple[str, ...]
-) -> Result | None:
-    progress(_minimising(program), 0.1)
-    found = _minimise(program, clock)
-    if found is None:
-        return None
-    solution, warm = found
-    progress(CHOOSING, 0.6)
-    chosen, notes = _choose(program, solution.x, tie_break, clock, warm)
-    x, notes = _finished(program, solution.x, chosen, said + notes, clock, progress)
-    return Result(x, _final_multipliers(program, solution.multipliers, x, clock), solution.steps, notes)
-
-
 def _finished(
     program: Program, optimum: Numbers, chosen: Numbers, notes: tuple[str, ...], clock: Clock, progress: Progress
 ) -> tuple[Numbers, tuple[str, ...]]:
     """Remove numerical slack, and take the tie-break back if it lost what it had to hold."""
     progress("removing numerical slack", 0.8)
     x, more = repair(program, chosen, clock)
-    if chosen is not optimum and _worse(program, x, optimum):
-        x, more = repair(program, optimum, clock)
-        notes = (*notes, "tie-break discarded: it did not hold the optimum")
+    if chosen is not optimum:
+        lost = program.loss.value(program.released(x)) - program.loss.value(program.released(optimum))
+        # Written so that a NaN counts as lost.
+        if not (lost <= LOST and exceeds(program, x) <= max(EXCESS, exceeds(program, optimum))):
+            x, more = repair(program, optimum, clock)
+            notes = (*notes, "tie-break discarded: it did not hold the optimum")
     return x, notes + more
 
 
@@ -147,60 +149,29 @@ def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | 
     """
     smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
     for program in programs:
-        result = _specialised_or_none(program, clock)
-        if result is not None:
-            yield result
-            continue
+        loss, solution = program.loss, None
         try:
-            solution = _minimise_along(program, smooth, polyhedral)
+            result = _specialised(program, None, clock, lambda stage, share: None)
         except TimeLimitError:
             raise
-        except (SolverError, InfeasibleError):
-            smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
-            solution = None
-        yield None if solution is None else _repaired(program, solution, clock)
-
-
-def _specialised_or_none(program: Program, clock: Clock) -> Result | None:
-    """Solve by the specialised method, without a tie-break; None where it is not for it, or does not answer."""
-    try:
-        return _specialised(program, None, clock, lambda stage, share: None)
-    except TimeLimitError:
-        raise
-    except SolverError:
-        return None
-
-
-def _minimise_along(program: Program, smooth: SmoothAlong, polyhedral: PolyhedralAlong) -> Solution | None:
-    loss = program.loss
-    if isinstance(loss, PolyhedralLoss):
-        return polyhedral.minimise(program, loss)
-    return smooth.minimise(program, loss) if isinstance(loss, SmoothLoss) else None
-
-
-def _repaired(program: Program, solution: Solution, clock: Clock) -> Result:
-    x, notes = repair(program, solution.x, clock)
-    return Result(x, _final_multipliers(program, solution.multipliers, x, clock), solution.steps, notes)
-
-
-def _worse(program: Program, x: Numbers, before: Numbers) -> bool:
-    """Whether a tie-break lost what it had to hold: the loss, or a bound."""
-    lost = program.loss.value(program.released(x)) - program.loss.value(program.released(before))
-    return not (lost <= LOST and exceeds(program, x) <= max(EXCESS, exceeds(program, before)))
-
-
-def _minimise(program: Program, clock: Clock) -> tuple[Solution, LinearSolver | None] | None:
-    """Send a polyhedral loss to the linear solver, a smooth one to the quadratic."""
-    loss = program.loss
-    if isinstance(loss, PolyhedralLoss):
-        return solve_polyhedral(program, loss, clock)
-    if isinstance(loss, SmoothLoss):
-        solution = solve_smooth(program, loss, clock)
-        return None if solution is None else (solution, None)
-    if isinstance(loss, QuasiconvexLoss):
-        solution = solve_quasiconvex(program, loss, clock)
-        return None if solution is None else (solution, None)
-    raise TypeError(f"no solver takes a loss of type {type(loss).__name__}")
+        except SolverError:
+            result = None
+        if result is None:
+            try:
+                if isinstance(loss, PolyhedralLoss):
+                    solution = polyhedral.minimise(program, loss)
+                elif isinstance(loss, SmoothLoss):
+                    solution = smooth.minimise(program, loss)
+            except TimeLimitError:
+                raise
+            except (SolverError, InfeasibleError):
+                # What failed here must not be where the next programme begins.
+                smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
+        if solution is not None:
+            x, notes = repair(program, solution.x, clock)
+            multipliers = _final_multipliers(program, solution.multipliers, x, clock)
+            result = Result(x, multipliers, solution.steps, notes)
+        yield result
 
 
 def _choose(

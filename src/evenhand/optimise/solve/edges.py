@@ -6,15 +6,24 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Flags, Numbers
 from evenhand.errors import SolverError, TimeLimitError
-from evenhand.optimise.program import Matrix, Program
+from evenhand.optimise.program import Program
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.linear import LinearSolver
-from evenhand.optimise.solve.model import INFINITY, Columns, Model, Rows, equalities, lay_out
+from evenhand.optimise.solve.model import (
+    INFINITY,
+    Columns,
+    Model,
+    Rows,
+    at_most,
+    equalities,
+    eye,
+    lay_out,
+    one_column,
+    relief_at,
+)
 
 SETTLED = 1e-11
 """An edge is found when another iteration moves it by less."""
@@ -30,16 +39,16 @@ LEAST_RELIEF = 1e-6
 """Rows that a bound hardly relieves at the given rates are scaled as if it relieved them this much."""
 
 
-def fullest(program: Program, original: Numbers, held: NDArray[np.bool_], clock: Clock) -> tuple[Numbers, float]:
+def fullest(program: Program, original: Numbers, held: Flags, clock: Clock) -> tuple[Numbers, float]:
     """Return the feasible x whose emptiest held cell keeps the largest share of its original mass, and that share."""
     share = np.where(held, original, 0.0)[held]
     rows = Rows(
         "full",
-        {"r": sparse.eye_array(program.n_targets, format="csr")[held], "t": _column(-share)},
+        {"r": eye(program.n_targets)[held], "t": one_column(-share)},
         np.zeros(len(share)),
         np.full(len(share), INFINITY),
     )
-    model = lay_out(program).with_blocks([_single("t", 0.0, 1.0)], [rows])
+    model = lay_out(program).with_blocks([Columns.of("t", 1, 0.0, 1.0)], [rows])
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
     if answer.z is None:
         return program.stays, 0.0
@@ -91,7 +100,19 @@ def smallest_bound(
     lower = bound - PROBE * max(1.0, bound)
     if lower <= 0 or point_at(lower) is None:
         return bound, x
-    return _bisect(point_at, bound, x)
+    exact = point_at(0.0)
+    if exact is not None:
+        return 0.0, exact
+    low = 0.0
+    # Halve the distance, in the ratio 1 + bound, to the largest infeasible bound.
+    while bound - low > SETTLED * max(1.0, bound):
+        middle = float(np.sqrt((1 + low) * (1 + bound))) - 1
+        found = point_at(middle)
+        if found is None:
+            low = middle
+        else:
+            bound, x = middle, found
+    return bound, x
 
 
 def _descend(
@@ -123,22 +144,6 @@ def _descend(
     return best
 
 
-def _bisect(point_at: Callable[[float], Numbers | None], bound: float, x: Numbers) -> tuple[float, Numbers]:
-    """Halve the distance (in the ratio 1 + bound) to the largest infeasible bound."""
-    exact = point_at(0.0)
-    if exact is not None:
-        return 0.0, exact
-    low = 0.0
-    while bound - low > SETTLED * max(1.0, bound):
-        middle = float(np.sqrt((1 + low) * (1 + bound))) - 1
-        found = point_at(middle)
-        if found is None:
-            low = middle
-        else:
-            bound, x = middle, found
-    return bound, x
-
-
 def _feasible_point(program: Program, clock: Clock, released: Numbers | None) -> Numbers | None:
     """Return some feasible x; None where there is none."""
     model = _with_release(lay_out(program), program, released)
@@ -151,13 +156,8 @@ def least_budget_factor(program: Program, clock: Clock) -> float | None:
     base = lay_out(program)
     kept = tuple(block for block in base.rows if block.name != "budgets")
     limit = program.budgets.limit
-    scaled = Rows(
-        "scaled",
-        {"x": program.budgets.matrix, "f": _column(-limit)},
-        np.full(len(limit), -INFINITY),
-        np.zeros(len(limit)),
-    )
-    model = Model((*base.columns, _single("f", 0.0, INFINITY)), (*kept, scaled))
+    scaled = at_most("scaled", {"x": program.budgets.matrix, "f": one_column(-limit)}, np.zeros(len(limit)))
+    model = Model((*base.columns, Columns.of("f", 1, 0.0, INFINITY)), (*kept, scaled))
     answer = LinearSolver(model.with_cost(f=np.ones(1)), clock).run()
     return None if answer.z is None else float(answer.z[model.column("f")][0])
 
@@ -168,8 +168,8 @@ def _most_room(
     """Maximise t with every row's slack at least t times the given scale."""
     base = lay_out(program)
     room = {"parity": on_parity, "budgets": on_budgets}
-    rows = [replace(b, parts=b.parts | {"t": _column(room[b.name])}) if b.name in room else b for b in base.rows]
-    columns = (*base.columns, _single("t", -INFINITY, INFINITY))
+    rows = [replace(b, parts=b.parts | {"t": one_column(room[b.name])}) if b.name in room else b for b in base.rows]
+    columns = (*base.columns, Columns.of("t", 1, -INFINITY, INFINITY))
     model = _with_release(Model(columns, tuple(rows)), program, released)
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
     if answer.z is None:
@@ -181,20 +181,9 @@ def _with_release(model: Model, program: Program, released: Numbers | None) -> M
     """Hold r where it is asked for."""
     if released is None:
         return model
-    eye = sparse.eye_array(program.n_targets, format="csr")
-    return model.with_blocks(rows=[equalities("held", {"r": eye}, released)])
+    return model.with_blocks(rows=[equalities("held", {"r": eye(program.n_targets)}, released)])
 
 
 def _relief(program: Program, g: Numbers) -> Numbers:
-    """Return what one unit of the bound would add to each parity row's slack at rates g; zero for hard rows."""
-    z = np.concatenate([g, program.auxiliary(g)])
-    relief = program.relief.limit - program.relief.matrix @ z
-    return np.where(program.soft, np.maximum(relief, LEAST_RELIEF), 0.0)
-
-
-def _single(name: str, low: float, high: float) -> Columns:
-    return Columns(name, np.array([low]), np.array([high]), np.zeros(1))
-
-
-def _column(values: Numbers) -> Matrix:
-    return sparse.csr_array(values.reshape(-1, 1))
+    """Return the scale of each parity row: what its bound relieves at rates g, not too little; zero for hard rows."""
+    return np.where(program.soft, np.maximum(relief_at(program, g), LEAST_RELIEF), 0.0)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
 from evenhand.arrays import Numbers
 from evenhand.optimise.program import Multipliers, Program
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.linear import LinearSolver
-from evenhand.optimise.solve.model import INFINITY, Columns, Model, Rows, lay_out, multipliers_of
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, lay_out, multipliers_of, one_column, relief_at
 
 LEAST_WEIGHT = 1e-3
 """A row that its bound hardly relieves gives way as if it relieved it this much."""
@@ -22,31 +21,24 @@ def least_excess(program: Program, clock: Clock) -> tuple[float, Multipliers] | 
 
     Parity gives way first, in units of its bounds; where that is not enough, budgets give way as well.
     """
+    base = lay_out(program)
+    relief = np.maximum(relief_at(program, program.rates @ program.stays), LEAST_WEIGHT)
+    excess = Columns.of("t", 1, 0.0, INFINITY, np.ones(1))
     for with_budgets in (False, True):
-        model = _elastic(program, with_budgets)
+        # Minimise t, with every parity row (and every budget) allowed to exceed its limit by t in its own units.
+        give = {"parity": np.where(program.soft | with_budgets, relief, 0.0)}
+        if with_budgets:
+            give["budgets"] = np.ones(len(program.budgets))
+        rows = tuple(
+            replace(block, parts=block.parts | {"t": one_column(-give[block.name])}) if block.name in give else block
+            for block in base.rows
+        )
+        model = Model((*base.columns, excess), rows)
         answer = LinearSolver(model, clock).run()
         if answer.z is not None:
             found = multipliers_of(model, answer.duals, program.loss)
             return answer.objective, replace(found, released=np.zeros(program.n_targets))
     return None
-
-
-def _elastic(program: Program, with_budgets: bool) -> Model:
-    """Minimise t, with every parity row (and every budget) allowed to exceed its limit by t in its own units."""
-    base = lay_out(program)
-    g = program.rates @ program.stays
-    z = np.concatenate([g, program.auxiliary(g)])
-    relief = np.maximum(program.relief.limit - program.relief.matrix @ z, LEAST_WEIGHT)
-    give = {"parity": np.where(program.soft | with_budgets, relief, 0.0)}
-    if with_budgets:
-        give["budgets"] = np.ones(len(program.budgets))
-    rows = tuple(_giving(block, give[block.name]) if block.name in give else block for block in base.rows)
-    excess = Columns("t", np.zeros(1), np.array([INFINITY]), np.ones(1))
-    return Model((*base.columns, excess), rows)
-
-
-def _giving(block: Rows, amount: Numbers) -> Rows:
-    return replace(block, parts=block.parts | {"t": sparse.csr_array(-amount.reshape(-1, 1))})
 
 
 def reachable_rates(program: Program, rate: Numbers, clock: Clock) -> tuple[float, float]:

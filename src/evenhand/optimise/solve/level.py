@@ -28,7 +28,14 @@ def solve_quasiconvex(program: Program, loss: QuasiconvexLoss, clock: Clock) -> 
     x, steps = x[: program.n_moves], 0
     high = loss.value(program.released(x))
     if np.isinf(high):
-        high, x = _from_highest(program, loss, clock)
+        # Begin at the level that the user gave.
+        found = None if loss.highest is None else _feasible(within(lay_out(program), loss, loss.highest), clock)
+        if found is None or loss.highest is None:
+            raise SpecError(
+                "this quasiconvex measure is infinite at the first mapping that meets the bounds; give it highest=, a "
+                "level from which to begin"
+            )
+        high, x = loss.highest, found[: program.n_moves]
     low, width = high, max(abs(high), LEAST_WIDTH)
     bracketed = False
     while not (bracketed and high - low <= LEVEL * max(1.0, abs(high))) and steps < MOST_HALVINGS:
@@ -44,17 +51,6 @@ def solve_quasiconvex(program: Program, loss: QuasiconvexLoss, clock: Clock) -> 
             high = min(middle, loss.value(program.released(x)))
     nothing = Multipliers(np.zeros(program.n_targets), np.zeros(len(program.parity)), np.zeros(len(program.budgets)))
     return Solution(x, nothing, steps)
-
-
-def _from_highest(program: Program, loss: QuasiconvexLoss, clock: Clock) -> tuple[float, Numbers]:
-    """Begin at the level that the user gave, where the first point found has an infinite loss."""
-    found = None if loss.highest is None else _feasible(within(lay_out(program), loss, loss.highest), clock)
-    if found is None or loss.highest is None:
-        raise SpecError(
-            "this quasiconvex measure is infinite at the first mapping that meets the bounds; give it highest=, a "
-            "level from which to begin"
-        )
-    return loss.highest, found[: program.n_moves]
 
 
 def within(model: Model, loss: QuasiconvexLoss, level: float) -> Model:

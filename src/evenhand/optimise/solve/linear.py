@@ -13,7 +13,7 @@ from evenhand.arrays import Numbers
 from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Multipliers, PolyhedralLoss, Program, Solution
 from evenhand.optimise.solve.clock import Clock
-from evenhand.optimise.solve.model import Columns, Model, equalities, lay_out, multipliers_of
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, lay_out, multipliers_of
 
 TOLERANCE = 1e-10
 """The tightest feasibility tolerance that HiGHS takes."""
@@ -45,6 +45,7 @@ UNDECIDED = (
     highspy.HighsModelStatus.kSolveError,
 )
 OPTIMAL = highspy.HighsModelStatus.kOptimal
+STOPPED = (highspy.HighsModelStatus.kTimeLimit, highspy.HighsModelStatus.kInterrupt)
 INFEASIBLE = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
 
 
@@ -67,7 +68,11 @@ class LinearSolver:
         self._set("output_flag", False)
         self._set("primal_feasibility_tolerance", TOLERANCE)
         self._set("dual_feasibility_tolerance", TOLERANCE)
-        self._highs.setCallback(self._interrupt, None)
+
+        def interrupt(kind: Any, message: str, seen: Any, said: Any, data: Any) -> None:
+            said.user_interrupt = True
+
+        self._highs.setCallback(interrupt, None)
         if len(model.cost) > INTERIOR_POINT_FROM:
             self._set("solver", "ipm")
         self._highs.passModel(_highs_model(model))
@@ -128,7 +133,17 @@ class LinearSolver:
                 self._set("simplex_strategy", DUAL_SIMPLEX)
                 self._set("presolve", "off")
                 self._run_in_thread()
-        return self._read()
+        status = self._highs.getModelStatus()
+        solution = self._highs.getSolution()
+        # HiGHS reports sensitivities of the optimum, which are minus the Lagrangian's multipliers.
+        duals = -np.asarray(solution.row_dual)
+        if status == OPTIMAL:
+            return LinearAnswer(np.asarray(solution.col_value), duals, self._highs.getObjectiveValue())
+        if status in INFEASIBLE:
+            return LinearAnswer(None, duals, float("inf"))
+        if status in STOPPED:
+            raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
+        raise SolverError(f"HiGHS stopped with the status {self._highs.modelStatusToString(status)!r}")
 
     def _run_in_thread(self) -> None:
         """Run HiGHS beside a thread that can still hear Ctrl-C.
@@ -148,30 +163,13 @@ class LinearSolver:
                     # Some of its stages heed nothing; it ends by itself at the next that does.
                     raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
 
-    def _read(self) -> LinearAnswer:
-        status = self._highs.getModelStatus()
-        solution = self._highs.getSolution()
-        # HiGHS reports sensitivities of the optimum, which are minus the Lagrangian's multipliers.
-        duals = -np.asarray(solution.row_dual)
-        if status == OPTIMAL:
-            return LinearAnswer(np.asarray(solution.col_value), duals, self._highs.getObjectiveValue())
-        if status in INFEASIBLE:
-            return LinearAnswer(None, duals, float("inf"))
-        if status in (highspy.HighsModelStatus.kTimeLimit, highspy.HighsModelStatus.kInterrupt):
-            raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
-        raise SolverError(f"HiGHS stopped with the status {self._highs.modelStatusToString(status)!r}")
-
-    @staticmethod
-    def _interrupt(kind: Any, message: str, seen: Any, said: Any, data: Any) -> None:
-        said.user_interrupt = True
-
     def _set(self, option: str, value: Any) -> None:
         # An option that HiGHS does not know leaves the default in silence.
         if self._highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
             raise SolverError(f"this version of HiGHS does not take the option {option}={value!r}")
 
 
-def solve_polyhedral(program: Program, loss: PolyhedralLoss, clock: Clock) -> tuple[Solution, LinearSolver] | None:
+def solve_polyhedral(program: Program, loss: PolyhedralLoss, clock: Clock) -> tuple[Solution | None, LinearSolver]:
     """Minimise a polyhedral loss; None where the programme is infeasible.
 
     The solver is returned as well: with the loss held at its optimum, a tie-break goes on from there.
@@ -180,7 +178,7 @@ def solve_polyhedral(program: Program, loss: PolyhedralLoss, clock: Clock) -> tu
     solver = _solver_of(model, clock)
     answer = solver.run()
     if answer.z is None:
-        return None
+        return None, solver
     multipliers = multipliers_of(model, answer.duals, loss)
     solver.hold(model.cost, answer.objective + HELD_LOSS)
     return Solution(answer.z[model.column("x")], multipliers, steps=1), solver
@@ -222,8 +220,7 @@ def best_multipliers(program: Program, released: Numbers, clock: Clock) -> Multi
 def with_epigraph(model: Model, loss: PolyhedralLoss) -> Model:
     """Add a polyhedral loss to a model, with its cost."""
     epigraph = loss.epigraph
-    size = len(epigraph.cost)
-    columns = Columns("loss", np.zeros(size), np.full(size, np.inf), epigraph.cost)
+    columns = Columns.of("loss", len(epigraph.cost), 0.0, INFINITY, epigraph.cost)
     rows = equalities("loss", {"r": epigraph.on_r, "loss": epigraph.on_v}, epigraph.right)
     return model.with_blocks([columns], [rows])
 

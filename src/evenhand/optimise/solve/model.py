@@ -11,16 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Cells, Numbers
 from evenhand.optimise.program import Loss, Matrix, Multipliers, Program
-
-Indices: TypeAlias = NDArray[np.int64]
 
 INFINITY = float("inf")
 
@@ -36,6 +32,11 @@ class Columns:
     low: Numbers
     high: Numbers
     cost: Numbers
+
+    @classmethod
+    def of(cls, name: str, size: int, low: float, high: float, cost: Numbers | None = None) -> Columns:
+        """Return a block whose variables have the same bounds; they cost nothing unless stated."""
+        return cls(name, np.full(size, low), np.full(size, high), np.zeros(size) if cost is None else cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +99,9 @@ class Model:
         return sum(len(r.low) for r in self.rows), sum(len(c.low) for c in self.columns)
 
     @property
-    def entries(self) -> tuple[Numbers, Indices, Indices]:
+    def entries(self) -> tuple[Numbers, Cells, Cells]:
         """What A holds: values, rows, columns."""
-        entries: list[tuple[Numbers, Indices, Indices]] = []
+        entries: list[tuple[Numbers, Cells, Cells]] = []
         for block in self.rows:
             first_row = self.row(block.name).start
             for name, part in block.parts.items():
@@ -123,17 +124,17 @@ def lay_out(program: Program, *, in_units: bool = True) -> Model:
     ``in_units`` divides the rows of rates and parity by the size of what they compare.
     """
     columns = (
-        _columns("x", program.n_moves, 0.0, INFINITY),
-        _columns("r", program.n_targets, -INFINITY, INFINITY),
-        _columns("g", program.n_rates, -INFINITY, INFINITY),
-        _columns("m", program.n_auxiliary, 0.0, 1.0),
+        Columns.of("x", program.n_moves, 0.0, INFINITY),
+        Columns.of("r", program.n_targets, -INFINITY, INFINITY),
+        Columns.of("g", program.n_rates, -INFINITY, INFINITY),
+        Columns.of("m", program.n_auxiliary, 0.0, 1.0),
     )
     parity = program.parity.matrix
     parity_unit, rate_unit = _units(program) if in_units else (1.0, 1.0)
     rows = (
         equalities("simplex", {"x": program.simplex}, np.ones(program.n_sources)),
-        equalities("released", {"x": program.release, "r": -_eye(program.n_targets)}, np.zeros(program.n_targets)),
-        equalities("rates", {"x": program.rates, "g": -_eye(program.n_rates)}, np.zeros(program.n_rates), rate_unit),
+        equalities("released", {"x": program.release, "r": -eye(program.n_targets)}, np.zeros(program.n_targets)),
+        equalities("rates", {"x": program.rates, "g": -eye(program.n_rates)}, np.zeros(program.n_rates), rate_unit),
         at_most(
             "parity",
             {"g": parity[:, : program.n_rates], "m": parity[:, program.n_rates :]},
@@ -180,12 +181,20 @@ def multipliers_of(model: Model, duals: Numbers, loss: Loss) -> Multipliers:
     )
 
 
-def _columns(name: str, size: int, low: float, high: float) -> Columns:
-    return Columns(name, np.full(size, low), np.full(size, high), np.zeros(size))
-
-
-def _eye(size: int) -> Matrix:
+def eye(size: int) -> Matrix:
+    """Return the identity matrix."""
     return sparse.eye_array(size, format="csr")
+
+
+def one_column(values: Numbers) -> Matrix:
+    """Return the coefficients of a single variable."""
+    return sparse.csr_array(values.reshape(-1, 1))
+
+
+def relief_at(program: Program, g: Numbers) -> Numbers:
+    """Return what one unit more of the bound adds to each parity row's slack at rates g."""
+    z = np.concatenate([g, program.auxiliary(g)])
+    return np.asarray(program.relief.limit - program.relief.matrix @ z)
 
 
 def _slice(blocks: list[tuple[str, int]], name: str) -> slice:

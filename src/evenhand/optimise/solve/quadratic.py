@@ -10,12 +10,12 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Cells, Numbers
 from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss, Solution, lower_bound
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.edges import fullest
-from evenhand.optimise.solve.model import Indices, Model, lay_out, multipliers_of
+from evenhand.optimise.solve.model import Model, lay_out, multipliers_of
 
 TOLERANCE = 1e-10
 """Clarabel's tolerances for feasibility and gap."""
@@ -94,27 +94,22 @@ class QuadraticSolver:
         first = np.searchsorted(self._curved, np.arange(len(cost) + 1))
         quadratic = sparse.csc_matrix((curvature[self._curved], self._curved, first), shape=(len(cost), len(cost)))
         if self._solver is None:
-            self._solver = self._build(quadratic, cost)
+            settings = clarabel.DefaultSettings()
+            settings.verbose = False
+            settings.presolve_enable = False
+            settings.iterative_refinement_enable = self._refine
+            if np.isfinite(self._clock.remaining):
+                settings.time_limit = self._clock.remaining
+            conic = self._conic
+            self._solver = clarabel.DefaultSolver(quadratic, cost, conic.matrix, conic.right, conic.cones, settings)
+            self._solver.set_termination_callback(lambda info: self._clock.stop)
         else:
             self._solver.update(P=quadratic, q=cost)
-        self._solver.update(settings=_within(self._solver.get_settings(), tolerance))
+        settings = self._solver.get_settings()
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        self._solver.update(settings=settings)
         with self._clock.listening():
             answer = self._solver.solve()
-        return self._read(answer)
-
-    def _build(self, quadratic: Any, cost: Numbers) -> Any:
-        conic = self._conic
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.presolve_enable = False
-        settings.iterative_refinement_enable = self._refine
-        if np.isfinite(self._clock.remaining):
-            settings.time_limit = self._clock.remaining
-        solver = clarabel.DefaultSolver(quadratic, cost, conic.matrix, conic.right, conic.cones, settings)
-        solver.set_termination_callback(lambda info: self._clock.stop)
-        return solver
-
-    def _read(self, answer: Any) -> tuple[Numbers, Numbers] | None:
         status = answer.status
         # A solver that stopped short of its tolerances may still be near enough: the certificate is the judge.
         near = status in STOPPED_SHORT and answer.r_prim <= NEAR_ENOUGH
@@ -128,12 +123,6 @@ class QuadraticSolver:
         if status in (clarabel.SolverStatus.MaxTime, clarabel.SolverStatus.CallbackTerminated):
             raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
         raise SolverError(f"Clarabel stopped with the status {status}")
-
-
-def _within(settings: Any, tolerance: float) -> Any:
-    for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
-        setattr(settings, name, tolerance)
-    return settings
 
 
 def solve_smooth(program: Program, loss: SmoothLoss, clock: Clock) -> Solution | None:
@@ -185,18 +174,13 @@ def _successive(program: Program, loss: SmoothLoss, clock: Clock, attempt: Attem
     """Put a programme to Clarabel in one way, and begin where nothing is lost, or rather near the answer."""
     model = lay_out(program, in_units=attempt.in_units)
     solver = _solver_of(model, clock, attempt)
-    return _descend(program, loss, model, solver, _nearer(program, loss, model, solver), clock)
-
-
-def _nearer(program: Program, loss: SmoothLoss, model: Model, solver: QuadraticSolver) -> Numbers:
-    """Return an r to begin at: roughly where the expansion about the start is least, if it is one to expand about."""
     start = loss.start
-    if np.array_equal(loss.curvature(start), loss.curvature(2 * start)):
-        # A quadratic loss is its own expansion.
-        return start
-    answer = solver.minimise(*_expansion(model, model.column("r"), loss, start), tolerance=ROUGH)
-    r = start if answer is None else program.released(answer[0][model.column("x")])
-    return start if _empties(loss, r) else r
+    # A quadratic loss is its own expansion; of any other, the r where it is roughly least is better to expand about.
+    if not np.array_equal(loss.curvature(start), loss.curvature(2 * start)):
+        answer = solver.minimise(*_expansion(model, model.column("r"), loss, start), tolerance=ROUGH)
+        r = start if answer is None else program.released(answer[0][model.column("x")])
+        start = start if _empties(loss, r) else r
+    return _descend(program, loss, model, solver, start, clock)
 
 
 def _solver_of(model: Model, clock: Clock, attempt: Attempt) -> QuadraticSolver:
@@ -220,7 +204,10 @@ def _descend(
         x = _search(program, loss, before, proposed)
         lowered = loss.value(program.released(before)) - loss.value(program.released(x))
         r = program.released(x)
-        candidates = _bounds(program, loss, r, multipliers_of(model, answer[1], loss))
+        found = multipliers_of(model, answer[1], loss)
+        # The solver's own multipliers on r are consistent with its others, the gradient with r; both bounds are valid.
+        both = found, replace(found, released=loss.gradient(r))
+        candidates = [(lower_bound(program, one), one) for one in both]
         bound, multipliers = max(candidates if bounded is None else [*candidates, bounded], key=itemgetter(0))
         bounded = bound, multipliers
         gap = loss.value(r) - bound
@@ -229,14 +216,6 @@ def _descend(
         if gap <= GAP_GOAL or stalled:
             break
     return best
-
-
-def _bounds(program: Program, loss: SmoothLoss, r: Numbers, found: Multipliers) -> list[tuple[float, Multipliers]]:
-    """Return the bounds of the solver's own multipliers on r and of the gradient there.
-
-    The first are consistent with the other multipliers, the second with r; both give valid bounds.
-    """
-    return [(lower_bound(program, one), one) for one in (found, replace(found, released=loss.gradient(r)))]
 
 
 def _expansion(model: Model, on_r: slice, loss: SmoothLoss, r: Numbers) -> tuple[Numbers, Numbers]:
@@ -301,7 +280,7 @@ class Conic:
     matrix: Any
     right: Numbers
     n_equal: int
-    row_of: Indices
+    row_of: Cells
     n_rows: int
 
     @property
@@ -342,8 +321,8 @@ def _conic(model: Model) -> Conic:
 
 
 def _placed(
-    entries: tuple[Numbers, Indices, Indices], rows: Indices, n_rows: int, first: int, sign: float
-) -> tuple[Numbers, Indices, Indices]:
+    entries: tuple[Numbers, Cells, Cells], rows: Cells, n_rows: int, first: int, sign: float
+) -> tuple[Numbers, Cells, Cells]:
     """Return the entries of some rows, these numbered from ``first`` on."""
     data, row, column = entries
     place = np.full(n_rows, -1)

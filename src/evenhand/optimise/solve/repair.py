@@ -13,16 +13,14 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Flags, Numbers
 from evenhand.errors import SolverError
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.edges import slackest
 from evenhand.optimise.solve.linear import LinearSolver
-from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, lay_out
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, eye, lay_out, relief_at
 
 NEGLIGIBLE = 1e-8
 """A smaller probability is dust: it moves nobody in practice, and almost no rate is still a rate."""
@@ -77,9 +75,14 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
         yield normalised(program, same_moves)
     inside = slackest(program, x, clock)
     if inside is not None:
-        share = _share(program, x, tidy(program, inside))
-        if share <= GENTLE:
-            yield x + share * (tidy(program, inside) - x)
+        inside = tidy(program, inside)
+        slack, room = _slack(program, x), _slack(program, inside)
+        short = slack < 0
+        # Slack is concave along the way, so the smallest θ that meets every row is seen from both ends.
+        if not np.any(room[short] <= slack[short]):
+            share = float(np.max(-slack[short] / (room[short] - slack[short]), initial=0.0))
+            if share <= GENTLE:
+                yield x + share * (inside - x)
     any_moves = nearest(program, x, clock)
     if any_moves is None:
         raise SolverError("no mapping meets the bounds to the last digit")
@@ -87,12 +90,11 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
     yield normalised(program, any_moves)
 
 
-def nearest(program: Program, x: Numbers, clock: Clock, within: NDArray[np.bool_] | None = None) -> Numbers | None:
+def nearest(program: Program, x: Numbers, clock: Clock, within: Flags | None = None) -> Numbers | None:
     """Return the feasible point that moves the least probability from x, using only the given moves."""
-    size = program.n_moves
-    eye = sparse.eye_array(size, format="csr")
-    moved = [Columns(name, np.zeros(size), np.full(size, INFINITY), program.move_weight) for name in ("more", "less")]
-    rows = equalities("distance", {"x": eye, "more": -eye, "less": eye}, x)
+    size, one = program.n_moves, eye(program.n_moves)
+    moved = [Columns.of(name, size, 0.0, INFINITY, program.move_weight) for name in ("more", "less")]
+    rows = equalities("distance", {"x": one, "more": -one, "less": one}, x)
     model = lay_out(program).with_blocks(moved, [rows])
     if within is not None:
         allowed = replace(model.columns[0], high=np.where(within, INFINITY, 0.0))
@@ -103,23 +105,12 @@ def nearest(program: Program, x: Numbers, clock: Clock, within: NDArray[np.bool_
 
 def exceeds(program: Program, x: Numbers) -> float:
     """Return the most by which any bound is exceeded, in its own units."""
-    g = program.rates @ x
-    z = np.concatenate([g, program.auxiliary(g)])
-    relief = program.relief.limit - program.relief.matrix @ z
+    relief = relief_at(program, program.rates @ x)
     parity = program.parity_slack(x)
     # A rate against zero has no relief: exceeding it at all exceeds every bound.
     unit = np.where(relief > 0, relief, np.where(program.soft, np.finfo(float).tiny, 1.0))
     worst = np.concatenate([parity / unit, program.budget_slack(x) * program.budget_unit]).min(initial=0.0)
     return float(-worst)
-
-
-def _share(program: Program, x: Numbers, inside: Numbers) -> float:
-    """Return the smallest share of ``inside`` that meets every row; slack is concave along the way."""
-    slack, room = _slack(program, x), _slack(program, inside)
-    short = slack < 0
-    if np.any(room[short] <= slack[short]):
-        return np.inf
-    return float(np.max(-slack[short] / (room[short] - slack[short]), initial=0.0))
 
 
 def _slack(program: Program, x: Numbers) -> Numbers:

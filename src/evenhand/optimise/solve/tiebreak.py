@@ -11,11 +11,11 @@ from scipy import sparse
 
 from evenhand.arrays import Numbers
 from evenhand.errors import SolverError
-from evenhand.optimise.program import Matrix, PolyhedralLoss, Program, QuasiconvexLoss, SmoothLoss
+from evenhand.optimise.program import PolyhedralLoss, Program, QuasiconvexLoss, SmoothLoss
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.level import within
 from evenhand.optimise.solve.linear import HELD_LOSS, LinearSolver, with_epigraph
-from evenhand.optimise.solve.model import INFINITY, Columns, Model, Rows, at_most, equalities, lay_out
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, Rows, at_most, equalities, eye, lay_out
 from evenhand.optimise.solve.quadratic import QuadraticSolver
 
 HELD_RELEASE = 1e-10
@@ -47,7 +47,7 @@ def least_change(
         solver = LinearSolver(held(program, x), clock)
     size = solver.n_columns
     burden, change = np.zeros(size), np.zeros(size)
-    burden[: program.n_moves] = program.move_weight * _scaled(program)
+    burden[: program.n_moves] = program.move_weight * scaled_distortion(program)
     change[: program.n_moves] = program.move_weight * program.change
     try:
         both = solver.minimise_again(FIRST * burden + change)
@@ -70,10 +70,10 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
     """Minimise Σ weight × (expected distortion)² over sources, which spreads the burden."""
     size = program.n_sources
     by_source = sparse.csr_array(
-        (_scaled(program), np.arange(program.n_moves), program.starts), shape=(size, program.n_moves)
+        (scaled_distortion(program), np.arange(program.n_moves), program.starts), shape=(size, program.n_moves)
     )
-    burden = Columns("burden", np.full(size, -INFINITY), np.full(size, INFINITY), np.zeros(size))
-    sums = equalities("burden", {"x": by_source, "burden": -_eye(size)}, np.zeros(size))
+    burden = Columns.of("burden", size, -INFINITY, INFINITY)
+    sums = equalities("burden", {"x": by_source, "burden": -eye(size)}, np.zeros(size))
     model = held(program, x, interior=True).with_blocks([burden], [sums])
     on_burden = model.column("burden")
     curvature = np.zeros(len(model.cost))
@@ -94,33 +94,24 @@ def held(program: Program, x: Numbers, *, interior: bool = False) -> Model:
     r = program.released(x)
     base = lay_out(program, in_units=not interior)
     if isinstance(loss, SmoothLoss):
-        return _with_release_held(program, base, loss, r, HELD_INTERIOR if interior else HELD_RELEASE)
+        width = HELD_INTERIOR if interior else HELD_RELEASE
+        decisive = np.flatnonzero(loss.decisive)
+        # Rows are scaled to one, so that tolerances are relative; a nearly empty cell is held in absolute terms.
+        size = np.maximum(r[decisive], SMALLEST_HELD)
+        scaled = sparse.diags_array(1 / size, format="csr") @ program.release[decisive]
+        rows = Rows("held", {"x": scaled}, r[decisive] / size - width, r[decisive] / size + width)
+        kept = tuple(block for block in base.rows if block.name != "released")
+        return Model(tuple(c for c in base.columns if c.name != "r"), (*kept, rows))
+    width = HELD_INTERIOR if interior else HELD_LOSS
     if isinstance(loss, QuasiconvexLoss):
-        return within(base, loss, loss.value(r) + (HELD_INTERIOR if interior else HELD_LOSS))
+        return within(base, loss, loss.value(r) + width)
     assert isinstance(loss, PolyhedralLoss)
     model = with_epigraph(base, loss)
     cost = model.columns[-1].cost
-    width = HELD_INTERIOR if interior else HELD_LOSS
     row = at_most("held", {"loss": sparse.csr_array(cost.reshape(1, -1))}, np.array([loss.value(r) + width]))
     return model.with_cost().with_blocks(rows=[row])
 
 
-def _with_release_held(program: Program, base: Model, loss: SmoothLoss, r: Numbers, width: float) -> Model:
-    """Hold each decisive cell of r, in rows scaled to one so that tolerances are relative."""
-    decisive = np.flatnonzero(loss.decisive)
-    # A cell that is nearly empty is held in absolute terms.
-    size = np.maximum(r[decisive], SMALLEST_HELD)
-    scaled = sparse.diags_array(1 / size, format="csr") @ program.release[decisive]
-    rows = Rows("held", {"x": scaled}, r[decisive] / size - width, r[decisive] / size + width)
-    columns = tuple(c for c in base.columns if c.name != "r")
-    kept = tuple(block for block in base.rows if block.name != "released")
-    return Model(columns, (*kept, rows))
-
-
-def _scaled(program: Program) -> Numbers:
+def scaled_distortion(program: Program) -> Numbers:
     """Return the distortion in units of the largest, so that tolerances mean the same whatever the user's units."""
     return program.distortion / (program.distortion.max(initial=0.0) or 1.0)
-
-
-def _eye(size: int) -> Matrix:
-    return sparse.eye_array(size, format="csr")

@@ -38,16 +38,12 @@ class Factor:
     def _factorise(self, share: float) -> None:
         form, layout, theta = self._form, self._layout, self._theta
         known = np.append(theta[: form.parts["v"].stop], 1.0)
-        products = self._eliminate_clusters(layout.own @ known, layout.across @ known, share)
-        outer = layout.outer @ known - layout.spread @ products
-        self._factorise_blocks(outer, share)
-        self._factorise_parity(outer[layout.corner :].reshape(form.n_rates, form.n_rates), share)
-
-    def _eliminate_clusters(self, own: Numbers, across: Numbers, share: float) -> Numbers:
+        # The local rows, cluster by cluster; what is eliminated is subtracted from the outer matrix.
+        own, across = layout.own @ known, layout.across @ known
         self._inverse: list[Numbers] = []
         self._halves: list[Numbers] = []
         products, start = [np.zeros(0)], 0
-        for stack in self._layout.clusters:
+        for stack in layout.clusters:
             count, q, n = stack.shape
             matrix = own[stack.first : stack.first + count * q * q].reshape(count, q, q)
             _strengthen(matrix, share)
@@ -57,37 +53,32 @@ class Factor:
             self._halves.append(half)
             products.append((half.transpose(0, 2, 1) @ half).ravel())
             start += count * q * n
-        return np.concatenate(products)
-
-    def _factorise_blocks(self, outer: Numbers, share: float) -> None:
-        layout = self._layout
+        outer = layout.outer @ known - layout.spread @ np.concatenate(products)
+        # The release rows, block by block; only the border couples them.
         border = outer[layout.border : layout.corner].reshape(layout.n_release, layout.n_rates)
         padded = np.vstack([border, np.zeros((1, layout.n_rates))])
         self._blocks: list[Numbers | list[Numbers]] = []
         self._border: list[Numbers] = []
-        self._corner = np.zeros((layout.n_rates, layout.n_rates))
+        eliminated = np.zeros((layout.n_rates, layout.n_rates))
         for stack in layout.blocks:
             count, size, _ = stack.shape
             matrix = outer[stack.first : stack.first + count * size * size].reshape(count, size, size)
             _strengthen(matrix, share)
             factor = _factored(matrix)
-            half = _forward(factor, padded[stack.rows])
+            half = _solved(factor, padded[stack.rows])
             self._blocks.append(factor)
             self._border.append(half)
             flat = half.reshape(-1, layout.n_rates)
-            self._corner += flat.T @ flat
-
-    def _factorise_parity(self, corner: Numbers, share: float) -> None:
-        """The rates are substituted out: y on them is Hᵀ y on parity."""
-        form, theta, parts = self._form, self._theta, self._form.parts
-        self._corner = corner - self._corner
-        m, n, t = (theta[parts[name]] for name in ("m", "n", "t"))
+            eliminated += flat.T @ flat
+        self._corner = outer[layout.corner :].reshape(form.n_rates, form.n_rates) - eliminated
+        # The parity rows. The rates are substituted out: y on them is Hᵀ y on parity.
+        of_m, of_n, of_t = (theta[form.parts[name]] for name in ("m", "n", "t"))
         on_m, size = form.on_m, len(form.limit)
-        matrix = np.zeros((size + len(m), size + len(m)))
-        matrix[:size, :size] = form.on_g @ self._corner @ form.on_g.T + (on_m * m) @ on_m.T + np.diag(t)
-        matrix[size:, :size] = (on_m * m).T
-        matrix[:size, size:] = on_m * m
-        matrix[size:, size:] = np.diag(m + n)
+        matrix = np.zeros((size + len(of_m), size + len(of_m)))
+        matrix[:size, :size] = form.on_g @ self._corner @ form.on_g.T + (on_m * of_m) @ on_m.T + np.diag(of_t)
+        matrix[size:, :size] = (on_m * of_m).T
+        matrix[:size, size:] = on_m * of_m
+        matrix[size:, size:] = np.diag(of_m + of_n)
         diagonal = np.einsum("ii->i", matrix)
         diagonal += share * diagonal
         self._unit = 1 / np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
@@ -101,52 +92,39 @@ class Factor:
         form, layout = self._form, self._layout
         local = np.append(rows[: form.n_local], 0.0)
         outer = np.append(rows[form.n_local :], 0.0)
-        reduced = [
-            (inverse @ local[stack.rows][:, :, None])
-            for stack, inverse in zip(layout.clusters, self._inverse, strict=True)
-        ]
-        self._gather(outer, reduced)
+        # Subtract from the outer rows what the eliminated local rows leave there.
+        reduced, left, index = [], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+        for stack, inverse, half in zip(layout.clusters, self._inverse, self._halves, strict=True):
+            right = inverse @ local[stack.rows][:, :, None]
+            reduced.append(right)
+            left.append((right.transpose(0, 2, 1) @ half).ravel())
+            index.append(stack.columns.ravel())
+        outer -= np.bincount(np.concatenate(index), np.concatenate(left), minlength=len(outer))
         release, on_rates = outer[: layout.n_release], outer[layout.n_release : -1].copy()
         padded = np.append(release, 0.0)
         halves = []
         for stack, factor, border in zip(layout.blocks, self._blocks, self._border, strict=True):
-            half = _forward(factor, padded[stack.rows][:, :, None])
+            half = _solved(factor, padded[stack.rows][:, :, None])
             on_rates -= np.einsum("ctr,ct->r", border, half[:, :, 0])
             halves.append(half)
-        small = self._solve_parity(on_rates, rates, parity)
+        small = np.zeros(0)
+        if self._parity is not None:
+            right = parity.copy()
+            right[: len(form.limit)] += form.on_g @ (on_rates + self._corner @ rates)
+            small = np.asarray(self._unit * cho_solve(self._parity, self._unit * right))
+        # And back: rates, blocks, local rows.
         y_rates = form.on_g.T @ small[: len(form.limit)] - rates
         y_outer = np.zeros(len(outer))
         y_outer[layout.n_release : -1] = y_rates
         for stack, factor, border, half in zip(layout.blocks, self._blocks, self._border, halves, strict=True):
-            y_outer[stack.rows] = _backward(factor, half - (border @ y_rates)[:, :, None])[:, :, 0]
+            y_outer[stack.rows] = _solved(factor, half - (border @ y_rates)[:, :, None], back=True)[:, :, 0]
         y_outer[layout.n_release : -1] = y_rates
         y_outer[-1] = 0.0
-        return np.concatenate([self._local(reduced, y_outer), y_outer[:-1]]), small
-
-    def _gather(self, outer: Numbers, reduced: list[Numbers]) -> None:
-        """Subtract from the outer rows what the eliminated local rows leave there."""
-        layout = self._layout
-        flat, index = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
-        for stack, half, right in zip(layout.clusters, self._halves, reduced, strict=True):
-            flat.append((right.transpose(0, 2, 1) @ half).ravel())
-            index.append(stack.columns.ravel())
-        outer -= np.bincount(np.concatenate(index), np.concatenate(flat), minlength=len(outer))
-
-    def _local(self, reduced: list[Numbers], y_outer: Numbers) -> Numbers:
-        y = np.zeros(self._form.n_local + 1)
-        stacks = zip(self._layout.clusters, self._inverse, self._halves, reduced, strict=True)
-        for stack, inverse, half, right in stacks:
+        y_local = np.zeros(form.n_local + 1)
+        for stack, inverse, half, right in zip(layout.clusters, self._inverse, self._halves, reduced, strict=True):
             rest = right - half @ y_outer[stack.columns][:, :, None]
-            y[stack.rows] = (inverse.transpose(0, 2, 1) @ rest)[:, :, 0]
-        return y[:-1]
-
-    def _solve_parity(self, on_rates: Numbers, rates: Numbers, parity: Numbers) -> Numbers:
-        if self._parity is None:
-            return np.zeros(0)
-        size = len(self._form.limit)
-        right = parity.copy()
-        right[:size] += self._form.on_g @ (on_rates + self._corner @ rates)
-        return np.asarray(self._unit * cho_solve(self._parity, self._unit * right))
+            y_local[stack.rows] = (inverse.transpose(0, 2, 1) @ rest)[:, :, 0]
+        return np.concatenate([y_local[:-1], y_outer[:-1]]), small
 
 
 def _strengthen(stack: Numbers, share: float) -> None:
@@ -168,15 +146,9 @@ def _factored(stack: Numbers) -> Numbers | list[Numbers]:
     return factors
 
 
-def _forward(factor: Numbers | list[Numbers], right: Numbers) -> Numbers:
-    """Solve L z = right for a stack."""
+def _solved(factor: Numbers | list[Numbers], right: Numbers, *, back: bool = False) -> Numbers:
+    """Solve L z = right for a stack, or Lᵀ z = right on the way back."""
     if not isinstance(factor, list):
-        return np.asarray(factor @ right)
-    return np.stack([lapack.dtrtrs(one, b, lower=0, trans=1)[0] for one, b in zip(factor, right, strict=True)])
-
-
-def _backward(factor: Numbers | list[Numbers], right: Numbers) -> Numbers:
-    """Solve Lᵀ z = right for a stack."""
-    if not isinstance(factor, list):
-        return np.asarray(factor.transpose(0, 2, 1) @ right)
-    return np.stack([lapack.dtrtrs(one, b, lower=0, trans=0)[0] for one, b in zip(factor, right, strict=True)])
+        return np.asarray((factor.transpose(0, 2, 1) if back else factor) @ right)
+    trans = 0 if back else 1
+    return np.stack([lapack.dtrtrs(one, b, lower=0, trans=trans)[0] for one, b in zip(factor, right, strict=True)])

@@ -4,12 +4,12 @@
     over        z = (q, w, v, m, n, t) ≥ 0, g free
     subject to  Σ over the choices of an owner of q = its weight      local: simplex
                 B q + w = b                                           local: budgets
-                R q + E v = c                                         release: the loss, one row a target
+                R q + E v = c                                         release: the loss, a row per target
                 G q − g = 0                                           rates
                 H (g, m) + t = h,   m + n = 1                         parity
 
 q are the choices in units of mass (weight × probability), so that every multiplier is of the size of a price. An ℓ1
-loss has two v a target, of cost one, for what the target gains and loses. −Σ p log r has one v = r a target, without
+loss has two v per target, of cost one, for what it gains and loses. −Σ p log r has one v = r per target, without
 a cost and with the product p: at the optimum r times its multiplier is p, as z times its reduced cost is zero
 elsewhere. So a logarithm costs no more than a linear loss, and all but the products is linear.
 """
@@ -115,7 +115,7 @@ class Form:
 
     @cached_property
     def transposed(self) -> Matrix:
-        """The coefficients of q, a row a choice."""
+        """The coefficients of q, one row per choice."""
         columns = sparse.csr_array(self.matrix.T)
         columns.sort_indices()
         return columns
@@ -127,7 +127,7 @@ class Form:
 
     @cached_property
     def on_pieces(self) -> Matrix:
-        """The coefficients of v: a row a release row."""
+        """The coefficients of v, one row per release row."""
         shape = (self.n_release, len(self.pieces.row))
         return sparse.csr_array((self.pieces.on_v, (self.pieces.row, np.arange(shape[1]))), shape=shape)
 
@@ -135,6 +135,11 @@ class Form:
     def parts(self) -> dict[str, slice]:
         """Where each block of z lies."""
         return _parts(self.n_choices, self.n_budgets, len(self.pieces.row), self.on_m.shape[1], len(self.limit))
+
+    @cached_property
+    def parity_right(self) -> Numbers:
+        """The right-hand sides of parity and of m + n."""
+        return np.concatenate([self.limit, np.ones(self.on_m.shape[1])])
 
     @cached_property
     def products(self) -> Numbers:
@@ -159,32 +164,23 @@ def _parts(q: int, w: int, v: int, m: int, t: int) -> dict[str, slice]:
 def pieces_of(program: Program) -> Pieces | None:
     """Return the loss as separate pieces; None where it is not of that form."""
     loss = program.loss
-    if isinstance(loss, PolyhedralLoss):
-        return _linear_pieces(loss, program.n_targets)
     if isinstance(loss, SmoothLoss) and (weight := loss.log_weight) is not None:
-        return _logarithms(weight)
-    return None
-
-
-def _linear_pieces(loss: PolyhedralLoss, n_targets: int) -> Pieces | None:
-    """Read an epigraph with one row a target and columns of one entry."""
-    epigraph = loss.epigraph
+        targets = np.flatnonzero(weight > 0)
+        one, zero = np.ones(len(targets)), np.zeros(len(targets))
+        return Pieces(targets, one, zero, np.arange(len(targets)), -one, zero, weight[targets])
+    if not isinstance(loss, PolyhedralLoss):
+        return None
+    # An epigraph must have one row per target, and columns of one entry.
+    epigraph, size = loss.epigraph, program.n_targets
     on_r, on_v = sparse.csr_array(epigraph.on_r), sparse.csc_array(epigraph.on_v)
-    targets = np.arange(n_targets)
-    diagonal = on_r.shape == (n_targets, n_targets) and np.array_equal(on_r.indptr, np.arange(n_targets + 1))
+    targets = np.arange(size)
+    diagonal = on_r.shape == (size, size) and np.array_equal(on_r.indptr, np.arange(size + 1))
     if not diagonal or not np.array_equal(on_r.indices, targets) or np.any(np.diff(on_v.indptr) != 1):
         return None
     return Pieces(
         targets, on_r.data, epigraph.right, on_v.indices.astype(np.int64), on_v.data, epigraph.cost,
         np.zeros(len(epigraph.cost)),
     )  # fmt: skip
-
-
-def _logarithms(weight: Numbers) -> Pieces:
-    targets = np.flatnonzero(weight > 0)
-    size = len(targets)
-    one, zero = np.ones(size), np.zeros(size)
-    return Pieces(targets, one, zero, np.arange(size), -one, zero, weight[targets])
 
 
 def held(targets: Cells, r: Numbers, price: float) -> Pieces:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
@@ -117,34 +116,42 @@ def lay_out_form(form: Form) -> Layout:
     """Find the pattern of a form's eliminations."""
     columns = form.transposed
     local, outer = sparse.csr_array(columns[:, : form.n_local]), sparse.csr_array(columns[:, form.n_local :])
-    cluster = _clusters(form, outer)
-    n_clusters = int(cluster.max()) + 1
-    owner_of_column = _owner_of_column(form)
-    n_outer = form.n_release + form.n_rates
-    of_outer = np.repeat(cluster[owner_of_column], np.diff(outer.indptr))
-    inner = _local_members(form, cluster, n_clusters)
+    # The owner of each choice is its first local row.
+    owner = np.asarray(columns.indices[columns.indptr[:-1]], dtype=np.int64)
+    cluster = _clusters(form, owner, outer)
+    n_clusters, n_outer = int(cluster.max()) + 1, form.n_release + form.n_rates
+    budgets = form.matrix[form.budget_rows]
+    of_budget = cluster[owner[budgets.indices[budgets.indptr[:-1]]]]
+    inner = _Members.of(np.concatenate([cluster, of_budget]), np.arange(form.n_local), n_clusters, form.n_local)
+    of_outer = np.repeat(cluster[owner], np.diff(outer.indptr))
     outside = _Members.of(of_outer, outer.indices.astype(np.int64), n_clusters, n_outer)
     stacks, where = _stack_clusters(inner, outside, form.n_local, n_outer)
-    storage = _Storage.of(form, outside, n_outer)
+    storage = _Storage.of(form, outside)
     place_inner = np.empty(form.n_local, dtype=np.int64)
     place_inner[inner.member] = inner.place
-    own = _own(form, local, cluster[owner_of_column], place_inner, where, stacks)
-    across = _across(form, local, outer, cluster[owner_of_column], place_inner, outside, where, n_outer)
+    own = _own(form, local, cluster[owner], place_inner, where, stacks)
+    across = _across(form, local, outer, cluster[owner], place_inner, outside, where, n_outer)
     return Layout(
         stacks, storage.stacks, own, across, storage.from_columns(form, outer), storage.spread(stacks),
         storage.border, storage.corner, storage.size, form.n_release, form.n_rates,
     )  # fmt: skip
 
 
-def _owner_of_column(form: Form) -> Cells:
-    """The owner of each choice: its first local row."""
-    return np.asarray(form.transposed.indices[form.transposed.indptr[:-1]], dtype=np.int64)
+def connected(rows: Cells, columns: Cells, shape: tuple[int, int]) -> Cells:
+    """Number the connected parts of a pattern: the part of each row, then that of each column."""
+    links = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    graph = sparse.block_array([[None, links], [links.T, None]], format="csr")
+    return np.asarray(csgraph.connected_components(graph, directed=False)[1])
 
 
-def _clusters(form: Form, outer: Matrix) -> Cells:
+def _clusters(form: Form, owner: Cells, outer: Matrix) -> Cells:
     """Return the cluster of every owner."""
-    owner = _owner_of_column(form)
-    tied = _tied_by_budgets(form, owner)
+    tied = np.arange(form.n_owners)
+    if form.n_budgets:
+        budgets = form.matrix[form.budget_rows]
+        row = np.repeat(np.arange(form.n_budgets), np.diff(budgets.indptr))
+        part = connected(row, owner[budgets.indices], (form.n_budgets, form.n_owners))
+        tied = np.unique(part[form.n_budgets :], return_inverse=True)[1]
     # Two groups of owners lead to the same targets if the sums of random numbers over their targets agree; if they
     # agree by accident, the cluster only holds more than it need.
     release = sparse.csr_array(outer[:, : form.n_release])
@@ -153,40 +160,16 @@ def _clusters(form: Form, outer: Matrix) -> Cells:
     random = np.random.default_rng(0).integers(0, 2**62, max(1, form.n_release), dtype=np.uint64)
     token = np.zeros(int(tied.max()) + 1, dtype=np.uint64)
     np.add.at(token, distinct.group, random[distinct.member])
-    return _chunked(form, tied, token)
-
-
-def _tied_by_budgets(form: Form, owner: Cells) -> Cells:
-    """Number owners so that those who share a budget have the same number."""
-    budgets = form.matrix[form.n_owners : form.n_local]
-    row = np.repeat(np.arange(form.n_budgets), np.diff(budgets.indptr))
-    links = sparse.csr_array((np.ones(len(row)), (row, owner[budgets.indices])), shape=(form.n_budgets, form.n_owners))
-    if not form.n_budgets:
-        return np.arange(form.n_owners)
-    graph = sparse.block_array([[None, links], [links.T, None]], format="csr")
-    label = csgraph.connected_components(graph, directed=False)[1][form.n_budgets :]
-    return np.unique(label, return_inverse=True)[1]
-
-
-def _chunked(form: Form, tied: Cells, token: NDArray[np.uint64]) -> Cells:
-    """Put tied owners with the same token together, a limited number at a time."""
+    # Those with the same token are put together, a limited number at a time.
     rows = np.bincount(tied)[:, None] * (1 + form.n_budgets / form.n_owners)
     order = np.argsort(token, kind="stable")
     new = np.concatenate([[True], np.diff(token[order]) != 0])
     start = np.flatnonzero(new)[np.cumsum(new) - 1]
-    rank = np.arange(len(order)) - start
     chunk = np.maximum(1, CLUSTER_ROWS // np.ceil(rows.ravel()[order[start]])).astype(np.int64)
-    new |= rank % chunk == 0
+    new |= (np.arange(len(order)) - start) % chunk == 0
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(new) - 1
     return number[tied]
-
-
-def _local_members(form: Form, cluster: Cells, n_clusters: int) -> _Members:
-    owner = _owner_of_column(form)
-    budgets = form.matrix[form.n_owners : form.n_local]
-    of_budget = cluster[owner[budgets.indices[budgets.indptr[:-1]]]]
-    return _Members.of(np.concatenate([cluster, of_budget]), np.arange(form.n_local), n_clusters, form.n_local)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +222,7 @@ def _own(form: Form, local: Matrix, cluster: Cells, place: Cells, where: _Where,
     first, second = place[local.indices[a]], place[local.indices[b]]
     at = where.own[cluster[column]] + first * where.own_width[cluster[column]] + second
     slack = np.arange(form.n_budgets)
-    budgets = form.matrix[form.n_owners : form.n_local]
+    budgets = form.matrix[form.budget_rows]
     of = cluster[budgets.indices[budgets.indptr[:-1]]]
     diagonal = where.own[of] + place[form.n_owners + slack] * (where.own_width[of] + 1)
     fill = [_empty_diagonal(stack, form.n_local) for stack in stacks]
@@ -287,8 +270,12 @@ class _Storage:
     n_rates: int
 
     @classmethod
-    def of(cls, form: Form, outside: _Members, n_outer: int) -> _Storage:
-        block = _blocks(form, outside)
+    def of(cls, form: Form, outside: _Members) -> _Storage:
+        # Release rows that some cluster joins are a block.
+        joined = outside.member < form.n_release
+        pattern = outside.group[joined], outside.member[joined]
+        part = connected(*pattern, (outside.n_groups, form.n_release))
+        block = np.asarray(np.unique(part[outside.n_groups :], return_inverse=True)[1])
         members = _Members.of(block, np.arange(form.n_release), int(block.max(initial=-1)) + 1, max(1, form.n_release))
         sizes = _rounded(members.sizes)
         first = np.zeros(members.n_groups, np.int64)
@@ -356,16 +343,6 @@ class _Storage:
             start += count * width * width
         row, column = np.concatenate(rows), np.concatenate(columns)
         return _matrix([(row, column, np.ones(len(row)))], (self.size, start))
-
-
-def _blocks(form: Form, outside: _Members) -> Cells:
-    """Number release rows so that those that some cluster joins have the same number."""
-    joined = outside.member < form.n_release
-    entries = (np.ones(int(joined.sum())), (outside.group[joined], outside.member[joined]))
-    links = sparse.csr_array(entries, shape=(outside.n_groups, form.n_release))
-    graph = sparse.block_array([[None, links], [links.T, None]], format="csr")
-    label = csgraph.connected_components(graph, directed=False)[1][outside.n_groups :]
-    return np.asarray(np.unique(label, return_inverse=True)[1])
 
 
 def _matrix(parts: list[tuple[Cells, Cells, Numbers]], shape: tuple[int, int]) -> Matrix:

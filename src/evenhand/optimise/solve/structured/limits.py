@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import csgraph
 
-from evenhand.arrays import Cells
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve.structured.form import Pieces, pieces_of
+from evenhand.optimise.solve.structured.layout import connected
 
 FROM_MOVES = 4_500
 """With fewer moves the general solvers are as fast."""
@@ -33,36 +32,17 @@ def suitable(program: Program) -> Pieces | None:
     # Where a choice spreads over several targets, rows of r depend on one another.
     spreads = np.any(np.bincount(program.release.indices, minlength=1) > 1)
     pieces = None if spreads else pieces_of(program)
-    if pieces is None or _largest_holding(program) > LARGEST_HOLDING:
+    if pieces is None:
         return None
-    sizes = _block_sizes(program, pieces)
+    charged = sparse.coo_array(program.budgets.matrix)
+    shape = program.n_sources, max(1, len(program.budgets))
+    holdings = connected(program.source[charged.coords[1]], charged.coords[0], shape)[: program.n_sources]
+    if np.bincount(holdings).max(initial=0) > LARGEST_HOLDING:
+        return None
+    release = sparse.coo_array(program.release[pieces.targets])
+    shape = len(pieces.targets), program.n_sources
+    blocks = connected(release.coords[0], program.source[release.coords[1]], shape)[: len(pieces.targets)]
+    sizes = np.bincount(blocks)
     # Stacks are filled up by a quarter at most.
     entries = 1.25**2 * float((sizes.astype(float) ** 2).sum()) + len(pieces.targets) * program.n_rates
     return pieces if sizes.max(initial=0) <= LARGEST_BLOCK and entries <= MOST_ENTRIES else None
-
-
-def _block_sizes(program: Program, pieces: Pieces) -> Cells:
-    """Return how many targets hang together, for every block."""
-    release = sparse.coo_array(program.release[pieces.targets])
-    shape = (len(pieces.targets), program.n_sources)
-    links = sparse.csr_array(
-        (np.ones(release.nnz), (release.coords[0], program.source[release.coords[1]])), shape=shape
-    )
-    return _sizes(links)
-
-
-def _largest_holding(program: Program) -> int:
-    """Return the most owners that are tied together by budgets."""
-    budgets = sparse.coo_array(program.budgets.matrix)
-    shape = (program.n_sources, max(1, len(program.budgets)))
-    links = sparse.csr_array(
-        (np.ones(budgets.nnz), (program.source[budgets.coords[1]], budgets.coords[0])), shape=shape
-    )
-    return int(_sizes(links).max(initial=0))
-
-
-def _sizes(links: sparse.csr_array) -> Cells:
-    """Return how many rows are in each connected part."""
-    graph = sparse.block_array([[None, links], [links.T, None]], format="csr")
-    label = csgraph.connected_components(graph, directed=False)[1]
-    return np.asarray(np.bincount(label[: links.shape[0]]))

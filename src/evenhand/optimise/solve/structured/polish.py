@@ -15,9 +15,9 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve.repair import EXCEEDED, exceeds, normalised, tidy
 from evenhand.optimise.solve.structured.elimination import Factor
-from evenhand.optimise.solve.structured.form import Form, form_of, held
-from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
-from evenhand.optimise.solve.structured.steps import multiplied, transposed
+from evenhand.optimise.solve.structured.form import form_of, held
+from evenhand.optimise.solve.structured.layout import lay_out_form
+from evenhand.optimise.solve.structured.steps import rows_at, transposed
 
 ROOM = 1e-15
 """The slack that a row is given at least, in units of mass."""
@@ -41,38 +41,25 @@ def polished(program: Program, x: Numbers, targets: Cells) -> Numbers:
     if exceeds(program, x) <= EXCEEDED:
         return x
     form = form_of(program, held(targets, wanted, 0.0), x > 0)
-    layout = lay_out_form(form)
-    best = x
+    layout, part = lay_out_form(form), form.parts
+    best, nothing = x, np.zeros(form.n_rates)
     for _ in range(ROUNDS):
-        x = _projected(program, form, layout, x)
+        z = np.empty(len(form.prices))
+        z[part["q"]] = x[form.choices] * form.scale
+        # What r gains and what it loses, the same, so that neither shows unless it changes.
+        z[part["v"]] = HELD * np.tile(np.maximum(form.pieces.right, SMALLEST), 2)
+        g = form.on_rates @ z[part["q"]]
+        m = np.clip(program.auxiliary(g), ROOM, 1 - ROOM)
+        z[part["w"]] = form.right[form.budget_rows] - form.matrix[form.budget_rows] @ z[part["q"]]
+        z[part["m"]], z[part["n"]] = m, 1 - m
+        z[part["t"]] = form.limit - form.on_g @ g - form.on_m @ m
+        z = np.maximum(z, ROOM)
+        rows, small = rows_at(form, z, g)
+        factor = Factor(form, layout, z**2)
+        y, on_small = factor.solve(form.right - rows, nothing, form.parity_right - small)
+        moved = np.maximum(z + z**2 * transposed(form, y, on_small), LEAST_KEPT * z)
+        x = normalised(program, form.probabilities(moved, program.n_moves))
         best = min(best, x, key=partial(exceeds, program))
         if exceeds(program, best) <= EXCEEDED / 10:
             break
     return best
-
-
-def _projected(program: Program, form: Form, layout: Layout, x: Numbers) -> Numbers:
-    z, g = _point(program, form, x)
-    rows, small = multiplied(form, z)
-    rows[form.rate_rows] -= g
-    small[: len(form.limit)] += form.on_g @ g
-    right = np.concatenate([form.limit, np.ones(form.on_m.shape[1])])
-    theta = z**2
-    y, on_small = Factor(form, layout, theta).solve(form.right - rows, np.zeros(form.n_rates), right - small)
-    moved = np.maximum(z + theta * transposed(form, y, on_small), LEAST_KEPT * z)
-    return normalised(program, form.probabilities(moved, program.n_moves))
-
-
-def _point(program: Program, form: Form, x: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the z of an x, every slack at least a little more than nothing, and its rates."""
-    part = form.parts
-    z = np.empty(len(form.prices))
-    z[part["q"]] = x[form.choices] * form.scale
-    # What r gains and what it loses, the same, so that neither shows unless it changes.
-    z[part["v"]] = HELD * np.tile(np.maximum(form.pieces.right, SMALLEST), 2)
-    g = form.on_rates @ z[part["q"]]
-    m = np.clip(program.auxiliary(g), ROOM, 1 - ROOM)
-    z[part["w"]] = form.right[form.budget_rows] - form.matrix[form.budget_rows] @ z[part["q"]]
-    z[part["m"]], z[part["n"]] = m, 1 - m
-    z[part["t"]] = form.limit - form.on_g @ g - form.on_m @ m
-    return np.maximum(z, ROOM), g

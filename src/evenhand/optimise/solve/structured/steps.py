@@ -150,7 +150,15 @@ def _iterate(form: Form, layout: Layout, point: Point, lacking: Lacking, least: 
     wanted = goal - product - ahead.z * ahead.s
     step = direction(form, factor, point, lacking, wanted)
     step = _corrected(form, factor, point, lacking, wanted, goal, step)
-    step = _refined(form, factor, point, lacking, step)
+    # Solve again for what rounding left of the rows.
+    nothing, before = np.zeros(len(step.z)), np.inf
+    for _ in range(REFINEMENTS):
+        rows, small = rows_at(form, step.z, step.g)
+        left = Lacking(lacking.rows - rows, lacking.parity - small, nothing, np.zeros(form.n_rates))
+        if left.primal <= FEASIBLE / 10 or left.primal > before / 2:
+            break
+        before = left.primal
+        step = step.moved(direction(form, factor, point, left, nothing), 1.0, 1.0)
     return point.moved(step, *lengths(point, step, BACK_OFF))
 
 
@@ -171,21 +179,6 @@ def _corrected(
         if min(reached[0] - primal, reached[1] - dual) < -WORTHWHILE or sum(reached) < primal + dual + WORTHWHILE:
             break
         step, (primal, dual) = longer, reached
-    return step
-
-
-def _refined(form: Form, factor: Factor, point: Point, lacking: Lacking, step: Point) -> Point:
-    """Solve again for what rounding left of the rows."""
-    nothing, before = np.zeros(len(step.z)), np.inf
-    for _ in range(REFINEMENTS):
-        rows, small = multiplied(form, step.z)
-        rows[form.rate_rows] -= step.g
-        small[: len(form.limit)] += form.on_g @ step.g
-        left = Lacking(lacking.rows - rows, lacking.parity - small, nothing, np.zeros(form.n_rates))
-        if left.primal <= FEASIBLE / 10 or left.primal > before / 2:
-            break
-        before = left.primal
-        step = step.moved(direction(form, factor, point, left, nothing), 1.0, 1.0)
     return step
 
 
@@ -212,13 +205,18 @@ def direction(form: Form, factor: Factor, point: Point, lacking: Lacking, wanted
 
 def lacks(form: Form, point: Point) -> Lacking:
     """Return what every row lacks."""
-    rows, small = multiplied(form, point.z)
-    rows[form.rate_rows] -= point.g
-    small[: len(form.limit)] += form.on_g @ point.g
-    right = np.concatenate([form.limit, np.ones(form.on_m.shape[1])])
+    rows, small = rows_at(form, point.z, point.g)
     costs = form.prices - point.s - transposed(form, point.y, point.small)
     on_rates = point.y[form.rate_rows] - form.on_g.T @ point.small[: len(form.limit)]
-    return Lacking(form.right - rows, right - small, costs, on_rates)
+    return Lacking(form.right - rows, form.parity_right - small, costs, on_rates)
+
+
+def rows_at(form: Form, z: Numbers, g: Numbers) -> tuple[Numbers, Numbers]:
+    """Return what every row holds at z and g: on the rows of q, and on parity and m + n."""
+    rows, small = multiplied(form, z)
+    rows[form.rate_rows] -= g
+    small[: len(form.limit)] += form.on_g @ g
+    return rows, small
 
 
 def multiplied(form: Form, z: Numbers) -> tuple[Numbers, Numbers]:
