@@ -6,11 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evenhand.data.domain import Domain
 from evenhand.errors import EvenhandError, SpecError
-from evenhand.spec import Ordinal, Problem
+
+if TYPE_CHECKING:
+    from evenhand.data.domain import Domain
+    from evenhand.spec import Problem
 
 STUDIES = ("compas", "adult")
 
@@ -48,6 +50,8 @@ def columns_of(table: Any, problem: Problem) -> list[str]:
 
 def _with_orders(problem: Problem, domain: Domain) -> Problem:
     """Return a study's problem with the order of its levels written out, which a CSV file does not carry."""
+    from evenhand.spec import Ordinal
+
     levels = {v.name: v.levels for v in (*domain.x.variables, domain.outcome) if isinstance(v.levels[0], str)}
     rules = {
         column: replace(rule, levels=levels[column]) if isinstance(rule, Ordinal) and column in levels else rule
@@ -58,6 +62,8 @@ def _with_orders(problem: Problem, domain: Domain) -> Problem:
 
 def read_problem(path: Path) -> Problem:
     """Read a problem from a TOML file."""
+    from evenhand.spec import Problem
+
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -71,7 +77,7 @@ def read_problem(path: Path) -> Problem:
     try:
         return Problem.from_toml(text)
     except SpecError as error:
-        raise SpecError(f"{path}: {error}") from None
+        raise SpecError(f"{path}: ", *error.args) from None
 
 
 def csv_text(frame: Any) -> bytes:

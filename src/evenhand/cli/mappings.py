@@ -13,6 +13,7 @@ from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audit_document, audited, show_readers, show_verdict
 from evenhand.cli.files import check_readable, read_table
 from evenhand.cli.options import ConfidenceOption, MappingArgument, MarginOption, SeedOption, TableWeightsOption
+from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
 
 AGREEMENT = 1e-9
@@ -97,7 +98,7 @@ def _verify_mapping(file: Path, as_json: bool) -> bool:
             report("recomputing every bound", 0.4)
             certificate = Mapping.load(file).certificate
     except StorageError as error:
-        why = str(error)
+        why = worded(error)
         refused = {"file": file, "kind": "mapping", "stands": False, "verdict": why, "rows": []}
         answer(as_json, "verify", lambda: refused, lambda: screen.refused(why))
         return False

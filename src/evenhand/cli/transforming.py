@@ -15,7 +15,7 @@ from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, named, outside, show_realised, unweighed
 from evenhand.cli.files import check_outputs, columns_of
 from evenhand.cli.options import ForceOption, MappingArgument, SeedOption, check_ending
-from evenhand.cli.phrases import for_terminals
+from evenhand.cli.wording import worded
 from evenhand.errors import EvenhandError
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
         with screen.progress_bar() as report:
             return Drawn(done.fitted.realised(out, weights=weights, progress=report), notes)
     except EvenhandError as error:
-        return Drawn(None, (f"its rates could not be counted: {for_terminals(str(error))}",))
+        return Drawn(None, (f"its rates could not be counted: {worded(error)}",))
 
 
 def _scatter(done: Done) -> tuple[str, ...]:

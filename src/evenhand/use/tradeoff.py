@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.data.counts import Counts
-from evenhand.errors import InfeasibleError, SolverError, SpecError, TimeLimitError
+from evenhand.errors import InfeasibleError, Made, Option, Setting, SolverError, SpecError, TimeLimitError
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved
@@ -231,7 +231,8 @@ class _Budgets:
             return None
         charges = problem.charges
         if not charges:
-            raise SpecError("budgets are to be swept, but the problem has none; give it budget=ExpectedDistortion(...)")
+            lacking = Setting("budget", [Made("ExpectedDistortion", ...)])
+            raise SpecError("budgets are to be swept, but the problem has none; give it ", lacking)
         plain = len(charges) == 1 and not isinstance(charges[0].limit, By)
         values = _numbers("budgets", budgets)
         if plain and isinstance(problem.budgets[0], ExcessDistortion):
@@ -313,12 +314,13 @@ UNCHANGED = _Point("optimal", 0.0, 0.0, 0.0, 0.0)
 def _checked_bounds(problem: Problem, bounds: Any, budgets: Any) -> list[float | None]:
     """Return the bounds to trace; the problem's own where none are given."""
     if bounds is None and budgets is None:
-        raise SpecError("say what to trace: bounds=[...] for ε, budgets=[...] for c, or both")
+        raise SpecError("say what to trace: ", Option("bounds"), " for ε, ", Option("budgets"), " for c, or both")
     if bounds is None:
         own = {value for parity in problem.parity for value in each(parity.bound)}
         return [own.pop()] if len(own) == 1 else [None]
     if not problem.parity:
-        raise SpecError("bounds are to be swept, but the problem has no parity; give it parity=[PairwiseParity(...)]")
+        lacking = Setting("parity", [Made("PairwiseParity", ...)])
+        raise SpecError("bounds are to be swept, but the problem has no parity; give it ", lacking)
     return list(_numbers("bounds", bounds))
 
 

@@ -136,7 +136,7 @@ def _words(problem: Problem, blocks: list[_Block], worst: float) -> list[str]:
     words = [_block_words(block) for block in blocks if not np.isnan(block.bound).any()]
     if any(charge.per == "xy" for charge in problem.charges):
         words.append(
-            "A budget with per='xy' holds on average over the protected groups and gives no bound for a person (d, x) "
+            "A budget per (x, y) holds on average over the protected groups and gives no bound for a person (d, x) "
             "at apply time; what is achieved is listed without one."
         )
     words.append(
