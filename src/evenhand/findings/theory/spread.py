@@ -99,7 +99,7 @@ def bootstrap(
     [[0.39, 0.42], [0.38, 0.43]]
     """
     n, size = number_of_people(counts, people), whole("resamples", resamples)
-    chance = outcome_by_source(counts, kernel)
+    chance = _shares(counts, kernel)
     rates = np.concatenate(list(_resampled(counts, chance, n, size, np.random.default_rng(seed))))
     tail = (1 - share("confidence", confidence)) / 2
     low, high = np.nanquantile(rates, [tail, 1 - tail], axis=0, method="inverted_cdf")
@@ -223,7 +223,7 @@ def draw_spread(
     [0.0069, 0.0038]
     """
     n, size = number_of_people(counts, people), whole("releases", releases)
-    chance = outcome_by_source(counts, kernel)
+    chance = _shares(counts, kernel)
     held = apportioned(counts.probability, n)
     ratios = np.concatenate(list(_released(counts, chance, held, size, np.random.default_rng(seed), target)))
     now = group_rates(counts, kernel)
@@ -238,6 +238,12 @@ def draw_spread(
     words = (*_spread_words(expected, ends, over, bound, size), *people_words(counts, n))
     spread = frame({"quantile": list(QUANTILES), "largest_ratio": ends})
     return DrawSpread(frame(table), spread, expected, over, size, words)
+
+
+def _shares(counts: Counts, kernel: Kernel) -> Numbers:
+    """Return P(ŷ | d, x, y) with rows that sum to one: rounding leaves some just above, which no lottery takes."""
+    chance = outcome_by_source(counts, kernel)
+    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
 def _deviation(counts: Counts, chance: Numbers, people: int) -> Numbers:
