@@ -108,21 +108,16 @@ def check_outputs(force: bool, *paths: Path | None, inputs: Sequence[Path | None
     given = [path for path in paths if path is not None]
     read = {path.resolve() for path in inputs if path is not None}
     for path in given:
-        _check_place(path)
+        folder = path.resolve().parent
+        if path.is_dir():
+            raise EvenhandError(f"{str(path)!r} is a folder; give the name of a file")
+        if not folder.is_dir():
+            raise EvenhandError(f"there is no folder {str(folder)!r} to write {path.name!r} into")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise EvenhandError(f"cannot write into {str(folder)!r}: permission denied")
         if path.resolve() in read:
             raise EvenhandError(f"{str(path)!r} is to be read and written; give the output a name of its own")
         if path.exists() and not force:
             raise EvenhandError(f"{str(path)!r} exists already; --force overwrites it")
     if len({path.resolve() for path in given}) < len(given):
         raise EvenhandError(f"{str(given[0])!r} is to be written twice; give every output a name of its own")
-
-
-def _check_place(path: Path) -> None:
-    """Refuse a name that no file can have."""
-    if path.is_dir():
-        raise EvenhandError(f"{str(path)!r} is a folder; give the name of a file")
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise EvenhandError(f"there is no folder {str(folder)!r} to write {path.name!r} into")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise EvenhandError(f"cannot write into {str(folder)!r}: permission denied")
