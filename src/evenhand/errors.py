@@ -75,7 +75,7 @@ class Setting(Advice):
     >>> str(Setting("missing", "level")), str(Setting("parity", [Made("PairwiseParity", ...)]))
     ("missing='level'", 'parity=[eh.PairwiseParity(...)]')
     >>> str(Setting("bins", Made("Quantiles", {"number": 4}), column="age"))
-    "{'age': eh.Quantiles(number=4)} in bins"
+    "bins={'age': eh.Quantiles(number=4)}"
     """
 
     name: str
@@ -85,7 +85,9 @@ class Setting(Advice):
     def __str__(self) -> str:
         if self.column is None:
             return f"{self.name}={spelled(self.value)}"
-        return f"{{{self.column!r}: {spelled(self.value)}}} in {self.name}"
+        entry = f"{{{self.column!r}: {spelled(self.value)}}}"
+        # A distortion is a value of its own, which holds more than the rules of its columns.
+        return f"{entry} in the distortion" if self.name == "distortion" else f"{self.name}={entry}"
 
 
 @dataclass(frozen=True)

@@ -133,12 +133,12 @@ def test_an_edge_that_is_not_found(folder, inside, wrong):
         (Made("Fixed"), "eh.Fixed()", 'rule = "fixed"'),
         (
             Setting("distortion", Made("Free"), column="hired"),
-            "{'hired': eh.Free()} in distortion",
+            "{'hired': eh.Free()} in the distortion",
             'rule = "free" in [distortion.rules.hired]',
         ),
         (
             Setting("bins", Made("Quantiles", {"number": 4}), column="hours a week"),
-            "{'hours a week': eh.Quantiles(number=4)} in bins",
+            "bins={'hours a week': eh.Quantiles(number=4)}",
             '[bins."hours a week"] with by = "quantiles" and number = 4',
         ),
         (Verb("diagnose"), "eh.diagnose", "evenhand diagnose"),
