@@ -74,7 +74,7 @@ def choices_of(problem: Problem, counts: Counts, moves: Moves, conditional: Numb
         _check_outcome_costs(problem, counts)
         _, place = positions(counts.features.cells, to_x)
         share, target = conditional[place, to_y], to_x
-        leaves = (conditional > 0).sum(axis=1)[place]
+        leaves = (conditional > 0).sum(axis=1)[place].astype(float)
         drawn = share > 0
         moves, share, target, leaves = moves.keep(drawn), share[drawn], target[drawn], leaves[drawn]
     owner, weight = moves.source, counts.probability
