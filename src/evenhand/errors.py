@@ -1,6 +1,11 @@
 """Everything that evenhand raises or warns.
 
-An error says what is wrong, where, and the smallest change to try::
+An error says what is wrong, where, and the smallest change to try. What to try is data, which each face words in its
+own way: Python here, options and TOML on the command line (``evenhand.cli.wording``)::
+
+    DataError("3 rows are new; with ", Option("unseen", "keep"), " they are left unchanged")
+
+A message without advice is one piece, a plain text. The tree::
 
     EvenhandError
     ├── SpecError          the statement of the problem is wrong in itself
@@ -16,11 +21,107 @@ An error says what is wrong, where, and the smallest change to try::
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import EllipsisType
 
 
-class EvenhandError(Exception):
+class Advice:
+    """A piece of a message that says what to write; as text it is what people type in Python."""
+
+
+@dataclass(frozen=True)
+class Option(Advice):
+    """An argument of a call, which is an option of a command: with a value to try, or for people to choose one.
+
+    Examples
+    --------
+    >>> str(Option("unseen", "keep")), str(Option("memory"))
+    ("unseen='keep'", 'memory=')
+    """
+
+    name: str
+    value: object = None
+
+    def __str__(self) -> str:
+        return f"{self.name}={'' if self.value is None else spelled(self.value)}"
+
+
+@dataclass(frozen=True)
+class Made(Advice):
+    """A value that a class makes from what it is given; ``...`` stands for what only its author knows.
+
+    Examples
+    --------
+    >>> str(Made("Ordinal", {"step": 1})), str(Made("Edges", {"edges": [...]})), str(Made("PairwiseParity", ...))
+    ('eh.Ordinal(step=1)', 'eh.Edges(edges=[...])', 'eh.PairwiseParity(...)')
+    """
+
+    kind: str
+    given: Mapping[str, object] | EllipsisType = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if isinstance(self.given, EllipsisType):
+            return f"eh.{self.kind}(...)"
+        return f"eh.{self.kind}({', '.join(f'{name}={spelled(value)}' for name, value in self.given.items())})"
+
+
+@dataclass(frozen=True)
+class Setting(Advice):
+    """What a problem, or a part of one, is to say: of itself, or of one column.
+
+    Examples
+    --------
+    >>> str(Setting("missing", "level")), str(Setting("parity", [Made("PairwiseParity", ...)]))
+    ("missing='level'", 'parity=[eh.PairwiseParity(...)]')
+    >>> str(Setting("bins", Made("Quantiles", {"number": 4}), column="age"))
+    "bins={'age': eh.Quantiles(number=4)}"
+    """
+
+    name: str
+    value: object
+    column: str | None = None
+
+    def __str__(self) -> str:
+        if self.column is None:
+            return f"{self.name}={spelled(self.value)}"
+        entry = f"{{{self.column!r}: {spelled(self.value)}}}"
+        # A distortion is a value of its own, which holds more than the rules of its columns.
+        return f"{entry} in the distortion" if self.name == "distortion" else f"{self.name}={entry}"
+
+
+@dataclass(frozen=True)
+class Verb(Advice):
+    """Something to run: a function of the library, and a command of the same name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"eh.{self.name}"
+
+
+def spelled(value: object) -> str:
+    """Return a value as it is typed in Python."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(spelled, value))}]"
+    if value is ...:
+        return "..."
+    return str(value) if isinstance(value, Advice) else repr(value)
+
+
+class Message(BaseException):
+    """A message in pieces, in the order in which they are read: ``args``."""
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.args))
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """What to try, as data: options, settings, kinds and verbs, in the order of the message."""
+        return tuple(piece for piece in self.args if isinstance(piece, Advice))
+
+
+class EvenhandError(Message, Exception):
     """The parent of every error that evenhand raises on purpose."""
 
 
@@ -46,11 +147,11 @@ class InfeasibleError(EvenhandError):
 
     def __init__(
         self,
-        message: str,
+        *message: object,
         smallest_parity_bound: float | None = None,
         smallest_budget_factor: float | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(*message)
         self.smallest_parity_bound = smallest_parity_bound
         self.smallest_budget_factor = smallest_budget_factor
 
@@ -71,7 +172,7 @@ class MissingExtraError(EvenhandError, ImportError):
     """An optional package is needed; the message names the command that installs it."""
 
 
-class EvenhandWarning(UserWarning):
+class EvenhandWarning(Message, UserWarning):
     """The answer stands, but something in it should be known."""
 
 
@@ -84,5 +185,8 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
     " Did you mean 'budget'?"
     """
     names = {str(name).lower(): str(name) for name in known}
+    # Few errors are about names, and every command would wait for this module.
+    from difflib import get_close_matches
+
     near = get_close_matches(str(word).lower(), names, n=1)
     return f" Did you mean {names[near[0]]!r}?" if near else ""

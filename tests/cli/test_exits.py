@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import complained, document, evenhand, flat
 
-from evenhand.cli import COMMANDS
+from evenhand.cli.commands import COMMANDS
 from evenhand.cli.exits import Exit
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "command-line.md"

@@ -78,7 +78,7 @@ def test_reproduce_agrees_and_says_so():
 def test_reproduce_fails_if_one_number_does(monkeypatch):
     from typer.testing import CliRunner
 
-    from evenhand.cli import app
+    from evenhand.cli.commands import app
     from evenhand.studies import reproduce
 
     wrong = reproduce.Claim("COMPAS", "people", "", 5279, 0.0, lambda: 5278.0)
@@ -105,7 +105,9 @@ def test_a_demo_without_charts_still_writes_the_rest(tmp_path):
 
 ENDLESS = """
 import signal, sys, time
-from evenhand import cli, reproduce
+from evenhand import cli
+from evenhand.cli import commands
+from evenhand.studies import reproduce
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have been started without it
 endless = reproduce.Claim("COMPAS", "people", "", 1, 0.0, lambda: time.sleep(600) or 1.0)
 reproduce.claims = lambda: [endless]

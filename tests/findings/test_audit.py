@@ -32,7 +32,7 @@ def test_bounds_averaged_over_groups_are_listed_by_record(adult_mapping):
     bounds = adult_mapping.audit().bounds
     assert (bounds["constraint"] == "Pr[distortion > 0.9]").sum() == len(adult_mapping.counts.records.cells)
     assert bounds["where"].str.contains("against the target").sum() == 8
-    assert any("per='xy'" in note for note in adult_mapping.audit().notes)
+    assert any("budgets are per (x, y)" in note for note in adult_mapping.audit().notes)
 
 
 def test_changes_add_up(compas_mapping):

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import evenhand as eh
-from evenhand.cli import app
+from evenhand.cli.commands import app
 from evenhand.studies import figures, reproduce
 
 

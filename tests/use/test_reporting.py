@@ -14,7 +14,7 @@ from sklearn.dummy import DummyClassifier
 from typer.testing import CliRunner
 
 import evenhand as eh
-from evenhand.cli import app
+from evenhand.cli.commands import app
 
 
 @pytest.fixture(scope="module")

@@ -1,137 +1,32 @@
 """The command line: parse, call, print.
 
-Every command takes ``--json``. Errors are explained, never traced; how a command ends is listed in ``exits``.
+Every command takes ``--json``. Errors are explained, never traced; how a command ends is listed in ``exits``. Modules
+that take long to import are imported by the commands that need them, so that help and complaints come at once.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-import warnings
-from collections.abc import Callable
-from typing import Annotated, Any, NoReturn
-
-import typer
 
 from evenhand._version import __version__
-from evenhand.cli import answers, mappings, problems, queries, reports, screen, starting, studies, transforming
-from evenhand.cli.bounded import bounded
-from evenhand.cli.exits import Exit, code_of
-from evenhand.cli.phrases import for_terminals
-from evenhand.cli.stopping import Stop, stoppable
-from evenhand.errors import EvenhandError, EvenhandWarning
-
-UsageError: Any = typer.BadParameter.__mro__[1]
-"""The parent of every complaint about a command line; typer gives it no name of its own."""
-
-app = typer.Typer(
-    name="evenhand",
-    help="Bound an outcome's dependence on protected attributes by a certified, randomized change of the table.",
-    epilog="Exit codes: 0 done, 1 the answer is no, 2 wrong command line, 3 wrong input, 4 no answer in time, "
-    "5 a package is missing, 130 interrupted, 141 output not read to its end, 143 told to stop.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 
 
 def main() -> None:
     """Run the command line; explain errors instead of tracing them."""
-    as_json = "--json" in sys.argv[1:]
-    with warnings.catch_warnings(), stoppable() as stop:
-        warnings.simplefilter("default", EvenhandWarning)
-        warnings.showwarning = _show_warning
-        try:
-            _run(as_json, stop)
-        except screen.UnreadError:
-            _leave_unread()
-
-
-def _run(as_json: bool, stop: Stop) -> NoReturn:
     try:
-        code = app(prog_name="evenhand", standalone_mode=not as_json)
-    except EvenhandError as error:
-        _complain(str(error).strip(), type(error).__name__, code_of(error), as_json)
-    except UsageError as error:
-        _complain(error.format_message(), "UsageError", Exit.USAGE, as_json)
-    except SystemExit as ending:
-        code = ending.code
-    if code == Exit.INTERRUPTED:
-        _interrupted(stop, as_json)
-    sys.exit(code or Exit.DONE)
+        # The version is asked for by scripts, and is known before anything else is imported.
+        if sys.argv[1:] == ["--version"]:
+            sys.stdout.write(f"evenhand {__version__}\n")
+            sys.stdout.flush()
+            return
+        from evenhand.cli.commands import run
 
+        run()
+    except BrokenPipeError:
+        # End without a word and without an answer, as other programs do whose reader went away. What is still buffered
+        # would be written, and fail, when Python ends.
+        from evenhand.cli.exits import Exit
 
-def _interrupted(stop: Stop, as_json: bool) -> NoReturn:
-    name, code = ("Stopped", Exit.STOPPED) if stop.asked else ("Interrupted", Exit.INTERRUPTED)
-    _complain(f"{name}; no file was left half-written.", name, code, as_json)
-
-
-def _leave_unread() -> NoReturn:
-    """End without a word and without an answer, as other programs do whose reader went away."""
-    # What is still buffered would be written, and fail, when Python ends.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(Exit.UNREAD)
-
-
-def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:
-    """Say on the error stream what is wrong, or as JSON on the output stream, and end."""
-    message = for_terminals(message)
-    if as_json:
-        answers.write({"error": {"kind": kind, "message": message, "exit_code": int(code)}})
-    else:
-        name = "" if code in (Exit.INTERRUPTED, Exit.STOPPED) else "[bold red]Error[/]: "
-        screen.complaints.print(f"{name}{screen.plain(message)}")
-    sys.exit(code)
-
-
-def _show_warning(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-    screen.complaints.print(f"[bold]Note[/]: {screen.plain(for_terminals(str(message)))}")
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        screen.console.print(f"evenhand {__version__}")
-        raise typer.Exit
-
-
-def _tell_more(asked: bool) -> None:
-    """Say on the error stream what is being done, also where no bar is drawn."""
-    if asked:
-        logging.basicConfig(format="%(message)s", stream=sys.stderr)
-        logging.getLogger("evenhand").setLevel(logging.INFO)
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", callback=_tell_more, help="Say on the error stream what is being done.")
-    ] = False,
-) -> None:
-    """Take the options that every command shares."""
-
-
-START, FIT, USE, CHECK = "Start", "State and fit", "Use a mapping", "Explain and check"
-COMMANDS: dict[Callable[..., None], str] = {
-    studies.demo: START,
-    starting.init: START,
-    problems.diagnose: FIT,
-    problems.fit: FIT,
-    problems.frontier: FIT,
-    problems.shield: FIT,
-    transforming.release: USE,
-    transforming.apply: USE,
-    queries.sql: USE,
-    mappings.audit: CHECK,
-    reports.report: CHECK,
-    mappings.verify: CHECK,
-    mappings.theory: CHECK,
-    studies.reproduce: CHECK,
-}
-ALONE = (studies.demo, studies.reproduce, mappings.verify)
-"""Commands that read no table."""
-
-for command, panel in COMMANDS.items():
-    app.command(rich_help_panel=panel)(command if command in ALONE else bounded(command))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.UNREAD)

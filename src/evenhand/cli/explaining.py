@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli import screen
-from evenhand.cli.phrases import for_terminals
 
 if TYPE_CHECKING:
     from evenhand.findings.audit import Audit
@@ -40,10 +39,10 @@ def audited(
     weights: str | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Audit:
-    """Audit a mapping; what a reader should know is said in the words of the command line."""
+    """Audit a mapping, and note weights that were left out."""
     found = mapping.audit() if table is None else mapping.audit(table, weights=weights, progress=progress)
     more = [WEIGHED] if table is not None and unweighed(mapping, weights) else []
-    return replace(found, notes=(*more, *map(for_terminals, found.notes)))
+    return replace(found, notes=(*more, *found.notes))
 
 
 def unweighed(mapping: Mapping, weights: str | None) -> bool:

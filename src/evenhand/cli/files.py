@@ -6,11 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evenhand.data.domain import Domain
 from evenhand.errors import EvenhandError, SpecError
-from evenhand.spec import Ordinal, Problem
+
+if TYPE_CHECKING:
+    from evenhand.data.domain import Domain
+    from evenhand.spec import Problem
 
 STUDIES = ("compas", "adult")
 
@@ -48,6 +50,8 @@ def columns_of(table: Any, problem: Problem) -> list[str]:
 
 def _with_orders(problem: Problem, domain: Domain) -> Problem:
     """Return a study's problem with the order of its levels written out, which a CSV file does not carry."""
+    from evenhand.spec import Ordinal
+
     levels = {v.name: v.levels for v in (*domain.x.variables, domain.outcome) if isinstance(v.levels[0], str)}
     rules = {
         column: replace(rule, levels=levels[column]) if isinstance(rule, Ordinal) and column in levels else rule
@@ -58,6 +62,8 @@ def _with_orders(problem: Problem, domain: Domain) -> Problem:
 
 def read_problem(path: Path) -> Problem:
     """Read a problem from a TOML file."""
+    from evenhand.spec import Problem
+
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -71,7 +77,7 @@ def read_problem(path: Path) -> Problem:
     try:
         return Problem.from_toml(text)
     except SpecError as error:
-        raise SpecError(f"{path}: {error}") from None
+        raise SpecError(f"{path}: ", *error.args) from None
 
 
 def csv_text(frame: Any) -> bytes:
@@ -102,21 +108,16 @@ def check_outputs(force: bool, *paths: Path | None, inputs: Sequence[Path | None
     given = [path for path in paths if path is not None]
     read = {path.resolve() for path in inputs if path is not None}
     for path in given:
-        _check_place(path)
+        folder = path.resolve().parent
+        if path.is_dir():
+            raise EvenhandError(f"{str(path)!r} is a folder; give the name of a file")
+        if not folder.is_dir():
+            raise EvenhandError(f"there is no folder {str(folder)!r} to write {path.name!r} into")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise EvenhandError(f"cannot write into {str(folder)!r}: permission denied")
         if path.resolve() in read:
             raise EvenhandError(f"{str(path)!r} is to be read and written; give the output a name of its own")
         if path.exists() and not force:
             raise EvenhandError(f"{str(path)!r} exists already; --force overwrites it")
     if len({path.resolve() for path in given}) < len(given):
         raise EvenhandError(f"{str(given[0])!r} is to be written twice; give every output a name of its own")
-
-
-def _check_place(path: Path) -> None:
-    """Refuse a name that no file can have."""
-    if path.is_dir():
-        raise EvenhandError(f"{str(path)!r} is a folder; give the name of a file")
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise EvenhandError(f"there is no folder {str(folder)!r} to write {path.name!r} into")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise EvenhandError(f"cannot write into {str(folder)!r}: permission denied")

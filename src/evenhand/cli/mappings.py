@@ -13,6 +13,7 @@ from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audit_document, audited, show_readers, show_verdict
 from evenhand.cli.files import check_readable, read_table
 from evenhand.cli.options import ConfidenceOption, MappingArgument, MarginOption, SeedOption, TableWeightsOption
+from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
 
 AGREEMENT = 1e-9
@@ -41,19 +42,19 @@ def audit(
         report("auditing", 0.4)
         found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share))
     document = {"mapping": mapping, "table": table, **audit_document(fitted, found)}
-    answer(as_json, "audit", lambda: document, lambda: _show_audit(fitted, found, mapping, table))
 
+    def show() -> None:
+        if table is None:
+            screen.explain(f"{mapping} on the table it was fitted on", "", fitted, found)
+        else:
+            screen.explain(f"{mapping} on {table}", "", fitted, found, lambda: show_verdict(found.bounds))
+        show_readers(fitted, found)
+        counted = found.coverage[found.coverage["rows"] > 0]
+        if len(counted):
+            screen.heading("Missing and unseen")
+            screen.frame_table(counted)
 
-def _show_audit(fitted: Any, found: Any, mapping: Path, table: Path | None) -> None:
-    if table is None:
-        screen.explain(f"{mapping} on the table it was fitted on", "", fitted, found)
-    else:
-        screen.explain(f"{mapping} on {table}", "", fitted, found, lambda: show_verdict(found.bounds))
-    show_readers(fitted, found)
-    counted = found.coverage[found.coverage["rows"] > 0]
-    if len(counted):
-        screen.heading("Missing and unseen")
-        screen.frame_table(counted)
+    answer(as_json, "audit", lambda: document, show)
 
 
 def verify(
@@ -62,15 +63,11 @@ def verify(
 ) -> None:
     """Recompute what a mapping or a proof file claims; exit with 1 if it does not stand."""
     check_readable(file)
-    stands = _verify_proof(file, as_json) if _is_proof(file) else _verify_mapping(file, as_json)
-    if not stands:
-        raise typer.Exit(Exit.NO)
-
-
-def _is_proof(file: Path) -> bool:
-    """Whether a file is JSON text, which a mapping file is not."""
     with file.open("rb") as stream:
-        return stream.read(64).lstrip().startswith(b"{")
+        # A proof is JSON text, which a mapping file is not.
+        check = _verify_proof if stream.read(64).lstrip().startswith(b"{") else _verify_mapping
+    if not check(file, as_json):
+        raise typer.Exit(Exit.NO)
 
 
 def _verify_proof(file: Path, as_json: bool) -> bool:
@@ -97,11 +94,21 @@ def _verify_mapping(file: Path, as_json: bool) -> bool:
             report("recomputing every bound", 0.4)
             certificate = Mapping.load(file).certificate
     except StorageError as error:
-        why = str(error)
+        why = worded(error)
         refused = {"file": file, "kind": "mapping", "stands": False, "verdict": why, "rows": []}
         answer(as_json, "verify", lambda: refused, lambda: screen.refused(why))
         return False
-    rows = _compared(claims, certificate.as_dict())
+    names = ("status", "objective", "lower_bound", "gap", "max_violation", "row_error")
+    found = certificate.as_dict()
+    rows = [
+        {
+            "checked": name.replace("_", " "),
+            "claimed": claims.get(name),
+            "recomputed": found[name],
+            "agrees": _same(claims.get(name), found[name]),
+        }
+        for name in names
+    ]
     stands = all(row["agrees"] for row in rows)
     verdict = (
         f"The certificate stands: {certificate.status}; no bound is exceeded by more than "
@@ -112,19 +119,6 @@ def _verify_mapping(file: Path, as_json: bool) -> bool:
     document = {"file": file, "kind": "mapping", "stands": stands, "verdict": verdict, "rows": rows}
     answer(as_json, "verify", lambda: document, lambda: screen.comparison(rows, verdict, stands))
     return stands
-
-
-def _compared(claims: dict[str, Any], recomputed: dict[str, Any]) -> list[dict[str, Any]]:
-    names = ("status", "objective", "lower_bound", "gap", "max_violation", "row_error")
-    return [
-        {
-            "checked": name.replace("_", " "),
-            "claimed": claims.get(name),
-            "recomputed": recomputed[name],
-            "agrees": _same(claims.get(name), recomputed[name]),
-        }
-        for name in names
-    ]
 
 
 def _same(claimed: Any, recomputed: Any) -> bool:
@@ -151,30 +145,28 @@ def theory(
         fitted = Mapping.load(mapping)
         rows = None if holdout is None else read_table(holdout, fitted.problem)
         report("computing", 0.3)
-        parts = _parts(fitted.theory, confidence, margin, seed)
-        fresh = None if rows is None else fitted.theory.holdout(rows, confidence=confidence, seed=seed)
-    said = {**parts, **({} if fresh is None else {"People who were not used for fitting": fresh})}
-    words = {title: tuple(part.words) for title, part in said.items()}
-    document = {"mapping": mapping, "sentences": words, "intervals": None if fresh is None else fresh.rates}
-    answer(as_json, "theory", lambda: document, lambda: _show_theory(words, fresh))
-
-
-def _parts(about: Any, confidence: float, margin: float, seed: int) -> dict[str, Any]:
-    return {
-        "Telling the group from the outcome (section 3.3)": about.advantage(),
-        "Distortion at apply time (section 3.4)": about.applying(),
-        "Fresh people, proved (section 3.5)": about.robustness(confidence=confidence, margin=margin),
-        "Fresh people, by resampling": about.bootstrap(confidence=confidence, seed=seed),
-        "One draw": about.draw_spread(seed=seed),
-        "Small groups": about.small_groups(confidence=confidence),
-    }
-
-
-def _show_theory(words: dict[str, tuple[str, ...]], fresh: Any) -> None:
-    for title, sentences in words.items():
-        if sentences:
-            screen.heading(title)
-            screen.bullets(sentences)
+        about = fitted.theory
+        said: dict[str, Any] = {
+            "Telling the group from the outcome (section 3.3)": about.advantage(),
+            "Distortion at apply time (section 3.4)": about.applying(),
+            "Fresh people, proved (section 3.5)": about.robustness(confidence=confidence, margin=margin),
+            "Fresh people, by resampling": about.bootstrap(confidence=confidence, seed=seed),
+            "One draw": about.draw_spread(seed=seed),
+            "Small groups": about.small_groups(confidence=confidence),
+        }
+        fresh = None if rows is None else about.holdout(rows, confidence=confidence, seed=seed)
     if fresh is not None:
-        screen.heading("Intervals, all of which hold at once")
-        screen.frame_table(fresh.rates)
+        said["People who were not used for fitting"] = fresh
+    words = {title: tuple(part.words) for title, part in said.items()}
+
+    def show() -> None:
+        for title, sentences in words.items():
+            if sentences:
+                screen.heading(title)
+                screen.bullets(sentences)
+        if fresh is not None:
+            screen.heading("Intervals, all of which hold at once")
+            screen.frame_table(fresh.rates)
+
+    document = {"mapping": mapping, "sentences": words, "intervals": None if fresh is None else fresh.rates}
+    answer(as_json, "theory", lambda: document, show)

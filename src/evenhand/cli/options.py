@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,7 @@ import typer
 
 ProblemArgument = Annotated[str, typer.Argument(help="A problem in TOML, or an embedded study: compas, adult.")]
 TableArgument = Annotated[
-    Path | None, typer.Argument(help="A CSV or Parquet file, one row a person; an embedded study has its own.")
+    Path | None, typer.Argument(help="A CSV or Parquet file, one row per person; an embedded study has its own.")
 ]
 MappingArgument = Annotated[Path, typer.Argument(help="A mapping file, as written by fit, shield or demo.")]
 WeightsOption = Annotated[str | None, typer.Option(help="A column of weights, for a table of counts.")]
@@ -20,26 +20,21 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that
 ProofOption = Annotated[Path | None, typer.Option(help="Write a proof, for: evenhand verify.")]
 
 
-def _share(value: float) -> float:
-    """Refuse what is no probability strictly between 0 and 1."""
-    if not 0 < value < 1:
-        raise typer.BadParameter(f"must be between 0 and 1, such as 0.95, not {value:g}")
-    return value
+def _checked(holds: Callable[[float], bool], what: str) -> Callable[[float | None], float | None]:
+    """Return what refuses a number of another kind than an option takes."""
+
+    def check(value: float | None) -> float | None:
+        if value is not None and not holds(value):
+            raise typer.BadParameter(f"must be {what}, not {value:g}")
+        return value
+
+    return check
 
 
-def _at_least_zero(value: float) -> float:
-    if not (math.isfinite(value) and value >= 0):
-        raise typer.BadParameter(f"must be 0 or more, not {value:g}")
-    return value
-
-
-def _some_time(value: float | None) -> float | None:
-    if value is not None and not value > 0:
-        raise typer.BadParameter(f"must be a number of seconds above 0, not {value:g}")
-    return value
-
-
-LimitOption = Annotated[float | None, typer.Option(callback=_some_time, help="Seconds after which to stop.")]
+_share = _checked(lambda value: 0 < value < 1, "between 0 and 1, such as 0.95")
+_above_zero = _checked(lambda value: value > 0, "a number of seconds above 0")
+_at_least_zero = _checked(lambda value: 0 <= value < math.inf, "0 or more")
+LimitOption = Annotated[float | None, typer.Option(callback=_above_zero, help="Seconds after which to stop.")]
 ConfidenceOption = Annotated[float, typer.Option(callback=_share, help="Of every interval and statement.")]
 MarginOption = Annotated[
     float, typer.Option(callback=_at_least_zero, help="How much the parity bound may widen on fresh people.")
@@ -63,18 +58,16 @@ def numbers(option: str, text: str | None) -> list[float] | None:
             points = int(count)
             if points < 2:
                 raise ValueError
-            return _checked([float(low) + (float(high) - float(low)) * i / (points - 1) for i in range(points)])
-        return _checked([float(part) for part in text.split(",")])
+            found = [float(low) + (float(high) - float(low)) * i / (points - 1) for i in range(points)]
+        else:
+            found = [float(part) for part in text.split(",")]
+        if not all(0 <= number < math.inf for number in found):
+            raise ValueError
+        return found
     except ValueError:
         raise typer.BadParameter(
             f"must look like 0:0.7:50 (from, to, how many) or 0.1,0.2,0.5, not {text!r}", param_hint=option
         ) from None
-
-
-def _checked(found: list[float]) -> list[float]:
-    if not all(math.isfinite(number) and number >= 0 for number in found):
-        raise ValueError
-    return found
 
 
 def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None:

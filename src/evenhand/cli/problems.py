@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,10 +25,6 @@ from evenhand.cli.options import (
 )
 from evenhand.errors import MissingExtraError, SpecError
 from evenhand.files import replace_file
-
-if TYPE_CHECKING:
-    from evenhand.use.diagnosis import Diagnosis
-    from evenhand.use.tradeoff import Frontier
 
 TOP = 8
 """How many rows of a long table are shown."""
@@ -102,25 +98,16 @@ def _fit_and_write(
         if proof is not None:
             _proof_written(proof)
         if others:
-            _not_in_the_problem(others)
-        screen.following(*_next(command, out, rows))
+            screen.heading("Columns outside the problem")
+            passed = f"{named(others)}: release and apply pass them through unchanged, and {NOTHING_BOUNDS_THEM}"
+            screen.bullets([passed])
+        # The table of an embedded study is in no file; and a model that exists already needs no new training data.
+        mode, result = ("release", "released.csv") if command == "fit" else ("apply", "applied.csv")
+        use = [(mode, out, rows, "--out", result)] if isinstance(rows, Path) else []
+        screen.following(*use, ("report", out, "--out", "report.html"))
 
     document = {"written": {"mapping": out, "proof": proof}, "outside_the_problem": others}
     answer(as_json, command, lambda: document | mapping_document(mapping, audit), show)
-
-
-def _not_in_the_problem(others: list[str]) -> None:
-    screen.heading("Columns outside the problem")
-    words = f"{named(others)}: release and apply pass them through unchanged, and {NOTHING_BOUNDS_THEM}"
-    screen.bullets([words])
-
-
-def _next(command: str, out: Path, rows: Any) -> list[tuple[object, ...]]:
-    """Return commands that can be run as they are: the table of an embedded study is in no file."""
-    # A model that exists already needs no new training data.
-    mode, result = ("release", "released.csv") if command == "fit" else ("apply", "applied.csv")
-    use: list[tuple[object, ...]] = [(mode, out, rows, "--out", result)] if isinstance(rows, Path) else []
-    return [*use, ("report", out, "--out", "report.html")]
 
 
 def _proof_written(path: Path) -> None:
@@ -146,6 +133,7 @@ def diagnose(
 
     Exits with 1 if the problem is infeasible.
     """
+    from evenhand.use.diagnosis import DIGITS
     from evenhand.use.diagnosis import diagnose as examine
 
     check_outputs(force, proof, inputs=(Path(problem), table))
@@ -154,13 +142,10 @@ def diagnose(
         found = examine(stated, rows, weights=weights, time_limit=time_limit, progress=report)
     if proof is not None:
         found.proof(proof)
-    answer(as_json, "diagnose", lambda: _diagnosed(found, proof), lambda: _show_diagnosed(found, proof))
-    if not found.feasible:
-        raise typer.Exit(Exit.NO)
-
-
-def _diagnosed(found: Diagnosis, proof: Path | None) -> dict[str, Any]:
-    return {
+    # Prices that are noise are left out, those that are not known are not.
+    prices = None if found.prices is None else found.prices[~(found.prices["price"] <= DIGITS)]
+    conflict = found.conflict
+    document = {
         "written": {"proof": proof},
         "feasible": found.feasible,
         "smallest_parity_bound": found.smallest_parity_bound,
@@ -168,36 +153,30 @@ def _diagnosed(found: Diagnosis, proof: Path | None) -> dict[str, Any]:
         "smallest_budget_factor": found.smallest_budget_factor,
         "cheapest": found.cheapest,
         "sentences": found.sentences,
-        "conflict": None if found.conflict is None else found.conflict.bounds,
-        "reach": None if found.conflict is None else found.conflict.reach,
-        "prices": None if found.prices is None else _priced(found),
+        "conflict": None if conflict is None else conflict.bounds,
+        "reach": None if conflict is None else conflict.reach,
+        "prices": prices,
         "objective": None if found.mapping is None else found.mapping.objective,
     }
 
+    def show() -> None:
+        screen.heading("Feasible" if found.feasible else "Infeasible")
+        screen.bullets(found.sentences)
+        if conflict is not None:
+            screen.heading("The bounds that conflict (share of the proof's weight)")
+            screen.frame_table(conflict.bounds, TOP)
+            screen.heading("How far these rates can go within budgets and forbidden moves")
+            screen.frame_table(conflict.reach, TOP)
+        if prices is not None and len(prices):
+            screen.heading("What each bound costs: utility gained for each unit that it is relaxed, at first")
+            screen.frame_table(prices, 2 * TOP)
+        if proof is not None:
+            screen.heading("What was written")
+            _proof_written(proof)
 
-def _show_diagnosed(found: Diagnosis, proof: Path | None) -> None:
-    screen.heading("Feasible" if found.feasible else "Infeasible")
-    screen.bullets(found.sentences)
-    if found.conflict is not None:
-        screen.heading("The bounds that conflict (share of the proof's weight)")
-        screen.frame_table(found.conflict.bounds, TOP)
-        screen.heading("How far these rates can go within budgets and forbidden moves")
-        screen.frame_table(found.conflict.reach, TOP)
-    if found.prices is not None and len(_priced(found)):
-        screen.heading("What each bound costs: utility gained for each unit that it is relaxed, at first")
-        screen.frame_table(_priced(found), 2 * TOP)
-    if proof is not None:
-        screen.heading("What was written")
-        _proof_written(proof)
-
-
-def _priced(found: Diagnosis) -> Any:
-    """Return the prices that are not noise, and those that are not known."""
-    from evenhand.use.diagnosis import DIGITS
-
-    prices = found.prices
-    assert prices is not None
-    return prices[~(prices["price"] <= DIGITS)]
+    answer(as_json, "diagnose", lambda: document, show)
+    if not found.feasible:
+        raise typer.Exit(Exit.NO)
 
 
 def frontier(
@@ -217,57 +196,41 @@ def frontier(
     as_json: JsonOption = False,
 ) -> None:
     """Trace what tighter bounds cost: the objective along parity bounds, budgets or both, with exact edges."""
-    from evenhand.use.tradeoff import frontier as trace
-
-    _check_chart(chart)
-    swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
-    check_outputs(force, out, chart, inputs=(Path(problem), table))
-    stated, rows = problem_and_table(problem, table)
-    with screen.progress_bar() as report:
-        counted = _counted(stated, rows, weights)
-        found = trace(stated, counted, **swept, time_limit=time_limit, progress=report)
-    replace_file(out, csv_text(found.frame))
-    drawn = None if chart is None else _draw(found, chart)
-    written = {"points": out, "chart": None if drawn else chart}
-    document = {"written": written, "edges": found.edges, "points": found.frame}
-    answer(as_json, "frontier", lambda: document, lambda: _show_frontier(found, out, chart, drawn))
-
-
-def _check_chart(chart: Path | None) -> None:
     from evenhand.report import charts
+    from evenhand.use.fitting import checked_counts
+    from evenhand.use.tradeoff import frontier as trace
 
     try:
         charts.check_ending(chart)
     except SpecError as error:
         raise typer.BadParameter(str(error), param_hint="--chart") from None
+    swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
+    check_outputs(force, out, chart, inputs=(Path(problem), table))
+    stated, rows = problem_and_table(problem, table)
+    with screen.progress_bar() as report:
+        counted = rows if weights is None else checked_counts(stated, rows, weights)
+        found = trace(stated, counted, **swept, time_limit=time_limit, progress=report)
+    replace_file(out, csv_text(found.frame))
+    undrawn = None
+    if chart is not None:
+        try:
+            charts.save(found.chart(), chart)
+        except MissingExtraError as error:
+            undrawn, chart = f"no chart: {error}", None
 
+    def show() -> None:
+        screen.heading("The edges, found exactly")
+        screen.frame_table(found.edges)
+        screen.heading("The points")
+        swept = [name for name in found.frame.columns if name not in ("lower_bound", "max_violation")]
+        screen.frame_table(found.frame[swept])
+        screen.heading("What was written")
+        screen.written(out, "every point")
+        if chart is not None:
+            screen.written(chart, "the trade-off, with its infeasible region")
+        elif undrawn is not None:
+            screen.bullets([undrawn])
 
-def _counted(stated: Any, rows: Any, weights: str | None) -> Any:
-    from evenhand.use.fitting import checked_counts
-
-    return rows if weights is None else checked_counts(stated, rows, weights)
-
-
-def _draw(found: Frontier, chart: Path) -> str | None:
-    """Draw the trade-off; return why not, where a package is missing."""
-    from evenhand.report import charts
-
-    try:
-        charts.save(found.chart(), chart)
-    except MissingExtraError as error:
-        return f"no chart: {error}"
-    return None
-
-
-def _show_frontier(found: Frontier, out: Path, chart: Path | None, missing: str | None) -> None:
-    screen.heading("The edges, found exactly")
-    screen.frame_table(found.edges)
-    screen.heading("The points")
-    swept = [name for name in found.frame.columns if name not in ("lower_bound", "max_violation")]
-    screen.frame_table(found.frame[swept])
-    screen.heading("What was written")
-    screen.written(out, "every point")
-    if missing is not None:
-        screen.bullets([missing])
-    elif chart is not None:
-        screen.written(chart, "the trade-off, with its infeasible region")
+    written = {"points": out, "chart": chart}
+    document = {"written": written, "edges": found.edges, "points": found.frame}
+    answer(as_json, "frontier", lambda: document, show)

@@ -60,17 +60,13 @@ def sql(
         query = fitted.to_sql(dialect.value, table, key, columns=chosen, **options)
     if out is not None:
         replace_file(out, query.encode())
-    answer(
-        as_json,
-        "sql",
-        lambda: {"written": {"query": out}, "query": query, "options": {"dialect": dialect, "key": key, **options}},
-        lambda: _show_query(query, out),
-    )
 
+    def show() -> None:
+        if out is None:
+            write_text(query)
+            return
+        screen.heading("What was written")
+        screen.written(out, f"a query of {len(query.encode()):,} bytes; a missing key or value ends it with an error")
 
-def _show_query(query: str, out: Path | None) -> None:
-    if out is None:
-        write_text(query)
-        return
-    screen.heading("What was written")
-    screen.written(out, f"a query of {len(query.encode()):,} bytes; a missing key or value ends it with an error")
+    document = {"written": {"query": out}, "query": query, "options": {"dialect": dialect, "key": key, **options}}
+    answer(as_json, "sql", lambda: document, show)

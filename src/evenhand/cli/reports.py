@@ -41,7 +41,9 @@ def report(
 
     if weights is not None and table is None:
         raise typer.BadParameter("goes with --table; the fitted one has its own", param_hint="--weights")
-    _check_ending(out)
+    # The summary of a page of another name could have the same name, and no browser would open the page.
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
     check_outputs(force, out, summary_path(out), inputs=(mapping, table))
     with screen.progress_bar() as progress:
         progress("reading", 0.0)
@@ -54,7 +56,22 @@ def report(
     page, summary = found.save(out)
     notes = [WEIGHED] if table is not None and unweighed(fitted, weights) else []
     document = {"written": {"page": page, "summary": summary}, "notes": notes, "summary": found.summary}
-    answer(as_json, "report", lambda: document, lambda: _show(page, summary, found.summary, notes))
+
+    def show() -> None:
+        screen.heading("What was written")
+        screen.written(page, "the report, which any browser opens without a network")
+        screen.written(summary, f"its numbers as JSON, version {found.summary['version']}")
+        small = found.summary["small_cells"]
+        screen.bullets(
+            [
+                f"{small['cells_hidden']} of {small['cells']} cells and {small['groups_hidden']} of {small['groups']} "
+                f"groups have fewer than {small['hide_below']:g} people and are not shown (--hide-below)",
+                "counts of the other cells are shown: treat the page as you would the table",
+                *notes,
+            ]
+        )
+
+    answer(as_json, "report", lambda: document, show)
 
 
 def _people(frame: Any, weights: str | None) -> Any:
@@ -67,24 +84,3 @@ def _people(frame: Any, weights: str | None) -> Any:
     if times.dtype.kind not in "iuf" or not ((times >= 0) & (times % 1 == 0)).all():
         raise DataError(f"the weights {weights!r} must be whole numbers here: how many people a row stands for")
     return frame.loc[frame.index.repeat(times.astype(int))].drop(columns=weights).reset_index(drop=True)
-
-
-def _check_ending(out: Path) -> None:
-    """Refuse a page whose summary would have the same name, or that no browser would open."""
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
-
-
-def _show(page: Path, summary: Path, found: dict[str, Any], notes: list[str]) -> None:
-    screen.heading("What was written")
-    screen.written(page, "the report, which any browser opens without a network")
-    screen.written(summary, f"its numbers as JSON, version {found['version']}")
-    small = found["small_cells"]
-    screen.bullets(
-        [
-            f"{small['cells_hidden']} of {small['cells']} cells and {small['groups_hidden']} of {small['groups']} "
-            f"groups have fewer than {small['hide_below']:g} people and are not shown (--hide-below)",
-            "counts of the other cells are shown: treat the page as you would the table",
-            *notes,
-        ]
-    )

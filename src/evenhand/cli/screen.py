@@ -35,7 +35,7 @@ LEAST_SHARE = 5e-5
 LOG = logging.getLogger("evenhand")
 
 
-class UnreadError(Exception):
+class UnreadError(BrokenPipeError):
     """Whoever read the output closed it before its end."""
 
 

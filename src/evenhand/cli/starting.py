@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,12 +15,11 @@ from evenhand.errors import SpecError
 from evenhand.files import replace_file
 
 if TYPE_CHECKING:
-    from evenhand.spec import CsvFormat
     from evenhand.use.proposal import Proposal
 
 
 def init(
-    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a person.")],
+    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")],
     protected: Annotated[str, typer.Option(help="The protected columns: sex,race.")],
     outcome: Annotated[str, typer.Option(help="The column whose rates are compared.")],
     features: Annotated[
@@ -42,10 +41,15 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Propose a problem for a table: a commented TOML file to read, change and fit."""
+    from evenhand.spec import CsvFormat
     from evenhand.use.proposal import propose
 
     check_outputs(force, out)
-    csv = _csv(delimiter, words("--names", names))
+    named = words("--names", names)
+    try:
+        csv = None if delimiter == "," and named is None else CsvFormat(delimiter, named)
+    except SpecError as error:
+        raise typer.BadParameter(str(error), param_hint="--delimiter, --names") from None
     with screen.progress_bar() as report:
         found = propose(
             table, protected=words("--protected", protected) or [], outcome=outcome,
@@ -54,37 +58,24 @@ def init(
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
     replace_file(out, found.text.encode())
-    answer(as_json, "init", lambda: _document(found, out), lambda: _show(found, table, out))
-
-
-def _csv(delimiter: str, names: list[str] | None) -> CsvFormat | None:
-    from evenhand.spec import CsvFormat
-
-    if delimiter == "," and names is None:
-        return None
-    try:
-        return CsvFormat(delimiter, names)
-    except SpecError as error:
-        raise typer.BadParameter(str(error), param_hint="--delimiter, --names") from None
-
-
-def _document(found: Proposal, out: Path) -> dict[str, Any]:
-    return {
+    draft = found.draft
+    document = {
         "written": {"problem": out},
-        "rows": found.draft.rows,
+        "rows": draft.rows,
         "protected": found.problem.protected,
-        "features": [{"column": f.name, "rule": f.rule} for f in found.draft.features],
+        "features": [{"column": f.name, "rule": f.rule} for f in draft.features],
         "outcome": found.problem.outcome,
         "favourable": found.direction.favourable,
         "one_way": found.direction.only,
-        "small_groups": [{"group": name, "people": size} for name, size in found.draft.tiny_groups],
-        "left_out": dict(found.draft.left_out),
+        "small_groups": [{"group": name, "people": size} for name, size in draft.tiny_groups],
+        "left_out": dict(draft.left_out),
         "bound": found.bounds.bound,
         "budget": found.bounds.limit,
         "smallest_bound": found.bounds.smallest_bound,
         "smallest_budget": found.bounds.smallest_limit,
         "toml": found.text,
     }
+    answer(as_json, "init", lambda: document, lambda: _show(found, table, out))
 
 
 def _outcome(found: Proposal) -> str:

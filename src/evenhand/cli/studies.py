@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,6 @@ from evenhand.files import replace_file
 
 if TYPE_CHECKING:
     from evenhand.studies.reproduce import Finding
-    from evenhand.use.mapping import Mapping
 
 OWN_FOLDER = Path("evenhand-demo")
 """Where demo writes by default, and what it wrote there before is replaced."""
@@ -62,12 +61,16 @@ def demo(
         released = mapping.release(data.frame, seed=seed)
     replace_file(released_to, csv_text(released))
     mapping.save(mapping_to)
-    undrawn = _draw_rates(mapping, study.upper(), chart_to)
+    undrawn = None
+    try:
+        mapping.chart("rates", title=f"{study.upper()}: rates by group").save(chart_to)
+    except MissingExtraError as error:
+        undrawn = f"no chart: {error}"
 
     def show() -> None:
         screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)
         screen.heading("What was written")
-        screen.written(released_to, "the table after one draw, a row a person")
+        screen.written(released_to, "the table after one draw, one row per person")
         screen.written(mapping_to, f"the mapping; check it with: {screen.command('verify', mapping_to)}")
         if undrawn is None:
             screen.written(chart_to, "the rates by group, before and after")
@@ -86,34 +89,21 @@ def reproduce(
     as_json: JsonOption = False,
 ) -> None:
     """Solve the paper's two studies again and compare every number; exit with 1 if one is not the reference."""
+    from evenhand.studies import figures as paper
     from evenhand.studies.reproduce import claims, findings
 
-    drawn = [] if figures is None else _draw_figures(figures, force)
+    drawn: list[tuple[Path, str]] = []
+    if figures is not None:
+        make_folder(figures)
+        check_outputs(force, *paper.paths(figures))
+        with screen.progress_bar() as report:
+            drawn = paper.write(figures, report)
     found: list[Finding] = []
     total = len(claims())
     with screen.progress_bar() as report:
         for finding in findings():
             found.append(finding)
             report(f"{finding.claim.study}: {finding.claim.what}", len(found) / total)
-    answer(
-        as_json, "reproduce", lambda: {**_compared(found), "figures": [path for path, _ in drawn]},
-        lambda: _show_compared(found, drawn),
-    )  # fmt: skip
-    if not all(finding.agrees for finding in found):
-        raise typer.Exit(Exit.NO)
-
-
-def _draw_figures(folder: Path, force: bool) -> list[tuple[Path, str]]:
-    """Draw the paper's figures into a folder, which is made if need be."""
-    from evenhand.studies import figures
-
-    make_folder(folder)
-    check_outputs(force, *figures.paths(folder))
-    with screen.progress_bar() as report:
-        return figures.write(folder, report)
-
-
-def _compared(found: list[Finding]) -> dict[str, Any]:
     rows = [
         {
             "study": finding.claim.study,
@@ -126,7 +116,11 @@ def _compared(found: list[Finding]) -> dict[str, Any]:
         }
         for finding in found
     ]
-    return {"agree": sum(finding.agrees for finding in found), "of": len(found), "numbers": rows}
+    agree = sum(finding.agrees for finding in found)
+    document = {"agree": agree, "of": len(found), "numbers": rows, "figures": [path for path, _ in drawn]}
+    answer(as_json, "reproduce", lambda: document, lambda: _show_compared(found, drawn))
+    if agree < len(found):
+        raise typer.Exit(Exit.NO)
 
 
 def _show_compared(found: list[Finding], drawn: list[tuple[Path, str]]) -> None:
@@ -147,12 +141,3 @@ def _show_compared(found: list[Finding], drawn: list[tuple[Path, str]]) -> None:
         screen.heading("What was written")
         for path, caption in drawn:
             screen.written(path, caption)
-
-
-def _draw_rates(mapping: Mapping, title: str, path: Path) -> str | None:
-    """Draw the rates before and after; return why not, where a package is missing."""
-    try:
-        mapping.chart("rates", title=f"{title}: rates by group").save(path)
-    except MissingExtraError as error:
-        return f"no chart: {error}"
-    return None

@@ -15,7 +15,7 @@ from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, named, outside, show_realised, unweighed
 from evenhand.cli.files import check_outputs, columns_of
 from evenhand.cli.options import ForceOption, MappingArgument, SeedOption, check_ending
-from evenhand.cli.phrases import for_terminals
+from evenhand.cli.wording import worded
 from evenhand.errors import EvenhandError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Restore(StrEnum):
     label = "label"
 
 
-RowsArgument = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a person.")]
+RowsArgument = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")]
 OutOption = Annotated[Path, typer.Option(help="Where to write the new table: .csv or .parquet.")]
 KeyOption = Annotated[
     str | None,
@@ -79,7 +79,17 @@ def release(
     done = _transform("release", mapping, table, out, force, options)
     drawn = _drawn(done, out, weights)
     document = {**done.document, "weights": weights, **drawn.document}
-    answer(as_json, "release", lambda: document, lambda: _show_release(done, drawn))
+
+    def show() -> None:
+        _show_done(done, "features or outcome", "train")
+        if drawn.found is not None:
+            show_realised(done.fitted, drawn.found)
+        else:
+            screen.heading("The rates in the file that was written")
+        screen.bullets(drawn.notes)
+        screen.following(("report", done.mapping, "--out", "report.html"))
+
+    answer(as_json, "release", lambda: document, show)
 
 
 def apply(
@@ -97,7 +107,12 @@ def apply(
     """Apply mode: write a table with features drawn anew; an outcome column is passed through unread."""
     options = {"seed": seed, "key": key, "draw": draw.value, "unseen": unseen.value, "restore": restore.value}
     done = _transform("apply", mapping, table, out, force, options)
-    answer(as_json, "apply", lambda: done.document, lambda: _show_apply(done))
+
+    def show() -> None:
+        _show_done(done, "features; the outcome, if there is one, was not read", "apply")
+        screen.following(("report", done.mapping, "--out", "report.html"))
+
+    answer(as_json, "apply", lambda: done.document, show)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,39 +167,23 @@ class Drawn:
 
 def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
     """Count the rates of the file that was written; it stays, whether they can be counted or not."""
-    notes = (*([WEIGHED] if unweighed(done.fitted, weights) else []), *_scatter(done))
     if not done.tally.rows:
         return Drawn(None, ("the table has no rows",))
     if done.options["restore"] == Restore.label and done.fitted.problem.bins:
         return Drawn(None, ("its rates were not counted: names of bins are no values that could be read again",))
+    notes = [WEIGHED] if unweighed(done.fitted, weights) else []
+    if done.options["draw"] == Draw.balanced:
+        notes += [
+            "the bound holds in expectation; balanced draws make each move within one person of it, in every cell"
+        ]
+    else:
+        notes += ["the bound holds in expectation: the rates of single draws scatter around it, as follows"]
+        notes += done.fitted.theory.draw_spread().words
     try:
         with screen.progress_bar() as report:
-            return Drawn(done.fitted.realised(out, weights=weights, progress=report), notes)
+            return Drawn(done.fitted.realised(out, weights=weights, progress=report), tuple(notes))
     except EvenhandError as error:
-        return Drawn(None, (f"its rates could not be counted: {for_terminals(str(error))}",))
-
-
-def _scatter(done: Done) -> tuple[str, ...]:
-    """Say how far single draws stray from what is bounded."""
-    if done.options["draw"] == Draw.balanced:
-        return ("the bound holds in expectation; balanced draws make each move within one person of it, in every cell",)
-    said = tuple(done.fitted.theory.draw_spread().words)
-    return ("the bound holds in expectation: the rates of single draws scatter around it, as follows", *said)
-
-
-def _show_release(done: Done, drawn: Drawn) -> None:
-    _show_done(done, "features or outcome", "train")
-    if drawn.found is not None:
-        show_realised(done.fitted, drawn.found)
-    else:
-        screen.heading("The rates in the file that was written")
-    screen.bullets(drawn.notes)
-    screen.following(("report", done.mapping, "--out", "report.html"))
-
-
-def _show_apply(done: Done) -> None:
-    _show_done(done, "features; the outcome, if there is one, was not read", "apply")
-    screen.following(("report", done.mapping, "--out", "report.html"))
+        return Drawn(None, (f"its rates could not be counted: {worded(error)}",))
 
 
 def _show_done(done: Done, what: str, mode: str) -> None:

@@ -153,7 +153,7 @@ class Axis:
 
     def labels(self, cell: int) -> dict[str, Value]:
         """Name one cell: a level for each variable."""
-        codes = self.unravel(np.asarray([cell]))
+        codes = self.unravel(np.asarray([cell], dtype=np.int64))
         return {v.name: v.levels[int(c[0])] for v, c in zip(self.variables, codes, strict=True)}
 
     def words(self, cell: int) -> str:

@@ -143,7 +143,7 @@ ABOUT = {
     "charge costs 2² = 4.",
     "adult": "The UCI Adult training file (1994 US census): 32,561 people. Outcome: income above $50K. Age by "
     "decade, education by years, race as White or Minority. The problem is the paper's section 4.2 at ε = 0.15, "
-    "with budgets averaged over the protected groups (per='xy'), without which it is infeasible.",
+    "with budgets per (x, y), averaged over the protected groups, without which it is infeasible.",
     "adult-wide": "The UCI Adult training file (1994 US census) with six features: 32,561 people in 13,024 of the "
     "1,905,120 cells (d, x, y). As in 'adult', and besides the hours of work a week in four bands, marital status, "
     "workclass and occupation ('?' where they are unknown). The problem is not the paper's but large: pairwise parity "

@@ -20,7 +20,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
 from evenhand.engines.files import Source, connection, is_path, quoted, typed, watched
 from evenhand.engines.spark import ROWS, WEIGHT
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, Option, SpecError
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Ordinal, Problem
 from evenhand.tables import Frame, Table, count, count_rows, levels_of, read, variable_of, weights_of
@@ -204,7 +204,8 @@ class _Counting:
         if number * BYTES_A_VALUE > memory / 2:
             raise DataError(
                 f"column {name!r} has {number:,} distinct values, more than can be sorted into bins within "
-                f"{words(memory)} of memory; round it to fewer, or try memory='{words(2 * number * BYTES_A_VALUE)}'"
+                f"{words(memory)} of memory; round it to fewer, or try ",
+                Option("memory", words(2 * number * BYTES_A_VALUE)),
             )
 
 

@@ -22,7 +22,15 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from evenhand.errors import DataError, EvenhandError, EvenhandWarning, MissingExtraError, StorageError, did_you_mean
+from evenhand.errors import (
+    DataError,
+    EvenhandError,
+    EvenhandWarning,
+    MissingExtraError,
+    Option,
+    StorageError,
+    did_you_mean,
+)
 from evenhand.resources import Progress, Resources, current, words
 from evenhand.spec import CsvFormat
 from evenhand.tables import REAL, WHOLE, read
@@ -320,13 +328,16 @@ def explained(name: str, message: str, resources: Resources, spill: Path) -> Eve
     if "no space left" in message.lower() or "max_temp_directory_size" in message:
         return StorageError(
             f"the disk is full: {os.fspath(spill.parent)!r} has no room for what does not fit into memory "
-            f"({words(resources.memory)}); raise memory=, or choose another folder with EVENHAND_SPILL"
+            f"({words(resources.memory)}); raise ",
+            Option("memory"),
+            ", or choose another folder with EVENHAND_SPILL",
         )
     if message.startswith("Out of Memory Error"):
-        more = words(2 * resources.memory)
-        fewer = f", or threads={resources.threads // 2}" if resources.threads > 1 else ""
+        fewer = (", or ", Option("threads", resources.threads // 2)) if resources.threads > 1 else ()
         return DataError(
-            f"{name!r} cannot be worked on within {words(resources.memory)} of memory; try memory='{more}'{fewer}"
+            f"{name!r} cannot be worked on within {words(resources.memory)} of memory; try ",
+            Option("memory", words(2 * resources.memory)),
+            *fewer,
         )
     return DataError(_misread(name, message))
 

@@ -261,8 +261,8 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
         yield f"the group {name} has a weight of only {weight[group]:g}; its rates say little about other people"
     if any(budget.per == "xy" for budget in problem.budgets):
         yield (
-            "budgets hold for each (x, y) on average over the protected groups (per='xy'): some groups are changed "
-            "more than the budget says, and no bound on distortion carries over to apply mode"
+            "budgets are per (x, y) and hold on average over the protected groups: some groups are changed more than "
+            "the budget says, and no bound on distortion carries over to apply mode"
         )
     if any(isinstance(p, TargetParity) and p.target is None for p in problem.parity):
         yield "the target is the table's own p(y), which repeats whatever the table's outcomes already contain"
@@ -305,4 +305,4 @@ def _who_reads(problem: Problem, measured: Achieved) -> Iterator[str]:
             "p(y|x) instead of p(y|x,d), so that mean scores are those of audit.scores, not exactly the released rates"
         )
     elif problem.suppresses:
-        yield "apply mode still reads the protected columns, although the model does not; blind=True would not"
+        yield "apply mode still reads the protected columns, although the model does not; a blind mapping would not"

@@ -16,7 +16,7 @@ from evenhand import tables
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
-from evenhand.errors import DataError, EvenhandWarning, SpecError
+from evenhand.errors import DataError, EvenhandWarning, Option, SpecError
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Problem, check
@@ -257,7 +257,7 @@ class Predictor:
 def _tell_unseen(known: Any, unseen: str) -> None:
     message = f"{int((~known).sum())} of {len(known)} rows have features or a group that were not in the fitted table"
     if unseen == "error":
-        raise DataError(f"{message}; with unseen='keep' they are scored at the features they have")
+        raise DataError(f"{message}; with ", Option("unseen", "keep"), " they are scored at the features they have")
     warnings.warn(f"{message}; they are scored at the features they have", EvenhandWarning, stacklevel=3)
 
 

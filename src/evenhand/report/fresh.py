@@ -139,5 +139,5 @@ def _apply_words(problem: Problem, found: Applying) -> Iterator[str]:
             f"{part['features_alone'].max():.4f}."
         )
     if any(charge.per == "xy" for charge in problem.charges):
-        yield "A budget with per='xy' holds on average over the groups, and so bounds nothing for a single person."
+        yield "A budget per (x, y) holds on average over the groups, and so bounds nothing for a single person."
     yield "People whose protected columns and features were not in the table together are kept as they are."

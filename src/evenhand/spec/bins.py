@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.domain import Value
 from evenhand.data.levels import Coding, Cuts, Merges, Stock
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, Made, Setting, SpecError
 from evenhand.spec import check
 from evenhand.spec.frozen import FrozenMap
 
@@ -89,7 +89,9 @@ class Cut(Binning):
         if not edges:
             raise DataError(
                 f"{type(self).__name__} finds no edge in column {seen.column!r}: nearly all of its values are "
-                f"{seen.values[int(np.argmax(seen.weights))]!r}; write Edges([...]), or leave the column out"
+                f"{seen.values[int(np.argmax(seen.weights))]!r}; write ",
+                Setting("bins", Made("Edges", {"edges": [...]}), column=seen.column),
+                ", or leave the column out",
             )
         # The smallest and the largest value make no level of their own where nobody lies beyond an outer edge.
         code = np.searchsorted(np.asarray(edges), np.asarray(seen.values, dtype=float), side="right")

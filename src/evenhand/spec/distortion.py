@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import MISSING, Domain, Value, Variable
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import SpecError, did_you_mean
+from evenhand.errors import Setting, SpecError, did_you_mean
 from evenhand.spec import check
 from evenhand.spec.frozen import FrozenMap
 
@@ -96,8 +96,9 @@ class Ordinal(Rule):
         if not variable.ordered:
             raise SpecError(
                 f"Ordinal needs an order for column {variable.name!r}, whose levels {list(variable.levels)} "
-                f"have none: write Ordinal(..., levels=[...]) from lowest to highest, or use an ordered "
-                f"categorical column"
+                f"have none: write ",
+                Setting("levels", [...]),
+                " into its rule, from lowest to highest, or use an ordered categorical column",
             )
         rank = np.arange(len(variable))
         rise = rank[None, :] - rank[:, None]
@@ -167,7 +168,7 @@ class Nominal(Rule):
         if (a, b) not in self.cost:
             raise SpecError(
                 f"the cost table of column {variable.name!r} lacks the change from {a!r} to {b!r}; give it a cost, or "
-                f"math.inf to forbid it"
+                f"inf to forbid it"
             )
         return self.cost[a, b]
 

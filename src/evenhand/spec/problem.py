@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from evenhand.data.domain import Value
-from evenhand.errors import SpecError, did_you_mean
+from evenhand.errors import Made, Setting, SpecError, did_you_mean
 from evenhand.spec import check, toml
 from evenhand.spec.bins import Binning
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
@@ -270,9 +270,12 @@ class Problem:
                 raise SpecError(f"the distortion has a rule for {column!r}, which is not a column here.{hint}")
         if self.outcome not in self.distortion.rules and self.distortion.function is None:
             raise SpecError(
-                f"the outcome {self.outcome!r} has no rule, so it is not known what changing it costs; add "
-                f"for example {{{self.outcome!r}: Ordinal(step=1)}} to the distortion, or Fixed() if it may "
-                f"never change"
+                f"the outcome {self.outcome!r} has no rule, so it is not known what changing it costs; write for "
+                f"example ",
+                Setting("distortion", Made("Ordinal", {"step": 1}), column=self.outcome),
+                ", or ",
+                Made("Fixed"),
+                " if it may never change",
             )
 
 

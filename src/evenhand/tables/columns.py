@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value, Variable
 from evenhand.data.levels import UNSEEN, Cuts
-from evenhand.errors import DataError, did_you_mean
+from evenhand.errors import DataError, Setting, did_you_mean
 from evenhand.tables.numbering import NULL, numbered
 
-MISSING_ADVICE = "fill them, drop those rows, or write missing='level'"
-APPLY_ADVICE = "fill them or drop those rows; a problem with missing='level' would have made them a level"
+A_LEVEL = Setting("missing", "level")
+MISSING_ADVICE = ("fill them, drop those rows, or write ", A_LEVEL, " in the problem")
+APPLY_ADVICE = ("fill them or drop those rows; a problem with ", A_LEVEL, " would have made them a level")
 REAL = r"[-+]?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
 """Texts that are numbers; one with leading zeros is a code, not a number, and so is one too long for a real number."""
 
@@ -107,9 +108,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def refuse_missing(
-    encoded: Encoded, advice: str = MISSING_ADVICE, *, first: int = 0, people: Numbers | None = None
-) -> None:
+def refuse_missing(encoded: Encoded, *advice: object, first: int = 0, people: Numbers | None = None) -> None:
     """Raise the error that names the first missing value of a column, if there is one.
 
     ``first`` is the position of the first row, where a table comes in pieces; ``people`` how many rows of a file each
@@ -124,7 +123,7 @@ def refuse_missing(
         what = "a missing value" if number == 1 else f"{number} missing values"
         comma = ", the first" if number > 1 else ""
         where = f"{comma} in row {first + rows[0] + 1}" if people is None else ""
-        raise DataError(f"column {encoded.series.name!r} has {what}{where}; {advice}")
+        raise DataError(f"column {encoded.series.name!r} has {what}{where}; ", *(advice or MISSING_ADVICE))
 
 
 def codes_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Cells:
@@ -163,7 +162,7 @@ def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False,
 def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: int = 0) -> Coded:
     """Return the levels of a column whose values are numbered already."""
     if variable.missing is None:
-        refuse_missing(encoded, APPLY_ADVICE, first=first)
+        refuse_missing(encoded, *APPLY_ADVICE, first=first)
     of_value = _levels_of_values(variable, encoded, text)
     of_null = UNSEEN if variable.missing is None else variable.missing
     return Coded(encoded.codes, np.append(of_value, of_null))
@@ -189,7 +188,7 @@ def _binned(variable: Variable, series: nw.Series[Any], first: int) -> Cells:
     if variable.blanks:
         numbers = np.where(np.isin(numbers, blank_numbers(variable)), np.nan, numbers)
     if variable.missing is None and np.isnan(numbers).any():
-        refuse_missing(encode(series, variable.blanks), APPLY_ADVICE, first=first)
+        refuse_missing(encode(series, variable.blanks), *APPLY_ADVICE, first=first)
     codes = variable.coding.codes(numbers)
     return codes if variable.missing is None else np.where(np.isnan(numbers), variable.missing, codes)
 

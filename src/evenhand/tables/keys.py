@@ -7,7 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from evenhand.errors import DataError
+from evenhand.errors import DataError, Option
 from evenhand.kernel.md5 import Texts
 from evenhand.tables.columns import column, encode, refuse_missing
 
@@ -27,14 +27,14 @@ def key_texts(table: nw.DataFrame[Any], name: str, *, first: int = 0) -> Texts:
     series = column(table, name)
     # Asking a column for its type takes longer than hashing a key: once is enough.
     dtype = series.dtype
-    advice = f"every row needs its key {name!r}, or use seed= for draws by position"
+    advice = (f"every row needs its key {name!r}; leave ", Option("key"), " out for draws by position")
     if series.null_count():
-        refuse_missing(encode(series), advice, first=first)
+        refuse_missing(encode(series), *advice, first=first)
     try:
         if dtype.is_integer() or isinstance(dtype, nw.String):
             return _written_out(series)
         encoded = encode(series)
-        refuse_missing(encoded, advice, first=first)
+        refuse_missing(encoded, *advice, first=first)
         if isinstance(dtype, nw.Object):
             # Of any kinds: a truth and a one are equal, but not the same key.
             return Texts.of(_text(name, dtype, value) for value in series.to_list())

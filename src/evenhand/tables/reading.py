@@ -15,7 +15,7 @@ from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable
 from evenhand.data.levels import UNSEEN, Cuts, Merges
-from evenhand.errors import DataError, did_you_mean
+from evenhand.errors import DataError, Made, Setting, did_you_mean
 from evenhand.spec import Occurrence, Ordinal, Problem
 from evenhand.tables.columns import (
     APPLY_ADVICE,
@@ -123,7 +123,7 @@ def refuse_gaps(axes: Iterable[Axis], table: nw.DataFrame[Any], people: Numbers,
     """Refuse missing values of a table in which equal rows were put together, so that they have no place."""
     for variable in (variable for axis in axes for variable in axis.variables if variable.missing is None):
         encoded = encoded_as(variable, column(table, variable.name), text=text)
-        refuse_missing(encoded, APPLY_ADVICE, people=people)
+        refuse_missing(encoded, *APPLY_ADVICE, people=people)
 
 
 def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
@@ -315,7 +315,7 @@ def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
             return tuple(encoded.values), bool(native.cat.ordered)
         return tuple(sorted(encoded.values)), False
     if dtype.is_float() and not _whole_with_missing(encoded):
-        raise DataError(_real_numbers(name, encoded.values))
+        raise _real_numbers(name, encoded.values)
     if isinstance(dtype, nw.Decimal):
         raise DataError(
             f"column {name!r} holds decimal numbers; make it a column of whole numbers, or of real ones with bins"
@@ -334,15 +334,19 @@ def _whole_with_missing(encoded: Encoded) -> bool:
     return bool(encoded.missing.any()) and all(float(value).is_integer() for value in encoded.values)
 
 
-def _real_numbers(name: str, values: Sequence[Any]) -> str:
+def _real_numbers(name: str, values: Sequence[Any]) -> DataError:
     """Say what to do about a column of real numbers."""
     what = f"column {name!r} holds real numbers, which have no finite levels"
     if all(float(value).is_integer() for value in values):
-        return f"{what}; its values are whole, so make it a column of integers: frame[{name!r}].astype(int)"
+        return DataError(f"{what}; its values are whole, so make it a column of integers: frame[{name!r}].astype(int)")
     low, high = min(values), max(values)
-    return (
-        f"{what} (it runs from {low:g} to {high:g}); bin it: bins={{{name!r}: eh.Quantiles(4)}}, eh.ChosenBins() or "
-        f"eh.Edges([...])"
+    return DataError(
+        f"{what} (it runs from {low:g} to {high:g}); bin it: ",
+        Setting("bins", Made("Quantiles", {"number": 4}), column=name),
+        ", ",
+        Made("ChosenBins"),
+        ", or ",
+        Made("Edges", {"edges": [...]}),
     )
 
 

@@ -22,7 +22,7 @@ from evenhand.arrays import Cells, Flags, positions
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.data.levels import UNSEEN as NO_LEVEL
-from evenhand.errors import DataError, EvenhandWarning, SpecError
+from evenhand.errors import DataError, EvenhandWarning, Option, SpecError
 from evenhand.kernel import Kernel, look_up
 from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.resources import each_of, in_blocks
@@ -431,7 +431,7 @@ def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen) -> None:
         message += f" ({tally.example})"
     then = "are left unchanged" if mode.fallback is None else "keep their features and get ŷ from p(ŷ|x)"
     if unseen == "error":
-        raise DataError(f"{message}; with unseen='keep' they {then}")
+        raise DataError(f"{message}; with ", Option("unseen", "keep"), f" they {then}")
     warnings.warn(f"{message}; they {then}", EvenhandWarning, stacklevel=4)
 
 
@@ -444,7 +444,8 @@ def _names(mode: Transformer) -> list[str]:
 def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDArray[np.float64]]:
     """Return every possible result of each row, the position of the row it belongs to, and its probability."""
     if how.restore == "sample":
-        raise SpecError("without a lottery no value is sampled; write restore='midpoint' or 'label'")
+        other = (Option("restore", "midpoint"), " or ", Option("restore", "label"))
+        raise SpecError("without a lottery no value is sampled; write ", *other)
     located = locate(mode, table)
     asked, entry = mode.kernel.entries(located.rows)
     known = located.known[asked]

@@ -92,7 +92,7 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
             "alternating minimisation found no feasible start, which does not prove that there is none: neither p(y) "
             "nor the table's own p(y|x), nor anything tried between them, nor a stated target leaves a mapping within "
             "the bounds, budgets and forbidden moves. The outcome is drawn anew for everybody, so give its changes a "
-            "smaller cost (or Free()), or raise the budgets"
+            "smaller cost (or a free rule), or raise the budgets"
         )
     return min(runs, key=lambda run: run.objective), tuple(words)
 

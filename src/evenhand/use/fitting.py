@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
-from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
+from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb
 from evenhand.findings.feasibility import Edge, budget_edge, distances, parity_edge
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import achieved
@@ -229,35 +229,34 @@ def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> Non
     if factor is not None and factor <= 1:
         return
     raise InfeasibleError(
-        " ".join(_infeasible_words(problem, counts, edge, factor)),
+        *_infeasible_words(problem, counts, edge, factor),
         smallest_parity_bound=None if edge is None else edge.bound,
         smallest_budget_factor=factor,
     )
 
 
-def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[str]:
+def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[object]:
     asked = " and ".join(f"{type(p).__name__}({p.smallest_bound:g})" for p in problem.parity) or "the budgets"
-    words = [f"No mapping meets {asked} within these budgets and forbidden moves."]
+    words: list[object] = [f"No mapping meets {asked} within these budgets and forbidden moves. "]
     if edge is None and problem.suppresses:
-        words.append(
-            f"No parity bound, however large, would do: with D suppressed the outcome is drawn from p(ŷ|x̂) for "
-            f"everybody, "
-            f"so what its changes cost is spent in any case. Write {problem.outcome!r}: Free() to charge the features "
-            f"alone."
-        )
+        words += [
+            "No parity bound, however large, would do: with D suppressed the outcome is drawn from p(ŷ|x̂) for "
+            "everybody, so what its changes cost is spent in any case. Write ",
+            Setting("distortion", Made("Free"), column=problem.outcome),
+            " to charge the features alone. ",
+        ]
     elif edge is None:
-        words.append("No parity bound, however large, would do: budgets or forbidden moves rule every mapping out.")
+        words.append("No parity bound, however large, would do: budgets or forbidden moves rule every mapping out. ")
     else:
         words.append(
             f"The smallest parity bound that can be met is {edge.bound:.7f}; try {_round_up(edge.bound)}. "
-            f"{_who_stands_out(problem, counts, edge)}"
+            f"{_who_stands_out(problem, counts, edge)} "
         )
     if factor is not None:
         limits = sorted({limit for charge in problem.charges for limit in each(charge.limit)})
         raised = ", ".join(f"{limit:g} → {limit * factor:.7g}" for limit in limits)
-        words.append(f"Or keep the parity bound and multiply the budgets by {_round_up(factor)} ({raised}).")
-    words.append("evenhand diagnose, or eh.diagnose, says why, with a proof.")
-    return words
+        words.append(f"Or keep the parity bound and multiply the budgets by {_round_up(factor)} ({raised}). ")
+    return [*words, Verb("diagnose"), " says why, with a proof."]
 
 
 def _who_stands_out(problem: Problem, counts: Counts, edge: Edge) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
-from evenhand.errors import InfeasibleError, SolverError, SpecError, TimeLimitError
+from evenhand.errors import InfeasibleError, Made, Setting, SolverError, SpecError, TimeLimitError
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved
@@ -220,9 +220,10 @@ def frontier(
     (0.2109576, 0.6146101)
     """
     if bounds is None and budgets is None:
-        raise SpecError("say what to trace: bounds=[...] for ε, budgets=[...] for c, or both")
+        raise SpecError("say what to trace: ", Option("bounds"), " for ε, ", Option("budgets"), " for c, or both")
     if bounds is not None and not problem.parity:
-        raise SpecError("bounds are to be swept, but the problem has no parity; give it parity=[PairwiseParity(...)]")
+        lacking = Setting("parity", [Made("PairwiseParity", ...)])
+        raise SpecError("bounds are to be swept, but the problem has no parity; give it ", lacking)
     own = {value for parity in problem.parity for value in each(parity.bound)}
     asked = [own.pop() if len(own) == 1 else None] if bounds is None else _numbers("bounds", bounds)
     scale = _Budgets.of(problem, budgets)
@@ -271,7 +272,8 @@ class _Budgets:
         if budgets is None:
             return None
         if not problem.charges:
-            raise SpecError("budgets are to be swept, but the problem has none; give it budget=ExpectedDistortion(...)")
+            lacking = Setting("budget", [Made("ExpectedDistortion", ...)])
+            raise SpecError("budgets are to be swept, but the problem has none; give it ", lacking)
         plain = problem.one_limit is not None
         values = _numbers("budgets", budgets)
         if plain and problem.charges[0].threshold is not None:

@@ -77,7 +77,7 @@ def test_averaged_budgets_bound_nobody(compas, compas_mapping):
     assert found.frame["bound"].isna().all()
     assert found.frame["achieved"].notna().all()
     assert found.worst == -np.inf
-    assert any("per='xy'" in words for words in found.words)
+    assert any("per (x, y)" in words for words in found.words)
 
 
 def test_no_budget(compas, compas_mapping):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.data.levels import Value
-from evenhand.errors import MissingExtraError, SpecError, did_you_mean
+from evenhand.errors import MissingExtraError, Option, SpecError, did_you_mean
 from evenhand.kernel.draws import DRAW_BITS
 
 OWN = "evenhand_5f0d_"
@@ -369,7 +369,8 @@ class Postgres(Dialect):
     def all_columns(self, last: Last) -> str:
         """Return the last step for all columns."""
         if last.labels:
-            raise SpecError(f"restore='label' makes texts of {list(last.labels)}; PostgreSQL then needs columns=")
+            made = f" makes texts of {list(last.labels)}; PostgreSQL then needs "
+            raise SpecError(Option("restore", "label"), made, Option("columns"))
         return f"SELECT ({ROW}).* FROM ({self._with_rows(last)}) AS {OWN}last"
 
     def listed_columns(self, last: Last, columns: Sequence[str]) -> str:

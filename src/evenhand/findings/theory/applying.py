@@ -139,7 +139,7 @@ def _words(problem: Problem, blocks: list[_Block]) -> list[str]:
         )
     if any(charge.per == "xy" for charge in problem.charges):
         words.append(
-            "A budget with per='xy' holds on average over the protected groups and gives no bound for a person (d, x) "
+            "A budget per (x, y) holds on average over the protected groups and gives no bound for a person (d, x) "
             "at apply time; what is achieved is listed without one."
         )
     words.append(

@@ -102,7 +102,7 @@ def bootstrap(
     [[0.39, 0.42], [0.38, 0.43]]
     """
     n, size = number_of_people(counts, people), whole("resamples", resamples)
-    chance, generator, found = outcome_by_source(counts, kernel), np.random.default_rng(seed), []
+    chance, generator, found = _shares(counts, kernel), np.random.default_rng(seed), []
     for block in _blocks(size, len(counts)):
         drawn = generator.multinomial(n, counts.probability, size=block).astype(float)
         total = group_sums(counts, drawn, axis=1)[:, :, None]
@@ -209,7 +209,7 @@ def draw_spread(
     [0.0069, 0.0038]
     """
     n, size = number_of_people(counts, people), whole("releases", releases)
-    chance = outcome_by_source(counts, kernel)
+    chance = _shares(counts, kernel)
     held = apportioned(counts.probability, n)
     total = group_sums(counts, held.astype(float))[None, :, None]
     generator, found = np.random.default_rng(seed), []
@@ -240,6 +240,12 @@ def draw_spread(
         )
     spread = frame({"quantile": list(QUANTILES), "largest_ratio": ends})
     return DrawSpread(frame(table), spread, expected, over, size, (*words, *people_words(counts, n)))
+
+
+def _shares(counts: Counts, kernel: Kernel) -> Numbers:
+    """Return P(ŷ | d, x, y) with rows that sum to one: rounding leaves some just above, which no lottery takes."""
+    chance = outcome_by_source(counts, kernel)
+    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
 def apportioned(probability: Numbers, people: int) -> Cells:

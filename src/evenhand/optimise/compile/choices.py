@@ -17,7 +17,7 @@ from scipy import sparse
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.errors import InfeasibleError, SpecError
+from evenhand.errors import InfeasibleError, Made, Setting, SpecError
 from evenhand.optimise.compile.moves import Moves
 from evenhand.optimise.program import Matrix
 from evenhand.spec import Problem
@@ -74,7 +74,7 @@ def choices_of(problem: Problem, counts: Counts, moves: Moves, conditional: Numb
         _check_outcome_costs(problem, counts)
         _, place = positions(counts.features.cells, to_x)
         share, target = conditional[place, to_y], to_x
-        leaves = (conditional > 0).sum(axis=1)[place]
+        leaves = (conditional > 0).sum(axis=1)[place].astype(float)
         drawn = share > 0
         moves, share, target, leaves = moves.keep(drawn), share[drawn], target[drawn], leaves[drawn]
     owner, weight = moves.source, counts.probability
@@ -149,5 +149,7 @@ def _check_outcome_costs(problem: Problem, counts: Counts) -> None:
         raise SpecError(
             f"suppress_protected draws the outcome from p(ŷ|x̂), so every change of {outcome.name!r} can happen, but "
             f"the distortion forbids {a!r} → {b!r}: that is infeasible for every bound and budget. Give it a finite "
-            f"cost, or use {outcome.name!r}: Free() to charge the features alone"
+            f"cost, or write ",
+            Setting("distortion", Made("Free"), column=outcome.name),
+            " to charge the features alone",
         )

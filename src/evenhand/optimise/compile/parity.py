@@ -100,7 +100,8 @@ def _shared(part: Comparisons) -> bool:
 def _segment_and_outcome(part: Comparisons) -> Cells:
     """Number the distinct (segment, outcome) of the entries."""
     segment = np.array([population.segment for population in part.populations])[part.population]
-    return np.unique(segment * (part.outcome.max() + 1) + part.outcome, return_inverse=True)[1].ravel()
+    _, number = np.unique(segment * (part.outcome.max() + 1) + part.outcome, return_inverse=True)
+    return np.asarray(number, dtype=np.int64).ravel()
 
 
 def _released_segments(part: Comparisons) -> Cells:
