@@ -28,19 +28,10 @@ from evenhand.spec import (
     AGAINST_TARGET,
     EVERYWHERE,
     Comparisons,
-    Difference,
-    FourFifths,
-    LogRatio,
-    PairwiseParity,
     Problem,
-    Ratio,
-    TabulatedDistance,
-    TargetParity,
     comparisons,
     outcome_given_features,
 )
-
-MEASURES = {Ratio: "ratio", Difference: "difference", LogRatio: "log-ratio", FourFifths: "four-fifths"}
 
 AMPLE = 16.0
 """A multiplier that only has to be large enough is this many times as large."""
@@ -207,12 +198,12 @@ class _Writer:
         keys = _block_keys(part)
         return [
             {
-                "name": f"{type(part.parity).__name__}",
-                "kind": "target" if isinstance(part.parity, TargetParity) else "pairwise",
+                "name": type(part.parity).__name__,
+                "kind": "target" if part.against_target else "pairwise",
                 "distance": _distance(part, keys.index(key)),
                 "on": list(part.groups.names),
                 "given": [] if part.segments is None else list(part.segments.names),
-                "released": isinstance(part.parity, TargetParity) and part.parity.released,
+                "released": part.within_released,
                 "bounds": [self.entry(part, e) for e in range(len(part)) if keys[e] == key],
             }
             for key in dict.fromkeys(keys)
@@ -222,9 +213,8 @@ class _Writer:
         own, against = part.populations[int(part.population[e])], int(part.against[e])
         other: Any = {"target": float(part.target[e])}
         if against != AGAINST_TARGET:
-            assert isinstance(part.parity, PairwiseParity)
-            rest = part.parity.against == "rest"
-            other = "rest" if rest else _codes(part.groups, np.array([part.populations[against].group]))[0]
+            held = part.populations[against]
+            other = "rest" if held.rest else _codes(part.groups, np.array([held.group]))[0]
         place = int(part.segment[e]) if part.segment[e] != EVERYWHERE else own.segment
         segment = None
         if part.segments is not None and place != EVERYWHERE:
@@ -265,7 +255,9 @@ class _Writer:
         found = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
         parity: dict[tuple[int, int, int], float] = {}
         for i, e, line, value in zip(found.constraint, found.entry, found.line, found.multiplier, strict=True):
-            key = (int(i), int(e), int(line))
+            part = self.compared[i]
+            last = int(line) if _named(part) else min(int(line), len(_lines(part, int(e))) - 1)
+            key = (int(i), int(e), last)
             parity[key] = parity.get(key, 0.0) + float(value)
         budgets: dict[tuple[int, int], float] = {}
         worth = budget_multipliers(compiled.program, multipliers)
@@ -293,7 +285,8 @@ class _Writer:
 
     def _scale(self, constraint: int, entry: int, line: int) -> float:
         """Return what a line was divided by from the form in which the verifier writes it."""
-        return float(self.compared[constraint].lines[line].scale[entry])
+        part = self.compared[constraint]
+        return float(part.lines[line].scale[entry]) if _named(part) else 1.0
 
     def _released(self, multipliers: Multipliers) -> list[list[Any]]:
         cells = self.compiled.targets
@@ -357,8 +350,13 @@ def _costs(table: Numbers) -> list[list[float | None]]:
     return [[float(cost) if np.isfinite(cost) else None for cost in row] for row in table]
 
 
+def _named(part: Comparisons) -> bool:
+    """Whether the verifier knows a constraint's distance by name; any other is written as its lines."""
+    return part.parity.distance.word in verifier.MEASURES
+
+
 def _block_keys(part: Comparisons) -> list[Any]:
-    if not isinstance(part.parity.distance, TabulatedDistance):
+    if _named(part):
         return [None] * len(part)
     return [
         (float(bound), None if np.isnan(target) else float(target))
@@ -367,9 +365,14 @@ def _block_keys(part: Comparisons) -> list[Any]:
 
 
 def _distance(part: Comparisons, entry: int) -> Document:
-    distance = part.parity.distance
-    if not isinstance(distance, TabulatedDistance):
-        return {"measure": MEASURES[type(distance)]}
-    target = None if np.isnan(part.target[entry]) else float(part.target[entry])
-    lines = distance.piece(float(part.bound[entry]), target).lines
-    return {"measure": "lines", "lines": [list(line) for line in lines]}
+    if _named(part):
+        return {"measure": part.parity.distance.word}
+    return {"measure": "lines", "lines": _lines(part, entry)}
+
+
+def _lines(part: Comparisons, entry: int) -> list[list[float]]:
+    """Return the lines of an entry, without the repetitions of the last that fill up where others have more."""
+    lines = [[float(at[entry]) for at in (line.on_p, line.on_q, line.limit)] for line in part.lines]
+    while lines[-2:-1] == lines[-1:]:
+        del lines[-1]
+    return lines

@@ -24,9 +24,6 @@ from evenhand.spec import (
     Distortion,
     Parity,
     Problem,
-    Recorded,
-    TabulatedDistance,
-    UserDistance,
     comparisons,
 )
 from evenhand.tables import conditional_rows, frame, labels
@@ -37,7 +34,8 @@ CUT_TOLERANCE = 5e-10
 
 def tabulated(problem: Problem, counts: Counts) -> Problem:
     """Return the problem with every callable replaced by its table on the counts' domain."""
-    _check_utility(problem, counts)
+    marginal = counts.features if problem.utility_on_features else counts.records
+    problem.utility.check(marginal.probability)
     _check_parity(problem, counts)
     changes: dict[str, Any] = {}
     if problem.distortion.table is not None:
@@ -46,19 +44,9 @@ def tabulated(problem: Problem, counts: Counts) -> Problem:
         changes["distortion"] = replace(problem.distortion, function=_cost_table(problem, counts))
     if problem.conditional is not None:
         changes["conditional"] = _conditional(problem, counts)
-    if any(isinstance(parity.distance, UserDistance) for parity in problem.parity):
+    if any(parity.distance.holds_functions for parity in problem.parity):
         changes["parity"] = [_with_lines(parity, counts) for parity in problem.parity]
     return replace(problem, **changes) if changes else problem
-
-
-def _check_utility(problem: Problem, counts: Counts) -> None:
-    if isinstance(problem.utility, Recorded):
-        raise SpecError(
-            f"the utility {problem.utility.name!r} was a user's function and is only recorded here; give the problem a "
-            f"utility before fitting it again"
-        )
-    marginal = counts.features if problem.utility_on_features else counts.records
-    problem.utility.check(marginal.probability)
 
 
 def _check_parity(problem: Problem, counts: Counts) -> None:
@@ -68,7 +56,7 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
         if not len(part):
             reasons = "; ".join(part.left_out)
             raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
-        if problem.targets == "all" and getattr(parity, "released", False):
+        if problem.targets == "all" and parity.released:
             _check_segments(part.segments, counts)
 
 
@@ -237,32 +225,21 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
 
 
 def _with_lines(parity: Parity, counts: Counts) -> Parity:
-    distance = parity.distance
-    if not isinstance(distance, UserDistance):
-        return parity
     part = comparisons(parity, counts)
-    against_target = part.against_target
-    targets = part.target.tolist() if against_target else None
-    return replace(parity, distance=distance.tabulated(part.bound.tolist(), targets))  # type: ignore[type-var]
+    targets = part.target.tolist() if part.against_target else None
+    return parity.with_distance(parity.distance.tabulated(part.bound.tolist(), targets))
 
 
 def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) -> Problem | None:
     """Return the tabulated problem with a line more wherever a kernel exceeds a user's own J; None where none does."""
     parities: list[Parity] = list(problem.parity)
-    cut = False
-    for i, (own, table) in enumerate(zip(asked.parity, problem.parity, strict=True)):
-        if not isinstance(own.distance, UserDistance):
+    for i, own in enumerate(asked.parity):
+        # Against a target the lines are the ends of an interval: no others are needed.
+        if not own.distance.holds_functions or own.against_target:
             continue
-        found = parity_achieved(comparisons(own, counts), counts, kernel)
-        if found.compared.against_target:
-            # Against a target the lines are the ends of an interval: no others are needed.
-            continue
-        distance = table.distance
-        assert isinstance(distance, TabulatedDistance)
+        found, distance = parity_achieved(comparisons(own, counts), counts, kernel), parities[i].distance
         for at in np.flatnonzero(found.excess > CUT_TOLERANCE):
-            bound = float(found.compared.bound[at])
-            line = own.distance.supporting_at(bound, float(found.rate[at]), float(found.other[at]))
-            if line is not None:
-                distance, cut = distance.with_line(bound, line), True
-        parities[i] = replace(table, distance=distance)  # type: ignore[type-var]
-    return replace(problem, parity=parities) if cut else None
+            rates = float(found.rate[at]), float(found.other[at])
+            distance = own.distance.cut(distance, float(found.compared.bound[at]), *rates)
+        parities[i] = parities[i].with_distance(distance)
+    return None if parities == list(problem.parity) else replace(problem, parity=parities)

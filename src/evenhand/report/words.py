@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenhand.optimise.certificate import Certificate
 from evenhand.spec import (
     Binning,
     Budget,
-    By,
     ChosenBins,
-    Difference,
-    Distance,
     Edges,
     ExpectedDistortion,
     Fixed,
-    FourFifths,
     Free,
-    LogRatio,
     MergedLevels,
     Nominal,
     Ordinal,
-    PairwiseParity,
-    Parity,
     PooledLevels,
     Problem,
     Quantiles,
-    Ratio,
     Rule,
-    TargetParity,
-    change_each,
-    each,
+    words_of,
 )
 
 COMBINED = {
@@ -46,18 +36,6 @@ STATUS = {
     "local": "every bound holds; found by steps that each lose least given the last; another mapping might lose less",
 }
 NEVER = "never"
-MEASURES = {
-    "KL": "the Kullback–Leibler divergence, in nats,",
-    "ReverseKL": "the reverse Kullback–Leibler divergence, in nats,",
-    "L1": "the ℓ1 distance",
-    "TotalVariation": "the total variation",
-    "PearsonChi2": "Pearson's χ²",
-    "NeymanChi2": "Neyman's χ²",
-    "Hellinger": "the squared Hellinger distance",
-    "JensenShannon": "the Jensen–Shannon divergence, in nats,",
-    "SquaredL2": "the squared ℓ2 distance",
-    "MaxRelativeChange": "the largest relative change of any cell",
-}
 
 
 def asked(problem: Problem) -> Iterator[tuple[str, str]]:
@@ -73,7 +51,7 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
         also = f" (and {tokens} is one)" if tokens else ""
         yield "Missing values", f"are a level of their own{also}, which stays as it is unless a rule names it"
     for parity in problem.parity:
-        yield "Bounded", parity_words(parity)
+        yield "Bounded", parity.words
     for budget in problem.budgets:
         yield "Bounded", budget_words(budget)
     if not problem.parity:
@@ -81,10 +59,8 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     if not problem.budgets:
         yield "Not bounded", "how much each person may be changed, where a change is allowed at all"
     yield from _mode(problem)
-    name = type(problem.utility).__name__
     what = "features" if problem.utility_on_features else "(features, outcome)"
-    measure = MEASURES.get(name, f"a user's own measure ({getattr(problem.utility, 'name', name)})")
-    yield "Minimised", f"{measure} from the original to the released distribution of {what}"
+    yield "Minimised", f"{problem.utility.words} from the original to the released distribution of {what}"
 
 
 def binning_words(binning: Binning) -> str:
@@ -125,117 +101,19 @@ def _mode(problem: Problem) -> Iterator[tuple[str, str]]:
         yield "Blind", "everybody with the same features and outcome is treated alike, whatever their group"
 
 
-def parity_words(parity: Parity) -> str:
-    """Say what a parity constraint bounds."""
-    by = "" if parity.on is None else f" by {' × '.join(parity.on)}"
-    where = _where(parity)
-    if isinstance(parity, TargetParity):
-        return f"for every group{by}{where}, {_close_to(parity, _target(parity))}"
-    assert isinstance(parity, PairwiseParity)
-    if parity.against == "each":
-        return f"for every two groups{by}{where}, {_apart(parity)}"
-    if parity.against == "rest":
-        return f"for every group{by}{where}, {_close_to(parity, 'that of all other people')}"
-    return f"for every other group{by}{where}, {_close_to(parity, f'that of {_group(parity.against)}')}"
-
-
-def _where(parity: Parity) -> str:
-    if parity.given is None:
-        return ""
-    kind = "released " if isinstance(parity, TargetParity) and parity.released else ""
-    return f" within each {kind}segment by {' × '.join(parity.given)}"
-
-
-def _group(named: Any) -> str:
-    return ", ".join(f"{column}={level}" for column, level in dict(named).items())
-
-
-def _target(parity: TargetParity) -> str:
-    if parity.target is None:
-        return "its rate in the whole table" if parity.given is None else "its rate in the whole segment"
-    if isinstance(parity.target, By):
-        return "the target of its segment"
-    shares = ", ".join(f"{level}: {share:g}" for level, share in dict(parity.target).items())
-    return f"the target ({shares})"
-
-
-def _apart(parity: Parity) -> str:
-    """Say how far apart two rates may be, by the distance's own meaning."""
-    distance, rates = parity.distance, "each outcome's rates"
-    if parity.bound == 0 and isinstance(distance, Ratio | Difference | LogRatio):
-        return f"{rates} are equal"
-    if isinstance(distance, FourFifths):
-        share = _remaining(parity)
-        return f"the rate of outcome {distance.favourable!r} in one is at least {share} of that in the other"
-    if isinstance(distance, Ratio):
-        return f"{rates} differ by a factor of at most {_bounds(parity, lambda e: f'{1 + e:g}')}"
-    if isinstance(distance, Difference):
-        return f"{rates} differ by at most {_bounds(parity, _hundredths)} percentage points"
-    if isinstance(distance, LogRatio):
-        return f"{rates} differ by at most {_bounds(parity, _plain)} in log-ratio"
-    return f"{rates} are at most {_bounds(parity, _plain)} apart by {_name(distance)}"
-
-
-def _close_to(parity: Parity, other: str) -> str:
-    """Say how close a rate must be to another."""
-    distance, rate = parity.distance, "each outcome's rate"
-    if parity.bound == 0 and isinstance(distance, Ratio | Difference | LogRatio):
-        return f"{rate} equals {other}"
-    if isinstance(distance, FourFifths):
-        return f"the rate of outcome {distance.favourable!r} is at least {_remaining(parity)} of {other}"
-    if isinstance(distance, Ratio):
-        return f"{rate} is within {_bounds(parity, lambda e: f'{_hundredths(e)}%')} of {other}"
-    if isinstance(distance, Difference):
-        return f"{rate} is within {_bounds(parity, _hundredths)} percentage points of {other}"
-    if isinstance(distance, LogRatio):
-        return f"{rate} is within {_bounds(parity, _plain)} in log-ratio of {other}"
-    return f"{rate} is at most {_bounds(parity, _plain)} from {other} by {_name(distance)}"
-
-
-def _plain(value: float) -> str:
-    return f"{value:g}"
-
-
-def _hundredths(value: float) -> str:
-    return f"{100 * value:.4g}"
-
-
-def _remaining(parity: Parity) -> str:
-    """Return the share of a rate that a shortfall leaves."""
-    left = change_each(parity.bound, lambda b: b if math.isinf(b) else max(0.0, 1 - b))
-    return _range(left, lambda share: f"{_hundredths(share)}%", "bounded")
-
-
-def _name(distance: Distance) -> str:
-    return str(getattr(distance, "name", type(distance).__name__))
-
-
-def _bounds(parity: Parity, shown: Callable[[float], str]) -> str:
-    """Return the bound, or the range of those that vary."""
-    return _range(parity.bound, shown, "bounded")
-
-
-def _range(value: Any, shown: Callable[[float], str], what: str) -> str:
-    finite = sorted({float(v) for v in each(value) if not math.isinf(v)})
-    free = f"; some cases are not {what}" if any(math.isinf(v) for v in each(value)) else ""
-    if len(finite) > 1:
-        return f"{shown(finite[0])} to {shown(finite[-1])} (by case{free})"
-    return f"{shown(finite[0])} ({free[2:]})" if free else shown(finite[0])
-
-
 def budget_words(budget: Budget) -> str:
     """Say what a budget bounds."""
     whom = "each person (each cell of protected columns, features and outcome)"
     if budget.per == "xy":
         whom = "each combination of features and outcome, on average over the groups"
+
+    def limit(value: Any) -> str:
+        return words_of(value, "{:g}".format, "limited")
+
     if isinstance(budget, ExpectedDistortion):
-        return f"for {whom}, the expected distortion is at most {_limit(budget.limit)}"
-    parts = [f"above {t:g} with probability at most {_limit(p)}" for t, p in budget.thresholds.items()]
+        return f"for {whom}, the expected distortion is at most {limit(budget.limit)}"
+    parts = [f"above {t:g} with probability at most {limit(p)}" for t, p in budget.thresholds.items()]
     return f"for {whom}, the distortion is " + ", and ".join(parts)
-
-
-def _limit(limit: Any) -> str:
-    return _range(limit, _plain, "limited")
 
 
 def _changeable(problem: Problem) -> Iterator[str]:

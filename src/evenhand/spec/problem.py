@@ -176,7 +176,7 @@ class Problem:
     def _check_kinds(self) -> None:
         for parity in self.parity:
             if not isinstance(parity, Parity):
-                raise SpecError(f"parity must list PairwiseParity or TargetParity, not {parity!r}")
+                raise SpecError(f"parity must list {' or '.join(toml.PARITIES.names)}, not {parity!r}")
         for budget in self.budgets:
             if not isinstance(budget, Budget):
                 raise SpecError(

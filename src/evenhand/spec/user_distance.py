@@ -19,7 +19,7 @@ from evenhand.errors import SpecError
 from evenhand.spec.distance import Distance, Line
 
 GRID = 401
-"""Points an axis on which J is looked at."""
+"""Points per axis on which J is looked at."""
 
 PAIRS = 200_000
 """Random pairs of points between which quasiconvexity in both arguments is checked."""
@@ -68,6 +68,8 @@ class UserDistance(Distance):
 
     function: Callable[[Numbers, Numbers], Any]
     name: str = "a user's distance"
+    holds_functions = True
+    at_any_bound = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -203,6 +205,11 @@ class UserDistance(Distance):
         limit = max(float(self._reach(bound, edge, inside, normal)[0]), float(at[0] @ normal[0]))
         return (float(normal[0, 0]), float(normal[0, 1]), limit)
 
+    def cut(self, table: Distance, bound: float, p: float, q: float) -> Distance:
+        """Return the table with a supporting line more that cuts (p, q) off, if it lies outside."""
+        line = self.supporting_at(bound, p, q)
+        return table.with_line(bound, line) if line is not None and isinstance(table, TabulatedDistance) else table
+
     def _reach(self, bound: float, edge: Numbers, inside: Numbers, normal: Numbers) -> Numbers:
         """Return how far the set reaches in given directions.
 
@@ -278,6 +285,7 @@ class TabulatedDistance(Distance):
 
     name: str
     pieces: tuple[Piece, ...]
+    at_any_bound = False
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Refuse: only the sublevel sets were kept."""

@@ -8,7 +8,7 @@ between the two, because from p(y) every x̂ looks alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from evenhand.optimise.certificate import VIOLATION_TOLERANCE
 from evenhand.optimise.compile import Compiled, compile_outcomes, compile_problem
 from evenhand.optimise.solve import Clock, solve
 from evenhand.resources import Progress
-from evenhand.spec import Problem, TargetParity, outcome_given_features
+from evenhand.spec import Problem, outcome_given_features
 
 SETTLED = 1e-8
 """A whole round that lowers the objective by less is the last."""
@@ -99,8 +99,8 @@ def _starts(problem: Problem, counts: Counts) -> list[tuple[str, Numbers]]:
 def _targets(problem: Problem, counts: Counts) -> Iterator[tuple[str, Numbers]]:
     """Yield the targets that parity states, which meet it at any bound."""
     for parity in problem.parity:
-        if isinstance(parity, TargetParity) and isinstance(parity.target, Mapping):
-            shares = [float(parity.target.get(level, 0.0)) for level in counts.domain.outcome.levels]
+        if (target := parity.stated_target) is not None:
+            shares = [float(target.get(level, 0.0)) for level in counts.domain.outcome.levels]
             yield "the target", np.tile(shares, (len(counts.features.cells), 1))
 
 

@@ -28,7 +28,7 @@ from evenhand.optimise.program import Multipliers
 from evenhand.report.charts import Chart
 from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
-from evenhand.spec import Bregman, Problem, Quasiconvex, Recorded, Separable, Utility, check, outcome_given_features
+from evenhand.spec import Problem, Recorded, Utility, check, outcome_given_features
 from evenhand.tables import Frame, Restore
 from evenhand.tables.transforming import Draw, How, Mode, Transformer, Unseen, apply_mode, train_mode, transform, unfold
 from evenhand.use import storage
@@ -577,7 +577,7 @@ class Mapping:
     def _recorded_utility(self) -> Utility:
         """Return the utility, or for a user's functions what they said of this mapping: a file holds no code."""
         measure = self.problem.utility
-        if not isinstance(measure, Separable | Bregman | Quasiconvex):
+        if not measure.holds_functions:
             return measure
         infimum = None
         if measure.certifiable:

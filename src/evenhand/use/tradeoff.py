@@ -30,7 +30,7 @@ from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
 from evenhand.resources import Progress
-from evenhand.spec import By, ExcessDistortion, Problem, UserDistance, check, each
+from evenhand.spec import By, ExcessDistortion, Problem, check, each
 from evenhand.tables import Frame
 from evenhand.tables import frame as table
 from evenhand.use.fitting import EDGE_TOLERANCE, checked_counts, fit
@@ -436,7 +436,7 @@ def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock) -> Iterator[_P
 
 def _convex(problem: Problem) -> bool:
     """Whether a problem is one convex programme: one with a user's distance is several, an alternating one is not."""
-    by_lines = any(isinstance(parity.distance, UserDistance) for parity in problem.parity)
+    by_lines = any(parity.distance.holds_functions for parity in problem.parity)
     return not by_lines and not problem.alternates
 
 

@@ -20,7 +20,7 @@ from evenhand.findings.theory.robustness import Robustness, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
-from evenhand.spec import Parity, Problem, Ratio, TargetParity, comparisons, each
+from evenhand.spec import Parity, Problem, Ratio, comparisons, each
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Transformer
 
@@ -56,9 +56,8 @@ class Theory:
     @staticmethod
     def _is_spoken_of(parity: Parity) -> bool:
         """Whether a constraint holds the ratio of every rate to a target, or of every two, in the whole table."""
-        everybody = isinstance(parity, TargetParity) or getattr(parity, "against", None) == "each"
         bounded = not any(math.isinf(bound) for bound in each(parity.bound))
-        return isinstance(parity.distance, Ratio) and parity.given is None and everybody and bounded
+        return isinstance(parity.distance, Ratio) and parity.given is None and parity.holds_everybody and bounded
 
     @cached_property
     def _grouped(self) -> tuple[Counts, Kernel]:
@@ -82,7 +81,7 @@ class Theory:
     @cached_property
     def target(self) -> Numbers | None:
         """The target that rates are held against; None where they are held against one another."""
-        if not isinstance(self._constraint, TargetParity):
+        if self._constraint is None or not self._constraint.against_target:
             return None
         part = comparisons(self._constraint, self.counts)
         found = np.zeros(self.counts.domain.y.size)

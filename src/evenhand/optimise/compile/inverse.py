@@ -1,6 +1,6 @@
 """Multipliers on a programme's rows as multipliers on the statement's own inequalities.
 
-Every entry of a parity constraint is one inequality a line of its distance, every budget one a holder. Where a
+Every entry of a parity constraint is one inequality per line of its distance, every budget one per holder. Where a
 programme holds all rates against their minimum m, its multipliers are shared out over pairs of groups: what the rates
 above m carry is what the rates at m must bear.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers
 from evenhand.optimise.compile.parity import LEAST_OF_ALL, ParityRows
 from evenhand.optimise.program import Multipliers, Program
-from evenhand.spec import Comparisons, FourFifths
+from evenhand.spec import Comparisons
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def _pairs(rows: ParityRows, compared: list[Comparisons], mine: NDArray[np.bool_
 
 def _entries_of(part: Comparisons, above: Cells, below: Cells, outcome: int) -> Cells:
     """Return the entry that holds each pair; the four-fifths rule holds the lower rate against the higher."""
-    own, other = (below, above) if isinstance(part.parity.distance, FourFifths) else (above, below)
+    own, other = (below, above) if part.parity.distance.holds_the_lower else (above, below)
     place = {
         (int(a), int(b)): i
         for i, (a, b, y) in enumerate(zip(part.population, part.against, part.outcome, strict=True))

@@ -3,7 +3,7 @@
 A rate is the probability of an outcome in a population (and, where a constraint is about released segments, of the
 segment as well). Held against a target, a rate has a row for each line of the distance; held between populations, so
 has a pair. Where all pairs of a segment share one bound, each rate is held against the smallest of them, m: two rows
-a rate instead of one a pair.
+per rate instead of one per pair.
 """
 
 from __future__ import annotations
@@ -85,15 +85,14 @@ def _shared(part: Comparisons) -> bool:
     """Whether every rate of a segment and outcome is held against every other, within one bound."""
     if not len(part) or part.against_target or part.parity.distance.both(part.bound) is None:
         return False
-    if getattr(part.parity, "against", None) != "each":
-        return False
     key = _segment_and_outcome(part)
     low, high = (np.full(key.max() + 1, start) for start in (np.inf, -np.inf))
     np.minimum.at(low, key, part.bound)
     np.maximum.at(high, key, part.bound)
     size = np.bincount(key)
-    members = np.array([len(np.unique(part.population[key == k])) for k in range(len(size))])
-    # An entry that is not bounded at all was left out, so that fewer than all pairs are there.
+    members = np.array([len(np.unique([part.population[key == k], part.against[key == k]])) for k in range(len(size))])
+    # An entry that is not bounded at all was left out, so that fewer than all pairs are there; and where groups are
+    # held against the rest, or against one of them, there are fewer from the start.
     return bool(np.all(low == high) and np.all(size == members * (members - 1)))
 
 

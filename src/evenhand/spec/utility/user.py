@@ -23,7 +23,7 @@ from evenhand.errors import SpecError
 from evenhand.spec.utility.base import Smooth, Utility
 
 OnCells: TypeAlias = Callable[[Numbers, Numbers], Any]
-"""f(p, r) on arrays, one number a cell."""
+"""f(p, r) on arrays, one number per cell."""
 
 OfNumbers: TypeAlias = Callable[[Numbers], Any]
 """f(t) on an array, elementwise."""
@@ -73,7 +73,7 @@ def _callable(owner: str, **functions: Any) -> None:
 
 
 def _numbers(what: str, found: Any, like: Numbers) -> Numbers:
-    """Return what a user's function gave as one number a cell."""
+    """Return what a user's function gave as one number per cell."""
     numbers = np.asarray(found, dtype=float)
     if numbers.shape != like.shape:
         raise SpecError(f"the {what} must be one number a cell: of shape {like.shape}, not {numbers.shape}")
@@ -93,6 +93,7 @@ class CellByCell(Smooth):
     """
 
     name: str
+    holds_functions = True
     _advice_at_zero = ""
 
     @abstractmethod
@@ -236,8 +237,8 @@ class Separable(CellByCell):
     Parameters
     ----------
     value, gradient, curvature : function
-        φ and its first and second derivative in r: each takes the arrays p and r and returns one number a cell. They
-        are kept as ``cell_value``, ``cell_gradient`` and ``cell_curvature``.
+        φ and its first and second derivative in r: each takes the arrays p and r and returns one number per cell.
+        They are kept as ``cell_value``, ``cell_gradient`` and ``cell_curvature``.
     name : str
         What to call it in errors and reports.
     new_cells : bool
@@ -367,7 +368,7 @@ class Quasiconvex(Utility):
         Δ(p, r), a number; kept as ``measure``.
     sublevel : function
         For p and a level, (A, b) such that the distributions r with A r ≤ b are those with Δ(p, r) ≤ level. A is an
-        array or a SciPy sparse array, a row an inequality and a column a cell. Kept as ``rows``.
+        array or a SciPy sparse array, one row per inequality and one column per cell. Kept as ``rows``.
     name : str
         What to call it in errors and reports.
     highest : float, optional
@@ -397,6 +398,7 @@ class Quasiconvex(Utility):
     highest: float | None
     new_cells: bool
     certifiable = False
+    holds_functions = True
 
     def __init__(
         self,
@@ -530,6 +532,13 @@ class Recorded(Utility):
     def certifiable(self) -> bool:  # type: ignore[override]
         """Whether an infimum was recorded."""
         return self.recorded_infimum is not None
+
+    def check(self, p: Numbers) -> None:
+        """Refuse: nothing can be fitted by what was said of one mapping."""
+        raise SpecError(
+            f"the utility {self.name!r} was a user's function and is only recorded here; give the problem a utility "
+            f"before fitting it again"
+        )
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return the recorded value."""
