@@ -121,7 +121,8 @@ class Parity(ABC):
         """Say what is bounded, for whom and where."""
 
     @property
-    def _where(self) -> str:
+    def where(self) -> str:
+        """Say by which columns groups and segments are formed, where the statement names some."""
         by = "" if self.on is None else f" by {' × '.join(self.on)}"
         if self.given is None:
             return by
@@ -222,12 +223,12 @@ class PairwiseParity(Parity):
     def words(self) -> str:
         """Say how far apart groups may be."""
         if self.against == "each":
-            return f"for every two groups{self._where}, {self.distance.apart(self.bound)}"
+            return f"for every two groups{self.where}, {self.distance.apart(self.bound)}"
         if self.against == "rest":
-            return f"for every group{self._where}, {self.distance.near(self.bound, 'that of all other people')}"
+            return f"for every group{self.where}, {self.distance.near(self.bound, 'that of all other people')}"
         named: Any = self.against
         reference = ", ".join(f"{column}={level}" for column, level in named.items())
-        return f"for every other group{self._where}, {self.distance.near(self.bound, f'that of {reference}')}"
+        return f"for every other group{self.where}, {self.distance.near(self.bound, f'that of {reference}')}"
 
 
 @dataclass(frozen=True)
@@ -335,7 +336,7 @@ class TargetParity(Parity):
             target = "the target of its segment"
         else:
             target = f"the target ({', '.join(f'{level}: {share:g}' for level, share in self.target.items())})"
-        return f"for every group{self._where}, {self.distance.near(self.bound, target)}"
+        return f"for every group{self.where}, {self.distance.near(self.bound, target)}"
 
 
 def _columns(what: str, columns: Any) -> tuple[str, ...] | None:
