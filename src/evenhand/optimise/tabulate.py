@@ -21,7 +21,6 @@ from evenhand.optimise.compile import moves_of_records
 from evenhand.spec import (
     Conditional,
     CostTable,
-    Distortion,
     Parity,
     Problem,
     comparisons,
@@ -45,7 +44,12 @@ def tabulated(problem: Problem, counts: Counts) -> Problem:
     if problem.conditional is not None:
         changes["conditional"] = _conditional(problem, counts)
     if any(parity.distance.holds_functions for parity in problem.parity):
-        changes["parity"] = [_with_lines(parity, counts) for parity in problem.parity]
+        changes["parity"] = []
+        for parity in problem.parity:
+            part = comparisons(parity, counts)
+            targets = part.target.tolist() if part.against_target else None
+            lines = parity.distance.tabulated(part.bound.tolist(), targets)
+            changes["parity"].append(parity.with_distance(lines))
     return replace(problem, **changes) if changes else problem
 
 
@@ -56,27 +60,25 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
         if not len(part):
             reasons = "; ".join(part.left_out)
             raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
-        if problem.targets == "all" and parity.released:
-            _check_segments(part.segments, counts)
-
-
-def _check_segments(segments: Axis | None, counts: Counts) -> None:
-    """Refuse released segments that nobody is in: no rate is bounded there, so people could be moved out of reach."""
-    assert segments is not None
-    seen = np.unique(counts.domain.x.cells_of(segments, counts.features.cells))
-    if len(seen) < segments.size:
-        empty = int(np.flatnonzero(np.append(seen, -1) != np.arange(len(seen) + 1))[0])
-        raise DataError(
-            f'targets="all" could release people into the segment {segments.words(empty)}, where nobody is in this '
-            f'table and TargetParity bounds nothing; write targets="observed", or give fewer columns'
-        )
+        if problem.targets == "all" and parity.released and part.segments is not None:
+            seen = np.unique(counts.domain.x.cells_of(part.segments, counts.features.cells))
+            empty = np.setdiff1d(np.arange(part.segments.size), seen)
+            if len(empty):
+                # No rate is bounded where nobody is, so that people could be moved out of reach.
+                raise DataError(
+                    f'targets="all" could release people into the segment {part.segments.words(int(empty[0]))}, where '
+                    f"nobody is in this table and {type(parity).__name__} bounds nothing; write "
+                    f'targets="observed", or give fewer columns'
+                )
 
 
 def _cost_table(problem: Problem, counts: Counts) -> CostTable:
     """Call the distortion function for every move that rules and targets leave."""
     function: Any = problem.distortion.function
     name = getattr(function, "__name__", "a user's function")
-    record, target = moves_of_records(replace(problem, distortion=_without(problem.distortion)), counts)
+    # The rules alone say which moves there are, and columns without one are free.
+    rules = replace(problem.distortion, function=CostTable([(0, 0, 0.0)]))
+    record, target = moves_of_records(replace(problem, distortion=rules), counts)
     origin = counts.records.cells[record]
     before, after = _columns(counts, origin), _columns(counts, target)
     try:
@@ -112,11 +114,6 @@ def _check_table(table: CostTable, counts: Counts) -> None:
 
 def _levels(counts: Counts) -> list[tuple[str, tuple[Any, ...]]]:
     return [(v.name, v.levels) for v in (*counts.domain.x.variables, counts.domain.outcome)]
-
-
-def _without(distortion: Distortion) -> Distortion:
-    """Return the rules alone, columns without one being free."""
-    return replace(distortion, function=CostTable([(0, 0, 0.0)]))
 
 
 def _columns(counts: Counts, cells: Cells) -> dict[str, Any]:
@@ -222,12 +219,6 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
     cells = [tuple(counts.domain.x.labels(int(cell)).values()) for cell in counts.features.cells]
     rows = [dict(zip(classes, row / row.sum(), strict=True)) for row in shares]
     return Conditional(list(zip(cells, rows, strict=True)))
-
-
-def _with_lines(parity: Parity, counts: Counts) -> Parity:
-    part = comparisons(parity, counts)
-    targets = part.target.tolist() if part.against_target else None
-    return parity.with_distance(parity.distance.tabulated(part.bound.tolist(), targets))
 
 
 def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) -> Problem | None:

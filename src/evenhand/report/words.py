@@ -58,7 +58,13 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
         yield "Not bounded", "how far apart the rates of groups may be"
     if not problem.budgets:
         yield "Not bounded", "how much each person may be changed, where a change is allowed at all"
-    yield from _mode(problem)
+    if problem.suppresses:
+        source = "the table's own p(y|x)" if problem.conditional is None else "the p(y|x) of a given model"
+        if problem.alternates:
+            source = "a p(ŷ|x̂) found by alternating minimisation"
+        yield "For whom", f"readers who may not see the protected columns: ŷ is drawn given x̂ alone, from {source}"
+    if problem.blind:
+        yield "Blind", "everybody with the same features and outcome is treated alike, whatever their group"
     what = "features" if problem.utility_on_features else "(features, outcome)"
     yield "Minimised", f"{problem.utility.words} from the original to the released distribution of {what}"
 
@@ -79,9 +85,18 @@ def binning_words(binning: Binning) -> str:
 
 
 def _changes(problem: Problem) -> Iterator[str]:
-    """Say which columns may change, and how costs combine."""
-    yield f"{'; '.join(_changeable(problem))}."
+    """Say of each column how it may change, and how costs combine."""
     function = problem.distortion.function
+    # A user's function charges what it likes, whatever the rules say of costs.
+    own, changing, fixed = function is None, [], []
+    for column in (*problem.features, problem.outcome):
+        words = rule_words(problem.distortion.rules.get(column, Fixed() if own else Free()), costs=own)
+        if words == NEVER:
+            fixed.append(column)
+        else:
+            changing.append(f"{column} {words}")
+    changing += [f"{', '.join(fixed)} {NEVER}"] if fixed else []
+    yield f"{'; '.join(changing)}."
     if function is None:
         yield COMBINED[problem.distortion.combine]
     else:
@@ -89,16 +104,6 @@ def _changes(problem: Problem) -> Iterator[str]:
         yield f"What each change costs, and what is forbidden, comes from a function: {name}."
     if problem.targets == "all":
         yield "Combinations of features that nobody has may be released."
-
-
-def _mode(problem: Problem) -> Iterator[tuple[str, str]]:
-    if problem.suppresses:
-        source = "the table's own p(y|x)" if problem.conditional is None else "the p(y|x) of a given model"
-        if problem.alternates:
-            source = "a p(ŷ|x̂) found by alternating minimisation"
-        yield "For whom", f"readers who may not see the protected columns: ŷ is drawn given x̂ alone, from {source}"
-    if problem.blind:
-        yield "Blind", "everybody with the same features and outcome is treated alike, whatever their group"
 
 
 def budget_words(budget: Budget) -> str:
@@ -116,25 +121,18 @@ def budget_words(budget: Budget) -> str:
     return f"for {whom}, the distortion is " + ", and ".join(parts)
 
 
-def _changeable(problem: Problem) -> Iterator[str]:
-    """Say of each column how it may change; a user's function does not charge what the rules say."""
-    own = problem.distortion.function is None
-    fixed = []
-    for column in (*problem.features, problem.outcome):
-        rule = problem.distortion.rules.get(column, Fixed() if own else Free())
-        words = rule_words(rule, costs=own)
-        if words == NEVER:
-            fixed.append(column)
-        else:
-            yield f"{column} {words}"
-    if fixed:
-        yield f"{', '.join(fixed)} {NEVER}"
-
-
 def rule_words(rule: Rule, *, costs: bool = True) -> str:
     """Say what a rule allows and, unless another function says so, what it costs."""
     if isinstance(rule, Ordinal):
-        return _ordinal_words(rule, costs)
+        up = rule.step if rule.up_step is None else rule.up_step
+        ways = []
+        if rule.up and rule.down and (up == rule.step or not costs):
+            ways.append(f"up or down{_cost(rule.step, costs, ' a step')}")
+        else:
+            ways += [f"up{_cost(up, costs, ' a step')}"] if rule.up else []
+            ways += [f"down{_cost(rule.step, costs, ' a step')}"] if rule.down else []
+        most = f", at most {rule.max_steps} step{'s' * (rule.max_steps != 1)}" if rule.max_steps is not None else ""
+        return " or ".join(ways) + most if ways else NEVER
     if isinstance(rule, Nominal):
         if isinstance(rule.cost, Mapping):
             return f"by a table of {len(rule.cost)} costs" if costs else "as a table of costs allows"
@@ -146,20 +144,6 @@ def _cost(cost: float, shown: bool, step: str = "") -> str:
     if not shown:
         return ""
     return " (free)" if cost == 0 else f" (cost {cost:g}{step})"
-
-
-def _ordinal_words(rule: Ordinal, costs: bool) -> str:
-    up = rule.step if rule.up_step is None else rule.up_step
-    ways = []
-    if rule.up and rule.down and (up == rule.step or not costs):
-        ways.append(f"up or down{_cost(rule.step, costs, ' a step')}")
-    else:
-        ways += [f"up{_cost(up, costs, ' a step')}"] if rule.up else []
-        ways += [f"down{_cost(rule.step, costs, ' a step')}"] if rule.down else []
-    if not ways:
-        return NEVER
-    most = f", at most {rule.max_steps} step{'s' * (rule.max_steps != 1)}" if rule.max_steps is not None else ""
-    return " or ".join(ways) + most
 
 
 def certificate_words(certificate: Certificate) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -198,7 +198,8 @@ def _write_fields(part: Any) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for item in fields(part):
         value = getattr(part, item.name)
-        if value is None or value == _default(item):
+        default = item.default if item.default_factory is MISSING else item.default_factory()
+        if value is None or value == default:
             continue
         table[item.name] = _write_value(item.name, value)
     return table
@@ -217,25 +218,21 @@ def _write_value(name: str, value: Any) -> Any:
     if name == "cost" and isinstance(value, Mapping):
         return [{"from": a, "to": b, "cost": cost} for (a, b), cost in value.items()]
     if name == "pieces":
-        return [_write_piece(piece) for piece in value]
+        return [
+            {
+                "bound": piece.bound,
+                **({} if piece.target is None else {"target": piece.target}),
+                "lines": [list(line) for line in piece.lines],
+            }
+            for piece in value
+        ]
     return _plain(value)
-
-
-def _write_piece(piece: Piece) -> dict[str, Any]:
-    target = {} if piece.target is None else {"target": piece.target}
-    return {"bound": piece.bound, **target, "lines": [list(line) for line in piece.lines]}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, tuple | list) else value
-
-
-def _default(item: Field[Any]) -> Any:
-    if item.default_factory is not MISSING:
-        return item.default_factory()
-    return item.default
 
 
 def _read_budget(value: Any) -> Any:
@@ -365,7 +362,10 @@ def _read_part(where: str, family: Family, table: Any) -> Any:
     given.pop(family.key)
     readers: dict[str, Callable[[Any], Any]] = {
         "distance": lambda value: _read_part(f"{where}.distance", DISTANCES, value),
-        "thresholds": lambda value: _read_thresholds(f"{where}.thresholds", value),
+        "thresholds": lambda value: {
+            above: _read_by(f"{where}.thresholds", allowed, lambda inner: inner)
+            for above, allowed in _read_pairs(f"{where}.thresholds", value, "above").items()
+        },
         "target": lambda value: _read_by(
             f"{where}.target", value, lambda inner: _read_pairs(f"{where}.target", inner, "outcome")
         ),
@@ -375,11 +375,6 @@ def _read_part(where: str, family: Family, table: Any) -> Any:
         "pieces": lambda value: _read_pieces(f"{where}.pieces", value),
     }
     return kind(**{key: readers[key](value) if key in readers else value for key, value in given.items()})
-
-
-def _read_thresholds(where: str, value: Any) -> dict[Any, Any]:
-    pairs = _read_pairs(where, value, "above")
-    return {above: _read_by(where, allowed, lambda inner: inner) for above, allowed in pairs.items()}
 
 
 def _read_pairs(where: str, value: Any, key: str) -> dict[Any, float]:

@@ -78,19 +78,13 @@ def _pairs(rows: ParityRows, compared: list[Comparisons], mine: NDArray[np.bool_
         return none, none, none, np.zeros(0)
     share = np.outer(carried, borne) / (borne.sum() or 1.0)
     first, second = np.nonzero(share)
-    entry = _entries_of(part, population[first], population[second], int(part.outcome[rows.entry[above[0]]]))
+    above_m, below_m = population[first].tolist(), population[second].tolist()
+    own, other = (below_m, above_m) if part.parity.distance.holds_the_lower else (above_m, below_m)
+    here = np.flatnonzero(part.outcome == part.outcome[rows.entry[above[0]]])
+    pairs = zip(part.population[here].tolist(), part.against[here].tolist(), strict=True)
+    place = dict(zip(pairs, here.tolist(), strict=True))
+    entry = np.array([place[pair] for pair in zip(own, other, strict=True)], dtype=np.int64)
     return np.full(len(entry), constraint), entry, np.zeros(len(entry), dtype=np.int64), share[first, second]
-
-
-def _entries_of(part: Comparisons, above: Cells, below: Cells, outcome: int) -> Cells:
-    """Return the entry that holds each pair; the four-fifths rule holds the lower rate against the higher."""
-    own, other = (below, above) if part.parity.distance.holds_the_lower else (above, below)
-    place = {
-        (int(a), int(b)): i
-        for i, (a, b, y) in enumerate(zip(part.population, part.against, part.outcome, strict=True))
-        if y == outcome
-    }
-    return np.array([place[int(a), int(b)] for a, b in zip(own, other, strict=True)], dtype=np.int64)
 
 
 def budget_multipliers(program: Program, multipliers: Multipliers) -> Numbers:

@@ -133,14 +133,21 @@ def _rate_index(part: Comparisons, counts: Counts, population: Cells, outcome: C
 
 
 def _held(part: Comparisons, counts: Counts, first: int) -> _Block:
-    """Hold each entry's rate against its target or its counterpart, a row for each line of the distance."""
-    lines, size = part.lines, len(part)
+    """Hold each entry's rate against its target or its counterpart, with one row per line of the distance."""
+    size, n_lines = len(part), len(part.lines)
     own = first + _rate_index(part, counts, part.population, part.outcome)
-    pieces = []
-    for line in lines:
-        values = (line.on_p, line.on_q, line.limit)
-        pieces.append((_terms(part, counts, first, own, values), _terms(part, counts, first, own, line.slope)))
-    return _stacked_lines(pieces, size, own)
+
+    def stacked(lines: list[tuple[Numbers, Numbers, Numbers]]) -> tuple[tuple[Cells, Cells, Numbers], Numbers]:
+        terms = [_terms(part, counts, first, own, line) for line in lines]
+        row = np.concatenate([np.zeros(0, np.int64), *(t[0] + i * size for i, t in enumerate(terms))])
+        column, value, right = (np.concatenate([np.zeros(0), *(t[i] for t in terms)]) for i in (1, 2, 3))
+        return (row, column.astype(np.int64), value), right
+
+    matrix, limit = stacked([(line.on_p, line.on_q, line.limit) for line in part.lines])
+    slope, slope_limit = stacked([line.slope for line in part.lines])
+    entry, line = np.tile(np.arange(size), n_lines), np.repeat(np.arange(n_lines), size)
+    none = np.full(len(entry), -1)
+    return _Block(len(limit), matrix, limit, slope, slope_limit, entry, line, np.tile(own, n_lines), none)
 
 
 Terms = tuple[Cells, Cells, Numbers, Numbers]
@@ -162,22 +169,6 @@ def _terms(part: Comparisons, counts: Counts, first: int, own: Cells, line: tupl
     columns = np.concatenate([own, *(every + y for y in range(n_y))])
     values = np.concatenate([on_p, *([-right] * n_y)])
     return np.concatenate([row] * (n_y + 1)), columns, values, np.zeros(len(part))
-
-
-def _stacked_lines(pieces: list[tuple[Terms, Terms]], size: int, own: Cells) -> _Block:
-    shift = [i * size for i in range(len(pieces))]
-
-    def joined(which: int) -> tuple[tuple[Cells, Cells, Numbers], Numbers]:
-        terms = [piece[which] for piece in pieces]
-        row = np.concatenate([np.zeros(0, np.int64), *(t[0] + s for t, s in zip(terms, shift, strict=True))])
-        column, value, right = (np.concatenate([np.zeros(0), *(t[i] for t in terms)]) for i in (1, 2, 3))
-        return (row, column.astype(np.int64), value), right
-
-    (matrix, limit), (slope, slope_limit) = joined(0), joined(1)
-    entry = np.tile(np.arange(size), len(pieces))
-    line = np.repeat(np.arange(len(pieces)), size)
-    none = np.full(len(entry), -1)
-    return _Block(len(limit), matrix, limit, slope, slope_limit, entry, line, np.tile(own, len(pieces)), none)
 
 
 def _against_least(part: Comparisons, counts: Counts, first: int, first_m: int) -> tuple[_Block, int]:
@@ -269,7 +260,16 @@ def without_unreachable(compared: list[Comparisons], counts: Counts, moves: Move
         kept = ~barred[moves.source, outcome]
         if kept.all():
             return moves, rounds
-        _refuse_stranded(counts, moves.source[kept], barred)
+        stranded = np.setdiff1d(np.arange(len(counts)), moves.source[kept])
+        if len(stranded):
+            lost = int(stranded[0])
+            names = ", ".join(repr(counts.domain.outcome.levels[y]) for y in np.flatnonzero(barred[lost]))
+            where = counts.domain.words(int(counts.d[lost]), int(counts.x[lost]), int(counts.y[lost]))
+            raise InfeasibleError(
+                f"parity by ratio means that nobody may have the outcome {names}: its target probability is zero, or "
+                f"some group can never have it. But people at ({where}) cannot leave it. Allow that change in the "
+                f"distortion, or merge the outcome with another."
+            )
         moves = moves.keep(kept)
         rounds.append(because)
 
@@ -308,23 +308,3 @@ def _barring(
     own = ~target & ~reachable[part.population, part.outcome]
     for e in np.flatnonzero((line.limit == 0) & (line.on_q > 0) & (line.on_p <= 0) & own):
         yield Barring(constraint, int(e), number, int(part.against[e]), float(line.on_q[e]))
-
-
-def _refuse_stranded(counts: Counts, sources: Cells, barred: NDArray[np.bool_]) -> None:
-    """Say who would have nowhere to go."""
-    moving = np.zeros(len(counts), dtype=bool)
-    moving[sources] = True
-    if moving.all():
-        return
-    lost = int(np.flatnonzero(~moving)[0])
-    levels = counts.domain.outcome.levels
-    names = ", ".join(repr(levels[y]) for y in np.flatnonzero(barred[lost]))
-    raise InfeasibleError(
-        f"parity by ratio means that nobody may have the outcome {names}: its target probability is zero, or "
-        f"some group can never have it. But people at ({_words(counts, lost)}) cannot leave it. Allow that "
-        f"change in the distortion, or merge the outcome with another."
-    )
-
-
-def _words(counts: Counts, source: int) -> str:
-    return counts.domain.words(int(counts.d[source]), int(counts.x[source]), int(counts.y[source]))

@@ -460,16 +460,13 @@ class Quasiconvex(Utility):
         if _excess(*self.sublevel(p, own), p) > INSIDE:
             raise SpecError(f"p lies outside the sublevel set of {self.name} at its own level, {own:.6g}")
         drawn = [(r, self.value(p, r)) for r in self._distributions(p)]
-        self._check_highest(drawn)
+        top = max(value for _, value in drawn)
+        if self.highest is not None and top > self.highest + APART * (1 + abs(self.highest)):
+            raise SpecError(f"{self.name} reaches {top:.6g}, above the level {self.highest:.6g} given as its highest")
         finite = np.unique([value for _, value in drawn if np.isfinite(value)])
         between = (finite[1:] + finite[:-1]) / 2
         for level in between[:: max(1, len(between) // LEVELS)]:
             self._check_level(p, float(level), drawn)
-
-    def _check_highest(self, drawn: list[tuple[Numbers, float]]) -> None:
-        top = max(value for _, value in drawn)
-        if self.highest is not None and top > self.highest + APART * (1 + abs(self.highest)):
-            raise SpecError(f"{self.name} reaches {top:.6g}, above the level {self.highest:.6g} given as its highest")
 
     def _check_level(self, p: Numbers, level: float, drawn: list[tuple[Numbers, float]]) -> None:
         """Refuse a sublevel set that disagrees with the values of the distributions drawn."""
