@@ -256,13 +256,15 @@ class _Writer:
             if value > 0:
                 budgets[int(charge), int(holder)] = float(value)
         self._close_what_was_pruned(multipliers, parity, budgets)
+        rows = []
+        for (i, e, line), value in sorted(parity.items()):
+            # What the verifier knows by name it writes as usual: not divided by a scale.
+            part = self.compared[i]
+            written = value / float(part.lines[line].scale[e]) if _named(part) else value
+            rows += [[*self._block(i, e), line, written]] if written > 0 else []
         return {
             "released": self._released(multipliers) if released else [],
-            "parity": [
-                [*self._block(i, e), line, value / scale]
-                for (i, e, line), value in sorted(parity.items())
-                if value / (scale := self._scale(i, e, line)) > 0
-            ],
+            "parity": rows,
             "budgets": [
                 [charge, self._limited(charge).index(holder), value]
                 for (charge, holder), value in sorted(budgets.items())
@@ -273,11 +275,6 @@ class _Writer:
         """Return where a line is written: the last of an entry stands for its repetitions."""
         part = self.compared[constraint]
         return constraint, entry, line if _named(part) else min(line, len(_lines(part, entry)) - 1)
-
-    def _scale(self, constraint: int, entry: int, line: int) -> float:
-        """Return what a line was divided by from the form in which the verifier writes it."""
-        part = self.compared[constraint]
-        return float(part.lines[line].scale[entry]) if _named(part) else 1.0
 
     def _block(self, constraint: int, entry: int) -> tuple[int, int]:
         before = sum(len(dict.fromkeys(_block_keys(part))) for part in self.compared[:constraint])

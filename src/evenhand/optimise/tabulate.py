@@ -161,7 +161,13 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
         given.at(counts.domain, counts.features.cells)
         return given
     if not hasattr(given, "predict_proba"):
-        found = Conditional(_completed(_rows(problem, given), counts))
+        rows, levels = _rows(problem, given), counts.domain.outcome.levels
+        for _, shares in rows:
+            lacking = [level for level in levels if level not in shares]
+            if len(levels) == 2 and len(shares) == len(lacking) == 1:
+                # Of two outcomes, one probability gives the other.
+                shares[lacking[0]] = 1 - sum(shares.values())
+        found = Conditional(rows)
         found.at(counts.domain, counts.features.cells)
         return found
     return _asked(problem, counts, given)
@@ -174,19 +180,6 @@ def _rows(problem: Problem, given: Any) -> Any:
         raise
     except (TypeError, ValueError) as error:
         raise DataError(f"the conditional's column 'probability' must hold numbers: {error}") from None
-
-
-def _completed(rows: list[Any], counts: Counts) -> list[Any]:
-    """Where the outcome has two levels, one probability gives the other."""
-    levels = counts.domain.outcome.levels
-    if len(levels) != 2:
-        return rows
-    both = []
-    for features, shares in rows:
-        lacking = [level for level in levels if level not in shares]
-        rest = {lacking[0]: 1 - sum(shares.values())} if len(shares) == len(lacking) == 1 else {}
-        both.append((features, {**shares, **rest}))
-    return both
 
 
 def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:

@@ -78,24 +78,21 @@ class UserDistance(Distance):
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return J(p, q)."""
         p, q = np.broadcast_arrays(*(np.clip(np.asarray(rate, dtype=float), 0.0, 1.0) for rate in (p, q)))
-        found = self._called(p, q)
+        try:
+            # A division by zero is told by the NaN that it gives, or gives an infinite J, which is one.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = np.asarray(self.function(p, q), dtype=float)
+        except Exception as error:
+            raise SpecError(
+                f"{self.name} failed on arrays of probabilities: {type(error).__name__}: {error}; it must take two "
+                f"arrays and return one number for each entry"
+            ) from error
         if found.shape != p.shape:
             raise SpecError(f"{self.name} returned the shape {found.shape} for arrays of shape {p.shape}")
         if np.any(np.isnan(found)):
             at = int(np.flatnonzero(np.isnan(found.ravel()))[0])
             raise SpecError(f"{self.name} returned NaN at p={p.ravel()[at]:g}, q={q.ravel()[at]:g}")
         return found
-
-    def _called(self, p: Numbers, q: Numbers) -> Numbers:
-        try:
-            # A division by zero is told by the NaN that it gives, or gives an infinite J, which is one.
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.asarray(self.function(p, q), dtype=float)
-        except Exception as error:
-            raise SpecError(
-                f"{self.name} failed on arrays of probabilities: {type(error).__name__}: {error}; it must take two "
-                f"arrays and return one number for each entry"
-            ) from error
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Refuse: a function has no lines before it is tabulated."""

@@ -71,7 +71,16 @@ def choices_of(problem: Problem, counts: Counts, moves: Moves, conditional: Numb
     to_x, to_y = counts.domain.split_xy(moves.target)
     share, target, leaves = np.ones(len(moves.source)), moves.target, np.ones(len(moves.source))
     if conditional is not None:
-        _check_outcome_costs(problem, counts)
+        outcome = counts.domain.outcome
+        forbidden = np.argwhere(~np.isfinite(problem.distortion.costs(outcome)))
+        if len(forbidden):
+            # ŷ is random given x̂, so that no change of it can be kept from happening.
+            a, b = (outcome.levels[i] for i in forbidden[0])
+            raise SpecError(
+                f"suppress_protected draws the outcome from p(ŷ|x̂), so every change of {outcome.name!r} can happen, "
+                f"but the distortion forbids {a!r} → {b!r}: that is infeasible for every bound and budget. Give it a "
+                f"finite cost, or use {outcome.name!r}: Free() to charge the features alone"
+            )
         _, place = positions(counts.features.cells, to_x)
         share, target = conditional[place, to_y], to_x
         leaves = (conditional > 0).sum(axis=1)[place]
@@ -126,16 +135,3 @@ def _joined(
             f"every group. Allow more moves in the distortion, or raise budgets of zero"
         )
     return Choices(owners, weight, spread, moves.keep(kept))
-
-
-def _check_outcome_costs(problem: Problem, counts: Counts) -> None:
-    """Refuse a forbidden outcome change: with D suppressed ŷ is random given x̂, so it cannot be kept from happening."""
-    outcome = counts.domain.outcome
-    forbidden = ~np.isfinite(problem.distortion.costs(outcome))
-    if forbidden.any():
-        a, b = (outcome.levels[i] for i in np.argwhere(forbidden)[0])
-        raise SpecError(
-            f"suppress_protected draws the outcome from p(ŷ|x̂), so every change of {outcome.name!r} can happen, but "
-            f"the distortion forbids {a!r} → {b!r}: that is infeasible for every bound and budget. Give it a finite "
-            f"cost, or use {outcome.name!r}: Free() to charge the features alone"
-        )

@@ -8,7 +8,6 @@ per rate instead of one per pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ from evenhand.data.counts import Counts
 from evenhand.errors import InfeasibleError
 from evenhand.optimise.compile.moves import Moves
 from evenhand.optimise.program import Inequalities, Matrix
-from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons, Line
+from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons
 
 LEAST_OF_ALL = -2
 """In place of the entry for the rows that hold m below every rate."""
@@ -288,23 +287,16 @@ def _barred_outcomes(
         if part.within_released:
             continue
         reachable = (part.weights @ reaches) > 0
+        target = part.against == AGAINST_TARGET
+        empty = np.where(target, part.target == 0, ~reachable[np.where(target, 0, part.against), part.outcome])
+        own = ~target & ~reachable[part.population, part.outcome]
         for number, line in enumerate(part.lines):
-            because += _barring(part, i, number, line, reachable)
+            # One rate may be no more than a multiple of another, and that is zero.
+            for e in np.flatnonzero((line.limit == 0) & (line.on_p > 0) & empty):
+                because.append(Barring(i, int(e), number, int(part.population[e]), float(line.on_p[e])))
+            for e in np.flatnonzero((line.limit == 0) & (line.on_q > 0) & (line.on_p <= 0) & own):
+                because.append(Barring(i, int(e), number, int(part.against[e]), float(line.on_q[e])))
     for bar in because:
         part = compared[bar.constraint]
         barred[part.populations[bar.population].member, part.outcome[bar.entry]] = True
     return barred, because
-
-
-def _barring(
-    part: Comparisons, constraint: int, number: int, line: Line, reachable: NDArray[np.bool_]
-) -> Iterator[Barring]:
-    """Yield the entries that let one rate be no more than a multiple of another that is zero."""
-    target = part.against == AGAINST_TARGET
-    other = np.where(target, 0, part.against)
-    empty = np.where(target, part.target == 0, ~reachable[other, part.outcome])
-    for e in np.flatnonzero((line.limit == 0) & (line.on_p > 0) & empty):
-        yield Barring(constraint, int(e), number, int(part.population[e]), float(line.on_p[e]))
-    own = ~target & ~reachable[part.population, part.outcome]
-    for e in np.flatnonzero((line.limit == 0) & (line.on_q > 0) & (line.on_p <= 0) & own):
-        yield Barring(constraint, int(e), number, int(part.against[e]), float(line.on_q[e]))

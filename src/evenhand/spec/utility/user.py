@@ -145,7 +145,15 @@ class CellByCell(Smooth):
 
     def infimum(self, p: Numbers, multipliers: Numbers) -> float:
         """Return a lower bound over 0 ≤ r ≤ 1, tight up to rounding: that of tangents where the slope is about λ."""
-        below, above = self._bracket(p, multipliers)
+        # Between neighbouring r the slope passes λ, as near as the unit interval allows. Positive floating-point
+        # numbers are ordered as the integers that their bits spell: halving between those finds any r, however small,
+        # to the last digit.
+        low, high = np.full(len(p), FLOOR).view(np.int64), np.ones(len(p)).view(np.int64)
+        for _ in range(BISECTIONS):
+            middle = low + (high - low) // 2
+            steep = self.gradient(p, middle.view(np.float64)) > multipliers
+            low, high = np.where(steep, low, middle), np.where(steep, middle, high)
+        below, above = low.view(np.float64), high.view(np.float64)
         best = np.maximum(self._tangent(p, below, multipliers), self._tangent(p, above, multipliers))
         with np.errstate(over="ignore"):
             return float(np.sum(best[self._open(p)]))
@@ -156,17 +164,6 @@ class CellByCell(Smooth):
             slope = self._slopes(p, r)
             least = self._values(p, r) - slope * r + np.minimum(0.0, slope - multipliers)
         return np.where(np.isnan(least), -np.inf, least)
-
-    def _bracket(self, p: Numbers, multipliers: Numbers) -> tuple[Numbers, Numbers]:
-        """Return neighbouring r between which the slope passes λ, as near as the unit interval allows."""
-        # Positive floating-point numbers are ordered as the integers that their bits spell: halving between those
-        # finds any r, however small, to the last digit.
-        low, high = np.full(len(p), FLOOR).view(np.int64), np.ones(len(p)).view(np.int64)
-        for _ in range(BISECTIONS):
-            middle = low + (high - low) // 2
-            steep = self.gradient(p, middle.view(np.float64)) > multipliers
-            low, high = np.where(steep, low, middle), np.where(steep, middle, high)
-        return low.view(np.float64), high.view(np.float64)
 
     def check(self, p: Numbers) -> None:
         """Refuse a function that is not convex, or whose derivatives are not its own.
@@ -465,25 +462,17 @@ class Quasiconvex(Utility):
             raise SpecError(f"{self.name} reaches {top:.6g}, above the level {self.highest:.6g} given as its highest")
         finite = np.unique([value for _, value in drawn if np.isfinite(value)])
         between = (finite[1:] + finite[:-1]) / 2
-        for level in between[:: max(1, len(between) // LEVELS)]:
-            self._check_level(p, float(level), drawn)
-
-    def _check_level(self, p: Numbers, level: float, drawn: list[tuple[Numbers, float]]) -> None:
-        """Refuse a sublevel set that disagrees with the values of the distributions drawn."""
-        margin = APART * (1 + abs(level))
-        matrix, limit = self.sublevel(p, level)
-        for r, value in drawn:
-            excess = _excess(matrix, limit, r)
-            if value < level - margin and excess > INSIDE:
-                side = "outside"
-            elif value > level + margin and excess <= 0:
-                side = "inside"
-            else:
-                continue
-            raise SpecError(
-                f"a distribution at which {self.name} is {value:.6g} lies {side} its sublevel set of the level "
-                f"{level:.6g}: A r ≤ b must hold exactly where the value is at most the level"
-            )
+        for level in map(float, between[:: max(1, len(between) // LEVELS)]):
+            margin, (matrix, limit) = APART * (1 + abs(level)), self.sublevel(p, level)
+            for r, value in drawn:
+                excess = _excess(matrix, limit, r)
+                outside = value < level - margin and excess > INSIDE
+                if outside or (value > level + margin and excess <= 0):
+                    raise SpecError(
+                        f"a distribution at which {self.name} is {value:.6g} lies {'outside' if outside else 'inside'} "
+                        f"its sublevel set of the level {level:.6g}: A r ≤ b must hold exactly where the value is at "
+                        f"most the level"
+                    )
 
     def _distributions(self, p: Numbers) -> Iterator[Numbers]:
         """Yield distributions at many distances from p, the same at every call."""
