@@ -139,7 +139,7 @@ def _checked(name: str, found: Any, origin: Cells, target: Cells, counts: Counts
         raise SpecError(f"{name} must return an array of numbers, not {type(found).__name__}") from None
     if cost.shape != origin.shape:
         raise SpecError(
-            f"{name} must return one cost a move: {origin.shape} of them, not an array of shape {cost.shape}"
+            f"{name} must return one cost per move: {origin.shape} of them, not an array of shape {cost.shape}"
         )
     for wrong, what in ((np.isnan(cost), "NaN"), (cost < 0, "a negative cost")):
         if wrong.any():
@@ -206,7 +206,7 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
         raise DataError(f"the classifier's classes are {classes}, the levels of {problem.outcome!r} are {levels}")
     if shares.shape != (len(x), len(classes)):
         raise DataError(
-            f"the classifier's predict_proba must give one row a combination of features and one column a class: "
+            f"the classifier's predict_proba must give one row per combination of features and one column per class: "
             f"{(len(x), len(classes))}, not {shares.shape}"
         )
     cells = [tuple(counts.domain.x.labels(int(cell)).values()) for cell in counts.features.cells]

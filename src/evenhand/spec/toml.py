@@ -245,7 +245,7 @@ def _read_distortion(table: Any) -> Distortion:
     given = _fields("distortion", table, Distortion)
     rules = given.get("rules", {})
     if not isinstance(rules, Mapping):
-        raise SpecError("distortion.rules must be a table with one entry a column")
+        raise SpecError("distortion.rules must be a table with one entry per column")
     given["rules"] = {column: _read_part(f"distortion.rules.{column}", RULES, rule) for column, rule in rules.items()}
     if "function" in given:
         given["function"] = _read_cost_table(given["function"])
@@ -254,7 +254,7 @@ def _read_distortion(table: Any) -> Distortion:
 
 def _read_bins(table: Any) -> dict[str, Any]:
     if not isinstance(table, Mapping):
-        raise SpecError("bins must be a table with one entry a column: write [bins.age]")
+        raise SpecError("bins must be a table with one entry per column: write [bins.age]")
     return {column: _read_part(f"bins.{column}", BINNINGS, binning) for column, binning in table.items()}
 
 

@@ -76,7 +76,7 @@ def _numbers(what: str, found: Any, like: Numbers) -> Numbers:
     """Return what a user's function gave as one number per cell."""
     numbers = np.asarray(found, dtype=float)
     if numbers.shape != like.shape:
-        raise SpecError(f"the {what} must be one number a cell: of shape {like.shape}, not {numbers.shape}")
+        raise SpecError(f"the {what} must be one number per cell: of shape {like.shape}, not {numbers.shape}")
     return numbers
 
 
@@ -426,8 +426,8 @@ class Quasiconvex(Utility):
         matrix, limit = sparse.csr_array(matrix, dtype=float), np.asarray(limit, dtype=float)
         if limit.ndim != 1 or matrix.shape != (len(limit), len(p)):
             raise SpecError(
-                f"the sublevel set of {self.name} must be a matrix of {len(p)} columns, one a cell, and one limit a "
-                f"row; these are of shapes {matrix.shape} and {limit.shape}"
+                f"the sublevel set of {self.name} must be a matrix of {len(p)} columns, one per cell, and one limit "
+                f"per row; these are of shapes {matrix.shape} and {limit.shape}"
             )
         if np.any(np.isnan(matrix.data)) or np.any(np.isnan(limit)):
             raise SpecError(f"the sublevel set of {self.name} at the level {level:.6g} has entries that are no numbers")
