@@ -9,14 +9,9 @@ import numpy as np
 import pandas as pd
 
 import evenhand as eh
+from evenhand.spec import toml
 
-UTILITIES = {
-    name: getattr(eh, name)
-    for name in (
-        "KL", "ReverseKL", "L1", "TotalVariation", "PearsonChi2", "NeymanChi2", "Hellinger", "JensenShannon",
-        "SquaredL2", "MaxRelativeChange",
-    )
-}  # fmt: skip
+UTILITIES = toml.UTILITIES.listed
 
 PARITIES = {
     "pairwise": lambda e: [eh.PairwiseParity(e)],

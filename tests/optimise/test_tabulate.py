@@ -62,9 +62,9 @@ def failing(before, after):
 
 BAD = {
     "NaN": (lambda b, a: np.full(len(a["hired"]), np.nan), r"returned NaN for the move \(score=0, hired=0\)"),
-    "shape": (lambda b, a: np.zeros(3), r"one cost a move: \(16,\) of them, not an array of shape \(3,\)"),
-    "a scalar": (lambda b, a: 1.0, "one cost a move"),
-    "None": (lambda b, a: None, "one cost a move"),
+    "shape": (lambda b, a: np.zeros(3), r"one cost per move: \(16,\) of them, not an array of shape \(3,\)"),
+    "a scalar": (lambda b, a: 1.0, "one cost per move"),
+    "None": (lambda b, a: None, "one cost per move"),
     "words": (lambda b, a: ["dear"] * len(a["hired"]), "must return an array of numbers, not list"),
     "negative": (
         lambda b, a: 1.0 * a["hired"] - b["hired"],

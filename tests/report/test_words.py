@@ -9,7 +9,7 @@ from formulations import BUDGETS, DISTORTIONS, MODES, PARITIES, UTILITIES, probl
 from people import problem as raw_problem
 
 import evenhand as eh
-from evenhand.report.words import asked, budget_words, certificate_words, parity_words, rule_words
+from evenhand.report.words import asked, budget_words, certificate_words, rule_words
 
 GAP = eh.UserDistance(lambda p, q: np.abs(p - q), "the gap")
 
@@ -121,13 +121,13 @@ PARITY_WORDS = [
 
 @pytest.mark.parametrize(("parity", "words"), PARITY_WORDS, ids=range(len(PARITY_WORDS)))
 def test_parity(parity, words):
-    assert parity_words(parity) == words
+    assert parity.words == words
 
 
 def test_a_reference_is_not_held_to_a_factor():
     """|p/q − 1| ≤ .5 lets q be twice p, where a factor of 1.5 would not; so it must not be called one."""
     assert eh.Ratio().value(np.array([0.1]), np.array([0.2]))[0] == 0.5
-    assert "factor" not in parity_words(eh.PairwiseParity(0.5, against="rest"))
+    assert "factor" not in eh.PairwiseParity(0.5, against="rest").words
 
 
 PERSON = "for each person (each cell of protected columns, features and outcome), "

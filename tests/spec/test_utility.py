@@ -95,7 +95,8 @@ def random_p(generator):
 @each(EVERY)
 def test_nothing_is_lost_from_p_to_p(measure):
     assert measure.value(P, P) == 0
-    assert measure.check(P) is None
+    if measure is not EVERY[-1]:
+        assert measure.check(P) is None
 
 
 @pytest.mark.parametrize(
@@ -507,8 +508,8 @@ CONCAVE = u.Separable(lambda p, r: np.sqrt(r), lambda p, r: r**-0.5 / 2, lambda 
             r"r = 1e-06 is negative, so the measure is not convex in r: -0\.59",
         ),
         (separable(lambda p, r: np.sum(r - p)), r"value of a user's measure must be .* of shape \(4,\), not \(\)"),
-        (separable(gradient=lambda p, r: r[:2]), r"gradient .* must be one number a cell: .* not \(2,\)"),
-        (separable(curvature=lambda p, r: 2.0), r"curvature .* must be one number a cell: .* not \(\)"),
+        (separable(gradient=lambda p, r: r[:2]), r"gradient .* must be one number per cell: .* not \(2,\)"),
+        (separable(curvature=lambda p, r: 2.0), r"curvature .* must be one number per cell: .* not \(\)"),
         (separable(lambda p, r: np.where(r == 1, np.nan, (r - p) ** 2)), r"value .* r = 1 is not a finite number: nan"),
         (
             separable(gradient=lambda p, r: (r - p) ** 3 * 0 / (r - p)),
@@ -533,7 +534,7 @@ CONCAVE = u.Separable(lambda p, r: np.sqrt(r), lambda p, r: r**-0.5 / 2, lambda 
             u.Bregman(lambda t: t**2, lambda t: 2 * t, lambda t: 1 + 0 * t),
             r"curvature of a user's Bregman .* disagrees",
         ),
-        (u.Bregman(lambda t: np.sum(t), lambda t: 2 * t, lambda t: 1 + 0 * t), r"generator of .* one number a cell"),
+        (u.Bregman(lambda t: np.sum(t), lambda t: 2 * t, lambda t: 1 + 0 * t), r"generator of .* one number per cell"),
         (
             u.Bregman(lambda t: 1 / (t - 1), lambda t: t, lambda t: t),
             r"value of a user's Bregman .* r = 1 is not a fin",
@@ -571,7 +572,7 @@ def test_a_value_that_is_no_number_is_refused_when_met():
         (lambda: u.Separable(1, np.add, np.add), "the value of a user's measure must be a function, not 1"),
         (lambda: u.Separable(np.add, np.add, None, name="mine"), "the curvature of mine must be a function, not None"),
         (lambda: u.Bregman(np.exp, "exp", np.exp), "the derivative of .* must be a function, not 'exp'"),
-        (lambda: u.Bregman(np.exp, np.sum, np.exp), r"the derivative of .* one number a cell: .*\(1,\), not \(\)"),
+        (lambda: u.Bregman(np.exp, np.sum, np.exp), r"the derivative of .* one number per cell: .*\(1,\), not \(\)"),
         (lambda: u.Quasiconvex(np.add, [[1.0]]), "the sublevel of .* must be a function"),
     ],
 )
@@ -645,6 +646,8 @@ def test_a_recorded_measure_says_what_was_recorded():
     assert kept.clip(P, P) is P
     assert kept.new_cells
     assert u.Recorded("mine", 0.25, None).infimum(P, P) == -np.inf
+    with pytest.raises(eh.SpecError, match="'mine' was a user's function and is only recorded here"):
+        kept.check(P)
     assert kept == u.Recorded("mine", 0.25, -0.5)
 
 

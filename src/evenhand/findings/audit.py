@@ -18,7 +18,7 @@ from evenhand.data.domain import Axis
 from evenhand.findings.models import predicted_scores
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
-from evenhand.spec import AGAINST_TARGET, Problem, TargetParity
+from evenhand.spec import AGAINST_TARGET, Problem
 from evenhand.tables import frame, labels
 
 
@@ -264,7 +264,7 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
             "budgets are per (x, y) and hold on average over the protected groups: some groups are changed more than "
             "the budget says, and no bound on distortion carries over to apply mode"
         )
-    if any(isinstance(p, TargetParity) and p.target is None for p in problem.parity):
+    if any(parity.own_target for parity in problem.parity):
         yield "the target is the table's own p(y), which repeats whatever the table's outcomes already contain"
     yield (
         "the bounds hold for the table that was fitted, in expectation over the draws; they limit the released "

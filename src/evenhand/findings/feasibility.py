@@ -22,11 +22,8 @@ from evenhand.optimise.program import Program
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.edges import least_budget_factor, smallest_bound
 from evenhand.optimise.tabulate import tabulated
-from evenhand.spec import LogRatio, Problem, comparisons
+from evenhand.spec import Distance, Problem, comparisons
 from evenhand.tables import Frame
-
-LARGEST_BOUND = 1e6
-"""A parity bound that restrains nothing but ratios to zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +125,7 @@ def parity_edge(
     start = _needed(problem, counts, unchanged(counts), floors)
     if not np.isfinite(start) or problem.suppresses:
         # With D suppressed the identity is no mapping to begin with.
-        start = _largest_bound(problem)
+        start = min((parity.distance.largest_bound for parity in problem.parity), default=Distance.largest_bound)
     try:
         program = program_at(start)
         found = smallest_bound(program_at, bound_of, start, clock, program.original if lossless else None)
@@ -140,12 +137,6 @@ def parity_edge(
     if len(found[1]) != last[found[0]].program.n_moves:
         return Edge(found[0], unchanged(counts))
     return Edge(found[0], last[found[0]].kernel(found[1]))
-
-
-def _largest_bound(problem: Problem) -> float:
-    """Return a bound that restrains nothing but ratios to zero; log-ratios are logarithms of it."""
-    logarithmic = any(isinstance(parity.distance, LogRatio) for parity in problem.parity)
-    return float(np.log1p(LARGEST_BOUND)) if logarithmic else LARGEST_BOUND
 
 
 def distances(problem: Problem, counts: Counts, kernel: Kernel) -> Iterator[ParityAchieved]:

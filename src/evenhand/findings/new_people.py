@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from evenhand import tables
-from evenhand.arrays import Cells, Flags, positions, sums
+from evenhand.arrays import Cells, Flags, positions
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.engines import Rows
 from evenhand.errors import DataError
 from evenhand.kernel import Kernel, gather, unchanged
 from evenhand.kernel.achieved import ParityAchieved, group_rates, parity_achieved
-from evenhand.spec import By, Problem, TargetParity, comparisons
+from evenhand.spec import Problem, comparisons
 from evenhand.tables.transforming import Transformer, locate
 
 MOST_DIGITS = 9
@@ -91,28 +91,7 @@ def _missing_policy(missing: int | None) -> str:
 
 def with_own_target(problem: Problem, counts: Counts) -> Problem:
     """Return the problem with the fitted table's p(y), in segments p(y|b), written out where it is the target."""
-    parity = [
-        replace(p, target=_own_target(p, counts)) if isinstance(p, TargetParity) and p.target is None else p
-        for p in problem.parity
-    ]
-    return replace(problem, parity=parity)
-
-
-def _own_target(parity: TargetParity, counts: Counts) -> Any:
-    levels = counts.domain.outcome.levels
-    everywhere = dict(zip(levels, counts.outcome.tolist(), strict=True))
-    if not parity.given:
-        return everywhere
-    axis = Axis(tuple(v for v in counts.domain.x.variables if v.name in parity.given))
-    segments, place = np.unique(counts.domain.x.cells_of(axis, counts.x), return_inverse=True)
-    shape = len(segments), len(levels)
-    joint = sums(place * shape[1] + counts.y, counts.probability, shape[0] * shape[1]).reshape(shape)
-    shares = joint / joint.sum(axis=1, keepdims=True)
-    cases = [
-        (axis.labels(int(segment)), dict(zip(levels, share.tolist(), strict=True)))
-        for segment, share in zip(segments, shares, strict=True)
-    ]
-    return By(everywhere, cases)
+    return replace(problem, parity=[parity.with_own_target(counts) for parity in problem.parity])
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
 from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
 from evenhand.optimise.program import Multipliers
-from evenhand.spec import Problem, TabulatedDistance
+from evenhand.spec import Problem
 from evenhand.tables import frame
 
 NOTHING = 1e-9
@@ -83,7 +83,7 @@ def _parity(
         mine = found.constraint == i
         by_entry = sums(found.entry[mine], worth[mine], len(part))
         name = type(part.parity).__name__
-        unknown = isinstance(part.parity.distance, TabulatedDistance)
+        unknown = not part.parity.distance.at_any_bound
         base = {"kind": "parity", "constraint": name}
         total = float("nan") if unknown else float(by_entry.sum())
         smallest = part.parity.smallest_bound

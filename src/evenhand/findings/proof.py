@@ -28,19 +28,10 @@ from evenhand.spec import (
     AGAINST_TARGET,
     EVERYWHERE,
     Comparisons,
-    Difference,
-    FourFifths,
-    LogRatio,
-    PairwiseParity,
     Problem,
-    Ratio,
-    TabulatedDistance,
-    TargetParity,
     comparisons,
     outcome_given_features,
 )
-
-MEASURES = {Ratio: "ratio", Difference: "difference", LogRatio: "log-ratio", FourFifths: "four-fifths"}
 
 AMPLE = 16.0
 """A multiplier that only has to be large enough is this many times as large."""
@@ -70,7 +61,18 @@ def write_mapping(
             "max_violation": certificate.max_violation,
         },
     }
-    _write(path, _with_exact_violation(document))
+    # In exact arithmetic the largest violation may differ from that in floating point in the last digits.
+    read = _as_read(document)
+    statement = verifier.read_problem(read)
+    exact = verifier.read_kernel(read["kernel"], statement)
+    worst = [0.0]
+    for parity in statement.parity:
+        found = (excess for _, excess in verifier.parity_excesses(statement, exact, parity))
+        worst += [float(excess.high) for excess in found if excess is not None]
+    for budget in statement.budgets:
+        worst += [float(excess) for excess in verifier.budget_excesses(statement, exact, budget)]
+    document["claims"]["max_violation"] = max(worst)
+    _write(path, document)
 
 
 def write_infeasible(path: str | os.PathLike[str], problem: Problem, counts: Counts, multipliers: Multipliers) -> None:
@@ -102,36 +104,18 @@ def _as_read(document: Document) -> Any:
     return json.loads(json.dumps(document), parse_float=verifier.Exact)
 
 
-def _with_exact_violation(document: Document) -> Document:
-    """Take the largest violation from exact arithmetic, which may differ from floating point in the last digits."""
-    read = _as_read(document)
-    statement = verifier.read_problem(read)
-    kernel = verifier.read_kernel(read["kernel"], statement)
-    worst = 0.0
-    for parity in statement.parity:
-        for _, excess in verifier.parity_excesses(statement, kernel, parity):
-            worst = max(worst, 0.0 if excess is None else float(excess.high))
-    for budget in statement.budgets:
-        worst = max([worst, *(float(excess) for excess in verifier.budget_excesses(statement, kernel, budget))])
-    document["claims"]["max_violation"] = worst
-    return document
-
-
 class _Writer:
     """Writes a problem on a table out in full."""
 
     def __init__(self, problem: Problem, counts: Counts, compiled: Compiled) -> None:
         self.problem, self.counts, self.compiled = problem, counts, compiled
         self.domain = counts.domain
-        self.conditional = self._conditional()
+        # Alternating chooses p(ŷ|x̂) itself, so that the statement does not give it.
+        self.conditional: Numbers | None = None
+        if problem.suppress_protected == "fixed":
+            self.conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
         self.compared = [comparisons(parity, counts) for parity in problem.parity]
         self.places = [self._places(part) for part in self.compared]
-
-    def _conditional(self) -> Numbers | None:
-        if self.problem.suppress_protected != "fixed":
-            # Alternating chooses p(ŷ|x̂) itself, so the statement does not give it.
-            return None
-        return outcome_given_features(self.problem.conditional, self.counts, self.counts.features.cells)
 
     def document(self, kind: str) -> Document:
         """Return everything but the kernel, the multipliers and the claims."""
@@ -207,12 +191,12 @@ class _Writer:
         keys = _block_keys(part)
         return [
             {
-                "name": f"{type(part.parity).__name__}",
-                "kind": "target" if isinstance(part.parity, TargetParity) else "pairwise",
+                "name": type(part.parity).__name__,
+                "kind": "target" if part.against_target else "pairwise",
                 "distance": _distance(part, keys.index(key)),
                 "on": list(part.groups.names),
                 "given": [] if part.segments is None else list(part.segments.names),
-                "released": isinstance(part.parity, TargetParity) and part.parity.released,
+                "released": part.within_released,
                 "bounds": [self.entry(part, e) for e in range(len(part)) if keys[e] == key],
             }
             for key in dict.fromkeys(keys)
@@ -222,9 +206,8 @@ class _Writer:
         own, against = part.populations[int(part.population[e])], int(part.against[e])
         other: Any = {"target": float(part.target[e])}
         if against != AGAINST_TARGET:
-            assert isinstance(part.parity, PairwiseParity)
-            rest = part.parity.against == "rest"
-            other = "rest" if rest else _codes(part.groups, np.array([part.populations[against].group]))[0]
+            held = part.populations[against]
+            other = "rest" if held.rest else _codes(part.groups, np.array([held.group]))[0]
         place = int(part.segment[e]) if part.segment[e] != EVERYWHERE else own.segment
         segment = None
         if part.segments is not None and place != EVERYWHERE:
@@ -265,7 +248,7 @@ class _Writer:
         found = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
         parity: dict[tuple[int, int, int], float] = {}
         for i, e, line, value in zip(found.constraint, found.entry, found.line, found.multiplier, strict=True):
-            key = (int(i), int(e), int(line))
+            key = self._line(int(i), int(e), int(line))
             parity[key] = parity.get(key, 0.0) + float(value)
         budgets: dict[tuple[int, int], float] = {}
         worth = budget_multipliers(compiled.program, multipliers)
@@ -273,27 +256,30 @@ class _Writer:
             if value > 0:
                 budgets[int(charge), int(holder)] = float(value)
         self._close_what_was_pruned(multipliers, parity, budgets)
+        rows = []
+        for (i, e, line), value in sorted(parity.items()):
+            # What the verifier knows by name it writes as usual: not divided by a scale.
+            part = self.compared[i]
+            written = value / float(part.lines[line].scale[e]) if _named(part) else value
+            rows += [[*self._block(i, e), line, written]] if written > 0 else []
         return {
             "released": self._released(multipliers) if released else [],
-            "parity": [
-                [*self._block(i, e), line, value / scale]
-                for (i, e, line), value in sorted(parity.items())
-                if value / (scale := self._scale(i, e, line)) > 0
-            ],
+            "parity": rows,
             "budgets": [
                 [charge, self._limited(charge).index(holder), value]
                 for (charge, holder), value in sorted(budgets.items())
             ],
         }
 
+    def _line(self, constraint: int, entry: int, line: int) -> tuple[int, int, int]:
+        """Return where a line is written: the last of an entry stands for its repetitions."""
+        part = self.compared[constraint]
+        return constraint, entry, line if _named(part) else min(line, len(_lines(part, entry)) - 1)
+
     def _block(self, constraint: int, entry: int) -> tuple[int, int]:
         before = sum(len(dict.fromkeys(_block_keys(part))) for part in self.compared[:constraint])
         block, position = self.places[constraint][entry]
         return before + block, position
-
-    def _scale(self, constraint: int, entry: int, line: int) -> float:
-        """Return what a line was divided by from the form in which the verifier writes it."""
-        return float(self.compared[constraint].lines[line].scale[entry])
 
     def _released(self, multipliers: Multipliers) -> list[list[Any]]:
         cells = self.compiled.targets
@@ -316,32 +302,26 @@ class _Writer:
         Their bounds cost nothing however large the multiplier, so it only has to be large enough; what was ruled out
         first must outweigh what was ruled out because of it.
         """
-        needed = AMPLE * self._largest_price(multipliers)
+        program = self.compiled.program
+        on_rates = (program.parity.matrix.T @ multipliers.parity)[: program.n_rates]
+        price = program.prices(multipliers.released, on_rates, multipliers.budgets)
+        needed = AMPLE * (float(np.abs(price).max(initial=0.0)) + 1.0)
         for barred in reversed(self.compiled.barred):
             later = 0.0
             for bar in barred:
                 part = self.compared[bar.constraint]
                 weights = part.weights[[bar.population]].data * bar.weight
                 value = needed / float(weights.min())
-                key = (bar.constraint, bar.entry, bar.line)
+                key = self._line(bar.constraint, bar.entry, bar.line)
                 parity[key] = parity.get(key, 0.0) + value
                 later = max(later, value * (2 + float(part.bound[bar.entry])))
             needed = AMPLE * (needed + later * len(barred))
         for number, charge in enumerate(self.problem.charges):
             amount = charge.of(self.compiled.moves.distortion)
+            share = float(self.counts.group_given_record.min()) if charge.per == "xy" else 1.0
             smallest = 1.0 if charge.threshold is not None else float(np.min(amount[amount > 0], initial=1.0))
             for holder in np.flatnonzero(charge.limits(self.counts) == 0):
-                budgets[number, int(holder)] = needed / smallest / max(self._smallest_share(charge.per), 1e-12)
-
-    def _smallest_share(self, per: str) -> float:
-        return float(self.counts.group_given_record.min()) if per == "xy" else 1.0
-
-    def _largest_price(self, multipliers: Multipliers) -> float:
-        program = self.compiled.program
-        on_rates = (program.parity.matrix.T @ multipliers.parity)[: program.n_rates]
-        price = program.release.T @ multipliers.released + program.rates.T @ on_rates
-        price = price + program.budgets.matrix.T @ multipliers.budgets
-        return float(np.abs(price).max(initial=0.0)) + 1.0
+                budgets[number, int(holder)] = needed / smallest / max(share, 1e-12)
 
 
 def _column(variable: Variable) -> Document:
@@ -357,8 +337,13 @@ def _costs(table: Numbers) -> list[list[float | None]]:
     return [[float(cost) if np.isfinite(cost) else None for cost in row] for row in table]
 
 
+def _named(part: Comparisons) -> bool:
+    """Whether the verifier knows a constraint's distance by name; any other is written as its lines."""
+    return part.parity.distance.word in verifier.MEASURES
+
+
 def _block_keys(part: Comparisons) -> list[Any]:
-    if not isinstance(part.parity.distance, TabulatedDistance):
+    if _named(part):
         return [None] * len(part)
     return [
         (float(bound), None if np.isnan(target) else float(target))
@@ -367,9 +352,14 @@ def _block_keys(part: Comparisons) -> list[Any]:
 
 
 def _distance(part: Comparisons, entry: int) -> Document:
-    distance = part.parity.distance
-    if not isinstance(distance, TabulatedDistance):
-        return {"measure": MEASURES[type(distance)]}
-    target = None if np.isnan(part.target[entry]) else float(part.target[entry])
-    lines = distance.piece(float(part.bound[entry]), target).lines
-    return {"measure": "lines", "lines": [list(line) for line in lines]}
+    if _named(part):
+        return {"measure": part.parity.distance.word}
+    return {"measure": "lines", "lines": _lines(part, entry)}
+
+
+def _lines(part: Comparisons, entry: int) -> list[list[float]]:
+    """Return the lines of an entry, without the repetitions of the last that fill up where others have more."""
+    lines = [[float(at[entry]) for at in (line.on_p, line.on_q, line.limit)] for line in part.lines]
+    while lines[-2:-1] == lines[-1:]:
+        del lines[-1]
+    return lines

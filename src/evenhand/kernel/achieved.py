@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
@@ -74,7 +73,7 @@ class Achieved:
     cells, original, released : arrays
         The cells of X × Y that p or r touches, with p and r on them.
     rates_before, rates_after : arrays
-        p(y|d) and p(ŷ|d): a row a group, a column an outcome.
+        p(y|d) and p(ŷ|d): one row per group, one column per outcome.
     parity, budgets : tuples
         Each constraint with what was achieved.
     distortion, changed, features_changed : arrays
@@ -121,7 +120,9 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
     x, y = counts.x[rows], counts.y[rows]
     cost = problem.distortion.between(counts.domain, x, y, to_x, to_y)
     moved = (to_x != x) | (to_y != y)
-    possible = np.isfinite(cost) & _permitted(problem, counts, to_x)
+    possible = np.isfinite(cost)
+    if problem.targets == "observed":
+        possible &= positions(counts.features.cells, to_x)[0]
     cost = np.where(possible, cost, 0.0)
     return Achieved(
         objective=problem.utility.value(original, released),
@@ -142,12 +143,6 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
     )
 
 
-def _permitted(problem: Problem, counts: Counts, to_x: Cells) -> NDArray[np.bool_]:
-    if problem.targets == "all":
-        return np.ones(len(to_x), dtype=bool)
-    return positions(counts.features.cells, to_x)[0]
-
-
 def _distributions(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers, Numbers]:
     """Return the cells that the utility compares, with p and r on them."""
     joint = counts.probability[kernel.rows] * kernel.probability
@@ -160,14 +155,14 @@ def _distributions(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Ce
 
 
 def outcome_by_source(counts: Counts, kernel: Kernel) -> Numbers:
-    """Return P(ŷ | d, x, y): a row a source, a column an outcome."""
+    """Return P(ŷ | d, x, y): one row per source, one column per outcome."""
     size = counts.domain.y.size
     _, to_y = counts.domain.split_xy(kernel.targets)
     return sums(kernel.rows * size + to_y, kernel.probability, len(kernel) * size).reshape(-1, size)
 
 
 def group_rates(counts: Counts, kernel: Kernel) -> Numbers:
-    """Return p(ŷ|d): a row a group, a column an outcome."""
+    """Return p(ŷ|d): one row per group, one column per outcome."""
     groups = counts.groups
     weighted = counts.given_group[:, None] * outcome_by_source(counts, kernel)
     return np.column_stack([sums(groups.of_source, column, len(groups.cells)) for column in weighted.T])
@@ -175,20 +170,14 @@ def group_rates(counts: Counts, kernel: Kernel) -> Numbers:
 
 def parity_achieved(compared: Comparisons, counts: Counts, kernel: Kernel) -> ParityAchieved:
     """Return J for every entry of one parity constraint."""
-    rate, other = _compared_rates(compared, counts, kernel)
-    distance = compared.parity.distance
-    excess = distance.excess(rate, other, compared.bound)
-    return ParityAchieved(compared, rate, other, np.asarray(compared.bound + excess), excess)
-
-
-def _compared_rates(compared: Comparisons, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
     if compared.within_released:
-        return _rates_in_released_segments(compared, counts, kernel), compared.target
-    rates = compared.weights @ outcome_by_source(counts, kernel)
-    rate = rates[compared.population, compared.outcome]
-    if compared.against_target:
-        return rate, compared.target
-    return rate, rates[compared.against, compared.outcome]
+        rate, other = _rates_in_released_segments(compared, counts, kernel), compared.target
+    else:
+        rates = compared.weights @ outcome_by_source(counts, kernel)
+        rate = rates[compared.population, compared.outcome]
+        other = compared.target if compared.against_target else rates[compared.against, compared.outcome]
+    excess = compared.parity.distance.excess(rate, other, compared.bound)
+    return ParityAchieved(compared, rate, other, np.asarray(compared.bound + excess), excess)
 
 
 def _rates_in_released_segments(compared: Comparisons, counts: Counts, kernel: Kernel) -> Numbers:
@@ -230,7 +219,7 @@ def _budget(charge: Charge, counts: Counts, kernel: Kernel, cost: Numbers) -> Bu
 
 
 def released_conditional(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers]:
-    """Return the released x̂ and p(ŷ|x̂), a row an x̂."""
+    """Return the released x̂ and p(ŷ|x̂), one row per x̂."""
     to_x, to_y = counts.domain.split_xy(kernel.targets)
     cells, place = np.unique(to_x, return_inverse=True)
     size = counts.domain.y.size

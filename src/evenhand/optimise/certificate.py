@@ -94,17 +94,33 @@ def certify(
     """
     program = program or compile_problem(bounding(problem), counts).program
     measured = measured or achieved(problem, counts, kernel)
-    _check_shapes(program, multipliers)
+    wanted = (program.n_targets, len(program.parity), len(program.budgets))
+    given = (len(multipliers.released), len(multipliers.parity), len(multipliers.budgets))
+    if wanted != given:
+        raise StorageError(f"the multipliers are for another problem: {given} of them where it has {wanted} rows")
+    objective, violation = measured.objective, measured.max_violation
+    # Written so that a NaN is refused.
+    if not (violation <= WORST_VIOLATION and measured.row_error <= ROW_TOLERANCE):
+        raise SolverError(
+            f"the mapping exceeds a bound by {violation:.2g} (rows sum to one within {measured.row_error:.2g}): it is "
+            f"not returned. Relax a bound a little, or merge small cells"
+        )
     bound = _proved(problem, program, multipliers)
-    gap = None if bound is None else max(0.0, measured.objective - bound)
-    status = _status(problem, measured, gap)
-    _refuse_contradiction(measured, bound)
+    gap = None if bound is None else max(0.0, objective - bound)
+    status: Status = "local" if problem.alternates else "feasible"
+    if violation <= VIOLATION_TOLERANCE and bound is not None and gap is not None:
+        if bound - objective > CONTRADICTION * max(1.0, abs(objective)):
+            raise SolverError(
+                f"the lower bound {bound:.9g} exceeds the objective {objective:.9g}: the utility measure contradicts "
+                f"itself (its value, gradient and curvature must belong to one convex function)"
+            )
+        status = "optimal" if gap <= GAP_TOLERANCE else status
     return Certificate(
         status=status,
-        objective=measured.objective,
+        objective=objective,
         lower_bound=bound,
         gap=gap,
-        max_violation=measured.max_violation,
+        max_violation=violation,
         row_error=measured.row_error,
         notes=notes,
         history=history,
@@ -125,35 +141,3 @@ def _proved(problem: Problem, program: Program, multipliers: Multipliers) -> flo
     if problem.utility.nonnegative:
         return bound if np.isfinite(bound) and bound > 0 else 0.0
     return bound if np.isfinite(bound) else None
-
-
-def _refuse_contradiction(measured: Achieved, bound: float | None) -> None:
-    """Refuse a bound that lies above the objective of a mapping within the bounds, beyond rounding."""
-    objective = measured.objective
-    if bound is None or measured.max_violation > VIOLATION_TOLERANCE:
-        return
-    if bound - objective <= CONTRADICTION * max(1.0, abs(objective)):
-        return
-    raise SolverError(
-        f"the lower bound {bound:.9g} exceeds the objective {objective:.9g}: the utility measure contradicts itself "
-        f"(its value, gradient and curvature must belong to one convex function)"
-    )
-
-
-def _status(problem: Problem, measured: Achieved, gap: float | None) -> Status:
-    # Written so that a NaN is refused.
-    if not (measured.max_violation <= WORST_VIOLATION and measured.row_error <= ROW_TOLERANCE):
-        raise SolverError(
-            f"the mapping exceeds a bound by {measured.max_violation:.2g} (rows sum to one within "
-            f"{measured.row_error:.2g}): it is not returned. Relax a bound a little, or merge small cells"
-        )
-    if measured.max_violation <= VIOLATION_TOLERANCE and gap is not None and gap <= GAP_TOLERANCE:
-        return "optimal"
-    return "local" if problem.alternates else "feasible"
-
-
-def _check_shapes(program: Program, multipliers: Multipliers) -> None:
-    wanted = (program.n_targets, len(program.parity), len(program.budgets))
-    given = (len(multipliers.released), len(multipliers.parity), len(multipliers.budgets))
-    if wanted != given:
-        raise StorageError(f"the multipliers are for another problem: {given} of them where it has {wanted} rows")

@@ -117,9 +117,9 @@ class Program:
     weight : array
         The probability of each owner.
     release : matrix
-        R: a row a target, a column a choice.
+        R: one row per target, one column per choice.
     rates : matrix
-        G: a row a rate, a column a choice.
+        G: one row per rate, one column per choice.
     n_auxiliary : int
         The length of m.
     parity, relief : Inequalities
@@ -184,7 +184,7 @@ class Program:
 
     @cached_property
     def simplex(self) -> Matrix:
-        """One row an owner: the sum of its choices."""
+        """One row per owner: the sum of its choices."""
         ones = np.ones(self.n_moves)
         return sparse.csr_array((ones, np.arange(self.n_moves), self.starts), shape=(self.n_sources, self.n_moves))
 
@@ -249,7 +249,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """One number a row: on r = R x, on parity and on budgets. The last two are not negative."""
+    """One number per row: on r = R x, on parity and on budgets. The last two are not negative."""
 
     released: Numbers
     parity: Numbers

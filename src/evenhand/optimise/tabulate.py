@@ -21,12 +21,8 @@ from evenhand.optimise.compile import moves_of_records
 from evenhand.spec import (
     Conditional,
     CostTable,
-    Distortion,
     Parity,
     Problem,
-    Recorded,
-    TabulatedDistance,
-    UserDistance,
     comparisons,
 )
 from evenhand.tables import conditional_rows, frame, labels
@@ -37,7 +33,8 @@ CUT_TOLERANCE = 5e-10
 
 def tabulated(problem: Problem, counts: Counts) -> Problem:
     """Return the problem with every callable replaced by its table on the counts' domain."""
-    _check_utility(problem, counts)
+    marginal = counts.features if problem.utility_on_features else counts.records
+    problem.utility.check(marginal.probability)
     _check_parity(problem, counts)
     changes: dict[str, Any] = {}
     if problem.distortion.table is not None:
@@ -46,19 +43,14 @@ def tabulated(problem: Problem, counts: Counts) -> Problem:
         changes["distortion"] = replace(problem.distortion, function=_cost_table(problem, counts))
     if problem.conditional is not None:
         changes["conditional"] = _conditional(problem, counts)
-    if any(isinstance(parity.distance, UserDistance) for parity in problem.parity):
-        changes["parity"] = [_with_lines(parity, counts) for parity in problem.parity]
+    if any(parity.distance.holds_functions for parity in problem.parity):
+        changes["parity"] = []
+        for parity in problem.parity:
+            part = comparisons(parity, counts)
+            targets = part.target.tolist() if part.against_target else None
+            lines = parity.distance.tabulated(part.bound.tolist(), targets)
+            changes["parity"].append(parity.with_distance(lines))
     return replace(problem, **changes) if changes else problem
-
-
-def _check_utility(problem: Problem, counts: Counts) -> None:
-    if isinstance(problem.utility, Recorded):
-        raise SpecError(
-            f"the utility {problem.utility.name!r} was a user's function and is only recorded here; give the problem a "
-            f"utility before fitting it again"
-        )
-    marginal = counts.features if problem.utility_on_features else counts.records
-    problem.utility.check(marginal.probability)
 
 
 def _check_parity(problem: Problem, counts: Counts) -> None:
@@ -68,27 +60,25 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
         if not len(part):
             reasons = "; ".join(part.left_out)
             raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
-        if problem.targets == "all" and getattr(parity, "released", False):
-            _check_segments(part.segments, counts)
-
-
-def _check_segments(segments: Axis | None, counts: Counts) -> None:
-    """Refuse released segments that nobody is in: no rate is bounded there, so people could be moved out of reach."""
-    assert segments is not None
-    seen = np.unique(counts.domain.x.cells_of(segments, counts.features.cells))
-    if len(seen) < segments.size:
-        empty = int(np.flatnonzero(np.append(seen, -1) != np.arange(len(seen) + 1))[0])
-        raise DataError(
-            f'targets="all" could release people into the segment {segments.words(empty)}, where nobody is in this '
-            f'table and TargetParity bounds nothing; write targets="observed", or give fewer columns'
-        )
+        if problem.targets == "all" and parity.released and part.segments is not None:
+            seen = np.unique(counts.domain.x.cells_of(part.segments, counts.features.cells))
+            empty = np.setdiff1d(np.arange(part.segments.size), seen)
+            if len(empty):
+                # No rate is bounded where nobody is, so that people could be moved out of reach.
+                raise DataError(
+                    f'targets="all" could release people into the segment {part.segments.words(int(empty[0]))}, where '
+                    f"nobody is in this table and {type(parity).__name__} bounds nothing; write "
+                    f'targets="observed", or give fewer columns'
+                )
 
 
 def _cost_table(problem: Problem, counts: Counts) -> CostTable:
     """Call the distortion function for every move that rules and targets leave."""
     function: Any = problem.distortion.function
     name = getattr(function, "__name__", "a user's function")
-    record, target = moves_of_records(replace(problem, distortion=_without(problem.distortion)), counts)
+    # The rules alone say which moves there are, and columns without one are free.
+    rules = replace(problem.distortion, function=CostTable([(0, 0, 0.0)]))
+    record, target = moves_of_records(replace(problem, distortion=rules), counts)
     origin = counts.records.cells[record]
     before, after = _columns(counts, origin), _columns(counts, target)
     try:
@@ -126,11 +116,6 @@ def _levels(counts: Counts) -> list[tuple[str, tuple[Any, ...]]]:
     return [(v.name, v.levels) for v in (*counts.domain.x.variables, counts.domain.outcome)]
 
 
-def _without(distortion: Distortion) -> Distortion:
-    """Return the rules alone, columns without one being free."""
-    return replace(distortion, function=CostTable([(0, 0, 0.0)]))
-
-
 def _columns(counts: Counts, cells: Cells) -> dict[str, Any]:
     x, y = counts.domain.split_xy(cells)
     return {**_values(counts.domain.x, x), **_values(counts.domain.y, y)}
@@ -154,7 +139,7 @@ def _checked(name: str, found: Any, origin: Cells, target: Cells, counts: Counts
         raise SpecError(f"{name} must return an array of numbers, not {type(found).__name__}") from None
     if cost.shape != origin.shape:
         raise SpecError(
-            f"{name} must return one cost a move: {origin.shape} of them, not an array of shape {cost.shape}"
+            f"{name} must return one cost per move: {origin.shape} of them, not an array of shape {cost.shape}"
         )
     for wrong, what in ((np.isnan(cost), "NaN"), (cost < 0, "a negative cost")):
         if wrong.any():
@@ -176,7 +161,13 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
         given.at(counts.domain, counts.features.cells)
         return given
     if not hasattr(given, "predict_proba"):
-        found = Conditional(_completed(_rows(problem, given), counts))
+        rows, levels = _rows(problem, given), counts.domain.outcome.levels
+        for _, shares in rows:
+            lacking = [level for level in levels if level not in shares]
+            if len(levels) == 2 and len(shares) == len(lacking) == 1:
+                # Of two outcomes, one probability gives the other.
+                shares[lacking[0]] = 1 - sum(shares.values())
+        found = Conditional(rows)
         found.at(counts.domain, counts.features.cells)
         return found
     return _asked(problem, counts, given)
@@ -189,19 +180,6 @@ def _rows(problem: Problem, given: Any) -> Any:
         raise
     except (TypeError, ValueError) as error:
         raise DataError(f"the conditional's column 'probability' must hold numbers: {error}") from None
-
-
-def _completed(rows: list[Any], counts: Counts) -> list[Any]:
-    """Where the outcome has two levels, one probability gives the other."""
-    levels = counts.domain.outcome.levels
-    if len(levels) != 2:
-        return rows
-    both = []
-    for features, shares in rows:
-        lacking = [level for level in levels if level not in shares]
-        rest = {lacking[0]: 1 - sum(shares.values())} if len(shares) == len(lacking) == 1 else {}
-        both.append((features, {**shares, **rest}))
-    return both
 
 
 def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
@@ -228,7 +206,7 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
         raise DataError(f"the classifier's classes are {classes}, the levels of {problem.outcome!r} are {levels}")
     if shares.shape != (len(x), len(classes)):
         raise DataError(
-            f"the classifier's predict_proba must give one row a combination of features and one column a class: "
+            f"the classifier's predict_proba must give one row per combination of features and one column per class: "
             f"{(len(x), len(classes))}, not {shares.shape}"
         )
     cells = [tuple(counts.domain.x.labels(int(cell)).values()) for cell in counts.features.cells]
@@ -236,33 +214,16 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
     return Conditional(list(zip(cells, rows, strict=True)))
 
 
-def _with_lines(parity: Parity, counts: Counts) -> Parity:
-    distance = parity.distance
-    if not isinstance(distance, UserDistance):
-        return parity
-    part = comparisons(parity, counts)
-    against_target = part.against_target
-    targets = part.target.tolist() if against_target else None
-    return replace(parity, distance=distance.tabulated(part.bound.tolist(), targets))  # type: ignore[type-var]
-
-
 def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) -> Problem | None:
     """Return the tabulated problem with a line more wherever a kernel exceeds a user's own J; None where none does."""
     parities: list[Parity] = list(problem.parity)
-    cut = False
-    for i, (own, table) in enumerate(zip(asked.parity, problem.parity, strict=True)):
-        if not isinstance(own.distance, UserDistance):
+    for i, own in enumerate(asked.parity):
+        # Against a target the lines are the ends of an interval: no others are needed.
+        if not own.distance.holds_functions or own.against_target:
             continue
-        found = parity_achieved(comparisons(own, counts), counts, kernel)
-        if found.compared.against_target:
-            # Against a target the lines are the ends of an interval: no others are needed.
-            continue
-        distance = table.distance
-        assert isinstance(distance, TabulatedDistance)
+        found, distance = parity_achieved(comparisons(own, counts), counts, kernel), parities[i].distance
         for at in np.flatnonzero(found.excess > CUT_TOLERANCE):
-            bound = float(found.compared.bound[at])
-            line = own.distance.supporting_at(bound, float(found.rate[at]), float(found.other[at]))
-            if line is not None:
-                distance, cut = distance.with_line(bound, line), True
-        parities[i] = replace(table, distance=distance)  # type: ignore[type-var]
-    return replace(problem, parity=parities) if cut else None
+            rates = float(found.rate[at]), float(found.other[at])
+            distance = own.distance.cut(distance, float(found.compared.bound[at]), *rates)
+        parities[i] = parities[i].with_distance(distance)
+    return None if parities == list(problem.parity) else replace(problem, parity=parities)

@@ -18,7 +18,6 @@ from evenhand.findings.prices import Prices, holder_words
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
 from evenhand.report.discretion import Discretion
-from evenhand.report.words import parity_words
 from evenhand.spec import AGAINST_TARGET, Problem
 
 AT_BOUND = 1e-6
@@ -60,7 +59,7 @@ def _parity(m: Mapped, part: ParityAchieved, shown: Discretion) -> Json:
     finite = part.compared.bound
     return {
         "constraint": type(part.parity).__name__,
-        "words": parity_words(part.parity),
+        "words": part.parity.words,
         "comparisons": len(part.value),
         "comparisons_hidden": len(part.value) - len(kept),
         "at_bound": int((part.excess >= -AT_BOUND).sum()),

@@ -14,7 +14,6 @@ from evenhand.kernel.achieved import achieved
 from evenhand.report import charts, rows
 from evenhand.report.charts import DIVERGING, SEQUENTIAL, Chart
 from evenhand.report.discretion import Discretion
-from evenhand.report.words import parity_words
 from evenhand.spec import Problem, check
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
@@ -83,7 +82,7 @@ def rate_chart(
 
 
 def _bound_words(problem: Problem) -> str:
-    bound = "; ".join(parity_words(parity) for parity in problem.parity)
+    bound = "; ".join(parity.words for parity in problem.parity)
     return f"Bound: {bound}." if bound else "No parity bound."
 
 

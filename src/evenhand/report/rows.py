@@ -21,7 +21,7 @@ from evenhand.errors import SpecError, did_you_mean
 from evenhand.findings.theory import rate_intervals
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
-from evenhand.spec import Difference, PairwiseParity, Parity, Problem, Ratio, TargetParity, check, comparisons
+from evenhand.spec import Parity, Problem, check, comparisons
 
 JOINT = " · "
 """Between the levels of one cell."""
@@ -96,23 +96,22 @@ def permitted(problem: Problem, counts: Counts, after: Numbers) -> dict[int, tup
         return {}
     parity = plain[0]
     bound = float(parity.bound)  # type: ignore[arg-type]
-    relative = isinstance(parity.distance, Ratio)
     compared = comparisons(parity, counts)
     bands = {}
     for y in np.unique(compared.outcome):
         middle = after[:, y].min()
-        if isinstance(parity, TargetParity):
+        if parity.against_target:
             middle = compared.target[compared.outcome == y][0]
-        reach = bound * middle if relative else bound
-        below = reach if isinstance(parity, TargetParity) else 0.0
+        reach = parity.distance.reach(middle, bound) or 0.0
+        below = reach if parity.against_target else 0.0
         bands[int(y)] = (max(0.0, float(middle - below)), min(1.0, float(middle + reach)))
     return bands
 
 
 def _gives_a_band(parity: Parity) -> bool:
-    everybody = isinstance(parity, TargetParity) or (isinstance(parity, PairwiseParity) and parity.against == "each")
     plain = isinstance(parity.bound, int | float) and np.isfinite(parity.bound)
-    return everybody and plain and isinstance(parity.distance, Ratio | Difference) and not (parity.given or parity.on)
+    plain = plain and parity.distance.reach(1.0, 1.0) is not None
+    return parity.holds_everybody and plain and not (parity.given or parity.on)
 
 
 def matching(counts: Counts, where: Where) -> Mask:

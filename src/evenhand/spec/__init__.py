@@ -1,39 +1,21 @@
 """The statement of a problem, in frozen values: what is bounded, what change costs, what is kept.
 
-Knows the paper's definitions and their arithmetic on plain arrays; nothing of tables, programmes or solvers.
+Knows the paper's definitions and their arithmetic on plain arrays; nothing of tables, programmes or solvers. Which
+measures, distances and forms of parity there are, ``registry`` says.
 """
 
 from evenhand.spec.bins import Binning, ChosenBins, Edges, MergedLevels, Occurrence, PooledLevels, Quantiles
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
-from evenhand.spec.by import By, change_each, each
-from evenhand.spec.comparison import AGAINST_TARGET, EVERYWHERE, Comparisons, comparisons
+from evenhand.spec.by import By, change_each, each, words_of
+from evenhand.spec.comparison import AGAINST_TARGET, Comparisons, comparisons
 from evenhand.spec.conditional import Conditional, outcome_given_features
 from evenhand.spec.csv_format import CsvFormat
-from evenhand.spec.distance import Difference, Distance, FourFifths, Line, LogRatio, Ratio
+from evenhand.spec.distance import Distance, Line, Ratio
 from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
+from evenhand.spec.people import EVERYWHERE
 from evenhand.spec.problem import Problem
-from evenhand.spec.user_distance import TabulatedDistance, UserDistance
-from evenhand.spec.utility import (
-    KL,
-    L1,
-    Bregman,
-    Epigraph,
-    Hellinger,
-    JensenShannon,
-    MaxRelativeChange,
-    NeymanChi2,
-    PearsonChi2,
-    Polyhedral,
-    Quasiconvex,
-    Recorded,
-    ReverseKL,
-    Separable,
-    Smooth,
-    SquaredL2,
-    TotalVariation,
-    Utility,
-)
+from evenhand.spec.utility import KL, L1, Epigraph, Polyhedral, Quasiconvex, Recorded, Smooth, Utility
 
 __all__ = [
     "AGAINST_TARGET",
@@ -41,7 +23,6 @@ __all__ = [
     "KL",
     "L1",
     "Binning",
-    "Bregman",
     "Budget",
     "By",
     "Charge",
@@ -50,7 +31,6 @@ __all__ = [
     "Conditional",
     "CostTable",
     "CsvFormat",
-    "Difference",
     "Distance",
     "Distortion",
     "Edges",
@@ -58,21 +38,14 @@ __all__ = [
     "ExcessDistortion",
     "ExpectedDistortion",
     "Fixed",
-    "FourFifths",
     "Free",
-    "Hellinger",
-    "JensenShannon",
     "Line",
-    "LogRatio",
-    "MaxRelativeChange",
     "MergedLevels",
-    "NeymanChi2",
     "Nominal",
     "Occurrence",
     "Ordinal",
     "PairwiseParity",
     "Parity",
-    "PearsonChi2",
     "Polyhedral",
     "PooledLevels",
     "Problem",
@@ -80,18 +53,13 @@ __all__ = [
     "Quasiconvex",
     "Ratio",
     "Recorded",
-    "ReverseKL",
     "Rule",
-    "Separable",
     "Smooth",
-    "SquaredL2",
-    "TabulatedDistance",
     "TargetParity",
-    "TotalVariation",
-    "UserDistance",
     "Utility",
     "change_each",
     "comparisons",
     "each",
     "outcome_given_features",
+    "words_of",
 ]

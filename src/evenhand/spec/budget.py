@@ -140,7 +140,7 @@ class ExcessDistortion:
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """One charge a threshold, ascending."""
+        """One charge per threshold, ascending."""
         return tuple(Charge(limit, threshold, self.per) for threshold, limit in self.thresholds.items())
 
     def with_limits(self, change: Any) -> ExcessDistortion:

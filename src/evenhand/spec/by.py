@@ -6,6 +6,7 @@ Which columns a case may name depends on what the value belongs to, and is check
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +101,15 @@ def each(value: Any) -> tuple[Any, ...]:
 def change_each(value: Any, change: Callable[[Any], Any]) -> Any:
     """Change every value of a By, or the one plain value."""
     return value.map(change) if isinstance(value, By) else change(value)
+
+
+def words_of(value: Any, shown: Callable[[float], str], what: str = "bounded") -> str:
+    """Say a number, or the range of those of a By; infinite ones leave their cases not ``what``."""
+    finite = sorted({float(v) for v in each(value) if not math.isinf(v)})
+    free = f"; some cases are not {what}" if any(math.isinf(v) for v in each(value)) else ""
+    if len(finite) > 1:
+        return f"{shown(finite[0])} to {shown(finite[-1])} (by case{free})"
+    return f"{shown(finite[0])} ({free[2:]})" if free else shown(finite[0])
 
 
 def numbers_at(what: str, value: Any, fields: Fields, size: int, against: Fields | None = None) -> Numbers:

@@ -57,7 +57,7 @@ class Conditional:
         object.__setattr__(self, "rows", rows)
 
     def at(self, domain: Domain, cells: Cells) -> Numbers:
-        """Return p(ŷ|x̂) for cells of X: a row a cell, a column an outcome."""
+        """Return p(ŷ|x̂) for cells of X: one row per cell, one column per outcome."""
         table = dict(self.rows)
         return np.array([self._of(domain, table, domain.x.labels(int(cell))) for cell in cells])
 

@@ -4,24 +4,35 @@ What a problem needs of a distance is the set of (p, q) with J(p, q) ≤ bound, 
 Proposition 1 asks that it be convex. Against a fixed target the lines leave an interval of p. Between every two groups,
 in both orders, one line is enough for the distances that have one (``both``): every rate is then held against the
 smallest of them. Slopes are derivatives of the lines in the bound.
+
+A distance says all that others ask of it: what a bound on it means in words, whether it leaves a band around a rate,
+which bound is as good as none. No module asks which distance it is.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from evenhand.arrays import Numbers
 from evenhand.data.domain import Value
 from evenhand.spec import check
+from evenhand.spec.by import By, change_each, words_of
+
+LARGEST_BOUND = 1e6
+"""A bound that restrains nothing but ratios to zero."""
+
+RATES, RATE = "each outcome's rates", "each outcome's rate"
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The half-plane ``on_p · p + on_q · q ≤ limit``, one an entry of the bound, with its slope in the bound.
+    """The half-plane ``on_p · p + on_q · q ≤ limit``, one per entry of the bound, with its slope in the bound.
 
     ``scale`` is what the line was divided by, so that no coefficient is large, from the form in which its distance is
     usually written.
@@ -35,7 +46,7 @@ class Line:
 
     @classmethod
     def of(cls, size: int, line: tuple[Any, Any, Any], slope: tuple[Any, Any, Any], scale: Any = 1.0) -> Line:
-        """Broadcast plain numbers to one an entry."""
+        """Broadcast plain numbers to one per entry."""
 
         def wide(value: Any) -> Numbers:
             return np.broadcast_to(np.asarray(value, dtype=float), (size,))
@@ -45,7 +56,27 @@ class Line:
 
 
 class Distance(ABC):
-    """A distance J(p, q) between two probabilities."""
+    """A distance J(p, q) between two probabilities.
+
+    Attributes
+    ----------
+    word : str
+        What TOML calls it; the name of its class where this is empty.
+    holds_functions : bool
+        Whether it holds a user's function, which no file can keep: :meth:`tabulated` turns it into lines.
+    at_any_bound : bool
+        Whether its lines, and their slopes, are known at any bound.
+    holds_the_lower : bool
+        Whether J is how far p falls below q, so that ``both`` is the line of the lower rate's own entry.
+    largest_bound : float
+        A bound that restrains nothing but ratios to zero.
+    """
+
+    word: ClassVar[str] = ""
+    holds_functions: ClassVar[bool] = False
+    at_any_bound: ClassVar[bool] = True
+    holds_the_lower: ClassVar[bool] = False
+    largest_bound: ClassVar[float] = LARGEST_BOUND
 
     @abstractmethod
     def value(self, p: Numbers, q: Numbers) -> Numbers:
@@ -75,6 +106,40 @@ class Distance(ABC):
         """The levels of the outcome that the distance names."""
         return ()
 
+    def reach(self, rate: float, bound: float) -> float | None:
+        """Return how far from a rate, to either side, the bound lets another be; None where that is no plain number."""
+        return None
+
+    def tabulated(self, bounds: Sequence[float], targets: Sequence[float] | None) -> Distance:
+        """Return the distance as files keep it, for these bounds and targets (None between groups): mostly itself."""
+        return self
+
+    def cut(self, table: Distance, bound: float, p: float, q: float) -> Distance:
+        """Return this distance's own table, with a line more where it lets through rates beyond the bound."""
+        return table
+
+    def apart(self, bound: float | By) -> str:
+        """Say how far apart two groups' rates may be."""
+        return f"{RATES} are at most {words_of(bound, plain)} apart by {self._name}"
+
+    def near(self, bound: float | By, other: str) -> str:
+        """Say how near a group's rate must be to another."""
+        return f"{RATE} is at most {words_of(bound, plain)} from {other} by {self._name}"
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self, "name", type(self).__name__))
+
+
+def plain(value: float) -> str:
+    """Write a number in as few digits as it needs."""
+    return f"{value:g}"
+
+
+def hundredths(value: float) -> str:
+    """Write a number as a percentage, without its sign."""
+    return f"{100 * value:.4g}"
+
 
 @dataclass(frozen=True)
 class Ratio(Distance):
@@ -85,6 +150,8 @@ class Ratio(Distance):
     >>> Ratio().value(np.array([0.3, 0.0, 0.1]), np.array([0.2, 0.0, 0.0])).round(6).tolist()
     [0.5, 0.0, inf]
     """
+
+    word = "ratio"
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return |p/q − 1|."""
@@ -108,6 +175,22 @@ class Ratio(Distance):
         """Return p ≤ (1 + ε) q; the other inequality follows, since 1/(1 + ε) ≥ 1 − ε."""
         return self.lines(bound)[0]
 
+    def reach(self, rate: float, bound: float) -> float:
+        """Return the share ε of the rate."""
+        return bound * rate
+
+    def apart(self, bound: float | By) -> str:
+        """Say the largest factor between two rates."""
+        if bound == 0:
+            return f"{RATES} are equal"
+        return f"{RATES} differ by a factor of at most {words_of(bound, lambda e: f'{1 + e:g}')}"
+
+    def near(self, bound: float | By, other: str) -> str:
+        """Say within what share of another a rate must be."""
+        if bound == 0:
+            return f"{RATE} equals {other}"
+        return f"{RATE} is within {words_of(bound, lambda e: f'{hundredths(e)}%')} of {other}"
+
 
 @dataclass(frozen=True)
 class Difference(Distance):
@@ -118,6 +201,8 @@ class Difference(Distance):
     >>> Difference().value(np.array([0.3]), np.array([0.2])).round(6).tolist()
     [0.1]
     """
+
+    word = "difference"
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return |p − q|."""
@@ -135,6 +220,22 @@ class Difference(Distance):
         """Return p − q ≤ ε."""
         return self.lines(bound)[0]
 
+    def reach(self, rate: float, bound: float) -> float:
+        """Return ε."""
+        return bound
+
+    def apart(self, bound: float | By) -> str:
+        """Say how many points two rates may differ by."""
+        if bound == 0:
+            return f"{RATES} are equal"
+        return f"{RATES} differ by at most {words_of(bound, hundredths)} percentage points"
+
+    def near(self, bound: float | By, other: str) -> str:
+        """Say within how many points of another a rate must be."""
+        if bound == 0:
+            return f"{RATE} equals {other}"
+        return f"{RATE} is within {words_of(bound, hundredths)} percentage points of {other}"
+
 
 @dataclass(frozen=True)
 class LogRatio(Distance):
@@ -145,6 +246,9 @@ class LogRatio(Distance):
     >>> LogRatio().value(np.array([0.2, 0.1]), np.array([0.1, 0.2])).round(6).tolist()
     [0.693147, 0.693147]
     """
+
+    word = "log-ratio"
+    largest_bound = math.log1p(LARGEST_BOUND)
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return |log(p/q)|."""
@@ -164,6 +268,18 @@ class LogRatio(Distance):
     def both(self, bound: Numbers) -> Line:
         """Return p ≤ e^ε q."""
         return self.lines(bound)[0]
+
+    def apart(self, bound: float | By) -> str:
+        """Say the largest log-ratio of two rates."""
+        if bound == 0:
+            return f"{RATES} are equal"
+        return f"{RATES} differ by at most {words_of(bound, plain)} in log-ratio"
+
+    def near(self, bound: float | By, other: str) -> str:
+        """Say within what log-ratio of another a rate must be."""
+        if bound == 0:
+            return f"{RATE} equals {other}"
+        return f"{RATE} is within {words_of(bound, plain)} in log-ratio of {other}"
 
 
 @dataclass(frozen=True)
@@ -185,6 +301,8 @@ class FourFifths(Distance):
     """
 
     favourable: Value
+    word = "four-fifths"
+    holds_the_lower = True
 
     def __post_init__(self) -> None:
         check.level("favourable of FourFifths", self.favourable)
@@ -211,6 +329,20 @@ class FourFifths(Distance):
     def outcomes(self) -> tuple[Value, ...]:
         """The favourable outcome."""
         return (self.favourable,)
+
+    def apart(self, bound: float | By) -> str:
+        """Say what share of another's rate every group must have."""
+        return f"the rate of outcome {self.favourable!r} in one is at least {_remaining(bound)} of that in the other"
+
+    def near(self, bound: float | By, other: str) -> str:
+        """Say what share of another rate a group must have."""
+        return f"the rate of outcome {self.favourable!r} is at least {_remaining(bound)} of {other}"
+
+
+def _remaining(bound: float | By) -> str:
+    """Say the share of a rate that a shortfall leaves."""
+    left = change_each(bound, lambda b: b if math.isinf(b) else max(0.0, 1 - b))
+    return words_of(left, lambda share: f"{hundredths(share)}%")
 
 
 def _ratio(p: Numbers, q: Numbers) -> Numbers:

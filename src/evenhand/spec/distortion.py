@@ -1,4 +1,4 @@
-"""The distortion δ((x, y), (x̂, ŷ)): one rule a column, and how the columns combine.
+"""The distortion δ((x, y), (x̂, ŷ)): one rule per column, and how the columns combine.
 
 An infinite cost forbids a move. It is never written as a large number: a move of cost 1e4 still happens with
 probability c/1e4.
@@ -31,7 +31,7 @@ class Rule(ABC):
 
     @abstractmethod
     def costs(self, variable: Variable) -> Numbers:
-        """Return the cost of every change: a row a level, a column a level it may become."""
+        """Return the cost of every change: one row per level, one column per level it may become."""
 
     def names(self, level: Value) -> bool:
         """Whether the rule itself speaks of a level; one that stands for missing values is fixed otherwise."""
@@ -205,20 +205,8 @@ class Free(Rule):
         return np.zeros((len(variable), len(variable)))
 
 
-def _with_fixed_level(rule: Rule, variable: Variable) -> Numbers:
-    """Return the costs of a rule on the other levels; nobody comes to the level of missing values or leaves it."""
-    code = variable.missing
-    rest = [i for i in range(len(variable)) if i != code]
-    costs = np.full((len(variable), len(variable)), np.inf)
-    costs[code, code] = 0.0
-    if rest:
-        known = replace(variable, levels=tuple(variable.levels[i] for i in rest), missing=None, coding=None)
-        costs[np.ix_(rest, rest)] = rule.costs(known)
-    return costs
-
-
 Columns = Mapping[str, Any]
-"""The values of several columns, one array a column."""
+"""The values of several columns, one array per column."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +268,7 @@ class CostTable:
 
 @dataclass(frozen=True)
 class Distortion:
-    """The distortion δ: a rule a column, combined; or a function of your own.
+    """The distortion δ: a rule per column, combined; or a function of your own.
 
     Parameters
     ----------
@@ -292,7 +280,7 @@ class Distortion:
         that matters is made, so that an expected distortion is the probability of one.
     function : callable, optional
         δ as ``function(before, after)``: two mappings of columns (features and outcome) to arrays of the same length,
-        one entry a move; returns one cost a move, at least 0, infinite to forbid it, 0 where nothing changes. It is
+        one entry per move; returns one cost per move, at least 0, infinite to forbid it, 0 where nothing changes. It is
         called once, at fit, for every move that the rules leave; columns without a rule are free then, and the rules'
         own costs do not count.
 
@@ -332,7 +320,14 @@ class Distortion:
         rule = self.rules.get(variable.name, unstated)
         if variable.missing in (None, UNSEEN) or rule.names(MISSING):
             return rule.costs(variable)
-        return _with_fixed_level(rule, variable)
+        # The rule is about the other levels: nobody comes to the level of missing values, or leaves it.
+        rest = [i for i in range(len(variable)) if i != variable.missing]
+        costs = np.full((len(variable), len(variable)), np.inf)
+        costs[variable.missing, variable.missing] = 0.0
+        if rest:
+            known = replace(variable, levels=tuple(variable.levels[i] for i in rest), missing=None, coding=None)
+            costs[np.ix_(rest, rest)] = rule.costs(known)
+        return costs
 
     def join(self, features: Sequence[Numbers], outcome: Numbers) -> Numbers:
         """Combine the costs of the feature columns and of the outcome."""

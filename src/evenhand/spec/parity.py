@@ -3,21 +3,30 @@
 Target parity is eq. (1): every group close to one distribution. Pairwise parity is eq. (2): every two groups close to
 each other, or every group close to all others together, or to one of them. Both are joint over all protected columns,
 or univariate with ``on``; and hold in the whole table, or within segments of it with ``given``, eq. (4).
+
+A form says who is held against whom (:meth:`Parity.held`), against which targets, and what it asks for in words; that
+is all that others need of it. No module asks which form it is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import Counts
 from evenhand.data.domain import Value
-from evenhand.errors import SpecError
+from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.spec import check
-from evenhand.spec.by import By, change_each, each
+from evenhand.spec.by import By, change_each, each, fields_of
 from evenhand.spec.distance import Distance, Ratio
 from evenhand.spec.frozen import FrozenMap
+from evenhand.spec.people import EVERYWHERE, People, Population, Segment
 
 SUM_TOLERANCE = 1e-9
 """How far the probabilities of a given target may be from summing to one."""
@@ -27,18 +36,44 @@ AGAINST = ("each", "rest")
 P = TypeVar("P", bound="Parity")
 
 
-class Parity:
-    """A bound on the distance J between rates; see the two kinds below."""
+class Parity(ABC):
+    """A bound on the distance J between rates: what every form of it has, and what a form must say.
+
+    Attributes
+    ----------
+    word : str
+        What TOML calls it; the name of its class where this is empty.
+    holds_functions : bool
+        Whether the form itself (its distance apart) holds a user's functions, which no file can keep.
+    against_target : bool
+        Whether rates are held against a target, eq. (1), and not against each other.
+    holds_everybody : bool
+        Whether every group is held to the same: to one target, or to every other group.
+    own_target : bool
+        Whether the target is what the table itself has.
+    stated_target : mapping or None
+        The one distribution that rates are held against everywhere, if the statement gives it.
+    released : bool
+        Whether segments are formed by what is released, not by the original values.
+    """
 
     bound: float | By
     distance: Distance
     on: Sequence[str] | None
     given: Sequence[str] | None
     min_segment: float
+    word: ClassVar[str] = ""
+    holds_functions: ClassVar[bool] = False
+    against_target: ClassVar[bool] = False
+    holds_everybody: bool = False
+    own_target: bool = False
+    stated_target: Mapping[Value, float] | None = None
+    released: bool = False
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        object.__setattr__(self, "bound", change_each(self.bound, lambda b: _bound(name, b)))
+        bound = change_each(self.bound, lambda b: check.number(f"the bound of {name}", b, low=0))
+        object.__setattr__(self, "bound", bound)
         if all(math.isinf(bound) for bound in each(self.bound)):
             raise SpecError(f"the bound of {name} must be finite somewhere, not {self.bound}: it would bound nothing")
         if not isinstance(self.distance, Distance):
@@ -55,10 +90,43 @@ class Parity:
         bound = change_each(self.bound, lambda b: b if math.isinf(b) else change(b))
         return replace(self, bound=bound)  # type: ignore[type-var]
 
+    def with_distance(self: P, distance: Distance) -> P:
+        """Return the same constraint on another distance."""
+        return replace(self, distance=distance)  # type: ignore[type-var]
+
     @property
     def smallest_bound(self) -> float:
         """The smallest of the bounds."""
         return float(min(each(self.bound)))
+
+    def people(self, counts: Counts) -> People:
+        """Return the groups and segments of a table that the constraint is about."""
+        return People.of(counts, type(self).__name__, self.on, self.given, self.released)
+
+    @abstractmethod
+    def held(self, segment: Segment) -> Iterator[tuple[Population, Population | None]]:
+        """Yield who is held against whom among the groups of one segment; None stands for the target."""
+
+    def targets(self, people: People, segment: Cells, outcome: Cells) -> Numbers:
+        """Return the target's probability of each outcome in each segment; NaN where there is none."""
+        return np.full(len(outcome), np.nan)
+
+    def with_own_target(self: P, counts: Counts) -> P:
+        """Return the same with the table's own rates written out, where they are the target."""
+        return self
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """Say what is bounded, for whom and where."""
+
+    @property
+    def where(self) -> str:
+        """Say by which columns groups and segments are formed, where the statement names some."""
+        by = "" if self.on is None else f" by {' × '.join(self.on)}"
+        if self.given is None:
+            return by
+        return f"{by} within each {'released ' * self.released}segment by {' × '.join(self.given)}"
 
 
 @dataclass(frozen=True)
@@ -96,6 +164,7 @@ class PairwiseParity(Parity):
     given: Sequence[str] | None = None
     against: str | Mapping[str, Value] = "each"
     min_segment: float = 0.0
+    word = "pairwise"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,6 +176,60 @@ class PairwiseParity(Parity):
         else:
             check.one_of("against of PairwiseParity", self.against, AGAINST)
 
+    @property
+    def holds_everybody(self) -> bool:  # type: ignore[override]
+        """Whether each group is held against each other."""
+        return self.against == "each"
+
+    def held(self, segment: Segment) -> Iterator[tuple[Population, Population | None]]:
+        """Yield every two groups in both orders, or each with the rest of the segment, or with the reference."""
+        groups, axis = segment.groups, segment.people.groups
+        if len(groups) < 2:
+            segment.leave_out(f"has the one group {axis.words(groups[0].group)}: nothing to compare")
+        elif self.against == "each":
+            yield from ((own, other) for own in groups for other in groups if own is not other)
+        elif self.against == "rest":
+            yield from ((own, segment.rest_beside(own)) for own in groups)
+        else:
+            reference = self._reference(segment.people)
+            found = [population for population in groups if population.group == reference]
+            if not found and segment.cell == EVERYWHERE:
+                raise DataError(f"against of PairwiseParity: nobody in the table is {axis.words(reference)}")
+            if not found:
+                segment.leave_out(f"has nobody of the reference group {axis.words(reference)}")
+            yield from ((own, other) for other in found for own in groups if own is not other)
+
+    def _reference(self, people: People) -> int:
+        """Return the reference group, whose name must tell one from all others."""
+        named: Any = self.against
+        if set(named) != set(people.groups.names):
+            raise SpecError(
+                f"against of PairwiseParity must name one group by the columns {list(people.groups.names)}, not "
+                f"{dict(named)!r}"
+            )
+        codes = []
+        for variable in people.groups.variables:
+            level = named[variable.name]
+            if level not in variable.levels:
+                hint = did_you_mean(level, variable.levels)
+                raise SpecError(
+                    f"against of PairwiseParity: {variable.name!r} has no level {level!r}; its levels are "
+                    f"{list(variable.levels)}.{hint}"
+                )
+            codes.append(np.array([variable.levels.index(level)]))
+        return int(people.groups.ravel(codes)[0])
+
+    @property
+    def words(self) -> str:
+        """Say how far apart groups may be."""
+        if self.against == "each":
+            return f"for every two groups{self.where}, {self.distance.apart(self.bound)}"
+        if self.against == "rest":
+            return f"for every group{self.where}, {self.distance.near(self.bound, 'that of all other people')}"
+        named: Any = self.against
+        reference = ", ".join(f"{column}={level}" for column, level in named.items())
+        return f"for every other group{self.where}, {self.distance.near(self.bound, f'that of {reference}')}"
+
 
 @dataclass(frozen=True)
 class TargetParity(Parity):
@@ -117,8 +240,8 @@ class TargetParity(Parity):
     bound : float or By
         The bound ε; by outcome, group or segment with :class:`By`.
     target : mapping or By, optional
-        The probability of each outcome; with :class:`By` one distribution a segment. None is the table's own p(y), and
-        p(y|b) within segments.
+        The probability of each outcome; with :class:`By` one distribution per segment. None is the table's own p(y),
+        and p(y|b) within segments.
     distance : Distance
         J; the probability ratio of eq. (3) by default.
     on, given, min_segment
@@ -142,6 +265,9 @@ class TargetParity(Parity):
     given: Sequence[str] | None = None
     released: bool = False
     min_segment: float = 0.0
+    word = "target"
+    against_target = True
+    holds_everybody = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,9 +278,65 @@ class TargetParity(Parity):
         if self.target is not None:
             object.__setattr__(self, "target", change_each(self.target, _distribution))
 
+    @property
+    def own_target(self) -> bool:  # type: ignore[override]
+        """Whether no target is given."""
+        return self.target is None
 
-def _bound(name: str, bound: Any) -> float:
-    return check.number(f"the bound of {name}", bound, low=0)
+    @property
+    def stated_target(self) -> Mapping[Value, float] | None:  # type: ignore[override]
+        """The target, if it is the same everywhere."""
+        return self.target if isinstance(self.target, Mapping) else None
+
+    def held(self, segment: Segment) -> Iterator[tuple[Population, Population | None]]:
+        """Yield every group, to be held against the target."""
+        return ((own, None) for own in segment.groups)
+
+    def targets(self, people: People, segment: Cells, outcome: Cells) -> Numbers:
+        """Return the target of each segment, or p(y), within segments p(y | b)."""
+        if self.target is None:
+            rates = np.empty(len(outcome))
+            for cell in np.unique(segment):
+                rates[segment == cell] = people.rates_in(int(cell))[outcome[segment == cell]]
+            return rates
+        variable = people.counts.domain.outcome
+        for level in (level for target in each(self.target) for level in target):
+            if level not in variable.levels:
+                raise SpecError(
+                    f"the target names outcome {level!r}, but the levels of {variable.name!r} are "
+                    f"{list(variable.levels)}.{did_you_mean(level, variable.levels)}"
+                )
+        which = np.zeros(len(outcome), dtype=np.int64)
+        if isinstance(self.target, By):
+            fields = {} if people.segments is None else fields_of(people.segments, segment)
+            which = self.target.which("the target of TargetParity", fields, None, len(outcome))
+        table = [[float(target.get(level, 0.0)) for level in variable.levels] for target in each(self.target)]
+        return np.asarray(np.array(table)[which, outcome], dtype=float)
+
+    def with_own_target(self, counts: Counts) -> TargetParity:
+        """Return the same with p(y), in segments p(y|b), written out as the target where none is given."""
+        if self.target is not None:
+            return self
+        people, levels = self.people(counts), counts.domain.outcome.levels
+
+        def target(cell: int) -> dict[Value, float]:
+            return dict(zip(levels, people.rates_in(cell).tolist(), strict=True))
+
+        if people.segments is None:
+            return replace(self, target=target(EVERYWHERE))
+        cases = [(people.segments.labels(int(cell)), target(int(cell))) for cell in np.unique(people.segment)]
+        return replace(self, target=By(target(EVERYWHERE), cases))
+
+    @property
+    def words(self) -> str:
+        """Say how near to the target groups must be."""
+        if self.target is None:
+            target = "its rate in the whole table" if self.given is None else "its rate in the whole segment"
+        elif isinstance(self.target, By):
+            target = "the target of its segment"
+        else:
+            target = f"the target ({', '.join(f'{level}: {share:g}' for level, share in self.target.items())})"
+        return f"for every group{self.where}, {self.distance.near(self.bound, target)}"
 
 
 def _columns(what: str, columns: Any) -> tuple[str, ...] | None:

@@ -129,9 +129,7 @@ class Problem:
             object.__setattr__(self, "budget", budgets)
         self._check_kinds()
         self._check_values()
-        self._check_roles()
-        self._check_parity()
-        self._check_rules()
+        self._check_columns()
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -183,7 +181,7 @@ class Problem:
     def _check_kinds(self) -> None:
         for parity in self.parity:
             if not isinstance(parity, Parity):
-                raise SpecError(f"parity must list PairwiseParity or TargetParity, not {parity!r}")
+                raise SpecError(f"parity must list {' or '.join(toml.PARITIES.names)}, not {parity!r}")
         for budget in self.budgets:
             if not isinstance(budget, Budget):
                 raise SpecError(
@@ -195,26 +193,6 @@ class Problem:
             raise SpecError(f"utility must be a measure such as KL() or L1(), not {self.utility!r}")
         check.one_of("targets", self.targets, TARGETS)
         check.one_of("tie_break", self.tie_break, TIE_BREAKS)
-        self._check_suppression()
-
-    def _check_values(self) -> None:
-        """Check how values become levels."""
-        if not isinstance(self.bins, Mapping) or not all(isinstance(b, Binning) for b in self.bins.values()):
-            raise SpecError(f'bins must be a mapping such as {{"age": Edges([25, 45])}}, not {self.bins!r}')
-        for column in self.bins:
-            if column not in self.columns:
-                hint = did_you_mean(column, self.columns)
-                raise SpecError(f"bins name {column!r}, which is not a column here.{hint}")
-        object.__setattr__(self, "bins", FrozenMap(self.bins))
-        check.one_of("missing", self.missing, MISSING)
-        if isinstance(self.missing_values, str) or not isinstance(self.missing_values, Iterable):
-            raise SpecError(f"missing_values must be a list such as ['?'], not {self.missing_values!r}")
-        values = tuple(check.level("each of missing_values", value) for value in self.missing_values)
-        object.__setattr__(self, "missing_values", values)
-        if self.csv is not None and not isinstance(self.csv, CsvFormat):
-            raise SpecError(f"csv must be an eh.CsvFormat, not {self.csv!r}")
-
-    def _check_suppression(self) -> None:
         check.one_of("suppress_protected", self.suppress_protected, SUPPRESS)
         if not isinstance(self.blind, bool):
             raise SpecError(f"blind must be true or false, not {self.blind!r}")
@@ -233,7 +211,25 @@ class Problem:
                 f"classifier with predict_proba, not {type(given).__name__}"
             )
 
-    def _check_roles(self) -> None:
+    def _check_values(self) -> None:
+        """Check how values become levels."""
+        if not isinstance(self.bins, Mapping) or not all(isinstance(b, Binning) for b in self.bins.values()):
+            raise SpecError(f'bins must be a mapping such as {{"age": Edges([25, 45])}}, not {self.bins!r}')
+        for column in self.bins:
+            if column not in self.columns:
+                hint = did_you_mean(column, self.columns)
+                raise SpecError(f"bins name {column!r}, which is not a column here.{hint}")
+        object.__setattr__(self, "bins", FrozenMap(self.bins))
+        check.one_of("missing", self.missing, MISSING)
+        if isinstance(self.missing_values, str) or not isinstance(self.missing_values, Iterable):
+            raise SpecError(f"missing_values must be a list such as ['?'], not {self.missing_values!r}")
+        values = tuple(check.level("each of missing_values", value) for value in self.missing_values)
+        object.__setattr__(self, "missing_values", values)
+        if self.csv is not None and not isinstance(self.csv, CsvFormat):
+            raise SpecError(f"csv must be an eh.CsvFormat, not {self.csv!r}")
+
+    def _check_columns(self) -> None:
+        """Check that each column has one role, and that parity and distortion name columns of the right one."""
         for role in ("protected", "features"):
             if not getattr(self, role):
                 raise SpecError(f"{role} must name at least one column")
@@ -244,8 +240,6 @@ class Problem:
                 where = f"twice in {role}" if seen[column] == role else f"in both {seen[column]} and {role}"
                 raise SpecError(f"column {column!r} is listed {where}; each column has one role")
             seen[column] = role
-
-    def _check_parity(self) -> None:
         for parity in self.parity:
             name = type(parity).__name__
             for what, named, known in (("on", parity.on, self.protected), ("given", parity.given, self.features)):
@@ -257,8 +251,6 @@ class Problem:
                             f"{what} of {name} names {column!r}, which is not in {kind} {list(known)}.{hint}"
                             + WITHIN_PROTECTED * (column in self.protected)
                         )
-
-    def _check_rules(self) -> None:
         for column in self.distortion.rules:
             if column in self.protected:
                 raise SpecError(

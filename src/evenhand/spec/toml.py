@@ -1,6 +1,6 @@
 """A problem as TOML and back.
 
-Each statement is a table: a key that says which kind it is, and one key a field. Fields at their default are
+Each statement is a table: a key that says which kind it is, and one key per field. Fields at their default are
 left out, except those that decide the answer at the top level. Unknown keys are refused.
 """
 
@@ -8,36 +8,24 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tomli_w
 
 from evenhand.errors import SpecError, did_you_mean
-from evenhand.spec import check
+from evenhand.spec import check, registry
 from evenhand.spec.bins import ChosenBins, Edges, MergedLevels, PooledLevels, Quantiles
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
-from evenhand.spec.distance import Difference, Distance, FourFifths, LogRatio, Ratio
+from evenhand.spec.distance import Distance
 from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal
-from evenhand.spec.parity import PairwiseParity, TargetParity
+from evenhand.spec.parity import Parity
 from evenhand.spec.user_distance import Piece, TabulatedDistance
-from evenhand.spec.utility import (
-    KL,
-    L1,
-    Hellinger,
-    JensenShannon,
-    MaxRelativeChange,
-    NeymanChi2,
-    PearsonChi2,
-    Recorded,
-    ReverseKL,
-    SquaredL2,
-    TotalVariation,
-)
+from evenhand.spec.utility import Recorded, Utility
 
 if TYPE_CHECKING:
     from evenhand.spec.problem import Problem
@@ -45,60 +33,62 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Family:
-    """The kinds of one part of a problem, and the key that tells them apart."""
+    """The kinds of one part of a problem, and the key that tells them apart.
+
+    They are those of the registry that derive from ``base``, or the ``stated`` ones; and those that only fit writes.
+    """
 
     key: str
-    kinds: Mapping[str, type]
+    base: type | None = None
+    stated: dict[str, type] = field(default_factory=dict)
+    by_fit: dict[str, type] = field(default_factory=dict)
+
+    @property
+    def listed(self) -> dict[str, type]:
+        """The kinds that users write, by their words; what holds functions has none."""
+        if self.base is None:
+            return self.stated
+        kinds: list[Any] = [kind for kind in vars(registry).values() if isinstance(kind, type)]
+        mine = [kind for kind in kinds if issubclass(kind, self.base) and not kind.holds_functions]
+        return {kind.word or kind.__name__: kind for kind in mine}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the classes that users write."""
+        return [kind.__name__ for kind in self.listed.values()]
 
     def name(self, part: object) -> str:
         """Return the word for a part's kind."""
-        for word, kind in self.kinds.items():
+        for word, kind in (self.listed | self.by_fit).items():
             if type(part) is kind:
                 return word
         raise SpecError(
             f"{type(part).__name__} holds a function of your own and cannot be written as TOML. A mapping that was "
-            f"fitted "
-            f"with it can be saved: the file keeps tables of distances and distortions, and what a utility said of it"
+            f"fitted with it can be saved: the file keeps tables of distances and distortions, and what a utility said "
+            f"of it"
         )
-
-    @property
-    def listed(self) -> list[str]:
-        """The words that users write; the others are written by fit."""
-        return [word for word in self.kinds if word not in ("recorded", "tabulated")]
 
     def kind(self, where: str, table: Any) -> type:
         """Return the kind that a table names."""
+        kinds, listed = self.listed | self.by_fit, list(self.listed)
         if not isinstance(table, Mapping):
             raise SpecError(f"{where} must be a table with the key {self.key!r}, not {table!r}")
         if self.key not in table:
-            raise SpecError(f"{where} needs the key {self.key!r}, one of {self.listed}")
+            raise SpecError(f"{where} needs the key {self.key!r}, one of {listed}")
         word = table[self.key]
-        if not isinstance(word, str) or word not in self.kinds:
-            hint = did_you_mean(word, self.kinds)
-            raise SpecError(f"{where}: {self.key} must be one of {self.listed}, not {word!r}.{hint}")
-        return self.kinds[word]
+        if not isinstance(word, str) or word not in kinds:
+            raise SpecError(f"{where}: {self.key} must be one of {listed}, not {word!r}.{did_you_mean(word, kinds)}")
+        return kinds[word]
 
 
-MEASURES = (
-    KL, ReverseKL, L1, TotalVariation, PearsonChi2, NeymanChi2, Hellinger, JensenShannon, SquaredL2, MaxRelativeChange,
-)  # fmt: skip
-UTILITIES = Family("measure", {kind.__name__: kind for kind in MEASURES} | {"recorded": Recorded})
-PARITIES = Family("kind", {"pairwise": PairwiseParity, "target": TargetParity})
-DISTANCES = Family(
-    "measure",
-    {
-        "ratio": Ratio,
-        "difference": Difference,
-        "log-ratio": LogRatio,
-        "four-fifths": FourFifths,
-        "tabulated": TabulatedDistance,
-    },
-)
-RULES = Family("rule", {"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
-BUDGETS = Family("kind", {"expected": ExpectedDistortion, "excess": ExcessDistortion})
+UTILITIES = Family("measure", Utility, by_fit={"recorded": Recorded})
+DISTANCES = Family("measure", Distance, by_fit={"tabulated": TabulatedDistance})
+PARITIES = Family("kind", Parity)
+RULES = Family("rule", stated={"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
+BUDGETS = Family("kind", stated={"expected": ExpectedDistortion, "excess": ExcessDistortion})
 BINNINGS = Family(
     "by",
-    {
+    stated={
         "edges": Edges,
         "quantiles": Quantiles,
         "data": ChosenBins,
@@ -208,7 +198,8 @@ def _write_fields(part: Any) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for item in fields(part):
         value = getattr(part, item.name)
-        if value is None or value == _default(item):
+        default = item.default if item.default_factory is MISSING else item.default_factory()
+        if value is None or value == default:
             continue
         table[item.name] = _write_value(item.name, value)
     return table
@@ -227,25 +218,21 @@ def _write_value(name: str, value: Any) -> Any:
     if name == "cost" and isinstance(value, Mapping):
         return [{"from": a, "to": b, "cost": cost} for (a, b), cost in value.items()]
     if name == "pieces":
-        return [_write_piece(piece) for piece in value]
+        return [
+            {
+                "bound": piece.bound,
+                **({} if piece.target is None else {"target": piece.target}),
+                "lines": [list(line) for line in piece.lines],
+            }
+            for piece in value
+        ]
     return _plain(value)
-
-
-def _write_piece(piece: Piece) -> dict[str, Any]:
-    target = {} if piece.target is None else {"target": piece.target}
-    return {"bound": piece.bound, **target, "lines": [list(line) for line in piece.lines]}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, tuple | list) else value
-
-
-def _default(item: Field[Any]) -> Any:
-    if item.default_factory is not MISSING:
-        return item.default_factory()
-    return item.default
 
 
 def _read_budget(value: Any) -> Any:
@@ -258,7 +245,7 @@ def _read_distortion(table: Any) -> Distortion:
     given = _fields("distortion", table, Distortion)
     rules = given.get("rules", {})
     if not isinstance(rules, Mapping):
-        raise SpecError("distortion.rules must be a table with one entry a column")
+        raise SpecError("distortion.rules must be a table with one entry per column")
     given["rules"] = {column: _read_part(f"distortion.rules.{column}", RULES, rule) for column, rule in rules.items()}
     if "function" in given:
         given["function"] = _read_cost_table(given["function"])
@@ -267,7 +254,7 @@ def _read_distortion(table: Any) -> Distortion:
 
 def _read_bins(table: Any) -> dict[str, Any]:
     if not isinstance(table, Mapping):
-        raise SpecError("bins must be a table with one entry a column: write [bins.age]")
+        raise SpecError("bins must be a table with one entry per column: write [bins.age]")
     return {column: _read_part(f"bins.{column}", BINNINGS, binning) for column, binning in table.items()}
 
 
@@ -375,7 +362,10 @@ def _read_part(where: str, family: Family, table: Any) -> Any:
     given.pop(family.key)
     readers: dict[str, Callable[[Any], Any]] = {
         "distance": lambda value: _read_part(f"{where}.distance", DISTANCES, value),
-        "thresholds": lambda value: _read_thresholds(f"{where}.thresholds", value),
+        "thresholds": lambda value: {
+            above: _read_by(f"{where}.thresholds", allowed, lambda inner: inner)
+            for above, allowed in _read_pairs(f"{where}.thresholds", value, "above").items()
+        },
         "target": lambda value: _read_by(
             f"{where}.target", value, lambda inner: _read_pairs(f"{where}.target", inner, "outcome")
         ),
@@ -385,11 +375,6 @@ def _read_part(where: str, family: Family, table: Any) -> Any:
         "pieces": lambda value: _read_pieces(f"{where}.pieces", value),
     }
     return kind(**{key: readers[key](value) if key in readers else value for key, value in given.items()})
-
-
-def _read_thresholds(where: str, value: Any) -> dict[Any, Any]:
-    pairs = _read_pairs(where, value, "above")
-    return {above: _read_by(where, allowed, lambda inner: inner) for above, allowed in pairs.items()}
 
 
 def _read_pairs(where: str, value: Any, key: str) -> dict[Any, float]:

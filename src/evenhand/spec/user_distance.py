@@ -19,7 +19,7 @@ from evenhand.errors import SpecError
 from evenhand.spec.distance import Distance, Line
 
 GRID = 401
-"""Points an axis on which J is looked at."""
+"""Points per axis on which J is looked at."""
 
 PAIRS = 200_000
 """Random pairs of points between which quasiconvexity in both arguments is checked."""
@@ -68,6 +68,8 @@ class UserDistance(Distance):
 
     function: Callable[[Numbers, Numbers], Any]
     name: str = "a user's distance"
+    holds_functions = True
+    at_any_bound = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -76,24 +78,21 @@ class UserDistance(Distance):
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return J(p, q)."""
         p, q = np.broadcast_arrays(*(np.clip(np.asarray(rate, dtype=float), 0.0, 1.0) for rate in (p, q)))
-        found = self._called(p, q)
+        try:
+            # A division by zero is told by the NaN that it gives, or gives an infinite J, which is one.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = np.asarray(self.function(p, q), dtype=float)
+        except Exception as error:
+            raise SpecError(
+                f"{self.name} failed on arrays of probabilities: {type(error).__name__}: {error}; it must take two "
+                f"arrays and return one number for each entry"
+            ) from error
         if found.shape != p.shape:
             raise SpecError(f"{self.name} returned the shape {found.shape} for arrays of shape {p.shape}")
         if np.any(np.isnan(found)):
             at = int(np.flatnonzero(np.isnan(found.ravel()))[0])
             raise SpecError(f"{self.name} returned NaN at p={p.ravel()[at]:g}, q={q.ravel()[at]:g}")
         return found
-
-    def _called(self, p: Numbers, q: Numbers) -> Numbers:
-        try:
-            # A division by zero is told by the NaN that it gives, or gives an infinite J, which is one.
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.asarray(self.function(p, q), dtype=float)
-        except Exception as error:
-            raise SpecError(
-                f"{self.name} failed on arrays of probabilities: {type(error).__name__}: {error}; it must take two "
-                f"arrays and return one number for each entry"
-            ) from error
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Refuse: a function has no lines before it is tabulated."""
@@ -203,6 +202,11 @@ class UserDistance(Distance):
         limit = max(float(self._reach(bound, edge, inside, normal)[0]), float(at[0] @ normal[0]))
         return (float(normal[0, 0]), float(normal[0, 1]), limit)
 
+    def cut(self, table: Distance, bound: float, p: float, q: float) -> Distance:
+        """Return the table with a supporting line more that cuts (p, q) off, if it lies outside."""
+        line = self.supporting_at(bound, p, q)
+        return table.with_line(bound, line) if line is not None and isinstance(table, TabulatedDistance) else table
+
     def _reach(self, bound: float, edge: Numbers, inside: Numbers, normal: Numbers) -> Numbers:
         """Return how far the set reaches in given directions.
 
@@ -278,6 +282,7 @@ class TabulatedDistance(Distance):
 
     name: str
     pieces: tuple[Piece, ...]
+    at_any_bound = False
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Refuse: only the sublevel sets were kept."""

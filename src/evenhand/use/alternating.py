@@ -8,7 +8,7 @@ between the two, because from p(y) every x̂ looks alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from evenhand.optimise.certificate import VIOLATION_TOLERANCE
 from evenhand.optimise.compile import Compiled, compile_outcomes, compile_problem
 from evenhand.optimise.solve import Clock, solve
 from evenhand.resources import Progress
-from evenhand.spec import Problem, TargetParity, outcome_given_features
+from evenhand.spec import Problem, outcome_given_features
 
 SETTLED = 1e-8
 """A whole round that lowers the objective by less is the last."""
@@ -68,8 +68,8 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
     starts = [("p(y)", everywhere), ("p(y|x)", own), ("between them", between)]
     for parity in problem.parity:
         # A target that parity states meets it at any bound.
-        if isinstance(parity, TargetParity) and isinstance(parity.target, Mapping):
-            shares = [float(parity.target.get(level, 0.0)) for level in counts.domain.outcome.levels]
+        if (target := parity.stated_target) is not None:
+            shares = [float(target.get(level, 0.0)) for level in counts.domain.outcome.levels]
             starts.append(("the target", np.tile(shares, (len(cells), 1))))
     runs, words = [], []
     for number, (start, conditional) in enumerate(starts):

@@ -22,7 +22,7 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress
-from evenhand.spec import Charge, Problem, TabulatedDistance, UserDistance, each
+from evenhand.spec import Charge, Problem, each
 from evenhand.use.fitting import begin, fit
 from evenhand.use.mapping import Mapping
 
@@ -182,7 +182,7 @@ def _edges(problem: Problem, counts: Counts, clock: Clock, floors: bool) -> tupl
     """Return the smallest parity bound and the smallest factor on budgets; None for what is not known or not there."""
     edge = None
     # The lines of a user's distance are known for its own bounds alone; and at very small ones it may have none.
-    own = any(isinstance(parity.distance, UserDistance | TabulatedDistance) for parity in problem.parity)
+    own = not all(parity.distance.at_any_bound for parity in problem.parity)
     if problem.parity:
         try:
             edge = parity_edge(problem, counts, clock, floors=floors)

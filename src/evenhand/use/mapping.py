@@ -29,7 +29,7 @@ from evenhand.optimise.program import Multipliers
 from evenhand.report.charts import Chart
 from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
-from evenhand.spec import Bregman, Problem, Quasiconvex, Recorded, Separable, check, outcome_given_features
+from evenhand.spec import Problem, Recorded, check, outcome_given_features
 from evenhand.tables import Frame, Restore
 from evenhand.tables.transforming import Draw, How, Mode, Transformer, Unseen, apply_mode, train_mode, transform, unfold
 from evenhand.use import storage
@@ -582,7 +582,7 @@ class Mapping:
     def save(self, path: Path) -> None:
         """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
         measure = self.problem.utility
-        if isinstance(measure, Separable | Bregman | Quasiconvex):
+        if measure.holds_functions:
             # A file holds no code: of a user's functions it holds what they said of this mapping.
             infimum = None
             if measure.certifiable:

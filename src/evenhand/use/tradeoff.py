@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
-from evenhand.errors import InfeasibleError, Made, Setting, SolverError, SpecError, TimeLimitError
+from evenhand.errors import InfeasibleError, Made, Option, Setting, SolverError, SpecError, TimeLimitError
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved
@@ -31,7 +31,7 @@ from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
 from evenhand.resources import Progress
-from evenhand.spec import Problem, UserDistance, check, each
+from evenhand.spec import Problem, check, each
 from evenhand.tables import frame as table
 from evenhand.use.fitting import EDGE_TOLERANCE, begin, fit
 
@@ -435,7 +435,7 @@ def _optimal(
 
 def _convex(problem: Problem) -> bool:
     """Whether a problem is one convex programme: one with a user's distance is several, an alternating one is not."""
-    by_lines = any(isinstance(parity.distance, UserDistance) for parity in problem.parity)
+    by_lines = any(parity.distance.holds_functions for parity in problem.parity)
     return not by_lines and not problem.alternates
 
 

@@ -20,7 +20,7 @@ from evenhand.findings.theory.robustness import Robustness, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
-from evenhand.spec import Comparisons, Parity, Problem, Ratio, TargetParity, comparisons, each
+from evenhand.spec import Comparisons, Parity, Problem, Ratio, comparisons, each
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Transformer
 
@@ -52,8 +52,7 @@ class Theory:
     @cached_property
     def _constraint(self) -> Parity | None:
         for parity in self.problem.parity:
-            everybody = isinstance(parity, TargetParity) or getattr(parity, "against", None) == "each"
-            in_the_whole_table = everybody and parity.given is None
+            in_the_whole_table = parity.holds_everybody and parity.given is None
             bounded = not any(math.isinf(bound) for bound in each(parity.bound))
             if isinstance(parity.distance, Ratio) and in_the_whole_table and bounded:
                 return parity

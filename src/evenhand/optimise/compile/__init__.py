@@ -1,6 +1,6 @@
 """From a problem and its counts to a structured programme, and back.
 
-One file an equation: ``moves`` (which changes exist), ``choices`` (what is decided), ``parity`` (eqs. 1 to 4),
+One file per equation: ``moves`` (which changes exist), ``choices`` (what is decided), ``parity`` (eqs. 1 to 4),
 ``distortion`` (eqs. 5 and 6), ``utility`` (Δ). Knows nothing of solvers.
 """
 
@@ -20,7 +20,7 @@ from evenhand.optimise.compile.inverse import EntryMultipliers, budget_multiplie
 from evenhand.optimise.compile.moves import Moves, allowed_moves, moves_of_records
 from evenhand.optimise.compile.parity import LEAST_OF_ALL, Barring, ParityRows, parity_rows, without_unreachable
 from evenhand.optimise.compile.utility import loss_from
-from evenhand.optimise.program import Matrix, Program
+from evenhand.optimise.program import Program
 from evenhand.spec import Comparisons, Problem, comparisons, outcome_given_features
 
 __all__ = [
@@ -82,7 +82,7 @@ class Compiled:
 def compile_problem(problem: Problem, counts: Counts, conditional: Numbers | None = None) -> Compiled:
     """Write a problem on a table as a programme.
 
-    Where D is suppressed, p(ŷ|x̂) is ``conditional`` (a row for each observed x), or what the problem says.
+    Where D is suppressed, p(ŷ|x̂) is ``conditional`` (one row per observed x), or what the problem says.
     """
     if conditional is None and problem.suppresses:
         conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
@@ -115,12 +115,19 @@ def _assembled(
     moves = choices.moves
     rows = parity_rows(compared, counts, moves)
     budgets = budget_rows(problem, counts, choices)
-    targets, release, original = _release(problem, counts, choices)
+    # The cells of r, r as rows over the choices, and p on the same cells.
+    target, marginal = moves.target, counts.records
+    if problem.utility_on_features:
+        marginal, (target, _) = counts.features, counts.domain.split_xy(moves.target)
+    targets, place = np.unique(np.concatenate([target, marginal.cells]), return_inverse=True)
+    entries = (counts.probability[moves.source], (place[: len(target)], np.arange(len(target))))
+    release = sparse.csr_array(entries, shape=(len(targets), len(target)))
+    original = marginal.at(targets)
     own = counts.domain.xy(counts.x, counts.y)[moves.source]
     program = Program(
         starts=choices.starts,
         weight=choices.weight,
-        release=release,
+        release=choices.gather(release),
         rates=choices.gather(rows.rates),
         n_auxiliary=rows.n_auxiliary,
         parity=rows.rows,
@@ -133,15 +140,3 @@ def _assembled(
         change=choices.mean(counts, (moves.target != own).astype(float)),
     )
     return Compiled(program, choices, compared, rows, budgets, targets, barred)
-
-
-def _release(problem: Problem, counts: Counts, choices: Choices) -> tuple[Cells, Matrix, Numbers]:
-    """Return the cells of r, r as rows over the choices, and p on the same cells."""
-    moves, marginal = choices.moves, counts.records
-    target = moves.target
-    if problem.utility_on_features:
-        marginal, (target, _) = counts.features, counts.domain.split_xy(moves.target)
-    targets, place = np.unique(np.concatenate([target, marginal.cells]), return_inverse=True)
-    entries = (counts.probability[moves.source], (place[: len(target)], np.arange(len(target))))
-    per_move = sparse.csr_array(entries, shape=(len(targets), len(target)))
-    return targets, choices.gather(per_move), marginal.at(targets)

@@ -36,7 +36,7 @@ class Choices:
     weight : array
         The probability of each owner.
     spread : sparse array
-        A row a move, a column a choice: the share of the choice's probability that the move receives.
+        One row per move, one column per choice: the share of the choice's probability that the move receives.
     moves : Moves
         The moves that some choice leads to.
     """
@@ -64,14 +64,25 @@ class Choices:
 def choices_of(problem: Problem, counts: Counts, moves: Moves, conditional: Numbers | None = None) -> Choices:
     """Return the choices that a problem leaves.
 
-    ``conditional`` is p(ŷ|x̂), a row for each observed x, where D is suppressed.
+    ``conditional`` is p(ŷ|x̂), one row per observed x, where D is suppressed.
     """
     if conditional is None and not problem.blind:
-        return _every_move(counts, moves)
+        return Choices(moves.source, counts.probability, sparse.eye_array(len(moves.source), format="csr"), moves)
     to_x, to_y = counts.domain.split_xy(moves.target)
     share, target, leaves = np.ones(len(moves.source)), moves.target, np.ones(len(moves.source))
     if conditional is not None:
-        _check_outcome_costs(problem, counts)
+        outcome = counts.domain.outcome
+        forbidden = np.argwhere(~np.isfinite(problem.distortion.costs(outcome)))
+        if len(forbidden):
+            # ŷ is random given x̂, so that no change of it can be kept from happening.
+            a, b = (outcome.levels[i] for i in forbidden[0])
+            raise SpecError(
+                f"suppress_protected draws the outcome from p(ŷ|x̂), so every change of {outcome.name!r} can happen, "
+                f"but the distortion forbids {a!r} → {b!r}: that is infeasible for every bound and budget. Give it a "
+                f"finite cost, or write ",
+                Setting("distortion", Made("Free"), column=outcome.name),
+                " to charge the features alone",
+            )
         _, place = positions(counts.features.cells, to_x)
         share, target = conditional[place, to_y], to_x
         leaves = (conditional > 0).sum(axis=1)[place].astype(float)
@@ -98,11 +109,6 @@ def outcome_choices(counts: Counts, moves: Moves, features: Numbers) -> Choices:
     return _joined(counts, moves, owner, weight, moves.target, share, leaves.astype(float))
 
 
-def _every_move(counts: Counts, moves: Moves) -> Choices:
-    spread = sparse.eye_array(len(moves.source), format="csr")
-    return Choices(moves.source, counts.probability, spread, moves)
-
-
 def _joined(
     counts: Counts, moves: Moves, owner: Cells, weight: Numbers, target: Cells, share: Numbers, leaves: Numbers
 ) -> Choices:
@@ -111,7 +117,9 @@ def _joined(
     if len(weight) * width > LARGEST_KEY:
         raise SpecError("the domain is too large for a blind or suppressed mapping; merge levels")
     keys, choice = np.unique(owner * width + target, return_inverse=True)
-    whole = np.bincount(choice) == _first(choice, leaves, len(keys))
+    needs = np.zeros(len(keys))
+    needs[choice] = leaves
+    whole = np.bincount(choice) == needs
     kept = whole[choice]
     number = np.cumsum(whole) - 1
     place = (np.arange(int(kept.sum())), number[choice[kept]])
@@ -119,37 +127,13 @@ def _joined(
     owners = keys[whole] // width
     lost = np.setdiff1d(np.arange(len(weight)), owners)
     if len(lost):
+        who, stuck = "some people", moves.source[owner == lost[0]]
+        if len(stuck):
+            d, x, y = (int(cells[stuck[0]]) for cells in (counts.d, counts.x, counts.y))
+            who = f"people at ({counts.domain.words(d, x, y)})"
         raise InfeasibleError(
-            f"{_words(counts, moves.source[owner == lost[0]])} have no move that is open to all who must share it: "
+            f"{who} have no move that is open to all who must share it: "
             f"under suppressed D every ŷ with p(ŷ|x̂) > 0 must be reachable, and a blind mapping must be allowed for "
             f"every group. Allow more moves in the distortion, or raise budgets of zero"
         )
     return Choices(owners, weight, spread, moves.keep(kept))
-
-
-def _words(counts: Counts, sources: Cells) -> str:
-    if not len(sources):
-        return "some people"
-    d, x, y = (int(cells[sources[0]]) for cells in (counts.d, counts.x, counts.y))
-    return f"people at ({counts.domain.words(d, x, y)})"
-
-
-def _first(choice: Cells, values: Numbers, size: int) -> Numbers:
-    found = np.zeros(size)
-    found[choice] = values
-    return found
-
-
-def _check_outcome_costs(problem: Problem, counts: Counts) -> None:
-    """Refuse a forbidden outcome change: with D suppressed ŷ is random given x̂, so it cannot be kept from happening."""
-    outcome = counts.domain.outcome
-    forbidden = ~np.isfinite(problem.distortion.costs(outcome))
-    if forbidden.any():
-        a, b = (outcome.levels[i] for i in np.argwhere(forbidden)[0])
-        raise SpecError(
-            f"suppress_protected draws the outcome from p(ŷ|x̂), so every change of {outcome.name!r} can happen, but "
-            f"the distortion forbids {a!r} → {b!r}: that is infeasible for every bound and budget. Give it a finite "
-            f"cost, or write ",
-            Setting("distortion", Made("Free"), column=outcome.name),
-            " to charge the features alone",
-        )

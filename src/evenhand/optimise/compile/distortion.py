@@ -1,4 +1,4 @@
-"""Budgets, eqs. (5) and (6), as rows over the moves: one a source, or one an (x, y) averaged over D.
+"""Budgets, eqs. (5) and (6), as rows over the moves: one per source, or one per (x, y) averaged over D.
 
 A row is the share of its limit that is spent, at most one, so that the user's units of distortion do not matter.
 """
@@ -50,19 +50,13 @@ def _rows(charge: Charge, counts: Counts, choices: Choices, blind: bool) -> tupl
         holder = counts.records.of_source[source]
     elif blind:
         # Everybody with the same (x, y) is treated alike: the smallest limit among them is the one that counts.
-        kept = _strictest(limits, counts)
+        order = np.lexsort((limits, counts.records.of_source))
+        first = np.concatenate([[True], np.diff(counts.records.of_source[order]) != 0])
+        kept = np.zeros(len(limits), dtype=bool)
+        kept[order[first]] = True
         amount = np.where(kept[source], amount, 0.0)
     charged = np.flatnonzero((amount > 0) & np.isfinite(limits[holder]))
     holders, row = np.unique(holder[charged], return_inverse=True)
     value = amount[charged] / limits[holder[charged]]
     per_move = sparse.csr_array((value, (row, charged)), shape=(len(holders), len(moves.source)))
     return choices.gather(per_move), limits[holders], holders
-
-
-def _strictest(limits: Numbers, counts: Counts) -> Numbers:
-    """Return, for each source, whether it is the one of its (x, y) with the smallest limit."""
-    order = np.lexsort((limits, counts.records.of_source))
-    first = np.concatenate([[True], np.diff(counts.records.of_source[order]) != 0])
-    kept = np.zeros(len(limits), dtype=bool)
-    kept[order[first]] = True
-    return kept

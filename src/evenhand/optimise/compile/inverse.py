@@ -1,6 +1,6 @@
 """Multipliers on a programme's rows as multipliers on the statement's own inequalities.
 
-Every entry of a parity constraint is one inequality a line of its distance, every budget one a holder. Where a
+Every entry of a parity constraint is one inequality per line of its distance, every budget one per holder. Where a
 programme holds all rates against their minimum m, its multipliers are shared out over pairs of groups: what the rates
 above m carry is what the rates at m must bear.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers
 from evenhand.optimise.compile.parity import LEAST_OF_ALL, ParityRows
 from evenhand.optimise.program import Multipliers, Program
-from evenhand.spec import Comparisons, FourFifths
+from evenhand.spec import Comparisons
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +78,13 @@ def _pairs(rows: ParityRows, compared: list[Comparisons], mine: NDArray[np.bool_
         return none, none, none, np.zeros(0)
     share = np.outer(carried, borne) / (borne.sum() or 1.0)
     first, second = np.nonzero(share)
-    entry = _entries_of(part, population[first], population[second], int(part.outcome[rows.entry[above[0]]]))
+    above_m, below_m = population[first].tolist(), population[second].tolist()
+    own, other = (below_m, above_m) if part.parity.distance.holds_the_lower else (above_m, below_m)
+    here = np.flatnonzero(part.outcome == part.outcome[rows.entry[above[0]]])
+    pairs = zip(part.population[here].tolist(), part.against[here].tolist(), strict=True)
+    place = dict(zip(pairs, here.tolist(), strict=True))
+    entry = np.array([place[pair] for pair in zip(own, other, strict=True)], dtype=np.int64)
     return np.full(len(entry), constraint), entry, np.zeros(len(entry), dtype=np.int64), share[first, second]
-
-
-def _entries_of(part: Comparisons, above: Cells, below: Cells, outcome: int) -> Cells:
-    """Return the entry that holds each pair; the four-fifths rule holds the lower rate against the higher."""
-    own, other = (below, above) if isinstance(part.parity.distance, FourFifths) else (above, below)
-    place = {
-        (int(a), int(b)): i
-        for i, (a, b, y) in enumerate(zip(part.population, part.against, part.outcome, strict=True))
-        if y == outcome
-    }
-    return np.array([place[int(a), int(b)] for a, b in zip(own, other, strict=True)], dtype=np.int64)
 
 
 def budget_multipliers(program: Program, multipliers: Multipliers) -> Numbers:

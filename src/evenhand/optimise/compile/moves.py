@@ -36,7 +36,13 @@ class Moves:
 def allowed_moves(problem: Problem, counts: Counts) -> Moves:
     """List the moves of every source."""
     records = counts.records
-    record, target = _listed_moves(problem, counts) if problem.distortion.table else moves_of_records(problem, counts)
+    if problem.distortion.table is None:
+        record, target = moves_of_records(problem, counts)
+    else:
+        record, target = problem.distortion.table.targets_of(records.cells)
+        if problem.targets == "observed":
+            seen, _ = positions(counts.features.cells, counts.domain.split_xy(target)[0])
+            record, target = record[seen], target[seen]
     x, y = counts.domain.split_xy(records.cells[record])
     to_x, to_y = counts.domain.split_xy(target)
     distortion = problem.distortion.between(counts.domain, x, y, to_x, to_y)
@@ -46,17 +52,14 @@ def allowed_moves(problem: Problem, counts: Counts) -> Moves:
         possible &= records.at(target) > 0
     record, target, distortion = record[possible], target[possible], distortion[possible]
     source, entry = _repeat(records.of_source, record, len(records.cells))
-    return _affordable(problem, counts, Moves(source, target[entry], distortion[entry]))
-
-
-def _listed_moves(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
-    """For each distinct (x, y), the moves that a tabulated distortion lists."""
-    assert problem.distortion.table is not None
-    record, target = problem.distortion.table.targets_of(counts.records.cells)
-    if problem.targets == "all":
-        return record, target
-    seen, _ = positions(counts.features.cells, counts.domain.split_xy(target)[0])
-    return record[seen], target[seen]
+    moves = Moves(source, target[entry], distortion[entry])
+    for charge in problem.charges:
+        # A budget of zero rules moves out; it then needs no row.
+        limit = charge.limits(counts)
+        if charge.per == "xy":
+            limit = limit[records.of_source]
+        moves = moves.keep((charge.of(moves.distortion) == 0) | (limit[moves.source] > 0))
+    return moves
 
 
 def moves_of_records(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
@@ -112,13 +115,3 @@ def _repeat(wanted: Cells, groups: Cells, n_groups: int) -> tuple[Cells, Cells]:
     position = np.repeat(np.arange(len(wanted)), count)
     within = np.arange(len(position)) - np.repeat(np.cumsum(count) - count, count)
     return position, first[wanted][position] + within
-
-
-def _affordable(problem: Problem, counts: Counts, moves: Moves) -> Moves:
-    """Drop the moves that a budget of zero forbids; such a budget then needs no row."""
-    for charge in problem.charges:
-        limit = charge.limits(counts)
-        if charge.per == "xy":
-            limit = limit[counts.records.of_source]
-        moves = moves.keep((charge.of(moves.distortion) == 0) | (limit[moves.source] > 0))
-    return moves

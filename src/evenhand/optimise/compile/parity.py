@@ -3,12 +3,11 @@
 A rate is the probability of an outcome in a population (and, where a constraint is about released segments, of the
 segment as well). Held against a target, a rate has a row for each line of the distance; held between populations, so
 has a pair. Where all pairs of a segment share one bound, each rate is held against the smallest of them, m: two rows
-a rate instead of one a pair.
+per rate instead of one per pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ from evenhand.data.counts import Counts
 from evenhand.errors import InfeasibleError
 from evenhand.optimise.compile.moves import Moves
 from evenhand.optimise.program import Inequalities, Matrix
-from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons, Line
+from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons
 
 LEAST_OF_ALL = -2
 """In place of the entry for the rows that hold m below every rate."""
@@ -85,15 +84,14 @@ def _shared(part: Comparisons) -> bool:
     """Whether every rate of a segment and outcome is held against every other, within one bound."""
     if not len(part) or part.against_target or part.parity.distance.both(part.bound) is None:
         return False
-    if getattr(part.parity, "against", None) != "each":
-        return False
     key = _segment_and_outcome(part)
     low, high = (np.full(key.max() + 1, start) for start in (np.inf, -np.inf))
     np.minimum.at(low, key, part.bound)
     np.maximum.at(high, key, part.bound)
     size = np.bincount(key)
-    members = np.array([len(np.unique(part.population[key == k])) for k in range(len(size))])
-    # An entry that is not bounded at all was left out, so that fewer than all pairs are there.
+    members = np.array([len(np.unique([part.population[key == k], part.against[key == k]])) for k in range(len(size))])
+    # An entry that is not bounded at all was left out, so that fewer than all pairs are there; and where groups are
+    # held against the rest, or against one of them, there are fewer from the start.
     return bool(np.all(low == high) and np.all(size == members * (members - 1)))
 
 
@@ -135,14 +133,21 @@ def _rate_index(part: Comparisons, counts: Counts, population: Cells, outcome: C
 
 
 def _held(part: Comparisons, counts: Counts, first: int) -> _Block:
-    """Hold each entry's rate against its target or its counterpart, a row for each line of the distance."""
-    lines, size = part.lines, len(part)
+    """Hold each entry's rate against its target or its counterpart, with one row per line of the distance."""
+    size, n_lines = len(part), len(part.lines)
     own = first + _rate_index(part, counts, part.population, part.outcome)
-    pieces = []
-    for line in lines:
-        values = (line.on_p, line.on_q, line.limit)
-        pieces.append((_terms(part, counts, first, own, values), _terms(part, counts, first, own, line.slope)))
-    return _stacked_lines(pieces, size, own)
+
+    def stacked(lines: list[tuple[Numbers, Numbers, Numbers]]) -> tuple[tuple[Cells, Cells, Numbers], Numbers]:
+        terms = [_terms(part, counts, first, own, line) for line in lines]
+        row = np.concatenate([np.zeros(0, np.int64), *(t[0] + i * size for i, t in enumerate(terms))])
+        column, value, right = (np.concatenate([np.zeros(0), *(t[i] for t in terms)]) for i in (1, 2, 3))
+        return (row, column.astype(np.int64), value), right
+
+    matrix, limit = stacked([(line.on_p, line.on_q, line.limit) for line in part.lines])
+    slope, slope_limit = stacked([line.slope for line in part.lines])
+    entry, line = np.tile(np.arange(size), n_lines), np.repeat(np.arange(n_lines), size)
+    none = np.full(len(entry), -1)
+    return _Block(len(limit), matrix, limit, slope, slope_limit, entry, line, np.tile(own, n_lines), none)
 
 
 Terms = tuple[Cells, Cells, Numbers, Numbers]
@@ -164,22 +169,6 @@ def _terms(part: Comparisons, counts: Counts, first: int, own: Cells, line: tupl
     columns = np.concatenate([own, *(every + y for y in range(n_y))])
     values = np.concatenate([on_p, *([-right] * n_y)])
     return np.concatenate([row] * (n_y + 1)), columns, values, np.zeros(len(part))
-
-
-def _stacked_lines(pieces: list[tuple[Terms, Terms]], size: int, own: Cells) -> _Block:
-    shift = [i * size for i in range(len(pieces))]
-
-    def joined(which: int) -> tuple[tuple[Cells, Cells, Numbers], Numbers]:
-        terms = [piece[which] for piece in pieces]
-        row = np.concatenate([np.zeros(0, np.int64), *(t[0] + s for t, s in zip(terms, shift, strict=True))])
-        column, value, right = (np.concatenate([np.zeros(0), *(t[i] for t in terms)]) for i in (1, 2, 3))
-        return (row, column.astype(np.int64), value), right
-
-    (matrix, limit), (slope, slope_limit) = joined(0), joined(1)
-    entry = np.tile(np.arange(size), len(pieces))
-    line = np.repeat(np.arange(len(pieces)), size)
-    none = np.full(len(entry), -1)
-    return _Block(len(limit), matrix, limit, slope, slope_limit, entry, line, np.tile(own, len(pieces)), none)
 
 
 def _against_least(part: Comparisons, counts: Counts, first: int, first_m: int) -> tuple[_Block, int]:
@@ -271,7 +260,16 @@ def without_unreachable(compared: list[Comparisons], counts: Counts, moves: Move
         kept = ~barred[moves.source, outcome]
         if kept.all():
             return moves, rounds
-        _refuse_stranded(counts, moves.source[kept], barred)
+        stranded = np.setdiff1d(np.arange(len(counts)), moves.source[kept])
+        if len(stranded):
+            lost = int(stranded[0])
+            names = ", ".join(repr(counts.domain.outcome.levels[y]) for y in np.flatnonzero(barred[lost]))
+            where = counts.domain.words(int(counts.d[lost]), int(counts.x[lost]), int(counts.y[lost]))
+            raise InfeasibleError(
+                f"parity by ratio means that nobody may have the outcome {names}: its target probability is zero, or "
+                f"some group can never have it. But people at ({where}) cannot leave it. Allow that change in the "
+                f"distortion, or merge the outcome with another."
+            )
         moves = moves.keep(kept)
         rounds.append(because)
 
@@ -290,43 +288,16 @@ def _barred_outcomes(
         if part.within_released:
             continue
         reachable = (part.weights @ reaches) > 0
+        target = part.against == AGAINST_TARGET
+        empty = np.where(target, part.target == 0, ~reachable[np.where(target, 0, part.against), part.outcome])
+        own = ~target & ~reachable[part.population, part.outcome]
         for number, line in enumerate(part.lines):
-            because += _barring(part, i, number, line, reachable)
+            # One rate may be no more than a multiple of another, and that is zero.
+            for e in np.flatnonzero((line.limit == 0) & (line.on_p > 0) & empty):
+                because.append(Barring(i, int(e), number, int(part.population[e]), float(line.on_p[e])))
+            for e in np.flatnonzero((line.limit == 0) & (line.on_q > 0) & (line.on_p <= 0) & own):
+                because.append(Barring(i, int(e), number, int(part.against[e]), float(line.on_q[e])))
     for bar in because:
         part = compared[bar.constraint]
         barred[part.populations[bar.population].member, part.outcome[bar.entry]] = True
     return barred, because
-
-
-def _barring(
-    part: Comparisons, constraint: int, number: int, line: Line, reachable: NDArray[np.bool_]
-) -> Iterator[Barring]:
-    """Yield the entries that let one rate be no more than a multiple of another that is zero."""
-    target = part.against == AGAINST_TARGET
-    other = np.where(target, 0, part.against)
-    empty = np.where(target, part.target == 0, ~reachable[other, part.outcome])
-    for e in np.flatnonzero((line.limit == 0) & (line.on_p > 0) & empty):
-        yield Barring(constraint, int(e), number, int(part.population[e]), float(line.on_p[e]))
-    own = ~target & ~reachable[part.population, part.outcome]
-    for e in np.flatnonzero((line.limit == 0) & (line.on_q > 0) & (line.on_p <= 0) & own):
-        yield Barring(constraint, int(e), number, int(part.against[e]), float(line.on_q[e]))
-
-
-def _refuse_stranded(counts: Counts, sources: Cells, barred: NDArray[np.bool_]) -> None:
-    """Say who would have nowhere to go."""
-    moving = np.zeros(len(counts), dtype=bool)
-    moving[sources] = True
-    if moving.all():
-        return
-    lost = int(np.flatnonzero(~moving)[0])
-    levels = counts.domain.outcome.levels
-    names = ", ".join(repr(levels[y]) for y in np.flatnonzero(barred[lost]))
-    raise InfeasibleError(
-        f"parity by ratio means that nobody may have the outcome {names}: its target probability is zero, or "
-        f"some group can never have it. But people at ({_words(counts, lost)}) cannot leave it. Allow that "
-        f"change in the distortion, or merge the outcome with another."
-    )
-
-
-def _words(counts: Counts, source: int) -> str:
-    return counts.domain.words(int(counts.d[source]), int(counts.x[source]), int(counts.y[source]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,17 @@ class Utility(ABC):
         Whether :meth:`infimum` bounds anything; where it does not, only feasibility can be certified.
     nonnegative : bool
         Whether Δ is known not to go below zero, which is then a lower bound in itself.
+    name : str
+        What a user calls a measure of their own.
+    word : str
+        What TOML calls it; the name of its class where this is empty.
+    holds_functions : bool
+        Whether it holds a user's functions, which no file can keep.
     """
 
+    name: str
+    word: ClassVar[str] = ""
+    holds_functions: ClassVar[bool] = False
     new_cells: bool = True
     certifiable: bool = True
     nonnegative: bool = True
@@ -54,6 +63,11 @@ class Utility(ABC):
     @abstractmethod
     def clip(self, p: Numbers, multipliers: Numbers) -> Numbers:
         """Return the nearest multipliers at which :meth:`infimum` is finite."""
+
+    @property
+    def words(self) -> str:
+        """What to call it in a sentence; one without words of its own is a user's, and may have a name."""
+        return f"a user's own measure ({getattr(self, 'name', type(self).__name__)})"
 
     def check(self, p: Numbers) -> None:  # noqa: B027  (most measures have nothing to check)
         """Refuse a measure that is not what it claims to be; those of evenhand itself need no check.

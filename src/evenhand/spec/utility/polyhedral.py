@@ -37,6 +37,8 @@ class L1(Polyhedral):
     0.5
     """
 
+    words = "the ℓ1 distance"
+
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return Σ |r − p|."""
         return float(np.abs(r - p).sum())
@@ -63,6 +65,8 @@ class TotalVariation(Polyhedral):
     >>> TotalVariation().value(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
     0.25
     """
+
+    words = "the total variation"
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return ½ Σ |r − p|."""
@@ -93,6 +97,7 @@ class MaxRelativeChange(Polyhedral):
     inf
     """
 
+    words = "the largest relative change of any cell"
     new_cells = False
 
     def value(self, p: Numbers, r: Numbers) -> float:

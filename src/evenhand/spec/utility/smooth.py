@@ -35,6 +35,8 @@ class KL(Smooth):
     0.143841
     """
 
+    words = "the Kullback–Leibler divergence, in nats,"
+
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return Σ p log(p/r)."""
         held = p > 0
@@ -85,6 +87,7 @@ class ReverseKL(Smooth):
     inf
     """
 
+    words = "the reverse Kullback–Leibler divergence, in nats,"
     new_cells = False
 
     def value(self, p: Numbers, r: Numbers) -> float:
@@ -130,6 +133,7 @@ class PearsonChi2(Smooth):
     inf
     """
 
+    words = "Pearson's χ²"
     new_cells = False
 
     def value(self, p: Numbers, r: Numbers) -> float:
@@ -173,6 +177,8 @@ class NeymanChi2(Smooth):
     0.5
     """
 
+    words = "Neyman's χ²"
+
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return Σ (r − p)²/r."""
         held = p > 0
@@ -215,6 +221,8 @@ class Hellinger(Smooth):
     >>> round(Hellinger().value(np.array([1.0, 0.0]), np.array([0.25, 0.75])), 6)
     0.5
     """
+
+    words = "the squared Hellinger distance"
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return ½ Σ (√r − √p)²."""
@@ -260,6 +268,8 @@ class JensenShannon(Smooth):
     0.693147
     """
 
+    words = "the Jensen–Shannon divergence, in nats,"
+
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return ½ Σ p log(p/m) + ½ Σ r log(r/m)."""
         middle = (p + r) / 2
@@ -301,6 +311,8 @@ class SquaredL2(Smooth):
     >>> SquaredL2().value(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
     0.125
     """
+
+    words = "the squared ℓ2 distance"
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return Σ (r − p)²."""

@@ -23,7 +23,7 @@ from evenhand.errors import SpecError
 from evenhand.spec.utility.base import Smooth, Utility
 
 OnCells: TypeAlias = Callable[[Numbers, Numbers], Any]
-"""f(p, r) on arrays, one number a cell."""
+"""f(p, r) on arrays, one number per cell."""
 
 OfNumbers: TypeAlias = Callable[[Numbers], Any]
 """f(t) on an array, elementwise."""
@@ -73,10 +73,10 @@ def _callable(owner: str, **functions: Any) -> None:
 
 
 def _numbers(what: str, found: Any, like: Numbers) -> Numbers:
-    """Return what a user's function gave as one number a cell."""
+    """Return what a user's function gave as one number per cell."""
     numbers = np.asarray(found, dtype=float)
     if numbers.shape != like.shape:
-        raise SpecError(f"the {what} must be one number a cell: of shape {like.shape}, not {numbers.shape}")
+        raise SpecError(f"the {what} must be one number per cell: of shape {like.shape}, not {numbers.shape}")
     return numbers
 
 
@@ -93,6 +93,7 @@ class CellByCell(Smooth):
     """
 
     name: str
+    holds_functions = True
     _advice_at_zero = ""
 
     @abstractmethod
@@ -144,7 +145,15 @@ class CellByCell(Smooth):
 
     def infimum(self, p: Numbers, multipliers: Numbers) -> float:
         """Return a lower bound over 0 ≤ r ≤ 1, tight up to rounding: that of tangents where the slope is about λ."""
-        below, above = self._bracket(p, multipliers)
+        # Between neighbouring r the slope passes λ, as near as the unit interval allows. Positive floating-point
+        # numbers are ordered as the integers that their bits spell: halving between those finds any r, however small,
+        # to the last digit.
+        low, high = np.full(len(p), FLOOR).view(np.int64), np.ones(len(p)).view(np.int64)
+        for _ in range(BISECTIONS):
+            middle = low + (high - low) // 2
+            steep = self.gradient(p, middle.view(np.float64)) > multipliers
+            low, high = np.where(steep, low, middle), np.where(steep, middle, high)
+        below, above = low.view(np.float64), high.view(np.float64)
         best = np.maximum(self._tangent(p, below, multipliers), self._tangent(p, above, multipliers))
         with np.errstate(over="ignore"):
             return float(np.sum(best[self._open(p)]))
@@ -155,17 +164,6 @@ class CellByCell(Smooth):
             slope = self._slopes(p, r)
             least = self._values(p, r) - slope * r + np.minimum(0.0, slope - multipliers)
         return np.where(np.isnan(least), -np.inf, least)
-
-    def _bracket(self, p: Numbers, multipliers: Numbers) -> tuple[Numbers, Numbers]:
-        """Return neighbouring r between which the slope passes λ, as near as the unit interval allows."""
-        # Positive floating-point numbers are ordered as the integers that their bits spell: halving between those
-        # finds any r, however small, to the last digit.
-        low, high = np.full(len(p), FLOOR).view(np.int64), np.ones(len(p)).view(np.int64)
-        for _ in range(BISECTIONS):
-            middle = low + (high - low) // 2
-            steep = self.gradient(p, middle.view(np.float64)) > multipliers
-            low, high = np.where(steep, low, middle), np.where(steep, middle, high)
-        return low.view(np.float64), high.view(np.float64)
 
     def check(self, p: Numbers) -> None:
         """Refuse a function that is not convex, or whose derivatives are not its own.
@@ -236,8 +234,8 @@ class Separable(CellByCell):
     Parameters
     ----------
     value, gradient, curvature : function
-        φ and its first and second derivative in r: each takes the arrays p and r and returns one number a cell. They
-        are kept as ``cell_value``, ``cell_gradient`` and ``cell_curvature``.
+        φ and its first and second derivative in r: each takes the arrays p and r and returns one number per cell.
+        They are kept as ``cell_value``, ``cell_gradient`` and ``cell_curvature``.
     name : str
         What to call it in errors and reports.
     new_cells : bool
@@ -367,7 +365,7 @@ class Quasiconvex(Utility):
         Δ(p, r), a number; kept as ``measure``.
     sublevel : function
         For p and a level, (A, b) such that the distributions r with A r ≤ b are those with Δ(p, r) ≤ level. A is an
-        array or a SciPy sparse array, a row an inequality and a column a cell. Kept as ``rows``.
+        array or a SciPy sparse array, one row per inequality and one column per cell. Kept as ``rows``.
     name : str
         What to call it in errors and reports.
     highest : float, optional
@@ -397,6 +395,7 @@ class Quasiconvex(Utility):
     highest: float | None
     new_cells: bool
     certifiable = False
+    holds_functions = True
 
     def __init__(
         self,
@@ -427,8 +426,8 @@ class Quasiconvex(Utility):
         matrix, limit = sparse.csr_array(matrix, dtype=float), np.asarray(limit, dtype=float)
         if limit.ndim != 1 or matrix.shape != (len(limit), len(p)):
             raise SpecError(
-                f"the sublevel set of {self.name} must be a matrix of {len(p)} columns, one a cell, and one limit a "
-                f"row; these are of shapes {matrix.shape} and {limit.shape}"
+                f"the sublevel set of {self.name} must be a matrix of {len(p)} columns, one per cell, and one limit "
+                f"per row; these are of shapes {matrix.shape} and {limit.shape}"
             )
         if np.any(np.isnan(matrix.data)) or np.any(np.isnan(limit)):
             raise SpecError(f"the sublevel set of {self.name} at the level {level:.6g} has entries that are no numbers")
@@ -458,33 +457,22 @@ class Quasiconvex(Utility):
         if _excess(*self.sublevel(p, own), p) > INSIDE:
             raise SpecError(f"p lies outside the sublevel set of {self.name} at its own level, {own:.6g}")
         drawn = [(r, self.value(p, r)) for r in self._distributions(p)]
-        self._check_highest(drawn)
-        finite = np.unique([value for _, value in drawn if np.isfinite(value)])
-        between = (finite[1:] + finite[:-1]) / 2
-        for level in between[:: max(1, len(between) // LEVELS)]:
-            self._check_level(p, float(level), drawn)
-
-    def _check_highest(self, drawn: list[tuple[Numbers, float]]) -> None:
         top = max(value for _, value in drawn)
         if self.highest is not None and top > self.highest + APART * (1 + abs(self.highest)):
             raise SpecError(f"{self.name} reaches {top:.6g}, above the level {self.highest:.6g} given as its highest")
-
-    def _check_level(self, p: Numbers, level: float, drawn: list[tuple[Numbers, float]]) -> None:
-        """Refuse a sublevel set that disagrees with the values of the distributions drawn."""
-        margin = APART * (1 + abs(level))
-        matrix, limit = self.sublevel(p, level)
-        for r, value in drawn:
-            excess = _excess(matrix, limit, r)
-            if value < level - margin and excess > INSIDE:
-                side = "outside"
-            elif value > level + margin and excess <= 0:
-                side = "inside"
-            else:
-                continue
-            raise SpecError(
-                f"a distribution at which {self.name} is {value:.6g} lies {side} its sublevel set of the level "
-                f"{level:.6g}: A r ≤ b must hold exactly where the value is at most the level"
-            )
+        finite = np.unique([value for _, value in drawn if np.isfinite(value)])
+        between = (finite[1:] + finite[:-1]) / 2
+        for level in map(float, between[:: max(1, len(between) // LEVELS)]):
+            margin, (matrix, limit) = APART * (1 + abs(level)), self.sublevel(p, level)
+            for r, value in drawn:
+                excess = _excess(matrix, limit, r)
+                outside = value < level - margin and excess > INSIDE
+                if outside or (value > level + margin and excess <= 0):
+                    raise SpecError(
+                        f"a distribution at which {self.name} is {value:.6g} lies {'outside' if outside else 'inside'} "
+                        f"its sublevel set of the level {level:.6g}: A r ≤ b must hold exactly where the value is at "
+                        f"most the level"
+                    )
 
     def _distributions(self, p: Numbers) -> Iterator[Numbers]:
         """Yield distributions at many distances from p, the same at every call."""
@@ -530,6 +518,13 @@ class Recorded(Utility):
     def certifiable(self) -> bool:  # type: ignore[override]
         """Whether an infimum was recorded."""
         return self.recorded_infimum is not None
+
+    def check(self, p: Numbers) -> None:
+        """Refuse: nothing can be fitted by what was said of one mapping."""
+        raise SpecError(
+            f"the utility {self.name!r} was a user's function and is only recorded here; give the problem a utility "
+            f"before fitting it again"
+        )
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return the recorded value."""

@@ -1,0 +1,112 @@
+"""Whom a parity constraint can compare in a given table: groups, the segments that they are in, and the rest beside
+them.
+
+Knows columns and counts; nothing of bounds, distances or forms of parity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis
+from evenhand.errors import SpecError, did_you_mean
+
+EVERYWHERE = -1
+"""In place of a segment where a constraint has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """People who are compared: a group, or the ``rest`` beside it, in a segment or everywhere."""
+
+    words: str
+    member: NDArray[np.bool_]
+    group: int
+    segment: int
+    rest: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """A table as one constraint sees it: its groups, and its segments, original or ``released``."""
+
+    counts: Counts
+    groups: Axis
+    segments: Axis | None
+    released: bool = False
+
+    @classmethod
+    def of(cls, counts: Counts, what: str, on: Any, given: Any, released: bool) -> People:
+        """Form groups by the columns ``on`` (all protected ones for None), and segments by the columns ``given``."""
+        domain = counts.domain
+        groups = domain.d if on is None else _part(f"on of {what}", domain.d, on, "protected column")
+        segments = None if given is None else _part(f"given of {what}", domain.x, given, "feature")
+        return cls(counts, groups, segments, released)
+
+    @cached_property
+    def group(self) -> Cells:
+        """The group of each source."""
+        return self.counts.domain.d.cells_of(self.groups, self.counts.d)
+
+    @cached_property
+    def segment(self) -> Cells:
+        """The original segment of each source."""
+        if self.segments is None:
+            return np.full(len(self.counts), EVERYWHERE)
+        return self.counts.domain.x.cells_of(self.segments, self.counts.x)
+
+    def inside(self, segment: int) -> NDArray[np.bool_]:
+        """Return the sources that are in a segment; all of them everywhere."""
+        return np.ones(len(self.counts), bool) if segment == EVERYWHERE else self.segment == segment
+
+    def rates_in(self, segment: int) -> Numbers:
+        """Return p(y), or p(y | b) within a segment."""
+        counts, inside = self.counts, self.inside(segment)
+        by_outcome = sums(counts.y[inside], counts.probability[inside], counts.domain.y.size)
+        return np.asarray(by_outcome / counts.probability[inside].sum())
+
+    def populations(self, segment: int) -> tuple[Population, ...]:
+        """Return the groups that somebody in a segment belongs to."""
+        inside = self.inside(segment)
+        within = "" if segment == EVERYWHERE or self.segments is None else f" within {self.segments.words(segment)}"
+        return tuple(
+            Population(self.groups.words(int(g)) + within, inside & (self.group == g), int(g), segment)
+            for g in np.unique(self.group[inside])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """The groups of one segment, or of the whole table, for a form of parity to say who is held against whom."""
+
+    people: People
+    cell: int
+    groups: tuple[Population, ...]
+    left_out: list[str]
+
+    def rest_beside(self, own: Population) -> Population:
+        """Return everybody of the segment who is not in a population's group."""
+        others = self.people.inside(own.segment) & (self.people.group != own.group)
+        return Population(f"everybody but {own.words}", others, own.group, own.segment, rest=True)
+
+    def leave_out(self, why: str) -> None:
+        """Note that nothing is compared here, and why."""
+        segments = self.people.segments
+        where = "the table" if segments is None else f"the segment {segments.words(self.cell)}"
+        self.left_out.append(f"{where} {why}")
+
+
+def _part(what: str, axis: Axis, names: Any, kind: str) -> Axis:
+    """Return the named variables of an axis as an axis."""
+    for name in names:
+        if name not in axis.names:
+            hint = did_you_mean(name, axis.names)
+            raise SpecError(f"{what} names {name!r}, which is not a {kind}; those are {list(axis.names)}.{hint}")
+    return Axis(tuple(v for v in axis.variables if v.name in names))

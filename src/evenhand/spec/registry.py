@@ -1,0 +1,31 @@
+"""The registry: every utility measure, distance and form of parity that users may write, one line each.
+
+A line makes its class public as ``evenhand.<its name>``, at run time and for type checkers, and gives it its ``word``
+in TOML. Whatever else others need of it, the class itself says. This module holds nothing else.
+
+The order is that in which users are told of them.
+"""
+# isort: off
+
+from evenhand.spec.utility.smooth import KL as KL
+from evenhand.spec.utility.smooth import ReverseKL as ReverseKL
+from evenhand.spec.utility.polyhedral import L1 as L1
+from evenhand.spec.utility.polyhedral import TotalVariation as TotalVariation
+from evenhand.spec.utility.smooth import PearsonChi2 as PearsonChi2
+from evenhand.spec.utility.smooth import NeymanChi2 as NeymanChi2
+from evenhand.spec.utility.smooth import Hellinger as Hellinger
+from evenhand.spec.utility.smooth import JensenShannon as JensenShannon
+from evenhand.spec.utility.smooth import SquaredL2 as SquaredL2
+from evenhand.spec.utility.polyhedral import MaxRelativeChange as MaxRelativeChange
+from evenhand.spec.utility.user import Separable as Separable
+from evenhand.spec.utility.user import Bregman as Bregman
+from evenhand.spec.utility.user import Quasiconvex as Quasiconvex
+
+from evenhand.spec.distance import Ratio as Ratio
+from evenhand.spec.distance import Difference as Difference
+from evenhand.spec.distance import LogRatio as LogRatio
+from evenhand.spec.distance import FourFifths as FourFifths
+from evenhand.spec.user_distance import UserDistance as UserDistance
+
+from evenhand.spec.parity import PairwiseParity as PairwiseParity
+from evenhand.spec.parity import TargetParity as TargetParity
