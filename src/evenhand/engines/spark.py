@@ -15,11 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Variable
-from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, MissingExtraError, SpecError, did_you_mean
 from evenhand.spec import Problem
-from evenhand.tables import count_rows, is_numeric, is_textual, read
+from evenhand.tables import becomes_text, count_rows, read
 from evenhand.tables.transforming import How, Transformer, draws, locate, report_unseen, write
 
 ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
@@ -146,7 +144,7 @@ def _transformed(batch: Any, mode: Transformer, how: How) -> Iterator[Any]:
 def _schema(frame: SparkFrame, mode: Transformer, how: How) -> Any:
     """Return the schema of the result: that of the table, but for columns that become text or may lose a value."""
     types = _pyspark().sql.types
-    texts, emptied = _texts(mode, how), {v.name for v in _written(mode) if v.missing not in (None, UNSEEN)}
+    texts, emptied = _texts(mode, how), {v.name for v in mode.written if v.has_missing}
     fields = [
         types.StructField(
             field.name,
@@ -159,13 +157,9 @@ def _schema(frame: SparkFrame, mode: Transformer, how: How) -> Any:
     return types.StructType(fields)
 
 
-def _written(mode: Transformer) -> list[Variable]:
-    return [variable for axis in mode.writes for variable in axis.variables]
-
-
 def _texts(mode: Transformer, how: How) -> set[str]:
     """Name the columns that become text."""
-    return {v.name for v in _written(mode) if v.coding is not None} if how.restore == "label" else set()
+    return {variable.name for variable in mode.written if becomes_text(variable, how.restore)}
 
 
 def _require(frame: SparkFrame, columns: Sequence[str]) -> None:
@@ -189,10 +183,10 @@ def _refuse_nested(frame: SparkFrame, columns: Sequence[str]) -> None:
 def _refuse_other_kinds(frame: SparkFrame, mode: Transformer) -> None:
     """Refuse texts where levels are numbers, and the other way round, before there is a job that would fail."""
     types = _pyspark().sql.types
-    for variable in (variable for axis in mode.reads for variable in axis.variables):
+    for variable in mode.read:
         kind = frame.schema[variable.name].dataType
         texts, numbers = isinstance(kind, types.StringType), isinstance(kind, types.NumericType)
-        if (texts and is_numeric(variable)) or (numbers and is_textual(variable)):
+        if (texts and variable.numeric) or (numbers and variable.textual):
             own = "numbers" if texts else "texts"
             raise DataError(
                 f"column {variable.name!r} is of type {kind.simpleString()}, but its levels are {own}; cast the column"

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.arrays import Cells
-from evenhand.data.levels import Cuts
 from evenhand.engines.balancing import Balanced, balanced
 from evenhand.engines.files import (
     PARQUET,
@@ -36,7 +35,7 @@ from evenhand.engines.files import (
 from evenhand.errors import DataError, StorageError
 from evenhand.resources import Progress, current
 from evenhand.spec import CsvFormat
-from evenhand.tables import is_numeric, read
+from evenhand.tables import becomes_text, read
 from evenhand.tables.transforming import (
     How,
     Tally,
@@ -123,8 +122,7 @@ class _Run:
     @property
     def changing(self) -> dict[str, str]:
         """The columns that are written, and the name of each in the stream."""
-        names = [name for axis in self.mode.writes for name in axis.names]
-        return {name: f"evenhand_new_{place}" for place, name in enumerate(names)}
+        return {variable.name: f"evenhand_new_{place}" for place, variable in enumerate(self.mode.written)}
 
     def batches(self, duck_: Any) -> Iterator[Any]:
         """Read the file's batches in order: so many rows, or as many as their share of the memory holds."""
@@ -371,10 +369,9 @@ def _kinds(run: _Run, duck_: Any) -> dict[str, str]:
     """Return the types that the texts of a CSV file get in Parquet."""
     with watched(duck_, "looking for numbers", run.progress):
         kinds = types(duck_, run.source.sql, run.source.columns)
-    for axis in run.mode.writes:
-        for variable in axis.variables:
-            if not is_numeric(variable) or (variable.coding is not None and run.how.restore == "label"):
-                kinds[variable.name] = "VARCHAR"
-            elif isinstance(variable.coding, Cuts) and not variable.coding.whole and kinds[variable.name] == "BIGINT":
-                kinds[variable.name] = "DOUBLE"
+    for variable in run.mode.written:
+        if not variable.numeric or becomes_text(variable, run.how.restore):
+            kinds[variable.name] = "VARCHAR"
+        elif variable.coding is not None and not variable.coding.gives_whole and kinds[variable.name] == "BIGINT":
+            kinds[variable.name] = "DOUBLE"
     return kinds

@@ -15,8 +15,7 @@ import numpy as np
 import tomli_w
 
 from evenhand.errors import SpecError, did_you_mean
-from evenhand.spec import check
-from evenhand.spec.bins import ChosenBins, Edges, MergedLevels, PooledLevels, Quantiles
+from evenhand.spec import bins, check
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By
 from evenhand.spec.conditional import Conditional
@@ -96,16 +95,7 @@ DISTANCES = Family(
 )
 RULES = Family("rule", {"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
 BUDGETS = Family("kind", {"expected": ExpectedDistortion, "excess": ExcessDistortion})
-BINNINGS = Family(
-    "by",
-    {
-        "edges": Edges,
-        "quantiles": Quantiles,
-        "data": ChosenBins,
-        "merging": MergedLevels,
-        "pooling": PooledLevels,
-    },
-)
+BINNINGS = Family("by", bins.BINNINGS)
 
 
 def write(problem: Problem) -> str:

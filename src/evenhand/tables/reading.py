@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable
-from evenhand.data.levels import UNSEEN, Cuts, Merges
+from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, did_you_mean
 from evenhand.spec import Occurrence, Ordinal, Problem
 from evenhand.tables.columns import (
@@ -265,27 +265,20 @@ def _in_order(variable: Variable, rule: Any) -> Variable:
     if not isinstance(rule, Ordinal) or rule.levels is None:
         return variable
     levels, coding = tuple(rule.levels), variable.coding
-    if variable.missing not in (None, UNSEEN) and MISSING not in levels:
+    if variable.has_missing and MISSING not in levels:
         levels = (*levels, MISSING)
-    if coding is not None:
-        _refuse_other_levels(variable, levels)
-    if isinstance(coding, Merges):
-        at = [variable.levels.index(level) for level in levels if level != MISSING or variable.missing is None]
-        place = {old: new for new, old in enumerate(at)}
-        rest = None if coding.rest is None else place[coding.rest]
-        coding = Merges(tuple(coding.members[i] for i in at), rest, tuple(coding.stock[i] for i in at))
-    missing = variable.missing if variable.missing in (None, UNSEEN) else levels.index(MISSING)
+    if coding is not None and levels != variable.levels:
+        # A coding knows the levels that values have: that of missing ones comes after them.
+        same = set(levels) == set(variable.levels) and (not variable.has_missing or levels[-1] == MISSING)
+        own = levels[:-1] if variable.has_missing else levels
+        coding = coding.reordered([variable.levels.index(level) for level in own]) if same else None
+        if coding is None:
+            raise DataError(
+                f"the rule of column {variable.name!r} gives the levels {list(levels)}, but its bins give "
+                f"{list(variable.levels)}; leave levels out of the rule, or write the same"
+            )
+    missing = levels.index(MISSING) if variable.has_missing else variable.missing
     return replace(variable, levels=levels, ordered=True, coding=coding, missing=missing)
-
-
-def _refuse_other_levels(variable: Variable, levels: tuple[Value, ...]) -> None:
-    """Refuse a rule whose levels are not those that bins give; bins by edges have an order already."""
-    same = levels == variable.levels if isinstance(variable.coding, Cuts) else set(levels) == set(variable.levels)
-    if not same:
-        raise DataError(
-            f"the rule of column {variable.name!r} gives the levels {list(levels)}, but its bins give "
-            f"{list(variable.levels)}; leave levels out of the rule, or write the same"
-        )
 
 
 def _known(variable: Variable, encoded: Encoded, *, placed: bool) -> Cells:

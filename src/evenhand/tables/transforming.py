@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from evenhand import tables
 from evenhand.arrays import Cells, Flags, positions
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Domain
+from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import DataError, EvenhandWarning, SpecError
 from evenhand.kernel import Kernel, look_up
@@ -112,9 +112,19 @@ class Transformer:
         return (self.domain.x, self.domain.y) if self.name == "release" else (self.domain.x,)
 
     @property
+    def read(self) -> tuple[Variable, ...]:
+        """The variables whose columns are read."""
+        return tuple(variable for axis in self.reads for variable in axis.variables)
+
+    @property
+    def written(self) -> tuple[Variable, ...]:
+        """The variables whose columns may change."""
+        return tuple(variable for axis in self.writes for variable in axis.variables)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return tuple(name for axis in self.reads for name in axis.names)
+        return tuple(variable.name for variable in self.read)
 
     @cached_property
     def _places(self) -> Cells | None:
@@ -292,11 +302,10 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
 
 def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> Located:
     """Find the source of every row; ``first`` is the position of the first, where a table comes in pieces."""
-    variables = [variable for axis in mode.reads for variable in axis.variables]
-    coded = each_of(variables, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text, first=first))
-    columns = {variable.name: column for variable, column in zip(variables, coded, strict=True)}
-    written = (columns[name] for axis in mode.writes for name in axis.names)
-    encoded = {column.encoded.series.name: column.encoded for column in written if column.encoded is not None}
+    coded = each_of(mode.read, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text, first=first))
+    columns = dict(zip(mode.columns, coded, strict=True))
+    written = (columns[variable.name].encoded for variable in mode.written)
+    encoded = {each.series.name: each for each in written if each is not None}
     shape = [len(column.level) for column in coded]
     if math.prod(shape) <= max(len(table) // 4, FEW_KINDS):
         digits = [(column.codes, number) for column, number in zip(coded, shape, strict=True)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Axis, Value, Variable
-from evenhand.data.levels import UNSEEN, Cuts, Stock
+from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError
 from evenhand.kernel.draws import thresholds
 from evenhand.resources import in_blocks
@@ -29,6 +29,11 @@ Lots = Callable[[str, Cells], Cells]
 
 PIECE = 1 << 19
 """Rows of texts that are made at once."""
+
+
+def becomes_text(variable: Variable, restore: Restore) -> bool:
+    """Whether a column that is written gets the names of its levels, whatever it held."""
+    return variable.coding is not None and restore == "label"
 
 
 def replace(
@@ -63,7 +68,7 @@ def replace(
     numbered = encoded or {}
     for variable, before, codes in zip(axis.variables, axis.unravel(old), axis.unravel(new), strict=True):
         series = table[variable.name]
-        if variable.coding is not None and restore == "label":
+        if becomes_text(variable, restore):
             own = codes_of(variable, series, text=text)
             own[at] = codes
             table = table.with_columns(_labelled(series, variable, own, text))
@@ -97,33 +102,38 @@ class Fresh:
         return [value for value in self.values if value is not None]
 
 
+def choices(variable: Variable, level: int, restore: Restore) -> tuple[Sequence[Value | None], Cells]:
+    """Return the values that a record may get with a level, and for each the draw that no longer chooses it.
+
+    With more than one value a second draw decides: the first whose end lies above it. None is a missing value.
+    """
+    values: Sequence[Value | None]
+    coding, weights = variable.coding, np.ones(1)
+    if level == variable.missing:
+        values = [None]
+    elif coding is None:
+        values = [variable.levels[level]]
+    elif restore != "sample" or not coding.stock[level].values:
+        values = [coding.middle(level)]
+    else:
+        values, weights = coding.stock[level].values, np.asarray(coding.stock[level].weights)
+    return values, thresholds(weights / np.sum(weights), np.array([0, len(values)]), np.zeros(len(values), np.int64))
+
+
 def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots, restore: Restore) -> Fresh:
     """Return a value for each of the rows that moved; None for the level of missing values."""
-    coding = variable.coding
-    if coding is None:
+    if variable.coding is None:
         levels = [None if code == variable.missing else level for code, level in enumerate(variable.levels)]
         return Fresh.of(at, levels, codes)
     values: list[Any] = []
     which = np.empty(len(codes), dtype=np.int64)
-    draws = lots(variable.name, at) if restore == "sample" else None
+    draws = lots(variable.name, at) if restore == "sample" else np.zeros(len(codes), np.int64)
     for code in np.unique(codes):
         here = np.flatnonzero(codes == code)
-        which[here] = len(values)
-        if code == variable.missing:
-            values.append(None)
-        elif draws is None or not coding.stock[code].values:
-            values.append(coding.middle(int(code)))
-        else:
-            which[here] += _sampled(coding.stock[code], draws[here])
-            values.extend(coding.stock[code].values)
+        possible, ends = choices(variable, int(code), restore)
+        which[here] = len(values) + np.searchsorted(ends, draws[here], side="right")
+        values.extend(possible)
     return Fresh.of(at, values, which)
-
-
-def _sampled(stock: Stock, draws: Cells) -> Cells:
-    """Return which value of the stock each draw hits: the first whose cumulated share lies above it."""
-    share = np.asarray(stock.weights) / np.sum(stock.weights)
-    ends = thresholds(share, np.array([0, len(share)]), np.zeros(len(share), dtype=np.int64))
-    return np.searchsorted(ends, draws, side="right")
 
 
 def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bool) -> nw.Series[Any]:
@@ -286,11 +296,12 @@ def _lower_case(series: nw.Series[Any]) -> bool:
 
 def _in_bin(variable: Variable, value: float, near: Any) -> Any:
     """Return a number of a coarser type that lies in the bin of the exact one: the nearest, or the one beside it."""
-    if not isinstance(variable.coding, Cuts):
+    coding = variable.coding
+    if coding is None or not coding.numeric:
         return near
     beside = [near + 1, near - 1] if isinstance(near, int) else [np.nextafter(near, np.float32(s)) for s in (9e9, -9e9)]
-    code = variable.coding.codes(np.array([value]))
-    fits = (n for n in (near, *beside) if variable.coding.codes(np.array([float(n)])) == code)
+    code = coding.codes(np.array([value]))
+    fits = (n for n in (near, *beside) if coding.codes(np.array([float(n)])) == code)
     return plain(next(fits, near))
 
 

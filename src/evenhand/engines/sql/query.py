@@ -12,11 +12,13 @@ from functools import cached_property
 
 from evenhand.data.domain import Variable
 from evenhand.data.levels import UNSEEN
-from evenhand.engines.sql.codes import Kind, always_missing, code, missing, number, own_text, unwritable
-from evenhand.engines.sql.dialects import OWN, Change, Dialect, Last, dialect_of
+from evenhand.engines.sql.codes import Kind, code, missing, number, own_text, unwritable
+from evenhand.engines.sql.dialects import Dialect, dialect_of
+from evenhand.engines.sql.dialects.base import OWN, Change, Last
 from evenhand.engines.sql.moves import Moves, moves_of
 from evenhand.engines.sql.values import Values
 from evenhand.errors import SpecError
+from evenhand.tables import becomes_text
 from evenhand.tables.transforming import How, Transformer
 
 MOST_BYTES = 16_000_000
@@ -37,8 +39,8 @@ def write_query(
     ----------
     mode, how : Transformer, How
         What to do; ``how`` must have a key.
-    dialect : {"duckdb", "spark", "postgres"}
-        Who is to run it.
+    dialect : str
+        Who is to run it: a name in ``DIALECTS``.
     table : str or sequence of str
         The table's name; dots separate it from its schema, unless the parts are given one by one.
     columns : sequence of str, optional
@@ -112,9 +114,8 @@ class _Query:
     @cached_property
     def _labelled(self) -> dict[Variable, int]:
         """The columns that become text."""
-        written = [variable for axis in self.mode.writes for variable in axis.variables]
-        coded = [variable for variable in written if variable.coding is not None]
-        return {v: place for place, v in enumerate(coded)} if self.how.restore == "label" else {}
+        texts = (variable for variable in self.mode.written if becomes_text(variable, self.how.restore))
+        return {variable: place for place, variable in enumerate(texts)}
 
     @cached_property
     def _stocked(self) -> tuple[_Column, ...]:
@@ -179,13 +180,12 @@ class _Query:
         sql, key = self.sql, self.sql.name(self.key)
         yield f"{key} IS NULL", f"column {self.key!r} has a missing value; every row needs its key"
         yield sql.bad_key(key), f"the key {self.key!r} must be text, whole numbers, dates or booleans"
-        read = [variable for axis in self.mode.reads for variable in axis.variables]
-        for variable in read:
+        for variable in self.mode.read:
             kind, name = Kind.of(variable), sql.name(variable.name)
-            if not always_missing(variable):
+            if not variable.always_missing:
                 other = sql.other_types if kind is Kind.TEXT else sql.text_types
                 yield sql.has_type(name, other), f"column {variable.name!r} must hold {kind.value}, as at fit"
-        for variable in read:
+        for variable in self.mode.read:
             if variable.missing is None:
                 yield missing(sql, variable), f"column {variable.name!r} has a missing value"
         for variable in self._labelled:
