@@ -56,7 +56,7 @@ class Stock:
 class Case:
     """One step of telling a value's level: values below an edge have it, or those that are listed, or with neither all.
 
-    Numbers are compared as real ones, texts by their characters.
+    Numbers are compared as real ones, texts by their characters. The level may be UNSEEN: such values have none.
     """
 
     level: int

@@ -14,11 +14,12 @@ from evenhand.tables.columns import (
     column,
     levels_of,
 )
-from evenhand.tables.frames import Frame, Table, read, returned, take, to_pandas
+from evenhand.tables.frames import Frame, Table, quoted, read, returned, take, to_pandas
 from evenhand.tables.keys import key_texts
 from evenhand.tables.numbering import NULL
 from evenhand.tables.reading import (
     cells,
+    check_weights_column,
     conditional_rows,
     count,
     count_rows,
@@ -62,6 +63,7 @@ __all__ = [
     "blank_numbers",
     "canonical",
     "cells",
+    "check_weights_column",
     "choices",
     "column",
     "conditional_rows",
@@ -74,6 +76,7 @@ __all__ = [
     "labels",
     "levels_of",
     "merged",
+    "quoted",
     "read",
     "refuse_gaps",
     "replace",

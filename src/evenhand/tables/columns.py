@@ -164,9 +164,21 @@ def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: in
     """Return the levels of a column whose values are numbered already."""
     if variable.missing is None:
         refuse_missing(encoded, APPLY_ADVICE, first=first)
-    of_value = _levels_of_values(variable, encoded, text)
-    of_null = UNSEEN if variable.missing is None else variable.missing
-    return Coded(encoded.codes, np.append(of_value, of_null))
+    values = [as_number(value) for value in encoded.values] if text and variable.numeric else encoded.values
+    if not text:
+        _refuse_other_kind(variable, values)
+    coding, of_null = variable.coding, UNSEEN if variable.missing is None else variable.missing
+    if coding is not None:
+        numbers = [v if isinstance(v, int | float) else np.nan for v in values] if coding.numeric else None
+        level = coding.codes(values if numbers is None else np.array(numbers, dtype=float))
+    else:
+        place = {level: code for code, level in enumerate(variable.levels)}
+        if text and isinstance(variable.levels[0], bool):
+            # A file may write truths in any case.
+            place = {str(level).lower(): code for level, code in place.items()}
+            values = [str(value).lower() for value in values]
+        level = np.array([place.get(value, UNSEEN) for value in values], dtype=np.int64)
+    return Coded(encoded.codes, np.append(level, of_null))
 
 
 def blanks_of(variable: Variable, text: bool) -> Sequence[Value]:
@@ -194,22 +206,6 @@ def _of_numbers(variable: Variable, coding: Coding, series: nw.Series[Any], firs
         refuse_missing(encode(series, variable.blanks), APPLY_ADVICE, first=first)
     codes = coding.codes(numbers)
     return codes if variable.missing is None else np.where(np.isnan(numbers), variable.missing, codes)
-
-
-def _levels_of_values(variable: Variable, encoded: Encoded, text: bool) -> Cells:
-    values = [as_number(value) for value in encoded.values] if text and variable.numeric else encoded.values
-    if not text:
-        _refuse_other_kind(variable, values)
-    coding = variable.coding
-    if coding is not None and coding.numeric:
-        return coding.codes(np.array([v if isinstance(v, int | float) else np.nan for v in values], dtype=float))
-    if coding is not None:
-        return coding.codes(values)
-    place = {level: code for code, level in enumerate(variable.levels)}
-    if text and isinstance(variable.levels[0], bool):
-        place = {str(level).lower(): code for level, code in place.items()}
-        values = [str(value).lower() for value in values]
-    return np.array([place.get(value, UNSEEN) for value in values], dtype=np.int64)
 
 
 def as_number(text: Any) -> Any:

@@ -142,7 +142,22 @@ def read(path: str | os.PathLike[str]) -> Stored:
     except OSError as error:
         raise StorageError(f"cannot read the mapping file {os.fspath(path)!r}: {error.strerror}") from None
     try:
-        return _parse(content)
+        document, arrays = _open(content)
+        if document.get("format") != FORMAT:
+            raise StorageError("this is a safetensors file, but not an evenhand mapping")
+        version = document.get("version")
+        needs = document.get("needs", version)
+        for number in (version, needs):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise StorageError(f"the format version {number!r} makes no sense")
+        if needs > VERSION:
+            raise StorageError(
+                f"written by a newer evenhand (format {needs}, known up to {VERSION}); upgrade to read it"
+            )
+        claimed = document.pop("sha256", None)
+        if claimed != _digest(document, arrays):
+            raise StorageError("the checksum does not match: the file was damaged or altered")
+        return _assemble(document, arrays)
     except StorageError as error:
         raise StorageError(f"{os.fspath(path)!r}: {error}") from None
     except (
@@ -174,23 +189,6 @@ def _digest(document: dict[str, Any], arrays: Arrays) -> str:
         digest.update(f"\n{name} {len(arrays[name])}\n".encode())
         digest.update(arrays[name].astype(arrays[name].dtype.newbyteorder("<")).tobytes())
     return digest.hexdigest()
-
-
-def _parse(content: bytes) -> Stored:
-    document, arrays = _open(content)
-    if document.get("format") != FORMAT:
-        raise StorageError("this is a safetensors file, but not an evenhand mapping")
-    version = document.get("version")
-    needs = document.get("needs", version)
-    for number in (version, needs):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise StorageError(f"the format version {number!r} makes no sense")
-    if needs is None or needs > VERSION:
-        raise StorageError(f"written by a newer evenhand (format {needs}, known up to {VERSION}); upgrade to read it")
-    claimed = document.pop("sha256", None)
-    if claimed != _digest(document, arrays):
-        raise StorageError("the checksum does not match: the file was damaged or altered")
-    return _assemble(document, arrays)
 
 
 def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
@@ -239,17 +237,14 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     multipliers = Multipliers(*(arrays[f"multipliers.{f}"] for f in ("released", "parity", "budgets")))
     if not all(np.all(np.isfinite(arrays[n])) for n in REALS):
         raise StorageError("a number is not finite")
-    _check_claims(document["claims"])
-    return Stored(problem, counts, kernel, multipliers, document["claims"])
-
-
-def _check_claims(claims: Any) -> None:
+    claims = document["claims"]
     if not isinstance(claims, dict):
         raise StorageError("the claimed certificate is not a JSON object")
     for name, kind in (("notes", str), ("history", int | float)):
         listed = claims.get(name, [])
         if not isinstance(listed, list) or not all(isinstance(each, kind) for each in listed):
             raise StorageError(f"the {name} of the claimed certificate make no sense")
+    return Stored(problem, counts, kernel, multipliers, claims)
 
 
 def _check_kernel(kernel: Kernel, counts: Counts) -> None:

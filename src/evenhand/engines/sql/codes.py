@@ -7,6 +7,7 @@ from enum import Enum
 from functools import reduce
 
 from evenhand.data.domain import Axis, Value, Variable
+from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.dialects import Dialect
 from evenhand.tables import blank_numbers, canonical
 
@@ -38,21 +39,15 @@ def missing(sql: Dialect, variable: Variable) -> str:
         tests.append(sql.is_nan(column))
     elif variable.always_missing:
         tests.append(f"({sql.is_real(column)} AND lower({sql.cast(column, 'text')}) = 'nan')")
-    blanks = list(_blanks(variable))
+    # Values of the column's own kind that stand for a missing one, however they are written.
+    kind, blanks = Kind.of(variable), list[Value](dict.fromkeys(map(canonical, variable.blanks)))
+    if kind is Kind.NUMBER:
+        blanks = list(dict.fromkeys(blank_numbers(variable)))
+    elif kind is Kind.TRUTH:
+        blanks = [truth for truth in (False, True) if str(truth) in blanks]
     if blanks:
         tests.append(f"{_compared(sql, variable)} IN ({_listed(sql, blanks)})")
     return f"({' OR '.join(tests)})"
-
-
-def _blanks(variable: Variable) -> Iterator[Value]:
-    """Yield the values of a column's own kind that stand for a missing one, however they are written."""
-    kind = Kind.of(variable)
-    if kind is Kind.TEXT:
-        yield from dict.fromkeys(map(canonical, variable.blanks))
-    elif kind is Kind.TRUTH:
-        yield from (truth for truth in (False, True) if str(truth) in map(canonical, variable.blanks))
-    else:
-        yield from dict.fromkeys(blank_numbers(variable))
 
 
 def code(sql: Dialect, variable: Variable) -> str:
@@ -70,13 +65,14 @@ def _cases(sql: Dialect, variable: Variable) -> Iterator[str]:
                 yield f"WHEN {column} = {sql.literal(value)} THEN {number}"
         return
     for case in variable.coding.cases():
+        level = "NULL" if case.level == UNSEEN else case.level
         if case.below is not None:
-            yield f"WHEN {column} < {sql.literal(case.below)} THEN {case.level}"
+            yield f"WHEN {column} < {sql.literal(case.below)} THEN {level}"
         elif case.among is not None:
             if own := _of_kind(case.among, kind):
-                yield f"WHEN {column} IN ({_listed(sql, own)}) THEN {case.level}"
+                yield f"WHEN {column} IN ({_listed(sql, own)}) THEN {level}"
         else:
-            yield f"ELSE {case.level}"
+            yield f"ELSE {level}"
             return
     yield "ELSE NULL"
 

@@ -37,8 +37,15 @@ class Values:
         of_level = {}
         for level in sorted(set(targets.tolist()) - {UNSEEN}):
             values, ends = choices(variable, level, restore)
-            listed = zip(values, ends.tolist(), strict=True)
-            of_level[level] = tuple(Choice(_forms(variable, v), end) for v, end in listed if v is not None)
+            listed = []
+            for value, end in zip(values, ends.tolist(), strict=True):
+                if isinstance(value, str | bool):
+                    listed.append(Choice((value,) * len(FORMS), end))
+                elif value is not None:
+                    with np.errstate(over="ignore"):
+                        forms = (value, as_whole(variable, value), float(as_single(variable, value)))
+                    listed.append(Choice(forms, end))
+            of_level[level] = tuple(listed)
         return cls(of_level)
 
     @property
@@ -71,10 +78,3 @@ class Values:
                     forms = map(sql.written, choice.forms[: len(self.forms)])
                     yield f"({','.join(map(str, (level, first, choice.until, *forms)))})"
                 first = choice.until
-
-
-def _forms(variable: Variable, value: Value) -> tuple[Value, ...]:
-    if isinstance(value, str | bool):
-        return (value,) * len(FORMS)
-    with np.errstate(over="ignore"):
-        return value, as_whole(variable, value), float(as_single(variable, value))
