@@ -24,13 +24,13 @@ from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Ordinal, Problem
 from evenhand.tables import (
     Table,
-    check_weights_column,
     count,
     count_rows,
     levels_of,
     quoted,
     read,
     variable_of,
+    weights_column,
     weights_of,
 )
 
@@ -120,7 +120,7 @@ class _Counting:
 
     @classmethod
     def of(cls, path: Any, format: CsvFormat | None, columns: Sequence[str], weights: Any) -> _Counting:
-        check_weights_column(columns, weights, "a file")
+        weights_column(columns, weights, "a file")
         source = Source.of(path, format)
         source.require((*columns, *([] if weights is None else [weights])))
         return cls(source, tuple(columns), weights)

@@ -17,7 +17,7 @@ from typing import Any
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError, MissingExtraError, SpecError, did_you_mean
 from evenhand.spec import Problem
-from evenhand.tables import becomes_text, check_weights_column, count_rows, read
+from evenhand.tables import becomes_text, count_rows, read, weights_column
 from evenhand.tables.transforming import How, Transformer, transform_piece
 
 ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
@@ -60,16 +60,16 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
 def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
     """Return the distinct rows of some columns as an Arrow table, with their number and weight."""
     functions = _pyspark().sql.functions
-    check_weights_column(columns, weights, "a Spark dataframe")
-    _require(frame, [*columns, *([] if weights is None else [weights])])
+    of = weights_column(columns, weights, "a Spark dataframe")
+    _require(frame, [*columns, *([] if of is None else [of])])
     _refuse_nested(frame, columns)
     numbered, places = _numbered(frame), [_number(frame, name) for name in columns]
     weight = functions.lit(1.0)
-    if weights is not None:
-        weight = numbered[_number(frame, weights)].try_cast("double")
+    if of is not None:
+        weight = numbered[_number(frame, of)].try_cast("double")
         good = weight.isNotNull() & ~functions.isnan(weight) & (weight >= 0) & (weight < float("inf"))
         if wrong := numbered.where(~good).count():
-            raise DataError(f"{wrong} rows have no weight of at least 0 in column {weights!r}")
+            raise DataError(f"{wrong} rows have no weight of at least 0 in column {of!r}")
     chosen = numbered.select(*places, weight.alias(WEIGHT))
     positive = functions.count(functions.when(functions.col(WEIGHT) > 0, 1)).alias(ROWS)
     found = chosen.groupBy(*places).agg(positive, functions.sum(WEIGHT).alias(WEIGHT)).toArrow()

@@ -19,16 +19,15 @@ from evenhand.tables.keys import key_texts
 from evenhand.tables.numbering import NULL
 from evenhand.tables.reading import (
     cells,
-    check_weights_column,
     conditional_rows,
     count,
     count_rows,
     first_unseen,
     gaps,
     refuse_gaps,
-    row_weights,
     unseen_values,
     variable_of,
+    weights_column,
     weights_of,
 )
 from evenhand.tables.writing import (
@@ -63,7 +62,6 @@ __all__ = [
     "blank_numbers",
     "canonical",
     "cells",
-    "check_weights_column",
     "choices",
     "column",
     "conditional_rows",
@@ -81,11 +79,11 @@ __all__ = [
     "refuse_gaps",
     "replace",
     "returned",
-    "row_weights",
     "take",
     "to_pandas",
     "unseen_values",
     "variable_of",
+    "weights_column",
     "weights_of",
     "with_columns",
 ]

@@ -54,7 +54,7 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     142
     """
     table = read(frame)
-    return count_rows(problem, table, row_weights(problem, table, weights))
+    return count_rows(problem, table, weights_of(problem.columns, table, weights))
 
 
 def count_rows(
@@ -143,11 +143,6 @@ def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, 
     return list(found.items())
 
 
-def row_weights(problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None) -> Numbers | None:
-    """Return one weight per row, from a column or as given; None where there are none."""
-    return weights_of(problem.columns, table, weights)
-
-
 def weights_of(
     columns: Sequence[str], table: nw.DataFrame[Any], weights: str | Sequence[float] | None
 ) -> Numbers | None:
@@ -156,7 +151,7 @@ def weights_of(
         return None
     given: Any = weights
     if isinstance(weights, str):
-        check_weights_column(columns, weights, "a frame")
+        weights_column(columns, weights, "a frame")
         given = _complete(table, weights, advice="every row needs a weight").to_numpy()
     try:
         array = np.asarray(given, dtype=np.float64)
@@ -167,12 +162,13 @@ def weights_of(
     return array
 
 
-def check_weights_column(columns: Sequence[str], weights: Any, table: str) -> None:
-    """Refuse weights that are no name of a column, or that of one of the given columns."""
+def weights_column(columns: Sequence[str], weights: Any, table: str) -> str | None:
+    """Return the name of a column of weights, which is none of the given columns."""
     if weights is not None and not isinstance(weights, str):
         raise DataError(f"the weights of {table} are one of its columns: give its name")
     if weights in columns:
         raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
+    return weights
 
 
 def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or drop those rows") -> nw.Series[Any]:

@@ -146,7 +146,7 @@ def read(path: str | os.PathLike[str]) -> Stored:
         if document.get("format") != FORMAT:
             raise StorageError("this is a safetensors file, but not an evenhand mapping")
         version = document.get("version")
-        needs = document.get("needs", version)
+        needs: Any = document.get("needs", version)
         for number in (version, needs):
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise StorageError(f"the format version {number!r} makes no sense")
