@@ -12,7 +12,7 @@ from evenhand.kernel.draws import balanced_draws, seeded_draws
 @pytest.mark.parametrize("bytes_a_row", [80, 1000])
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_same_as_in_memory(tmp_path, monkeypatch, number, bytes_a_row, shared):
-    monkeypatch.setattr(balancing, "BYTES_A_ROW", bytes_a_row)
+    monkeypatch.setattr(balancing, "BYTES_PER_ROW", bytes_a_row)
     monkeypatch.setattr(balancing, "CHUNK", 7000)
     rng = np.random.default_rng(5)
     source = rng.choice([0, 3, 4, 9], number, p=[0.6, 0.3, 0.0999, 0.0001])

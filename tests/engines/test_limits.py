@@ -131,7 +131,7 @@ class TestMemory:
             assert [v.coding for v in found.domain.variables] == [v.coding for v in expected.domain.variables]
 
     def test_too_many_values_for_bins(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("evenhand.engines.counting.BYTES_A_VALUE", 10**6)
+        monkeypatch.setattr("evenhand.engines.counting.BYTES_PER_VALUE", 10**6)
         people().to_parquet(tmp_path / "t.parquet")
         words = r"'(age|hours)' has [\d,]+ distinct values, .* within 64MB of memory; round it .* memory='[\d.]+MB'"
         with eh.using(memory="64MB"), pytest.raises(eh.DataError, match=words):

@@ -22,7 +22,7 @@ from evenhand.resources import current
 SHARE = 1 / 8
 """How much of the memory the rows of a portion may take."""
 
-BYTES_A_ROW = 80
+BYTES_PER_ROW = 80
 """What it takes to sort one row of a portion."""
 
 CHUNK = 1 << 20
@@ -65,7 +65,7 @@ def balanced(
             total += len(source)
     size = np.zeros(number, dtype=np.int64)
     # Draws are uniform: equal portions of their range have as many rows each as fit into memory.
-    portions = int(total * BYTES_A_ROW // (current().memory * SHARE)) + 1
+    portions = int(total * BYTES_PER_ROW // (current().memory * SHARE)) + 1
     edges = [2**DRAW_BITS * place // portions for place in range(portions + 1)]
     # A rank that was written must not be taken for a draw of a portion to come: it is smaller than any of these.
     assert total <= edges[1]

@@ -17,7 +17,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
-from evenhand.engines.files import Source, connection, is_path, typed, watched
+from evenhand.engines.files import Source, connection, typed, watched
 from evenhand.engines.spark import ROWS, WEIGHT
 from evenhand.errors import DataError, SpecError
 from evenhand.resources import Progress, current, words
@@ -26,6 +26,7 @@ from evenhand.tables import (
     Table,
     count,
     count_rows,
+    is_path,
     levels_of,
     quoted,
     read,
@@ -37,7 +38,7 @@ from evenhand.tables import (
 WRONG, VALUE = "evenhand_wrong", "evenhand_value"
 GROUPS, VALUES, ONE, SET = "evenhand_groups", "evenhand_values", "evenhand_one", "evenhand_set"
 
-BYTES_A_VALUE = 256
+BYTES_PER_VALUE = 256
 """What it takes to sort one distinct value of a column into its bin; half of the memory is for that."""
 
 
@@ -196,10 +197,10 @@ class _Counting:
         """Refuse a column of so many distinct values that they do not fit into memory."""
         number = duck_.sql(f"SELECT count(*) FROM {ONE}").fetchall()[0][0]
         memory = current().memory
-        if number * BYTES_A_VALUE > memory / 2:
+        if number * BYTES_PER_VALUE > memory / 2:
             raise DataError(
                 f"column {name!r} has {number:,} distinct values, more than can be sorted into bins within "
-                f"{words(memory)} of memory; round it to fewer, or try memory='{words(2 * number * BYTES_A_VALUE)}'"
+                f"{words(memory)} of memory; round it to fewer, or try memory='{words(2 * number * BYTES_PER_VALUE)}'"
             )
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.errors import DataError, EvenhandError, EvenhandWarning, MissingExtraError, StorageError, did_you_mean
 from evenhand.resources import Progress, Resources, current, words
 from evenhand.spec import CsvFormat
-from evenhand.tables import REAL, WHOLE, Table, quoted, read
+from evenhand.tables import REAL, WHOLE, Table, is_path, quoted, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +39,6 @@ DUCKDB_SHARE = 0.9
 
 GLANCE = 0.2
 """Seconds between two looks at how far a query is."""
-
-
-def is_path(table: Any) -> bool:
-    """Whether a table is named by a path."""
-    return isinstance(table, str | os.PathLike)
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:

@@ -14,7 +14,7 @@ from evenhand.tables.columns import (
     column,
     levels_of,
 )
-from evenhand.tables.frames import Frame, Table, quoted, read, returned, take, to_pandas
+from evenhand.tables.frames import Frame, Table, is_path, quoted, read, returned, take, to_pandas
 from evenhand.tables.keys import key_texts
 from evenhand.tables.numbering import NULL
 from evenhand.tables.reading import (
@@ -70,6 +70,7 @@ __all__ = [
     "first_unseen",
     "frame",
     "gaps",
+    "is_path",
     "key_texts",
     "labels",
     "levels_of",

@@ -21,11 +21,16 @@ Table = nw.DataFrame[Any]
 """A frame in narwhals' hands."""
 
 
+def is_path(table: Any) -> bool:
+    """Whether a table is named by a path."""
+    return isinstance(table, str | os.PathLike)
+
+
 def read(frame: Frame) -> nw.DataFrame[Any]:
     """Wrap a native frame; what is lazy is collected."""
     if isinstance(frame, nw.DataFrame):
         return frame
-    if isinstance(frame, str | os.PathLike):
+    if is_path(frame):
         raise DataError(f"expected a dataframe here, not the path {str(frame)!r}; read the file first")
     try:
         table = nw.from_native(frame)

@@ -156,7 +156,7 @@ def weights_of(
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("weights must be numbers, one a row") from None
+        raise DataError("weights must be numbers, one per row") from None
     if array.shape != (len(table),):
         raise DataError(f"there are {array.size} weights for {len(table)} rows")
     return array
