@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from evenhand.errors import StorageError
 
 
-def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put content under a name in one step, or leave what was there."""
+@contextmanager
+def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[str]:
+    """Give the name of an empty file beside another, and put it in that one's place if nothing goes wrong.
+
+    It is hidden, so that no pattern for tables finds it.
+    """
     folder = Path(path).resolve().parent
     try:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".evenhand-")
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".evenhand-", suffix=suffix)
     except OSError as error:
         raise StorageError(f"cannot write into {os.fspath(folder)!r}: {error.strerror}") from None
+    os.close(handle)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o666 & ~_umask())
+        yield temporary
+        # The system tells its mask only in exchange for another.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
-    except BaseException as error:
-        os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise StorageError(f"cannot write {os.fspath(path)!r}: {error.strerror}") from None
-        raise
+    except OSError as error:
+        raise StorageError(f"cannot write {os.fspath(path)!r}: {error.strerror}") from None
+    finally:
+        Path(temporary).unlink(missing_ok=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Put content under a name in one step, or leave what was there."""
+    with replacing(path) as temporary:
+        Path(temporary).write_bytes(content)

@@ -84,7 +84,18 @@ _CHOSEN: ContextVar[Resources | None] = ContextVar("evenhand_resources", default
 
 def current() -> Resources:
     """Return what may be used here."""
-    return _CHOSEN.get() or _from_environment()
+    chosen = _CHOSEN.get()
+    if chosen is not None:
+        return chosen
+    memory, threads, spill = (os.environ.get(name, "") for name in (MEMORY, THREADS, SPILL))
+    # A process may use fewer cores than there are.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        if threads and not threads.strip().isdecimal():
+            raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}")
+        return Resources(in_bytes(memory or USUAL), int(threads) if threads else cores, spill or None)
+    except SpecError as error:
+        raise SpecError(f"{error} (from the environment: {MEMORY}, {THREADS} or {SPILL})") from None
 
 
 @contextmanager
@@ -122,26 +133,6 @@ def using(
         yield chosen
     finally:
         _CHOSEN.reset(token)
-
-
-def _from_environment() -> Resources:
-    """Read the environment's settings; a wrong one is an error that names its variable."""
-    memory, threads, spill = (os.environ.get(name, "") for name in (MEMORY, THREADS, SPILL))
-    try:
-        return Resources(in_bytes(memory or USUAL), _whole(threads) if threads else _cores(), spill or None)
-    except SpecError as error:
-        raise SpecError(f"{error} (from the environment: {MEMORY}, {THREADS} or {SPILL})") from None
-
-
-def _whole(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {text!r}")
-    return int(text)
-
-
-def _cores() -> int:
-    """Return how many cores the process may use, which can be fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_bytes(size: str | int) -> int:

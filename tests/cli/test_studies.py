@@ -121,8 +121,8 @@ SLOW = """
 import sys, time
 from evenhand import cli
 from evenhand.engines import streaming
-whole, streaming.BATCH = streaming._one, 20
-streaming._one = lambda *arguments: time.sleep(0.3) or whole(*arguments)
+whole, streaming.BATCH = streaming.transform_piece, 20
+streaming.transform_piece = lambda *arguments, **rest: time.sleep(0.3) or whole(*arguments, **rest)
 sys.argv = ["evenhand", "apply", "fine.mapping", "people.csv", "--out", "new.csv"]
 cli.main()
 """

@@ -135,7 +135,7 @@ class TestMemory:
             assert [v.coding for v in found.domain.variables] == [v.coding for v in expected.domain.variables]
 
     def test_too_many_values_for_bins(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("evenhand.engines.counting.BYTES_A_VALUE", 10**6)
+        monkeypatch.setattr("evenhand.engines.counting.BYTES_PER_VALUE", 10**6)
         people().to_parquet(tmp_path / "t.parquet")
         words = r"'(age|hours)' has [\d,]+ distinct values, .* within 64MB of memory; round it .* memory='[\d.]+MB'"
         with eh.using(memory="64MB"), pytest.raises(eh.DataError, match=words):
@@ -143,9 +143,11 @@ class TestMemory:
 
     def test_long_rows_come_in_smaller_batches(self, mapping, folder, monkeypatch):
         sizes = []
-        one = streaming._one
+        piece = streaming.transform_piece
         monkeypatch.setattr(
-            streaming, "_one", lambda run, arrow, *more: sizes.append(len(arrow)) or one(run, arrow, *more)
+            streaming,
+            "transform_piece",
+            lambda mode, table, *more, **rest: sizes.append(len(table)) or piece(mode, table, *more, **rest),
         )
         monkeypatch.setattr(streaming, "STEP", 2048)
         monkeypatch.setattr(streaming, "BATCH_SHARE", 1 / 8192)
@@ -224,8 +226,8 @@ import signal, sys, time
 from evenhand import cli
 from evenhand.engines import streaming
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have been started without it
-whole, streaming.BATCH = streaming._one, 2048
-streaming._one = lambda *arguments: time.sleep(0.1) or whole(*arguments)
+whole, streaming.BATCH = streaming.transform_piece, 2048
+streaming.transform_piece = lambda *arguments, **rest: time.sleep(0.1) or whole(*arguments, **rest)
 sys.argv = ["evenhand", *sys.argv[1:]]
 cli.main()
 """

@@ -31,8 +31,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand.cli.queries import Dialect as Offered
 from evenhand.engines.sql import DIALECTS, query
 from evenhand.engines.sql.dialects import dialect_of
+from evenhand.engines.sql.dialects.duckdb import DuckDB
 from evenhand.engines.sql.moves import moves_of
 from evenhand.kernel import identity
 
@@ -63,6 +65,26 @@ def test_a_query_gives_the_rows_of_the_kernel(duck, variant, restore, mode):
     changed = {name for name in new if not expected[name].equals(new[name])}
     assert {"age", "balance", TITLE, "local"} <= changed
     assert ("hired" in changed) == (mode == "release")
+
+
+def test_a_dialect_is_one_line(duck, monkeypatch):
+    """One that nobody here knows writes a query that runs, in its own words; users are told of it."""
+
+    class Quack(DuckDB):
+        def draw(self, text):
+            return f"/* quack */ {super().draw(text)}"
+
+    monkeypatch.setitem(DIALECTS, "quack", Quack)
+    new = awkward(800, seed=1)
+    text = mapping().to_sql("quack", "people", KEY, mode="release", seed=3)
+    assert "/* quack */" in text
+    assert_same(run(duck, text, new), arrow(transformed(mapping(), "release", new, seed=3)))
+    with pytest.raises(eh.SpecError, match=r"'postgres', 'quack'\], not 'quak'. Did you mean 'quack'"):
+        mapping().to_sql("quak", "people", KEY)
+
+
+def test_the_command_offers_every_dialect():
+    assert [dialect.value for dialect in Offered] == list(DIALECTS)
 
 
 def test_the_moves_are_those_that_change_something():

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.data.levels import MOST_KEPT, Cuts, Merges, Stock
+from evenhand.data.levels import MOST_KEPT, Stock
 from evenhand.spec import Occurrence
+from evenhand.spec.bins.cuts import Cuts
+from evenhand.spec.bins.merges import Merges
 
 
 def seen(values, by_outcome=None, column="age"):

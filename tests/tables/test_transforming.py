@@ -13,6 +13,7 @@ import pytest
 from people import people, problem
 
 import evenhand as eh
+from evenhand import tables
 from evenhand.data.domain import MISSING
 from evenhand.resources import in_blocks
 from evenhand.tables import transforming, writing
@@ -114,7 +115,8 @@ class TestEveryKindOfTable:
         with pytest.warns(eh.EvenhandWarning, match="80 of 1580 rows"):
             expected = getattr(mapping, act)(new, seed=3)
         monkeypatch.setattr(transforming, "FEW_KINDS", 0)
-        monkeypatch.setattr(transforming, "_levels_of_kinds", None)
+        located = transforming.locate(getattr(mapping, f"{act}_mode"), tables.read(new))
+        assert len(located.kinds.rows) == len(new)
         with pytest.warns(eh.EvenhandWarning, match="80 of 1580 rows"):
             found = getattr(mapping, act)(new, seed=3)
         pd.testing.assert_frame_equal(found, expected)
@@ -255,6 +257,22 @@ class TestBins:
         wrong = eh.Distortion({"g": eh.Ordinal(1, levels=["low", "top"]), "y": eh.Fixed()})
         with pytest.raises(eh.DataError, match="its bins give"):
             eh.fit(replace(stated, distortion=wrong), frame)
+
+    def test_the_level_of_missing_values_stays_last_where_levels_are_merged(self):
+        """Elsewhere it would take the number of a level that values have."""
+        frame = pd.DataFrame({"d": ["a", "b"] * 50, "g": ["x", "y", "z", None] * 25, "y": [0, 1, 1, 0, 1] * 20})
+        rules = {"g": eh.Ordinal(1, levels=["high", "low", "(missing)"]), "y": eh.Fixed()}
+        stated = eh.Problem(
+            protected=["d"], features=["g"], outcome="y", parity=[eh.PairwiseParity(2)], missing="level",
+            bins={"g": eh.MergedLevels({"low": ["x", "y"], "high": ["z"]})}, distortion=eh.Distortion(rules),
+        )  # fmt: skip
+        counts = eh.count(stated, frame)
+        assert dict(zip(counts.domain.variable("g").levels, counts.features.probability.round(9), strict=True)) == {
+            "high": 0.25, "low": 0.5, "(missing)": 0.25,
+        }  # fmt: skip
+        rules["g"] = eh.Ordinal(1, levels=["low", "(missing)", "high"])
+        with pytest.raises(eh.DataError, match="its bins give"):
+            eh.count(replace(stated, distortion=eh.Distortion(rules)), frame)
 
     def test_pooled_levels_at_apply_time(self, frame):
         stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200, into="rare")})

@@ -57,7 +57,10 @@ def _named(kind: str) -> dict[str, str]:
     from evenhand.spec.toml import BINNINGS, RULES
 
     return {
-        family.key: word for family in (RULES, BINNINGS) for word, each in family.listed.items() if each.__name__ == kind
+        family.key: word
+        for family in (RULES, BINNINGS)
+        for word, each in family.listed.items()
+        if each.__name__ == kind
     }
 
 

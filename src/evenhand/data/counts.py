@@ -135,7 +135,7 @@ class Counts:
 
     @cached_property
     def outcome_by_group(self) -> Numbers:
-        """The rates p(y | d): one row a group that occurs, one column an outcome."""
+        """The rates p(y | d): one row per group that occurs, one column per outcome."""
         size = self.domain.y.size
         joint = sums(self.groups.of_source * size + self.y, self.probability, len(self.groups.cells) * size)
         return np.asarray(joint.reshape(-1, size) / self.groups.probability[:, None])

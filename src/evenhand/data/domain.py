@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from evenhand.arrays import Cells
-from evenhand.data.levels import Coding
+from evenhand.data.levels import UNSEEN, Coding
 from evenhand.data.levels import Value as Value
 from evenhand.errors import DataError, SpecError, did_you_mean
 
@@ -53,7 +53,7 @@ class Variable:
         Whether the order of the levels means something.
     dtype : str
         The pandas dtype in which tables of this variable are shown.
-    coding : Cuts or Merges, optional
+    coding : Coding, optional
         How values become levels; None where values are levels.
     missing : int, optional
         The code of the level that missing values have. None: they are an error. UNSEEN: they are allowed, but the
@@ -84,6 +84,36 @@ class Variable:
 
     def __len__(self) -> int:
         return len(self.levels)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether missing values have a level of their own that somebody had."""
+        return self.missing is not None and self.missing != UNSEEN
+
+    @property
+    def always_missing(self) -> bool:
+        """Whether the fitted table had no value at all in the column, so that it may be of any type."""
+        return len(self) == 1 and self.missing == 0
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """Values that the column had: its levels but that of missing values, or those that its coding keeps."""
+        if self.coding is not None:
+            return tuple(self.coding.values)
+        return tuple(level for code, level in enumerate(self.levels) if code != self.missing)
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether the column holds numbers."""
+        if self.coding is not None and self.coding.numeric:
+            return True
+        return bool(self.values) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
+
+    @cached_property
+    def textual(self) -> bool:
+        """Whether the column holds texts."""
+        values = self.levels if self.coding is None else self.values
+        return bool(values) and not self.numeric and all(isinstance(value, str) for value in values)
 
     @cached_property
     def _codes(self) -> dict[Value, int]:
@@ -131,14 +161,14 @@ class Axis:
         return tuple(v.name for v in self.variables)
 
     def ravel(self, codes: Sequence[Cells]) -> Cells:
-        """Join one array of codes a variable into cells."""
+        """Join one array of codes per variable into cells."""
         cells = np.zeros_like(codes[0], dtype=np.int64)
         for variable, code in zip(self.variables, codes, strict=True):
             cells = cells * len(variable) + code
         return cells
 
     def unravel(self, cells: Cells) -> list[Cells]:
-        """Split cells into one array of codes a variable."""
+        """Split cells into one array of codes per variable."""
         codes = []
         rest = np.asarray(cells, dtype=np.int64)
         for variable in reversed(self.variables[1:]):

@@ -1,18 +1,21 @@
 """How a column's values become levels, and how a level becomes a value again (section 3: finite alphabets).
 
-Most columns need none of this: their values are their levels. A binned column has edges; a column with merged or pooled
-levels has a table. Either keeps a stock of values for each level, from which a changed record gets a plausible one.
-Knows nothing of tables or domains.
+Most columns need none of this: their values are their levels. Any other has a coding, which everybody asks: which level
+a value has, in memory and in a query, which value a changed record gets, and what a mapping file keeps. The kinds of
+codings stand beside the statements that make them, in ``spec.bins``. Knows nothing of tables or domains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from evenhand.errors import StorageError
 
 Value = str | int | float | bool
 Codes = NDArray[np.int64]
@@ -50,67 +53,78 @@ class Stock:
 
 
 @dataclass(frozen=True)
-class Cuts:
-    """Bins of a numeric column: level i holds the values from edge i - 1 up to, but not including, edge i.
+class Case:
+    """One step of telling a value's level: values below an edge have it, or those that are listed, or with neither all.
 
-    Examples
-    --------
-    >>> cuts = Cuts((25.0, 45.0), (), whole=True)
-    >>> cuts.codes(np.array([24, 25, 44.9, 45, 90])).tolist()
-    [0, 1, 1, 2, 2]
+    Numbers are compared as real ones, texts by their characters. The level may be UNSEEN: such values have none.
     """
 
-    edges: tuple[float, ...]
-    stock: tuple[Stock, ...]
-    whole: bool
-
-    def codes(self, numbers: Weights) -> Codes:
-        """Return the bin of each number; NaN has none."""
-        found = np.searchsorted(np.asarray(self.edges), numbers, side="right")
-        return np.where(np.isnan(numbers), UNSEEN, found).astype(np.int64)
-
-    def middle(self, code: int) -> Value:
-        """Return the middle of a bin; the outer bins end at the smallest and largest value that was seen."""
-        stock = self.stock[code].values
-        if not code and not stock:
-            # Nobody was below the first edge; it is the bin above that begins there.
-            return int(np.ceil(self.edges[0])) - 1 if self.whole else float(np.nextafter(self.edges[0], -np.inf))
-        low = self.edges[code - 1] if code else float(min(stock))
-        last = self.edges[code] if code < len(self.edges) else float(max(stock, default=self.edges[-1]))
-        if not self.whole:
-            return (low + last) / 2
-        # The last whole number of an inner bin lies below its edge.
-        top = np.ceil(last) - 1 if code < len(self.edges) else last
-        return int((np.ceil(low) + max(top, np.ceil(low))) // 2)
+    level: int
+    below: Value | None = None
+    among: tuple[Value, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Merges:
-    """Levels that stand for several values each.
+class Coding(ABC):
+    """How the values of one column become levels; subclasses are frozen dataclasses.
 
-    ``members`` lists the values of each level. ``rest`` is the level of every value that is in none, where there is
-    one.
+    Attributes
+    ----------
+    kind : str
+        What mapping files call it.
+    numeric : bool
+        Whether it reads numbers.
+    stock : tuple of Stock
+        For each level the values that it had, from which a record that gets the level is given one.
     """
 
-    members: tuple[tuple[Value, ...], ...]
-    rest: int | None
+    kind: ClassVar[str]
+    numeric: ClassVar[bool]
     stock: tuple[Stock, ...]
 
-    @cached_property
-    def _level_of(self) -> dict[Value, int]:
-        return {value: code for code, values in enumerate(self.members) for value in values}
+    @abstractmethod
+    def codes(self, values: Any) -> Codes:
+        """Return the level of each value, UNSEEN where it has none.
 
-    def code(self, value: Value) -> int:
-        """Return the level of one value."""
-        return self._level_of.get(value, UNSEEN if self.rest is None else self.rest)
+        One that reads numbers gets an array of real ones, NaN for what is none; any other a list of values.
+        """
 
-    def codes(self, values: Iterable[Value]) -> Codes:
-        """Return the level of each value."""
-        return np.array([self.code(value) for value in values], dtype=np.int64)
-
+    @abstractmethod
     def middle(self, code: int) -> Value:
-        """Return the commonest value of a level: merged values have no middle."""
-        return self.stock[code].commonest
+        """Return the value that stands for a level."""
+
+    @abstractmethod
+    def cases(self) -> Iterator[Case]:
+        """Yield what a query asks of a value, in turn; the first case that holds tells its level."""
+
+    @abstractmethod
+    def described(self) -> dict[str, Any]:
+        """Return what a mapping file keeps of it beside its kind and its stock, as JSON."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, entry: Mapping[str, Any], stock: tuple[Stock, ...], size: int) -> Coding:
+        """Undo :meth:`described` for a column of so many levels; what makes no sense is a StorageError."""
+
+    def reordered(self, order: Sequence[int]) -> Coding | None:
+        """Return the coding with its levels in another order; None where they have one of their own."""
+        return None
+
+    @property
+    def values(self) -> Iterator[Value]:
+        """The values that are kept, of all levels."""
+        return (value for stock in self.stock for value in stock.values)
+
+    @property
+    def gives_whole(self) -> bool:
+        """Whether the numbers that it writes are whole."""
+        return all(float(value).is_integer() for value in self.values)
 
 
-Coding = Cuts | Merges
+def listed_values(listed: Any) -> tuple[Value, ...]:
+    """Return the values that a mapping file lists: texts, truths and finite numbers."""
+    if not isinstance(listed, list):
+        raise StorageError(f"expected a list of values, not {listed!r}")
+    for value in listed:
+        if not isinstance(value, str | int | float) or (isinstance(value, float) and not np.isfinite(value)):
+            raise StorageError(f"{value!r} is not a value that a column could have")
+    return tuple(listed)

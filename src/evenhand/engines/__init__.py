@@ -1,10 +1,11 @@
 """Tables that are not in memory: files through DuckDB, Spark, and databases through the text of a query."""
 
 from evenhand.engines.counting import AnyTable, Rows, counts_of, distinct_rows
-from evenhand.engines.files import Opened, Source, is_path, opened, read_file
+from evenhand.engines.files import Opened, Source, opened, read_file
 from evenhand.engines.spark import is_spark, transform_spark
 from evenhand.engines.sql import write_query
 from evenhand.engines.streaming import Written, transform_file
+from evenhand.tables import is_path
 
 __all__ = [
     "AnyTable",

@@ -1,13 +1,13 @@
 """Balanced draws of more rows than fit into memory (systematic sampling, as in ``draws.balanced_draws``).
 
-Two numbers a row are kept in files: the row's source, and its own draw, which is then replaced by its rank among the
+Two numbers per row are kept in files: the row's source, and its own draw, which is then replaced by its rank among the
 draws of the source. Ranks are found in portions of the range of draws, each of as many rows as memory holds: a row's
 rank is its place in its portion, and the number of different draws of its source in the portions below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ from evenhand.resources import current
 SHARE = 1 / 8
 """How much of the memory the rows of a portion may take."""
 
-BYTES_A_ROW = 80
+BYTES_PER_ROW = 80
 """What it takes to sort one row of a portion."""
 
 CHUNK = 1 << 20
@@ -64,21 +64,17 @@ def balanced(
             seen[source] = True
             total += len(source)
     size = np.zeros(number, dtype=np.int64)
-    for low, high in _portions(total):
+    # Draws are uniform: equal portions of their range have as many rows each as fit into memory.
+    portions = int(total * BYTES_PER_ROW // (current().memory * SHARE)) + 1
+    edges = [2**DRAW_BITS * place // portions for place in range(portions + 1)]
+    # A rank that was written must not be taken for a draw of a portion to come: it is smaller than any of these.
+    assert total <= edges[1]
+    for low, high in pairwise(edges):
         progress("balancing", low / 2**DRAW_BITS)
         _rank(sources, ranks, low, high, size)
     start = np.zeros(number, dtype=np.int64)
     start[seen] = keyed_draws(map(str, np.flatnonzero(seen).tolist()), seed, mode, purpose="start")
     return Balanced(sources, ranks, size, start)
-
-
-def _portions(total: int) -> Iterator[tuple[int, int]]:
-    """Divide the range of draws so that the rows of each portion fit into memory: draws are uniform."""
-    number = int(total * BYTES_A_ROW // (current().memory * SHARE)) + 1
-    edges = [2**DRAW_BITS * place // number for place in range(number + 1)]
-    # A rank that was written must not be taken for a draw of a portion to come: it is smaller than any of these.
-    assert total <= edges[1]
-    yield from pairwise(edges)
 
 
 def _rank(sources: Path, ranks: Path, low: int, high: int, size: Cells) -> None:

@@ -18,17 +18,29 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
-from evenhand.engines.files import Source, connection, is_path, quoted, typed, watched
+from evenhand.engines.files import Source, connection, typed, watched
 from evenhand.engines.spark import ROWS, WEIGHT
 from evenhand.errors import DataError, Option, SpecError
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Ordinal, Problem
-from evenhand.tables import Frame, Table, count, count_rows, levels_of, read, variable_of, weights_of
+from evenhand.tables import (
+    Frame,
+    Table,
+    count,
+    count_rows,
+    is_path,
+    levels_of,
+    quoted,
+    read,
+    variable_of,
+    weights_column,
+    weights_of,
+)
 
 WRONG, VALUE = "evenhand_wrong", "evenhand_value"
 GROUPS, VALUES, ONE, SET = "evenhand_groups", "evenhand_values", "evenhand_one", "evenhand_set"
 
-BYTES_A_VALUE = 256
+BYTES_PER_VALUE = 256
 """What it takes to sort one distinct value of a column into its bin; half of the memory is for that."""
 
 
@@ -53,20 +65,16 @@ def counts_of(
         return count(problem, table, weights)
     if weights is not None:
         raise DataError("weights go with a frame; a Counts already has its own")
-    _check_counts(problem, table)
-    return table
-
-
-def _check_counts(problem: Problem, counts: Counts) -> None:
-    names = tuple(v.name for v in counts.domain.variables)
+    names = tuple(v.name for v in table.domain.variables)
     if names != problem.columns:
         raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(problem.columns)}")
     for name, rule in problem.distortion.rules.items():
-        levels = counts.domain.variable(name).levels
+        levels = table.domain.variable(name).levels
         if isinstance(rule, Ordinal) and rule.levels is not None and tuple(rule.levels) != levels:
             raise DataError(
                 f"the rule of {name!r} gives the levels {list(rule.levels)}, but the counts have {list(levels)}"
             )
+    return table
 
 
 def count_file(
@@ -119,10 +127,7 @@ class _Counting:
 
     @classmethod
     def of(cls, path: Any, format: CsvFormat | None, columns: Sequence[str], weights: Any) -> _Counting:
-        if weights is not None and not isinstance(weights, str):
-            raise DataError("the weights of a file are one of its columns: give its name")
-        if weights in columns:
-            raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
+        weights_column(columns, weights, "a file")
         source = Source.of(path, format)
         source.require((*columns, *([] if weights is None else [weights])))
         return cls(source, tuple(columns), weights)
@@ -148,17 +153,6 @@ class _Counting:
                 own = f"coalesce(evenhand_{place}.stand, {own})"
             chosen.append(f"{own} AS {quoted(name)}")
         self._keep(duck_, GROUPS, ", ".join(chosen), " ".join(tables), ", ".join(map(quoted, self.columns)))
-        self._refuse_weights(duck_)
-
-    def _keep(self, duck_: Any, name: str, chosen: str, tables: str, kept: str, sets: str | None = None) -> None:
-        """Count rows inside DuckDB into a table that it keeps."""
-        duck_.execute(
-            f"CREATE TEMP TABLE {name} AS SELECT {kept}, count(*) FILTER ({WEIGHT} > 0) AS {ROWS}, "
-            f"sum({WEIGHT})::DOUBLE AS {WEIGHT}, count(*) FILTER ({WRONG}) AS {WRONG} FROM "
-            f"(SELECT {chosen}, {self.weight} AS {WEIGHT}, {self.bad} AS {WRONG} FROM {tables}) GROUP BY {sets or kept}"
-        )
-
-    def _refuse_weights(self, duck_: Any) -> None:
         wrong = duck_.sql(f"SELECT sum({WRONG}) FROM {GROUPS}").fetchall()[0][0]
         if wrong:
             assert self.weights is not None
@@ -167,6 +161,14 @@ class _Counting:
                 f"{wrong} rows of {self.source.name!r} have no weight of at least 0 in column {self.weights!r}, for "
                 f"example {duck_.sql(one).fetchall()[0][0]!r}"
             )
+
+    def _keep(self, duck_: Any, name: str, chosen: str, tables: str, kept: str, sets: str | None = None) -> None:
+        """Count rows inside DuckDB into a table that it keeps."""
+        duck_.execute(
+            f"CREATE TEMP TABLE {name} AS SELECT {kept}, count(*) FILTER ({WEIGHT} > 0) AS {ROWS}, "
+            f"sum({WEIGHT})::DOUBLE AS {WEIGHT}, count(*) FILTER ({WRONG}) AS {WRONG} FROM "
+            f"(SELECT {chosen}, {self.weight} AS {WEIGHT}, {self.bad} AS {WRONG} FROM {tables}) GROUP BY {sets or kept}"
+        )
 
     def listed(
         self, duck_: Any, names: Sequence[str], beside: str | None = None, blanks: Sequence[Any] | None = None
@@ -201,11 +203,11 @@ class _Counting:
         """Refuse a column of so many distinct values that they do not fit into memory."""
         number = duck_.sql(f"SELECT count(*) FROM {ONE}").fetchall()[0][0]
         memory = current().memory
-        if number * BYTES_A_VALUE > memory / 2:
+        if number * BYTES_PER_VALUE > memory / 2:
             raise DataError(
                 f"column {name!r} has {number:,} distinct values, more than can be sorted into bins within "
                 f"{words(memory)} of memory; round it to fewer, or try ",
-                Option("memory", words(2 * number * BYTES_A_VALUE)),
+                Option("memory", words(2 * number * BYTES_PER_VALUE)),
             )
 
 
@@ -220,7 +222,7 @@ class Rows:
     Where equal rows were put ``together``, they have no place in the table any more.
     """
 
-    table: Any
+    table: Table
     weight: Numbers
     people: Numbers
     text: bool

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import (
     DataError,
@@ -33,7 +33,10 @@ from evenhand.errors import (
 )
 from evenhand.resources import Progress, Resources, current, words
 from evenhand.spec import CsvFormat
-from evenhand.tables import REAL, WHOLE, read
+from evenhand.tables import REAL, WHOLE, Table, is_path, quoted, read
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PARQUET = (".parquet", ".pq")
 HEADER_BYTES = 1 << 20
@@ -44,11 +47,6 @@ DUCKDB_SHARE = 0.9
 
 GLANCE = 0.2
 """Seconds between two looks at how far a query is."""
-
-
-def is_path(table: Any) -> bool:
-    """Whether a table is named by a path."""
-    return isinstance(table, str | os.PathLike)
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
@@ -83,9 +81,18 @@ class Source:
         duck()
         paths = _found(os.fspath(path))
         if is_parquet(paths[0]):
-            return cls(paths, _parquet_columns(paths), None)
+            with connection(paths[0]) as duck_:
+                listed = {path: _described(duck_, path) for path in paths}
+            for other, columns in listed.items():
+                if columns != listed[paths[0]]:
+                    first = list(listed[paths[0]])
+                    raise DataError(f"{other!r} has other columns than {paths[0]!r}: {list(columns)} against {first}")
+            return cls(paths, listed[paths[0]], None)
         format = format or CsvFormat(delimiter="\t" if paths[0].lower().endswith(".tsv") else ",")
-        header = _csv_columns(paths, format)
+        header = _header(paths[0], format) if format.names is None else tuple(format.names)
+        for other in paths[1:] if format.names is None else ():
+            if (found := _header(other, format)) != header:
+                raise DataError(f"{other!r} has another header than {paths[0]!r}: {list(found)} against {list(header)}")
         shared = tuple(name for name in header if header.count(name) > 1)
         return cls(paths, _distinct(paths[0], header), format, shared)
 
@@ -163,16 +170,6 @@ def _found(pattern: str) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _parquet_columns(paths: Sequence[str]) -> tuple[str, ...]:
-    with connection(paths[0]) as duck_:
-        listed = {path: _described(duck_, path) for path in paths}
-    first = listed[paths[0]]
-    for path, columns in listed.items():
-        if columns != first:
-            raise DataError(f"{path!r} has other columns than {paths[0]!r}: {list(columns)} against {list(first)}")
-    return first
-
-
 def _described(duck_: Any, path: str) -> tuple[str, ...]:
     found = duck_.sql(f"SELECT * FROM {Source((path,), (), None).sql} LIMIT 0").columns
     named = duck_.sql(f"SELECT name FROM parquet_schema({literal(glob.escape(path))}) OFFSET 1").fetchall()
@@ -181,16 +178,6 @@ def _described(duck_: Any, path: str) -> tuple[str, ...]:
         if name not in names:
             raise DataError(f"{path!r} has columns whose names differ in case alone, such as {name!r}; rename one")
     return tuple(found)
-
-
-def _csv_columns(paths: Sequence[str], format: CsvFormat) -> tuple[str, ...]:
-    if format.names is not None:
-        return tuple(format.names)
-    first = _header(paths[0], format)
-    for path in paths[1:]:
-        if (other := _header(path, format)) != first:
-            raise DataError(f"{path!r} has another header than {paths[0]!r}: {list(other)} against {list(first)}")
-    return first
 
 
 def _header(path: str, format: CsvFormat) -> tuple[str, ...]:
@@ -208,8 +195,12 @@ def _header(path: str, format: CsvFormat) -> tuple[str, ...]:
         raise DataError(f"{path!r} is empty")
     if text[0] in "\r\n":
         raise DataError(f"the first line of {path!r}, which should name its columns, is blank")
-    names = tuple(_fields(text, format.delimiter))
-    _check_header(path, text.split("\n", 1)[0], names, format)
+    names, line = tuple(_fields(text, format.delimiter)), text.split("\n", 1)[0]
+    if len(names) == 1 and (found := [c for c in ",;\t|" if c in line and c != format.delimiter]):
+        raise DataError(
+            f"{path!r} seems to be separated by {found[0]!r}, not by {format.delimiter!r}; write [csv] delimiter = "
+            f"{found[0]!r} in the problem, or give --delimiter to init"
+        )
     return names
 
 
@@ -218,14 +209,6 @@ def _fields(text: str, delimiter: str) -> list[str]:
     if len(delimiter) == 1:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     return [field.strip('"') for field in text.split("\n", 1)[0].rstrip("\r").split(delimiter)]
-
-
-def _check_header(path: str, line: str, names: Sequence[str], format: CsvFormat) -> None:
-    if len(names) == 1 and (found := [c for c in ",;\t|" if c in line and c != format.delimiter]):
-        raise DataError(
-            f"{path!r} seems to be separated by {found[0]!r}, not by {format.delimiter!r}; write [csv] delimiter = "
-            f"{found[0]!r} in the problem, or give --delimiter to init"
-        )
 
 
 def _distinct(path: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -249,13 +232,17 @@ def connection(name: str, target: str | None = None) -> Iterator[Any]:
     duckdb = duck()
     resources = current()
     spill = Path(resources.folder(target)) / f".evenhand-{secrets.token_hex(6)}"
-    opened = duckdb.connect(config=_config(resources, spill))
+    memory = f"{int(resources.memory * DUCKDB_SHARE) // 1000}KB"
+    opened = duckdb.connect(
+        config={"memory_limit": memory, "threads": resources.threads, "temp_directory": os.fspath(spill)}
+    )
     try:
         # Otherwise all columns of a row group are read at once, however large it is.
         opened.execute("SET GLOBAL disable_parquet_prefetching = true")
         yield observable(opened)
     except (duckdb.Error, RuntimeError, OSError) as error:
-        if _was_stopped(error):
+        # Ctrl-C is lost inside DuckDB, which says that it was stopped, or quotes Python.
+        if "interrupted" in str(error).lower() or "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
         # Through Arrow DuckDB's errors arrive as those of the system, without the number that these have.
         if not isinstance(error, duckdb.Error | OSError) or getattr(error, "errno", None) is not None:
@@ -264,19 +251,6 @@ def connection(name: str, target: str | None = None) -> Iterator[Any]:
     finally:
         opened.close()
         shutil.rmtree(spill, ignore_errors=True)
-
-
-def _was_stopped(error: Exception) -> bool:
-    """Whether Ctrl-C is behind an error: it is lost inside DuckDB, which says that it was stopped, or quotes Python."""
-    return "interrupted" in str(error).lower() or "KeyboardInterrupt" in str(error)
-
-
-def _config(resources: Resources, spill: Path) -> dict[str, Any]:
-    return {
-        "memory_limit": f"{int(resources.memory * DUCKDB_SHARE) // 1000}KB",
-        "threads": resources.threads,
-        "temp_directory": os.fspath(spill),
-    }
 
 
 def observable(duck_: Any) -> Any:
@@ -396,20 +370,21 @@ def read_file(
     *,
     blanks: Sequence[Any] = (),
     rows: int | None = None,
-) -> Any:
+) -> pd.DataFrame:
     """Read a whole file, or its first rows, into memory: a pandas frame."""
     source = Source.of(path, format)
     with connection(source.name) as duck_:
         chosen = typed(duck_, source, source.columns, blanks)
         limit = "" if rows is None else f" LIMIT {int(rows)}"
-        return duck_.sql(f"SELECT {chosen} FROM {source.sql}{limit}").to_arrow_table().to_pandas()
+        found: pd.DataFrame = duck_.sql(f"SELECT {chosen} FROM {source.sql}{limit}").to_arrow_table().to_pandas()
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
     """A whole table in memory; ``text`` where it holds the texts of a CSV file."""
 
-    table: Any
+    table: Table
     text: bool
 
 
@@ -420,11 +395,6 @@ def opened(table: Any, format: CsvFormat | None = None) -> Opened:
     source = Source.of(table, format)
     with connection(source.name) as duck_:
         return Opened(read(duck_.sql(f"SELECT * FROM {source.sql}").to_arrow_table()), source.format is not None)
-
-
-def quoted(name: str) -> str:
-    """Quote an identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

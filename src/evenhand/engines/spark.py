@@ -15,12 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Variable
-from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, MissingExtraError, SpecError, did_you_mean
 from evenhand.spec import Problem
-from evenhand.tables import count_rows, is_numeric, is_textual, read
-from evenhand.tables.transforming import How, Transformer, draws, locate, report_unseen, write
+from evenhand.tables import becomes_text, count_rows, read, weights_column
+from evenhand.tables.transforming import How, Transformer, transform_piece
 
 ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
 NESTED = ("array", "map", "struct", "binary", "variant")
@@ -49,7 +47,7 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
     problem : Problem
         Says which columns to count.
     frame : pyspark.sql.DataFrame
-        One row a person, or a cell with ``weights``. The distinct combinations of the problem's columns are collected,
+        One row per person, or per cell with ``weights``. The distinct combinations of the columns are collected,
         so a column of real numbers that is binned may bring many.
     weights : str, optional
         A column of weights.
@@ -62,30 +60,21 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
 def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
     """Return the distinct rows of some columns as an Arrow table, with their number and weight."""
     functions = _pyspark().sql.functions
-    if weights is not None and not isinstance(weights, str):
-        raise DataError("the weights of a Spark dataframe are one of its columns: give its name")
-    _require(frame, [*columns, *([] if weights is None else [weights])])
+    of = weights_column(columns, weights, "a Spark dataframe")
+    _require(frame, [*columns, *([] if of is None else [of])])
     _refuse_nested(frame, columns)
     numbered, places = _numbered(frame), [_number(frame, name) for name in columns]
-    weight = functions.lit(1.0) if weights is None else _weight(frame, numbered, columns, weights)
+    weight = functions.lit(1.0)
+    if of is not None:
+        weight = numbered[_number(frame, of)].try_cast("double")
+        good = weight.isNotNull() & ~functions.isnan(weight) & (weight >= 0) & (weight < float("inf"))
+        if wrong := numbered.where(~good).count():
+            raise DataError(f"{wrong} rows have no weight of at least 0 in column {of!r}")
     chosen = numbered.select(*places, weight.alias(WEIGHT))
     positive = functions.count(functions.when(functions.col(WEIGHT) > 0, 1)).alias(ROWS)
     found = chosen.groupBy(*places).agg(positive, functions.sum(WEIGHT).alias(WEIGHT)).toArrow()
     # Partitions finish in any order; the same table must give the same counts.
     return found.rename_columns([*columns, ROWS, WEIGHT]).sort_by([(name, "ascending") for name in columns])
-
-
-def _weight(frame: SparkFrame, numbered: SparkFrame, columns: Sequence[str], weights: str) -> Any:
-    """Return the expression of a row's weight, once every weight is known to be one."""
-    if weights in columns:
-        raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
-    functions = _pyspark().sql.functions
-    value = numbered[_number(frame, weights)].try_cast("double")
-    good = value.isNotNull() & ~functions.isnan(value) & (value >= 0) & (value < float("inf"))
-    wrong = numbered.where(~good).count()
-    if wrong:
-        raise DataError(f"{wrong} rows have no weight of at least 0 in column {weights!r}")
-    return value
 
 
 def release(mapping: Any, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
@@ -109,8 +98,27 @@ def transform_spark(mode: Transformer, frame: SparkFrame, how: How) -> SparkFram
         raise SpecError("balanced draws need every row of a source at once; Spark has them in partitions")
     _require(frame, [*mode.columns, how.key])
     _refuse_nested(frame, mode.columns)
-    _refuse_other_kinds(frame, mode)
-    return _numbered(frame).mapInArrow(_worker(frame, mode, how), _schema(frame, mode, how))
+    types = _pyspark().sql.types
+    for variable in mode.read:
+        # Found here, before there is a job that would fail.
+        kind = frame.schema[variable.name].dataType
+        texts, numbers = isinstance(kind, types.StringType), isinstance(kind, types.NumericType)
+        if (texts and variable.numeric) or (numbers and variable.textual):
+            own = "numbers" if texts else "texts"
+            raise DataError(
+                f"column {variable.name!r} is of type {kind.simpleString()}, but its levels are {own}; cast the column"
+            )
+    made_text, emptied = _texts(mode, how), {variable.name for variable in mode.written if variable.has_missing}
+    fields = [
+        types.StructField(
+            field.name,
+            types.StringType() if field.name in made_text else field.dataType,
+            field.nullable or field.name in emptied,
+            field.metadata,
+        )
+        for field in frame.schema.fields
+    ]
+    return _numbered(frame).mapInArrow(_worker(frame, mode, how), types.StructType(fields))
 
 
 def _worker(frame: SparkFrame, mode: Transformer, how: How) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -127,45 +135,18 @@ def _batches(batches: Iterable[Any], names: list[str], mode: Transformer, how: H
     """Transform the batches of one partition."""
     import pyarrow
 
+    texts = _texts(mode, how)
     for batch in batches:
-        yield from _transformed(pyarrow.Table.from_batches([batch]).rename_columns(names), mode, how)
-
-
-def _transformed(batch: Any, mode: Transformer, how: How) -> Iterator[Any]:
-    import pyarrow
-
-    table = read(batch)
-    located = locate(mode, table)
-    done = write(mode, table, located, draws(mode, table, located, how), how)
-    if how.unseen == "error":
-        report_unseen(mode, done.tally, "error")
-    fields = [field.with_type(pyarrow.string()) if field.name in _texts(mode, how) else field for field in batch.schema]
-    yield from done.table.to_native().cast(pyarrow.schema([field.with_nullable(True) for field in fields])).to_batches()
-
-
-def _schema(frame: SparkFrame, mode: Transformer, how: How) -> Any:
-    """Return the schema of the result: that of the table, but for columns that become text or may lose a value."""
-    types = _pyspark().sql.types
-    texts, emptied = _texts(mode, how), {v.name for v in _written(mode) if v.missing not in (None, UNSEEN)}
-    fields = [
-        types.StructField(
-            field.name,
-            types.StringType() if field.name in texts else field.dataType,
-            field.nullable or field.name in emptied,
-            field.metadata,
-        )
-        for field in frame.schema.fields
-    ]
-    return types.StructType(fields)
-
-
-def _written(mode: Transformer) -> list[Variable]:
-    return [variable for axis in mode.writes for variable in axis.variables]
+        given = pyarrow.Table.from_batches([batch]).rename_columns(names)
+        done = transform_piece(mode, read(given), how)
+        fields = [field.with_type(pyarrow.string()) if field.name in texts else field for field in given.schema]
+        schema = pyarrow.schema([field.with_nullable(True) for field in fields])
+        yield from done.table.to_native().cast(schema).to_batches()
 
 
 def _texts(mode: Transformer, how: How) -> set[str]:
     """Name the columns that become text."""
-    return {v.name for v in _written(mode) if v.coding is not None} if how.restore == "label" else set()
+    return {variable.name for variable in mode.written if becomes_text(variable, how.restore)}
 
 
 def _require(frame: SparkFrame, columns: Sequence[str]) -> None:
@@ -183,19 +164,6 @@ def _refuse_nested(frame: SparkFrame, columns: Sequence[str]) -> None:
             raise DataError(
                 f"column {field.name!r} is of type {field.dataType.simpleString()}; a column must hold strings, "
                 f"numbers or booleans"
-            )
-
-
-def _refuse_other_kinds(frame: SparkFrame, mode: Transformer) -> None:
-    """Refuse texts where levels are numbers, and the other way round, before there is a job that would fail."""
-    types = _pyspark().sql.types
-    for variable in (variable for axis in mode.reads for variable in axis.variables):
-        kind = frame.schema[variable.name].dataType
-        texts, numbers = isinstance(kind, types.StringType), isinstance(kind, types.NumericType)
-        if (texts and is_numeric(variable)) or (numbers and is_textual(variable)):
-            own = "numbers" if texts else "texts"
-            raise DataError(
-                f"column {variable.name!r} is of type {kind.simpleString()}, but its levels are {own}; cast the column"
             )
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.arrays import Cells
-from evenhand.data.levels import Cuts
 from evenhand.engines.balancing import Balanced, balanced
 from evenhand.engines.files import (
     PARQUET,
@@ -28,25 +27,24 @@ from evenhand.engines.files import (
     explained,
     is_parquet,
     literal,
-    quoted,
     text_of,
     types,
     watched,
 )
 from evenhand.errors import DataError, StorageError
+from evenhand.files import replacing
 from evenhand.resources import Progress, current
 from evenhand.spec import CsvFormat
-from evenhand.tables import is_numeric, read
+from evenhand.tables import becomes_text, quoted, read
 from evenhand.tables.transforming import (
     How,
     Tally,
     Transformer,
-    draws,
     locate,
     report_unseen,
     single_draws,
     strata,
-    write,
+    transform_piece,
 )
 
 BATCH = 1 << 17
@@ -83,22 +81,26 @@ def transform_file(
     progress: Progress | None = None,
 ) -> Written:
     """Transform a file into another; nothing appears under the new name until all of it is there."""
-    target = _checked_target(path, to)
+    if to is None:
+        raise DataError(f"{os.fspath(path)!r} is a file: say where the result goes with to=, a .csv or .parquet file")
+    target: str = os.fspath(to)
+    if not target.lower().endswith(ENDINGS):
+        raise DataError(f"the result is written as .csv or .parquet, not as {target!r}")
+    if Path(target).is_dir():
+        raise StorageError(f"{target!r} is a folder; give the name of a file")
+    # A link is followed, not replaced.
+    target = os.path.realpath(target) if Path(target).is_symlink() else target
     source = Source.of(path, format)
     source.require((*mode.columns, *([] if how.key is None else [how.key])))
     if any(Path(target).exists() and Path(target).samefile(each) for each in source.paths):
         raise DataError(f"{target!r} is a file that is read; give the result another name")
-    run = _Run(mode, source, how, progress or (lambda stage, share: None), _written_as(target, source, format))
-    temporary = _beside(target)
-    try:
+    # A CSV result is written like the file that was read, unless its name says that tabs are wanted.
+    written = source.format or format or CsvFormat()
+    written = replace(written, delimiter="\t") if target.lower().endswith(".tsv") else written
+    run = _Run(mode, source, how, progress or (lambda stage, share: None), written)
+    with replacing(target, suffix=".part") as temporary:
         tally = _copy(run, temporary, target)
         report_unseen(mode, tally, how.unseen)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except OSError as error:
-        raise StorageError(f"cannot write {target!r}: {error.strerror}") from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
     return Written(tally.rows, tally.changed, tally.unseen, tally.first_unseen, tally.example, path=target)
 
 
@@ -123,8 +125,7 @@ class _Run:
     @property
     def changing(self) -> dict[str, str]:
         """The columns that are written, and the name of each in the stream."""
-        names = [name for axis in self.mode.writes for name in axis.names]
-        return {name: f"evenhand_new_{place}" for place, name in enumerate(names)}
+        return {variable.name: f"evenhand_new_{place}" for place, variable in enumerate(self.mode.written)}
 
     def batches(self, duck_: Any) -> Iterator[Any]:
         """Read the file's batches in order: so many rows, or as many as their share of the memory holds."""
@@ -141,94 +142,45 @@ class _Run:
             yield pyarrow.Table.from_batches(held)
 
 
-def _checked_target(path: Any, to: Any) -> str:
-    if to is None:
-        raise DataError(f"{os.fspath(path)!r} is a file: say where the result goes with to=, a .csv or .parquet file")
-    target: str = os.fspath(to)
-    if not target.lower().endswith(ENDINGS):
-        raise DataError(f"the result is written as .csv or .parquet, not as {target!r}")
-    if Path(target).is_dir():
-        raise StorageError(f"{target!r} is a folder; give the name of a file")
-    # A link is followed, not replaced.
-    return os.path.realpath(target) if Path(target).is_symlink() else target
-
-
-def _written_as(target: str, source: Source, format: CsvFormat | None) -> CsvFormat:
-    """Return how a CSV result is written: like the file that was read, unless its name says that tabs are wanted."""
-    found = source.format or format or CsvFormat()
-    return replace(found, delimiter="\t") if target.lower().endswith(".tsv") else found
-
-
-def _beside(target: str) -> str:
-    """Make an empty temporary file in the folder of the target; hidden, so that no pattern for tables finds it."""
-    folder = Path(target).resolve().parent
-    try:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".evenhand-", suffix=".part")
-    except OSError as error:
-        raise StorageError(f"cannot write into {os.fspath(folder)!r}: {error.strerror}") from None
-    os.close(handle)
-    return name
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _copy(run: _Run, temporary: str, target: str) -> Tally:
     """Write the whole result into the temporary file; return what was done."""
     import pyarrow
 
     before = run.source.state
-    with connection(run.source.name, target) as duck_, _folder(run, target) as folder:
-        planned = None if folder is None else _balanced(run, duck_, folder)
+    place: AbstractContextManager[str | None] = nullcontext()
+    if run.how.draw == "balanced":
+        # The draws of all rows must be known together; they are kept in files.
+        beside = current().folder(target)
+        place = tempfile.TemporaryDirectory(prefix=".evenhand-", dir=beside, ignore_cleanup_errors=True)
+    with connection(run.source.name, target) as duck_, place as folder:
+        planned = None
+        if folder is not None:
+            rows, number = _sources(run, duck_.cursor()), len(run.mode.kernel) + 1
+            try:
+                planned = balanced(rows, Path(folder), number, run.how.seed, run.mode.name, run.progress)
+            except OSError as error:
+                raise explained(run.source.name, str(error), current(), Path(folder)) from None
         work = _Work(run, duck_.cursor(), planned)
         stream = pyarrow.RecordBatchReader.from_batches(work.begin(), work.batches())
         command = _command(run, duck_, temporary, is_parquet(target))
         writing = duck_.cursor()
         writing.register("evenhand_stream", stream)
         try:
-            rows = _executed(writing, command, work)
+            done = work.into(writing, command)
         except duck().Error as error:
             # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
             if work.failure is not None:
                 raise work.failure from None
-            _refuse_unwritten(error, temporary, target)
-            raise
-    if rows != work.tally.rows or run.source.state != before:
+            message = str(error)
+            if temporary not in message:
+                raise
+            full = "no space left" in message.lower()
+            why = "the disk is full" if full else message.splitlines()[0].split(": ")[-1].strip('"}')
+            raise StorageError(f"cannot write {target!r}: {why}") from None
+    if done != work.tally.rows or run.source.state != before:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
-    run.progress(f"{run.mode.name}: {rows:,} rows", 1.0)
+    run.progress(f"{run.mode.name}: {done:,} rows", 1.0)
     return work.tally
-
-
-def _executed(writing: Any, command: str, work: _Work) -> int:
-    """Run the statement beside this thread, which only waits: Ctrl-C inside DuckDB can be lost, or never end."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        running = pool.submit(lambda: int(writing.execute(command).fetchall()[0][0]))
-        try:
-            return running.result()
-        except KeyboardInterrupt:
-            work.stopped = True
-            writing.interrupt()
-            raise
-
-
-def _folder(run: _Run, target: str) -> AbstractContextManager[str | None]:
-    """Make a folder for the draws of all rows, where these must be known together."""
-    if run.how.draw != "balanced":
-        return nullcontext()
-    place = current().folder(target)
-    return tempfile.TemporaryDirectory(prefix=".evenhand-", dir=place, ignore_cleanup_errors=True)
-
-
-def _refuse_unwritten(error: Exception, temporary: str, target: str) -> None:
-    """Say that the result could not be written, if that is what DuckDB complains about."""
-    message = str(error)
-    if temporary in message:
-        full = "no space left" in message.lower()
-        why = "the disk is full" if full else message.splitlines()[0].split(": ")[-1].strip('"}')
-        raise StorageError(f"cannot write {target!r}: {why}") from None
 
 
 class _Work:
@@ -247,6 +199,17 @@ class _Work:
         """Transform the first batch, which tells the columns' types."""
         self._first, self._done = next(self._results)
         return self._first.schema
+
+    def into(self, writing: Any, command: str) -> int:
+        """Run the statement beside this thread, which only waits: Ctrl-C inside DuckDB can be lost, or never end."""
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            running = pool.submit(lambda: int(writing.execute(command).fetchall()[0][0]))
+            try:
+                return running.result()
+            except KeyboardInterrupt:
+                self.stopped = True
+                writing.interrupt()
+                raise
 
     def batches(self) -> Iterator[Any]:
         """Yield every batch; while one is written, the next is transformed."""
@@ -288,7 +251,9 @@ def _transformed(run: _Run, reading: Any, planned: Balanced | None) -> Iterator[
     """Transform batch after batch; an empty file is one empty batch."""
     first = 0
     for arrow in run.batches(reading):
-        yield _one(run, arrow, first, planned)
+        drawn = None if planned is None else planned.draws(first, len(arrow)).__getitem__
+        done = transform_piece(run.mode, read(arrow), run.how, drawn, first=first, text=run.text)
+        yield _streamed(run, done.table.to_native()), done.tally
         first += len(arrow)
     if not first:
         empty = reading.sql(f"SELECT {run.needed} FROM {run.source.sql} LIMIT 0").to_arrow_table()
@@ -300,31 +265,8 @@ def _streamed(run: _Run, arrow: Any) -> Any:
     return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
 
 
-def _one(run: _Run, arrow: Any, first: int, planned: Balanced | None) -> tuple[Any, Tally]:
-    table = read(arrow)
-    located = locate(run.mode, table, text=run.text, first=first)
-    drawn = (
-        draws(run.mode, table, located, run.how, first=first)
-        if planned is None
-        else planned.draws(first, len(arrow)).__getitem__
-    )
-    done = write(run.mode, table, located, drawn, run.how, first=first, text=run.text)
-    if run.how.unseen == "error":
-        report_unseen(run.mode, done.tally, "error")
-    return _streamed(run, done.table.to_native()), done.tally
-
-
-def _balanced(run: _Run, duck_: Any, folder: str) -> Balanced:
-    """Read every row's source and draw, and space the draws of each source evenly."""
-    rows = _sources(run, duck_.cursor())
-    number = len(run.mode.kernel) + 1
-    try:
-        return balanced(rows, Path(folder), number, run.how.seed, run.mode.name, run.progress)
-    except OSError as error:
-        raise explained(run.source.name, str(error), current(), Path(folder)) from None
-
-
 def _sources(run: _Run, reading: Any) -> Iterator[tuple[Cells, Cells]]:
+    """Read every row's source, and its own draw."""
     say, first = _saying(run, "reading", reading), 0
     for arrow in run.batches(reading):
         table = read(arrow)
@@ -345,18 +287,14 @@ def _command(run: _Run, duck_: Any, temporary: str, parquet: bool) -> str:
     chosen = ", ".join(_column(name, run.changing.get(name), kinds.get(name)) for name in run.source.columns)
     both = f"SELECT {chosen} FROM {run.source.sql} AS evenhand_given POSITIONAL JOIN evenhand_stream"
     if parquet:
-        group = f"ROW_GROUP_SIZE {_row_group(run.source, duck_)}"
+        # Fewer rows are gathered before they are written where rows are long.
+        first = duck_.sql(f"SELECT * FROM {run.source.sql} LIMIT {FEWEST_TOGETHER}").to_arrow_table()
+        most = current().memory * GROUP_SHARE / max(first.nbytes, 1) * max(len(first), 1)
+        group = f"ROW_GROUP_SIZE {int(min(max(most, FEWEST_TOGETHER), MOST_TOGETHER))}"
         return f"COPY ({both}) TO {literal(temporary)} (FORMAT parquet, {group}, USE_TMP_FILE false)"
     header = "false" if run.written.names else "true"
     format = f"FORMAT csv, HEADER {header}, DELIMITER {literal(run.written.delimiter)}, USE_TMP_FILE false"
     return f"COPY ({both}) TO {literal(temporary)} ({format})"
-
-
-def _row_group(source: Source, duck_: Any) -> int:
-    """Return how many rows DuckDB gathers before it writes them: fewer where rows are long."""
-    first = duck_.sql(f"SELECT * FROM {source.sql} LIMIT {FEWEST_TOGETHER}").to_arrow_table()
-    most = current().memory * GROUP_SHARE / max(first.nbytes, 1) * max(len(first), 1)
-    return int(min(max(most, FEWEST_TOGETHER), MOST_TOGETHER))
 
 
 def _column(name: str, new: str | None, kind: str | None) -> str:
@@ -371,10 +309,9 @@ def _kinds(run: _Run, duck_: Any) -> dict[str, str]:
     """Return the types that the texts of a CSV file get in Parquet."""
     with watched(duck_, "looking for numbers", run.progress):
         kinds = types(duck_, run.source.sql, run.source.columns)
-    for axis in run.mode.writes:
-        for variable in axis.variables:
-            if not is_numeric(variable) or (variable.coding is not None and run.how.restore == "label"):
-                kinds[variable.name] = "VARCHAR"
-            elif isinstance(variable.coding, Cuts) and not variable.coding.whole and kinds[variable.name] == "BIGINT":
-                kinds[variable.name] = "DOUBLE"
+    for variable in run.mode.written:
+        if not variable.numeric or becomes_text(variable, run.how.restore):
+            kinds[variable.name] = "VARCHAR"
+        elif variable.coding is not None and not variable.coding.gives_whole and kinds[variable.name] == "BIGINT":
+            kinds[variable.name] = "DOUBLE"
     return kinds

@@ -8,19 +8,13 @@ from typing import Any
 
 from evenhand.optimise.certificate import Certificate
 from evenhand.spec import (
-    Binning,
     Budget,
-    ChosenBins,
-    Edges,
     ExpectedDistortion,
     Fixed,
     Free,
-    MergedLevels,
     Nominal,
     Ordinal,
-    PooledLevels,
     Problem,
-    Quantiles,
     Rule,
     words_of,
 )
@@ -45,7 +39,7 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     yield "Protected", f"{' × '.join(problem.protected)} ({used})"
     yield "May change", " ".join(_changes(problem))
     for column, binning in problem.bins.items():
-        yield "Levels", f"{column}: {binning_words(binning)}"
+        yield "Levels", f"{column}: {binning.words}"
     if problem.missing == "level":
         tokens = ", ".join(repr(value) for value in problem.missing_values)
         also = f" (and {tokens} is one)" if tokens else ""
@@ -67,21 +61,6 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
         yield "Blind", "everybody with the same features and outcome is treated alike, whatever their group"
     what = "features" if problem.utility_on_features else "(features, outcome)"
     yield "Minimised", f"{problem.utility.words} from the original to the released distribution of {what}"
-
-
-def binning_words(binning: Binning) -> str:
-    """Say how the values of a column become levels."""
-    if isinstance(binning, Edges):
-        return f"in bins that begin at {', '.join(f'{edge:g}' for edge in binning.edges)}"
-    if isinstance(binning, Quantiles):
-        return f"in {binning.number} bins of equal weight"
-    if isinstance(binning, ChosenBins):
-        return f"in at most {binning.most} bins, cut where the outcome changes most"
-    if isinstance(binning, PooledLevels):
-        return f"values of a weight below {binning.fewer_than:g} are one level, {binning.into!r}"
-    assert isinstance(binning, MergedLevels)
-    merged = "; ".join(f"{level!r} is {', '.join(map(repr, values))}" for level, values in binning.into.items())
-    return merged + (f"; {binning.rest!r} is all else" if binning.rest is not None else "")
 
 
 def _changes(problem: Problem) -> Iterator[str]:

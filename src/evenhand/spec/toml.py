@@ -15,8 +15,7 @@ import numpy as np
 import tomli_w
 
 from evenhand.errors import SpecError, did_you_mean
-from evenhand.spec import check, registry
-from evenhand.spec.bins import ChosenBins, Edges, MergedLevels, PooledLevels, Quantiles
+from evenhand.spec import bins, check, registry
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By
 from evenhand.spec.conditional import Conditional
@@ -86,16 +85,7 @@ DISTANCES = Family("measure", Distance, by_fit={"tabulated": TabulatedDistance})
 PARITIES = Family("kind", Parity)
 RULES = Family("rule", stated={"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
 BUDGETS = Family("kind", stated={"expected": ExpectedDistortion, "excess": ExcessDistortion})
-BINNINGS = Family(
-    "by",
-    stated={
-        "edges": Edges,
-        "quantiles": Quantiles,
-        "data": ChosenBins,
-        "merging": MergedLevels,
-        "pooling": PooledLevels,
-    },
-)
+BINNINGS = Family("by", stated=bins.BINNINGS)
 
 
 def write(problem: Problem) -> str:

@@ -12,11 +12,9 @@ from evenhand.tables.columns import (
     blank_numbers,
     canonical,
     column,
-    is_numeric,
-    is_textual,
     levels_of,
 )
-from evenhand.tables.frames import Frame, Table, read, returned, take, to_pandas
+from evenhand.tables.frames import Frame, Table, is_path, quoted, read, returned, take, to_pandas
 from evenhand.tables.keys import key_texts
 from evenhand.tables.numbering import NULL
 from evenhand.tables.reading import (
@@ -27,9 +25,9 @@ from evenhand.tables.reading import (
     first_unseen,
     gaps,
     refuse_gaps,
-    row_weights,
     unseen_values,
     variable_of,
+    weights_column,
     weights_of,
 )
 from evenhand.tables.writing import (
@@ -38,6 +36,8 @@ from evenhand.tables.writing import (
     Restore,
     as_single,
     as_whole,
+    becomes_text,
+    choices,
     frame,
     labels,
     merged,
@@ -58,9 +58,11 @@ __all__ = [
     "Table",
     "as_single",
     "as_whole",
+    "becomes_text",
     "blank_numbers",
     "canonical",
     "cells",
+    "choices",
     "column",
     "conditional_rows",
     "count",
@@ -68,21 +70,21 @@ __all__ = [
     "first_unseen",
     "frame",
     "gaps",
-    "is_numeric",
-    "is_textual",
+    "is_path",
     "key_texts",
     "labels",
     "levels_of",
     "merged",
+    "quoted",
     "read",
     "refuse_gaps",
     "replace",
     "returned",
-    "row_weights",
     "take",
     "to_pandas",
     "unseen_values",
     "variable_of",
+    "weights_column",
     "weights_of",
     "with_columns",
 ]

@@ -43,15 +43,11 @@ def from_array(array: NDArray[Any], read: Collection[str], whole: Collection[str
     """
     columns = {str(i): array[:, i] for i in range(array.shape[1])}
     for name in columns.keys() & set(read):
-        _refuse_objects(name, columns[name])
-    return pd.DataFrame({name: one_column(values, name in whole) for name, values in columns.items()})
-
-
-def _refuse_objects(name: str, values: NDArray[Any]) -> None:
-    if values.dtype.kind == "O":
-        odd = [value for value in values if not isinstance(value, str | bool | int | float | np.generic | None)]
+        kinds = str | bool | int | float | np.generic | None
+        odd = [v for v in columns[name] if not isinstance(v, kinds)] if array.dtype.kind == "O" else []
         if odd:
             raise DataError(f"column {name!r} holds {odd[0]!r}, which is neither a text nor a number")
+    return pd.DataFrame({name: one_column(values, name in whole) for name, values in columns.items()})
 
 
 def one_column(values: NDArray[Any], whole: bool) -> pd.Series[Any]:

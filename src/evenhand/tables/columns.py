@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value, Variable
-from evenhand.data.levels import UNSEEN, Cuts
+from evenhand.data.levels import UNSEEN, Coding
 from evenhand.errors import DataError, Setting, did_you_mean
 from evenhand.tables.numbering import NULL, numbered
 
@@ -80,7 +80,7 @@ def as_read_by(variable: Variable, encoded: Encoded, *, text: bool = False) -> E
     In a file of texts a number is blank however it is written out: -9.0 where -9 stands for a missing value.
     """
     blanks = blanks_of(variable, text)
-    return _without_blanks(encoded, blanks, written=text and is_numeric(variable)) if blanks else encoded
+    return _without_blanks(encoded, blanks, written=text and variable.numeric) if blanks else encoded
 
 
 def _without_blanks(encoded: Encoded, blanks: Sequence[Value], *, written: bool = False) -> Encoded:
@@ -152,8 +152,8 @@ def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False,
 
     ``first`` is the position of the first row, where a table comes in pieces: for an error that names a row.
     """
-    if isinstance(variable.coding, Cuts) and series.dtype.is_numeric():
-        return Coded(_binned(variable, series, first), np.append(np.arange(len(variable)), UNSEEN))
+    if variable.coding is not None and variable.coding.numeric and series.dtype.is_numeric():
+        return Coded(_of_numbers(variable, variable.coding, series, first), np.append(np.arange(len(variable)), UNSEEN))
     given = encode(series)
     found = coded(variable, as_read_by(variable, given, text=text), text=text, first=first)
     return replace(found, encoded=given)
@@ -163,9 +163,21 @@ def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: in
     """Return the levels of a column whose values are numbered already."""
     if variable.missing is None:
         refuse_missing(encoded, *APPLY_ADVICE, first=first)
-    of_value = _levels_of_values(variable, encoded, text)
-    of_null = UNSEEN if variable.missing is None else variable.missing
-    return Coded(encoded.codes, np.append(of_value, of_null))
+    values = [as_number(value) for value in encoded.values] if text and variable.numeric else encoded.values
+    if not text:
+        _refuse_other_kind(variable, values)
+    coding, of_null = variable.coding, UNSEEN if variable.missing is None else variable.missing
+    if coding is not None:
+        numbers = [v if isinstance(v, int | float) else np.nan for v in values] if coding.numeric else None
+        level = coding.codes(values if numbers is None else np.array(numbers, dtype=float))
+    else:
+        place = {level: code for code, level in enumerate(variable.levels)}
+        if text and isinstance(variable.levels[0], bool):
+            # A file may write truths in any case.
+            place = {str(level).lower(): code for level, code in place.items()}
+            values = [str(value).lower() for value in values]
+        level = np.array([place.get(value, UNSEEN) for value in values], dtype=np.int64)
+    return Coded(encoded.codes, np.append(level, of_null))
 
 
 def blanks_of(variable: Variable, text: bool) -> Sequence[Value]:
@@ -181,50 +193,18 @@ def blank_numbers(variable: Variable) -> list[int | float]:
     return [n for blank, n in numbers if not isinstance(n, bool) and canonical(n) == canonical(blank)]
 
 
-def _binned(variable: Variable, series: nw.Series[Any], first: int) -> Cells:
-    """Return the bin of each number, without listing the distinct ones."""
-    assert isinstance(variable.coding, Cuts)
-    numbers = _real(series)
+def _of_numbers(variable: Variable, coding: Coding, series: nw.Series[Any], first: int) -> Cells:
+    """Return the level of each number, without listing the distinct ones."""
+    try:
+        numbers = np.asarray(series.cast(nw.Float64()).to_numpy().astype(float))
+    except Exception:  # Arrow refuses whole numbers that no real one equals; here the nearest will do
+        numbers = np.array([np.nan if value is None else float(value) for value in series.to_list()])
     if variable.blanks:
         numbers = np.where(np.isin(numbers, blank_numbers(variable)), np.nan, numbers)
     if variable.missing is None and np.isnan(numbers).any():
         refuse_missing(encode(series, variable.blanks), *APPLY_ADVICE, first=first)
-    codes = variable.coding.codes(numbers)
+    codes = coding.codes(numbers)
     return codes if variable.missing is None else np.where(np.isnan(numbers), variable.missing, codes)
-
-
-def _real(series: nw.Series[Any]) -> Numbers:
-    """Return numbers as real ones, NaN where there is none."""
-    try:
-        return np.asarray(series.cast(nw.Float64()).to_numpy().astype(float))
-    except Exception:  # Arrow refuses whole numbers that no real one equals; here the nearest will do
-        return np.array([np.nan if value is None else float(value) for value in series.to_list()])
-
-
-def _levels_of_values(variable: Variable, encoded: Encoded, text: bool) -> Cells:
-    values = [as_number(value) for value in encoded.values] if text and is_numeric(variable) else encoded.values
-    if not text:
-        _refuse_other_kind(variable, values)
-    coding = variable.coding
-    if isinstance(coding, Cuts):
-        return coding.codes(np.array([v if isinstance(v, int | float) else np.nan for v in values], dtype=float))
-    if coding is not None:
-        return coding.codes(values)
-    place = {level: code for code, level in enumerate(variable.levels)}
-    if text and isinstance(variable.levels[0], bool):
-        place = {str(level).lower(): code for level, code in place.items()}
-        values = [str(value).lower() for value in values]
-    return np.array([place.get(value, UNSEEN) for value in values], dtype=np.int64)
-
-
-def is_numeric(variable: Variable) -> bool:
-    """Whether the values of a variable are numbers."""
-    coding = variable.coding
-    if isinstance(coding, Cuts):
-        return True
-    values = variable.levels if coding is None else [v for stock in coding.stock for v in stock.values]
-    kinds = [v for code, v in enumerate(values) if coding is not None or code != variable.missing]
-    return bool(kinds) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in kinds)
 
 
 def as_number(text: Any) -> Any:
@@ -238,25 +218,14 @@ def as_number(text: Any) -> Any:
 
 def _refuse_other_kind(variable: Variable, values: Sequence[Any]) -> None:
     """Refuse a column of numbers where levels are texts, and the other way round: no value could ever be a level."""
-    if not values or (len(variable) == 1 and variable.missing == 0):
+    if not values or variable.always_missing:
         return
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     texts = all(isinstance(value, str) for value in values)
-    if (is_numeric(variable) and texts) or (numbers and is_textual(variable)):
+    if (variable.numeric and texts) or (numbers and variable.textual):
         own, given = ("numbers", "texts") if texts else ("texts", "numbers")
+        example = next(iter(variable.values), variable.levels[0])
         raise DataError(
             f"column {variable.name!r} holds {given}, such as {values[0]!r}, but its levels are {own}, such as "
-            f"{_example(variable)!r}; convert the column, or write its own levels into the rule"
+            f"{example!r}; convert the column, or write its own levels into the rule"
         )
-
-
-def is_textual(variable: Variable) -> bool:
-    """Whether the values of a variable are texts."""
-    values = variable.levels if variable.coding is None else [v for s in variable.coding.stock for v in s.values]
-    return not isinstance(variable.coding, Cuts) and bool(values) and all(isinstance(v, str) for v in values)
-
-
-def _example(variable: Variable) -> Value:
-    if variable.coding is None:
-        return next(level for code, level in enumerate(variable.levels) if code != variable.missing)
-    return next((stock.values[0] for stock in variable.coding.stock if stock.values), variable.levels[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals as nw
@@ -21,11 +21,16 @@ Table = nw.DataFrame[Any]
 """A frame in narwhals' hands."""
 
 
+def is_path(table: Any) -> bool:
+    """Whether a table is named by a path."""
+    return isinstance(table, str | os.PathLike)
+
+
 def read(frame: Frame) -> nw.DataFrame[Any]:
     """Wrap a native frame; what is lazy is collected."""
     if isinstance(frame, nw.DataFrame):
         return frame
-    if isinstance(frame, str | os.PathLike):
+    if is_path(frame):
         raise DataError(f"expected a dataframe here, not the path {str(frame)!r}; read the file first")
     try:
         table = nw.from_native(frame)
@@ -37,7 +42,9 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
             f"{type(frame).__name__}"
         ) from None
     if isinstance(table, nw.DataFrame):
-        _refuse_repeated_columns(table.columns)
+        for name, times in Counter(table.columns).items():
+            if times > 1:
+                raise DataError(f"the table has {times} columns called {name!r}; rename all but one")
         return _without_views(table)
     backend = table.implementation
     if backend is nw.Implementation.DUCKDB:
@@ -69,12 +76,6 @@ def _with_types(arrow: Any, types: Mapping[str, str]) -> Any:
     return arrow
 
 
-def _refuse_repeated_columns(columns: Sequence[str]) -> None:
-    for name, times in Counter(columns).items():
-        if times > 1:
-            raise DataError(f"the table has {times} columns called {name!r}; rename all but one")
-
-
 def returned(table: nw.DataFrame[Any], like: Frame) -> Frame:
     """Return a table as a native frame of the type that was given."""
     found: Any = table.to_native()
@@ -94,7 +95,7 @@ def _relation(found: Any, like: Any) -> Any:
     """Return an Arrow table as a relation of the same connection, with the types that the columns had."""
     types = {name: kind for name, kind in zip(like.columns, like.types, strict=True) if _fits(found, name, kind)}
     chosen = ", ".join(
-        f"CAST({_quoted(name)} AS {types[name]}) AS {_quoted(name)}" if name in types else _quoted(name)
+        f"CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" if name in types else quoted(name)
         for name in found.column_names
     )
     # The relation finds the Arrow table by its name here (no table of the user's is called like that), and keeps it
@@ -120,7 +121,8 @@ def _fits(found: Any, name: str, kind: Any) -> bool:
     return not texts or str(kind.id) in ("varchar", "uuid")
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Quote an identifier as DuckDB does."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -7,6 +7,7 @@ up among them; if one is new after all, the column is numbered from the start.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
@@ -43,9 +44,11 @@ def numbered(series: nw.Series[Any]) -> Numbered:
     near = _whole_numbers(series)
     if near is not None:
         return near
-    arrow = _as_arrow(series)
-    if arrow is not None:
-        return _looked_up(arrow) or _by_arrow(arrow)
+    if kept_by_arrow(series) and isinstance(series.dtype, KEPT_BY_ARROW):
+        # Where Arrow is not installed, the column is numbered as any other.
+        with suppress(ImportError):
+            arrow = _as_enum(series).to_arrow()
+            return _looked_up(arrow) or _by_arrow(arrow)
     found, distinct = pd.factorize(native if isinstance(native, pd.Series) else _array(series))
     return np.asarray(found), distinct.tolist()
 
@@ -66,17 +69,9 @@ def _whole_numbers(series: nw.Series[Any]) -> Numbered | None:
     return _used(codes, list(range(low, high + 1)))
 
 
-def _as_arrow(series: nw.Series[Any]) -> Any:
-    """Return a column as Arrow keeps it, where its library keeps it so or nearly so; else None."""
-    native = series.to_native()
-    if isinstance(native, pd.Series) and getattr(native.dtype, "storage", None) != "pyarrow":
-        return None
-    if not isinstance(series.dtype, KEPT_BY_ARROW):
-        return None
-    try:
-        return _as_enum(series).to_arrow()
-    except ImportError:
-        return None
+def kept_by_arrow(series: nw.Series[Any]) -> bool:
+    """Whether a column's library keeps it as Arrow does, or nearly so."""
+    return not series.implementation.is_pandas() or getattr(series.to_native().dtype, "storage", None) == "pyarrow"
 
 
 def _as_enum(series: nw.Series[Any]) -> nw.Series[Any]:

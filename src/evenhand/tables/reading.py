@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable
-from evenhand.data.levels import UNSEEN, Cuts, Merges
+from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Made, Setting, did_you_mean
 from evenhand.spec import Occurrence, Ordinal, Problem
 from evenhand.tables.columns import (
@@ -42,9 +42,9 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     problem : Problem
         Says which columns to count, how their values become levels, and the order of levels where a rule gives it.
     frame : dataframe
-        One row a person, or one row a cell with ``weights``.
+        One row per person, or one per cell with ``weights``.
     weights : str or sequence of float, optional
-        A column of the frame, or one number a row.
+        A column of the frame, or one number per row.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     142
     """
     table = read(frame)
-    return count_rows(problem, table, row_weights(problem, table, weights))
+    return count_rows(problem, table, weights_of(problem.columns, table, weights))
 
 
 def count_rows(
@@ -75,7 +75,11 @@ def count_rows(
         people = None if people is None else people[weighted]
         table, weight = (table, weight) if weighted.all() else (take(table, np.flatnonzero(weighted)), weight[weighted])
     encoded = _encoded(problem, table, problem.columns, people)
-    domain = _domain(problem, encoded, np.ones(len(table)) if weight is None else weight, known or {})
+    each = np.ones(len(table)) if weight is None else weight
+    domain = Domain.of(
+        (known or {}).get(name) or _variable(problem, encoded[name], role, encoded[problem.outcome], each)
+        for name, role in _roles(problem).items()
+    )
     d, x, y = (
         axis.ravel([_known(v, encoded[v.name], placed=people is None) for v in axis.variables])
         for axis in (domain.d, domain.x, domain.y)
@@ -139,29 +143,32 @@ def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, 
     return list(found.items())
 
 
-def row_weights(problem: Problem, table: nw.DataFrame[Any], weights: str | Sequence[float] | None) -> Numbers | None:
-    """Return one weight a row, from a column or as given; None where there are none."""
-    return weights_of(problem.columns, table, weights)
-
-
 def weights_of(
     columns: Sequence[str], table: nw.DataFrame[Any], weights: str | Sequence[float] | None
 ) -> Numbers | None:
-    """Return one weight a row of a table whose given columns are part of a problem."""
+    """Return one weight per row of a table whose given columns are part of a problem."""
     if weights is None:
         return None
     given: Any = weights
     if isinstance(weights, str):
-        if weights in columns:
-            raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
+        weights_column(columns, weights, "a frame")
         given = _complete(table, weights, advice="every row needs a weight").to_numpy()
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("weights must be numbers, one a row") from None
+        raise DataError("weights must be numbers, one per row") from None
     if array.shape != (len(table),):
         raise DataError(f"there are {array.size} weights for {len(table)} rows")
     return array
+
+
+def weights_column(columns: Sequence[str], weights: Any, table: str) -> str | None:
+    """Return the name of a column of weights, which is none of the given columns."""
+    if weights is not None and not isinstance(weights, str):
+        raise DataError(f"the weights of {table} are one of its columns: give its name")
+    if weights in columns:
+        raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
+    return weights
 
 
 def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or drop those rows") -> nw.Series[Any]:
@@ -169,15 +176,6 @@ def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or 
     series = column(table, name)
     refuse_missing(encode(series), advice)
     return series
-
-
-def _domain(problem: Problem, encoded: Mapping[str, Encoded], weight: Numbers, known: Mapping[str, Variable]) -> Domain:
-    """Find the levels of every column; the outcome's first, since bins may be chosen by it."""
-    outcome = encoded[problem.outcome]
-    return Domain.of(
-        known.get(name) or _variable(problem, encoded[name], role, outcome, weight)
-        for name, role in _roles(problem).items()
-    )
 
 
 def variable_of(problem: Problem, name: str, table: nw.DataFrame[Any], weight: Numbers, people: Numbers) -> Variable:
@@ -223,26 +221,23 @@ def _variable(problem: Problem, encoded: Encoded, role: Role, outcome: Encoded, 
 
 
 def _occurrence(encoded: Encoded, outcome: Encoded, weight: Numbers) -> Occurrence:
-    """Count how often each value of a column occurs with each outcome."""
+    """Count how often each value of a column, ascending, occurs with each outcome."""
     there = ~encoded.missing
     shape = len(encoded.values), len(outcome.values)
     # Codes may have as few as eight bits.
     key = encoded.codes[there].astype(np.int64) * shape[1] + outcome.codes[there]
     table = sums(key, weight[there], shape[0] * shape[1]).reshape(shape)
-    there_is = np.flatnonzero(table.sum(axis=1) > 0)
-    if not len(there_is):
+    at = np.flatnonzero(table.sum(axis=1) > 0)
+    values = [encoded.values[i] for i in at]
+    if not values:
         raise DataError(f"column {encoded.series.name!r} has no value to be binned")
-    order = there_is[_ascending([encoded.values[i] for i in there_is])]
-    return Occurrence(encoded.series.name, [encoded.values[i] for i in order], table[order])
-
-
-def _ascending(values: Sequence[Any]) -> Cells:
-    """Return the order of values: numbers ascending, then texts."""
     numbers = np.array(values)
     if numbers.dtype.kind in "iuf" and not any(isinstance(value, str) for value in values):
-        return np.argsort(numbers, kind="stable")
-    # Texts among numbers are an error that bins explain; here they must only not be compared with them.
-    return np.array(sorted(range(len(values)), key=lambda i: (isinstance(values[i], str), values[i])))
+        order = np.argsort(numbers, kind="stable")
+    else:
+        # Texts among numbers are an error that bins explain; here they must only not be compared with them.
+        order = np.array(sorted(range(len(values)), key=lambda i: (isinstance(values[i], str), values[i])))
+    return Occurrence(encoded.series.name, [values[i] for i in order], table[at[order]])
 
 
 def _with_missing(variable: Variable, encoded: Encoded) -> Variable:
@@ -265,27 +260,20 @@ def _in_order(variable: Variable, rule: Any) -> Variable:
     if not isinstance(rule, Ordinal) or rule.levels is None:
         return variable
     levels, coding = tuple(rule.levels), variable.coding
-    if variable.missing not in (None, UNSEEN) and MISSING not in levels:
+    if variable.has_missing and MISSING not in levels:
         levels = (*levels, MISSING)
-    if coding is not None:
-        _refuse_other_levels(variable, levels)
-    if isinstance(coding, Merges):
-        at = [variable.levels.index(level) for level in levels if level != MISSING or variable.missing is None]
-        place = {old: new for new, old in enumerate(at)}
-        rest = None if coding.rest is None else place[coding.rest]
-        coding = Merges(tuple(coding.members[i] for i in at), rest, tuple(coding.stock[i] for i in at))
-    missing = variable.missing if variable.missing in (None, UNSEEN) else levels.index(MISSING)
+    if coding is not None and levels != variable.levels:
+        # A coding knows the levels that values have: that of missing ones comes after them.
+        same = set(levels) == set(variable.levels) and (not variable.has_missing or levels[-1] == MISSING)
+        own = levels[:-1] if variable.has_missing else levels
+        coding = coding.reordered([variable.levels.index(level) for level in own]) if same else None
+        if coding is None:
+            raise DataError(
+                f"the rule of column {variable.name!r} gives the levels {list(levels)}, but its bins give "
+                f"{list(variable.levels)}; leave levels out of the rule, or write the same"
+            )
+    missing = levels.index(MISSING) if variable.has_missing else variable.missing
     return replace(variable, levels=levels, ordered=True, coding=coding, missing=missing)
-
-
-def _refuse_other_levels(variable: Variable, levels: tuple[Value, ...]) -> None:
-    """Refuse a rule whose levels are not those that bins give; bins by edges have an order already."""
-    same = levels == variable.levels if isinstance(variable.coding, Cuts) else set(levels) == set(variable.levels)
-    if not same:
-        raise DataError(
-            f"the rule of column {variable.name!r} gives the levels {list(levels)}, but its bins give "
-            f"{list(variable.levels)}; leave levels out of the rule, or write the same"
-        )
 
 
 def _known(variable: Variable, encoded: Encoded, *, placed: bool) -> Cells:
@@ -314,7 +302,9 @@ def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
         if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
             return tuple(encoded.values), bool(native.cat.ordered)
         return tuple(sorted(encoded.values)), False
-    if dtype.is_float() and not _whole_with_missing(encoded):
+    # Whole numbers are made real by pandas where some are missing.
+    made_real = dtype.is_float() and encoded.missing.any() and all(float(v).is_integer() for v in encoded.values)
+    if dtype.is_float() and not made_real:
         raise _real_numbers(name, encoded.values)
     if isinstance(dtype, nw.Decimal):
         raise DataError(
@@ -327,11 +317,6 @@ def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
     if all(isinstance(value, int) for value in encoded.values):
         return tuple(sorted(encoded.values)), True
     raise DataError(f"column {name!r} is of type {dtype}; a column must hold strings, integers, booleans or categories")
-
-
-def _whole_with_missing(encoded: Encoded) -> bool:
-    """Whether real numbers are whole ones, made real by pandas because some are missing."""
-    return bool(encoded.missing.any()) and all(float(value).is_integer() for value in encoded.values)
 
 
 def _real_numbers(name: str, values: Sequence[Any]) -> DataError:

@@ -89,7 +89,7 @@ def survey(frame: Frame, missing_values: Collection[str] | None = None, *, parse
     Parameters
     ----------
     frame : dataframe
-        One row a person.
+        One row per person.
     missing_values : collection of str, optional
         The words that stand for a missing value; by default those that usually do.
     parse : bool
@@ -139,7 +139,10 @@ def _typed(texts: Sequence[Any], parse: bool) -> tuple[list[Any], bool]:
     if numbers is not None:
         return numbers, False
     words = [str(text) for text in texts]
-    return words, _dated(words)
+    # Dates or times, as databases write them.
+    if not all(word[:1].isdigit() and any(mark in word for mark in "-:/") for word in words[:100]):
+        return words, False
+    return words, bool(pd.to_datetime(pd.Series(words[:100]), errors="coerce", format="ISO8601").notna().all())
 
 
 def _numbers(values: Sequence[Any]) -> list[int | float] | None:
@@ -156,10 +159,3 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, str):
         return NUMBER.fullmatch(value) is not None
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def _dated(words: Sequence[str]) -> bool:
-    """Whether the words are dates or times, as databases write them."""
-    if not all(word[:1].isdigit() and any(mark in word for mark in "-:/") for word in words[:100]):
-        return False
-    return bool(pd.to_datetime(pd.Series(list(words[:100])), errors="coerce", format="ISO8601").notna().all())

@@ -10,7 +10,7 @@ import math
 import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from evenhand import tables
 from evenhand.arrays import Cells, Flags, positions
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Domain
+from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import DataError, EvenhandWarning, Option, SpecError
 from evenhand.kernel import Kernel, look_up
 from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import check
-from evenhand.tables import RESTORE, Coded, Encoded, Restore, Table
+from evenhand.tables import RESTORE, Encoded, Restore, Table
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["keep", "error"]
@@ -112,9 +112,19 @@ class Transformer:
         return (self.domain.x, self.domain.y) if self.name == "release" else (self.domain.x,)
 
     @property
+    def read(self) -> tuple[Variable, ...]:
+        """The variables whose columns are read."""
+        return tuple(variable for axis in self.reads for variable in axis.variables)
+
+    @property
+    def written(self) -> tuple[Variable, ...]:
+        """The variables whose columns may change."""
+        return tuple(variable for axis in self.writes for variable in axis.variables)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return tuple(name for axis in self.reads for name in axis.names)
+        return tuple(variable.name for variable in self.read)
 
     @cached_property
     def _places(self) -> Cells | None:
@@ -284,37 +294,45 @@ class Transformed:
 
 def transform(mode: Transformer, table: Table, how: How) -> Transformed:
     """Draw and write a target for every row of a table, and warn of sources that are unknown."""
-    located = locate(mode, table)
-    done = write(mode, table, located, draws(mode, table, located, how), how)
+    done = transform_piece(mode, table, how)
     report_unseen(mode, done.tally, how.unseen)
+    return done
+
+
+def transform_piece(
+    mode: Transformer, table: Table, how: How, drawn: Draws | None = None, *, first: int = 0, text: bool = False
+) -> Transformed:
+    """Transform rows that may be a part of a table, with draws of their own where these are made for all rows at once.
+
+    ``first`` is the position of the first row. Sources that are unknown are refused if so asked; who has every part
+    warns of them.
+    """
+    located = locate(mode, table, text=text, first=first)
+    drawn = drawn or draws(mode, table, located, how, first=first)
+    done = write(mode, table, located, drawn, how, first=first, text=text)
+    if how.unseen == "error":
+        report_unseen(mode, done.tally, "error")
     return done
 
 
 def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> Located:
     """Find the source of every row; ``first`` is the position of the first, where a table comes in pieces."""
-    variables = [variable for axis in mode.reads for variable in axis.variables]
-    coded = each_of(variables, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text, first=first))
-    columns = {variable.name: column for variable, column in zip(variables, coded, strict=True)}
-    written = (columns[name] for axis in mode.writes for name in axis.names)
-    encoded = {column.encoded.series.name: column.encoded for column in written if column.encoded is not None}
+    coded = each_of(mode.read, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text, first=first))
+    columns = dict(zip(mode.columns, coded, strict=True))
+    written = (columns[variable.name].encoded for variable in mode.written)
+    encoded = {each.series.name: each for each in written if each is not None}
     shape = [len(column.level) for column in coded]
     if math.prod(shape) <= max(len(table) // 4, FEW_KINDS):
+        kind, levels = np.arange(math.prod(shape)), {}
+        for name, column in reversed(columns.items()):
+            kind, code = np.divmod(kind, len(column.level))
+            # A null comes first.
+            levels[name] = np.roll(column.level, 1)[code]
         digits = [(column.codes, number) for column, number in zip(coded, shape, strict=True)]
-        return Located(mode, _kinds(mode, _levels_of_kinds(columns).__getitem__), digits, encoded)
+        return Located(mode, _kinds(mode, levels.__getitem__), digits, encoded)
     # So many kinds that every row may as well be one by itself.
     kinds = _kinds(mode, lambda name: columns[name].level[columns[name].codes])
     return Located(mode, kinds, [(np.arange(len(table)) + tables.NULL, len(table))], encoded)
-
-
-def _levels_of_kinds(columns: dict[str, Coded]) -> dict[str, Cells]:
-    """Return the level of each kind in each column."""
-    kind = np.arange(math.prod(len(column.level) for column in columns.values()))
-    levels = {}
-    for name, column in reversed(columns.items()):
-        kind, code = np.divmod(kind, len(column.level))
-        # A null comes first.
-        levels[name] = np.roll(column.level, 1)[code]
-    return levels
 
 
 def _kinds(mode: Transformer, levels: Levels) -> Kinds:
@@ -326,8 +344,15 @@ def _kinds(mode: Transformer, levels: Levels) -> Kinds:
     complete = np.all([own != NO_LEVEL for own in cells.values()], axis=0)
     place = mode.place(np.where(complete, number, NO_LEVEL))
     sourced = place >= 0
-    kinds = Kinds(cells, np.where(sourced, mode.rows[place], 0), sourced, sourced)
-    return kinds if mode.fallback is None or sourced.all() else _fallen_back(mode, mode.fallback, kinds)
+    rows = np.where(sourced, mode.rows[place], 0)
+    if mode.fallback is None or sourced.all():
+        return Kinds(cells, rows, sourced, sourced)
+    # An unknown source, whose features and outcome are known, has the row that draws ŷ given x.
+    x, y = (cells[axis] for axis in mode.writes)
+    there, at = positions(mode.fallback, x)
+    drawn = ~sourced & there & (x != NO_LEVEL) & (y != NO_LEVEL)
+    last = len(mode.kernel) - len(mode.fallback)
+    return Kinds(cells, np.where(drawn, last + at, rows), sourced | drawn, sourced)
 
 
 def _cells(axis: Axis, levels: Levels) -> Cells:
@@ -341,17 +366,8 @@ def _cells(axis: Axis, levels: Levels) -> Cells:
     return np.where(new, NO_LEVEL, cells)
 
 
-def _fallen_back(mode: Transformer, fallback: Cells, kinds: Kinds) -> Kinds:
-    """Give an unknown source, whose features and outcome are known, the row that draws ŷ given x."""
-    x, y = (kinds.cells[axis] for axis in mode.writes)
-    there, at = positions(fallback, x)
-    drawn = ~kinds.sourced & there & (x != NO_LEVEL) & (y != NO_LEVEL)
-    last = len(mode.kernel) - len(fallback)
-    return replace(kinds, rows=np.where(drawn, last + at, kinds.rows), known=kinds.sourced | drawn)
-
-
 def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Draws:
-    """Return one draw a row; ``first`` is the position of the first row, where a table comes in pieces."""
+    """Return one draw per row; ``first`` is the position of the first row, where a table comes in pieces."""
     if how.draw == "balanced":
         single = single_draws(mode, table, how, first=first)
         return balanced_draws(strata(mode, located), single, how.seed, mode.name).__getitem__
@@ -391,7 +407,10 @@ def write(
     at, entry, unknown = (np.concatenate(parts) for parts in zip(*in_blocks(len(table), pick), strict=True))
 
     def lots(column: str, chosen: Cells) -> Cells:
-        return _second_draws(mode, table, how, column, chosen, first)
+        # Keys are hashed only where one is needed.
+        if how.key is None:
+            return single_draws(mode, table, how, first=first, purpose=column)[chosen]
+        return single_draws(mode, tables.take(table.select(how.key), chosen), how, purpose=column)
 
     new = table
     for axis, own, targets in zip(mode.writes, located.own(at), mode.targets, strict=True):
@@ -399,13 +418,6 @@ def write(
             new, axis, at, own, targets[entry], lots=lots, restore=how.restore, text=text, encoded=located.encoded
         )
     return Transformed(new, _tally(mode, table, len(at), unknown, text))
-
-
-def _second_draws(mode: Transformer, table: Table, how: How, column: str, chosen: Cells, first: int) -> Cells:
-    """Return draws for the values that a column gets in chosen rows; keys are hashed only where one is needed."""
-    if how.key is None:
-        return single_draws(mode, table, how, first=first, purpose=column)[chosen]
-    return single_draws(mode, tables.take(table.select(how.key), chosen), how, purpose=column)
 
 
 def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:
@@ -457,10 +469,6 @@ def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDA
     at = np.flatnonzero(known)
     wide = tables.take(table, asked)
     for axis, own, targets in zip(mode.writes, located.own(asked[at]), mode.targets, strict=True):
-        wide = tables.replace(wide, axis, at, own, targets[entry[at]], lots=_no_lots, restore=how.restore)
+        wide = tables.replace(wide, axis, at, own, targets[entry[at]], restore=how.restore)
     report_unseen(mode, _tally(mode, table, 0, np.flatnonzero(~located.sourced), False), how.unseen)
     return wide, asked, share
-
-
-def _no_lots(column: str, chosen: Cells) -> Cells:
-    raise AssertionError(f"nothing is sampled for column {column!r}")

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Axis, Value, Variable
-from evenhand.data.levels import UNSEEN, Cuts, Stock
+from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError
 from evenhand.kernel.draws import thresholds
 from evenhand.resources import in_blocks
 from evenhand.tables.columns import Encoded, codes_of, encode, encoded_as, plain
-from evenhand.tables.numbering import NULL
+from evenhand.tables.numbering import NULL, kept_by_arrow
 
 Restore = Literal["sample", "midpoint", "label"]
 RESTORE = ("sample", "midpoint", "label")
@@ -31,6 +31,11 @@ PIECE = 1 << 19
 """Rows of texts that are made at once."""
 
 
+def becomes_text(variable: Variable, restore: Restore) -> bool:
+    """Whether a column that is written gets the names of its levels, whatever it held."""
+    return variable.coding is not None and restore == "label"
+
+
 def replace(
     table: nw.DataFrame[Any],
     axis: Axis,
@@ -38,7 +43,7 @@ def replace(
     old: Cells,
     new: Cells,
     *,
-    lots: Lots,
+    lots: Lots | None = None,
     restore: Restore = "sample",
     text: bool = False,
     encoded: Mapping[str, Encoded] | None = None,
@@ -51,8 +56,8 @@ def replace(
         The frame, and the axis whose columns are written.
     at, old, new : array
         Rows by position, ascending; the cell that each has, and the one that it gets.
-    lots : callable
-        Where draws for ``restore="sample"`` come from.
+    lots : callable, optional
+        Where draws come from, which ``restore="sample"`` needs.
     restore : {"sample", "midpoint", "label"}
         What is written for a level that stands for several values.
     text : bool
@@ -63,7 +68,7 @@ def replace(
     numbered = encoded or {}
     for variable, before, codes in zip(axis.variables, axis.unravel(old), axis.unravel(new), strict=True):
         series = table[variable.name]
-        if variable.coding is not None and restore == "label":
+        if becomes_text(variable, restore):
             own = codes_of(variable, series, text=text)
             own[at] = codes
             table = table.with_columns(_labelled(series, variable, own, text))
@@ -97,33 +102,41 @@ class Fresh:
         return [value for value in self.values if value is not None]
 
 
-def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots, restore: Restore) -> Fresh:
+def choices(variable: Variable, level: int, restore: Restore) -> tuple[Sequence[Value | None], Cells]:
+    """Return the values that a record may get with a level, and for each the draw that no longer chooses it.
+
+    With more than one value a second draw decides: the first whose end lies above it. None is a missing value.
+    """
+    values: Sequence[Value | None]
+    coding, weights = variable.coding, np.ones(1)
+    if level == variable.missing:
+        values = [None]
+    elif coding is None:
+        values = [variable.levels[level]]
+    elif restore != "sample" or not coding.stock[level].values:
+        values = [coding.middle(level)]
+    else:
+        values, weights = coding.stock[level].values, np.asarray(coding.stock[level].weights)
+    return values, thresholds(weights / np.sum(weights), np.array([0, len(values)]), np.zeros(len(values), np.int64))
+
+
+def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots | None, restore: Restore) -> Fresh:
     """Return a value for each of the rows that moved; None for the level of missing values."""
-    coding = variable.coding
-    if coding is None:
+    if variable.coding is None:
         levels = [None if code == variable.missing else level for code, level in enumerate(variable.levels)]
         return Fresh.of(at, levels, codes)
     values: list[Any] = []
     which = np.empty(len(codes), dtype=np.int64)
-    draws = lots(variable.name, at) if restore == "sample" else None
+    draws = np.zeros(len(codes), np.int64)
+    if restore == "sample":
+        assert lots is not None
+        draws = lots(variable.name, at)
     for code in np.unique(codes):
         here = np.flatnonzero(codes == code)
-        which[here] = len(values)
-        if code == variable.missing:
-            values.append(None)
-        elif draws is None or not coding.stock[code].values:
-            values.append(coding.middle(int(code)))
-        else:
-            which[here] += _sampled(coding.stock[code], draws[here])
-            values.extend(coding.stock[code].values)
+        possible, ends = choices(variable, int(code), restore)
+        which[here] = len(values) + np.searchsorted(ends, draws[here], side="right")
+        values.extend(possible)
     return Fresh.of(at, values, which)
-
-
-def _sampled(stock: Stock, draws: Cells) -> Cells:
-    """Return which value of the stock each draw hits: the first whose cumulated share lies above it."""
-    share = np.asarray(stock.weights) / np.sum(stock.weights)
-    ends = thresholds(share, np.array([0, len(share)]), np.zeros(len(share), dtype=np.int64))
-    return np.searchsorted(ends, draws, side="right")
 
 
 def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bool) -> nw.Series[Any]:
@@ -147,9 +160,20 @@ def _overwrite(
     series: nw.Series[Any], variable: Variable, fresh: Fresh, text: bool, encoded: Encoded | None
 ) -> nw.Series[Any]:
     """Write values into the rows that moved; a column that has no room for one of them is an error."""
-    own = dataclasses.replace(fresh, values=_as_own_kind(series, variable, fresh.values, text))
+    values = fresh.values
+    if text:
+        # Truths are written as the file writes them.
+        small = isinstance(variable.levels[0], bool) and all(v == str(v).lower() for v in encode(series).values)
+        values = [None if value is None else str(value).lower() if small else str(value) for value in values]
+    elif series.dtype.is_integer():
+        values = [as_whole(variable, value) for value in values]
+    elif isinstance(series.dtype, nw.Float32):
+        values = [value if value is None else as_single(variable, value) for value in values]
+    own = dataclasses.replace(fresh, values=values)
     try:
-        if encoded is not None and _are_few_texts(series, encoded, own):
+        # Few texts, kept as Arrow keeps them, are best made anew from the number of each.
+        texts = isinstance(series.dtype, nw.String) and all(isinstance(value, str) for value in own.needed)
+        if texts and encoded is not None and len(encoded.values) * 16 <= len(series) and kept_by_arrow(series):
             return _written_by_number(series, encoded, own)
         return _written(series, variable, own)
     except Exception as error:  # each library has errors of its own for values that do not fit a type
@@ -162,15 +186,16 @@ def _overwrite(
 def _written(series: nw.Series[Any], variable: Variable, fresh: Fresh) -> nw.Series[Any]:
     """Write into a column of any library; categories that lack a value are extended."""
     native = series.to_native()
-    if _is_dictionary(native):
-        # Writing into such a column, pandas fills its nulls.
+    kind = getattr(native, "dtype", None)
+    if isinstance(kind, pd.ArrowDtype) and hasattr(kind.pyarrow_dtype, "value_type"):
+        # Writing into a dictionary of Arrow's, pandas fills its nulls.
         arrow = _written_by_arrow(series.to_arrow(), fresh)
-        return nw.from_native(pd.Series(arrow, index=native.index, dtype=native.dtype), series_only=True)
+        return nw.from_native(pd.Series(arrow, index=native.index, dtype=kind), series_only=True)
     if isinstance(native, pd.Series):
-        native = _with_room(native, variable, fresh.needed, None in fresh.values).copy()
+        native = _with_room(native, variable, fresh).copy()
         native.iloc[fresh.at] = pd.Series(fresh.values, dtype=native.dtype).array.take(fresh.which)
         return nw.from_native(native, series_only=True)
-    if hasattr(native, "combine_chunks"):
+    if series.implementation.is_pyarrow():
         return nw.from_native(_written_by_arrow(native, fresh), series_only=True)
     dtype = series.dtype
     if isinstance(dtype, nw.Enum) and not set(fresh.needed) <= set(dtype.categories):
@@ -184,14 +209,6 @@ def _written(series: nw.Series[Any], variable: Variable, fresh: Fresh) -> nw.Ser
     new = nw.new_series(variable.name, fresh.values, dtype, backend=backend)[which]
     keep = nw.new_series("keep", ~moved, nw.Boolean(), backend=backend)
     return series.zip_with(keep, new)
-
-
-def _are_few_texts(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -> bool:
-    """Whether a column of texts, kept by Arrow or polars, has so few that each is best made from its number."""
-    native = series.to_native()
-    kept = not isinstance(native, pd.Series) or getattr(native.dtype, "storage", None) == "pyarrow"
-    few = len(encoded.values) * 16 <= len(series)
-    return kept and few and isinstance(series.dtype, nw.String) and all(isinstance(v, str) for v in fresh.needed)
 
 
 def _written_by_number(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -> nw.Series[Any]:
@@ -216,7 +233,7 @@ def _written_by_number(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -
         column = pd.Series(made, index=native.index, copy=False)
         column.attrs = native.attrs
         return nw.from_native(column, series_only=True)
-    if hasattr(native, "combine_chunks"):
+    if series.implementation.is_pyarrow():
         return nw.from_native(_texts_by_number(values, native.type, len(native), numbers), series_only=True)
     texts = nw.new_series(series.name, values, nw.String(), backend=nw.get_native_namespace(series))
     return texts[numbers(slice(0, len(series)))]
@@ -235,12 +252,6 @@ def _texts_by_number(
     return pyarrow.chunked_array(in_blocks(size, lambda piece: texts.take(pyarrow.array(numbers(piece))), rows))
 
 
-def _is_dictionary(native: Any) -> bool:
-    """Whether a column of pandas is a dictionary of Arrow's."""
-    dtype = getattr(native, "dtype", None)
-    return isinstance(dtype, pd.ArrowDtype) and hasattr(dtype.pyarrow_dtype, "value_type")
-
-
 def _written_by_arrow(native: Any, fresh: Fresh) -> Any:
     """Write into an Arrow column, without a Python object for each row."""
     import pyarrow
@@ -256,19 +267,6 @@ def _written_by_arrow(native: Any, fresh: Fresh) -> Any:
     return compute.replace_with_mask(values, pyarrow.array(moved), written).cast(kind)
 
 
-def _as_own_kind(series: nw.Series[Any], variable: Variable, values: Sequence[Any], text: bool) -> list[Any]:
-    """Return values of the kind that a column holds: texts in a file of texts, whole numbers among integers."""
-    if text:
-        small = isinstance(variable.levels[0], bool) and _lower_case(series)
-        return [None if value is None else str(value).lower() if small else str(value) for value in values]
-    dtype = series.dtype
-    if dtype.is_integer():
-        return [as_whole(variable, value) for value in values]
-    if isinstance(dtype, nw.Float32):
-        return [value if value is None else as_single(variable, value) for value in values]
-    return list(values)
-
-
 def as_whole(variable: Variable, value: Any) -> Any:
     """Return what a column of whole numbers gets for a value."""
     return _in_bin(variable, value, round(value)) if isinstance(value, float) else value
@@ -279,33 +277,25 @@ def as_single(variable: Variable, value: Any) -> Any:
     return _in_bin(variable, value, np.float32(value))
 
 
-def _lower_case(series: nw.Series[Any]) -> bool:
-    """Whether a file writes truths in lower case."""
-    return not any(value != str(value).lower() for value in encode(series).values)
-
-
 def _in_bin(variable: Variable, value: float, near: Any) -> Any:
     """Return a number of a coarser type that lies in the bin of the exact one: the nearest, or the one beside it."""
-    if not isinstance(variable.coding, Cuts):
+    coding = variable.coding
+    if coding is None or not coding.numeric:
         return near
     beside = [near + 1, near - 1] if isinstance(near, int) else [np.nextafter(near, np.float32(s)) for s in (9e9, -9e9)]
-    code = variable.coding.codes(np.array([value]))
-    fits = (n for n in (near, *beside) if variable.coding.codes(np.array([float(n)])) == code)
+    code = coding.codes(np.array([value]))
+    fits = (n for n in (near, *beside) if coding.codes(np.array([float(n)])) == code)
     return plain(next(fits, near))
 
 
-def _with_room(native: Any, variable: Variable, needed: Sequence[Value], nulls: bool) -> Any:
+def _with_room(native: pd.Series[Any], variable: Variable, fresh: Fresh) -> pd.Series[Any]:
     """Return a pandas column that has room for new categories, and for nulls among whole numbers and truths."""
-    if nulls and native.dtype.kind in "iub" and isinstance(native.dtype, np.dtype):
-        return native.astype("boolean" if native.dtype.kind == "b" else "Int64")
-    return _with_categories(native, variable, needed)
-
-
-def _with_categories(native: Any, variable: Variable, needed: Sequence[Value]) -> Any:
-    """Extend a pandas categorical by the variable's levels if it lacks one that is needed."""
-    if not isinstance(native.dtype, pd.CategoricalDtype) or set(needed) <= set(native.cat.categories):
+    dtype: Any = native.dtype
+    if None in fresh.values and dtype.kind in "iub" and isinstance(dtype, np.dtype):
+        return native.astype("boolean" if dtype.kind == "b" else "Int64")
+    if not isinstance(dtype, pd.CategoricalDtype) or set(fresh.needed) <= set(dtype.categories):
         return native
-    return native.cat.set_categories(_united(variable, native.cat.categories, needed))
+    return native.cat.set_categories(_united(variable, dtype.categories, fresh.needed))
 
 
 def _united(variable: Variable, own: Iterable[Value], needed: Sequence[Value] = ()) -> list[Value]:

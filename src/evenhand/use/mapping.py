@@ -570,7 +570,7 @@ class Mapping:
         5278.0
         """
         table = tables.read(frame)
-        given = tables.row_weights(self.problem, table, weights)
+        given = tables.weights_of(self.problem.columns, table, weights)
         if isinstance(weights, str):
             table = table.drop(weights)
         _refuse_column(table, weight_column)

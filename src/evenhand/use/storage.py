@@ -20,13 +20,14 @@ import safetensors.numpy
 
 from evenhand.arrays import sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Domain, Role, Value, Variable
-from evenhand.data.levels import UNSEEN, Coding, Cuts, Merges, Stock
+from evenhand.data.domain import Domain, Role, Variable
+from evenhand.data.levels import UNSEEN, Coding, Stock, listed_values
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
 from evenhand.kernel import Kernel
 from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem
+from evenhand.spec.bins import codings
 
 FORMAT = "evenhand-mapping"
 VERSION = 2
@@ -82,7 +83,7 @@ def _is_plain(variable: Variable) -> bool:
 
 def _described(variable: Variable) -> dict[str, Any]:
     """Return a variable as JSON; a plain one has no more keys than version 1 had."""
-    plain = {
+    entry = {
         "name": variable.name,
         "role": variable.role,
         "levels": list(variable.levels),
@@ -90,78 +91,48 @@ def _described(variable: Variable) -> dict[str, Any]:
         "dtype": variable.dtype,
     }
     if _is_plain(variable):
-        return plain
-    return plain | {
+        return entry
+    coding = variable.coding
+    return entry | {
         "missing": variable.missing,
         "blanks": list(variable.blanks),
-        "coding": None if variable.coding is None else _written_coding(variable.coding),
+        "coding": None
+        if coding is None
+        else {
+            **coding.described(),
+            "kind": coding.kind,
+            "stock": [{"values": list(stock.values), "weights": list(stock.weights)} for stock in coding.stock],
+        },
     }
 
 
-def _written_coding(coding: Coding) -> dict[str, Any]:
-    stock = [{"values": list(s.values), "weights": list(s.weights)} for s in coding.stock]
-    if isinstance(coding, Cuts):
-        return {"kind": "cuts", "edges": list(coding.edges), "whole": coding.whole, "stock": stock}
-    return {"kind": "merges", "members": [list(m) for m in coding.members], "rest": coding.rest, "stock": stock}
-
-
-def _values(listed: Any) -> tuple[Value, ...]:
-    """Return values of a column: texts, truths and finite numbers."""
-    if not isinstance(listed, list):
-        raise StorageError(f"expected a list of values, not {listed!r}")
-    for value in listed:
-        if not isinstance(value, str | int | float) or (isinstance(value, float) and not np.isfinite(value)):
-            raise StorageError(f"{value!r} is not a value that a column could have")
-    return tuple(listed)
-
-
 def _read_variable(entry: dict[str, Any]) -> Variable:
-    levels = _values(entry["levels"])
-    coding = None if entry.get("coding") is None else _read_coding(entry["coding"], entry.get("missing"), levels)
-    missing = entry.get("missing")
+    levels, missing = listed_values(entry["levels"]), entry.get("missing")
+    # A coding has one part for each level but that of missing values, which comes last.
+    size = len(levels) - (missing is not None and missing >= 0)
+    coding = None if entry.get("coding") is None else _read_coding(entry["coding"], size)
     if missing is not None and not (isinstance(missing, int) and UNSEEN <= missing < len(levels)):
         raise StorageError(f"column {entry['name']!r} has no level number {missing!r} for missing values")
-    blanks = _values(entry.get("blanks", []))
-    return Variable(
-        str(entry["name"]),
-        Role(entry["role"]),
-        levels,
-        bool(entry["ordered"]),
-        str(entry["dtype"]),
-        coding,
-        missing,
-        blanks,
-    )
+    blanks = listed_values(entry.get("blanks", []))
+    role, ordered = Role(entry["role"]), bool(entry["ordered"])
+    return Variable(str(entry["name"]), role, levels, ordered, str(entry["dtype"]), coding, missing, blanks)
 
 
-def _read_coding(entry: dict[str, Any], missing: int | None, levels: tuple[Value, ...]) -> Coding:
-    """Read how values become levels: one part for each level but that of missing values, which comes last."""
-    size = len(levels) - (missing is not None and missing >= 0)
-    stock = tuple(_read_stock(each) for each in entry["stock"])
-    if entry["kind"] == "cuts":
-        edges = tuple(float(edge) for edge in entry["edges"])
-        if not edges or not all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0) or len(edges) + 1 != size:
-            raise StorageError("the edges of a column do not fit its levels")
-        if any(isinstance(value, str | bool) for each in stock for value in each.values):
-            raise StorageError("a column with edges has kept values that are no numbers")
-        coding: Coding = Cuts(edges, stock, bool(entry["whole"]))
-    elif entry["kind"] == "merges":
-        members, rest = tuple(_values(m) for m in entry["members"]), entry["rest"]
-        if len(members) != size or not (rest is None or (isinstance(rest, int) and 0 <= rest < size)):
-            raise StorageError("the merged values of a column do not fit its levels")
-        coding = Merges(members, rest, stock)
-    else:
+def _read_coding(entry: dict[str, Any], size: int) -> Coding:
+    """Read how values become levels, of which there are so many."""
+    stock = []
+    for each in entry["stock"]:
+        values, weights = listed_values(each["values"]), tuple(float(weight) for weight in each["weights"])
+        if len(values) != len(weights) or not all(np.isfinite(weight) and weight > 0 for weight in weights):
+            raise StorageError("the kept values of a column have no sound weights")
+        stock.append(Stock(values, weights))
+    known = codings()
+    if entry["kind"] not in known:
         raise StorageError(f"there is no coding of the kind {entry['kind']!r}")
+    coding = known[entry["kind"]].read(entry, tuple(stock), size)
     if len(stock) != size:
         raise StorageError("the kept values of a column do not fit its levels")
     return coding
-
-
-def _read_stock(entry: dict[str, Any]) -> Stock:
-    values, weights = _values(entry["values"]), tuple(float(w) for w in entry["weights"])
-    if len(values) != len(weights) or not all(np.isfinite(w) and w > 0 for w in weights):
-        raise StorageError("the kept values of a column have no sound weights")
-    return Stock(values, weights)
 
 
 def read(path: str | os.PathLike[str]) -> Stored:
@@ -171,7 +142,22 @@ def read(path: str | os.PathLike[str]) -> Stored:
     except OSError as error:
         raise StorageError(f"cannot read the mapping file {os.fspath(path)!r}: {error.strerror}") from None
     try:
-        return _parse(content)
+        document, arrays = _open(content)
+        if document.get("format") != FORMAT:
+            raise StorageError("this is a safetensors file, but not an evenhand mapping")
+        version = document.get("version")
+        needs: Any = document.get("needs", version)
+        for number in (version, needs):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise StorageError(f"the format version {number!r} makes no sense")
+        if needs > VERSION:
+            raise StorageError(
+                f"written by a newer evenhand (format {needs}, known up to {VERSION}); upgrade to read it"
+            )
+        claimed = document.pop("sha256", None)
+        if claimed != _digest(document, arrays):
+            raise StorageError("the checksum does not match: the file was damaged or altered")
+        return _assemble(document, arrays)
     except StorageError as error:
         raise StorageError(f"{os.fspath(path)!r}: {error}") from None
     except (
@@ -203,23 +189,6 @@ def _digest(document: dict[str, Any], arrays: Arrays) -> str:
         digest.update(f"\n{name} {len(arrays[name])}\n".encode())
         digest.update(arrays[name].astype(arrays[name].dtype.newbyteorder("<")).tobytes())
     return digest.hexdigest()
-
-
-def _parse(content: bytes) -> Stored:
-    document, arrays = _open(content)
-    if document.get("format") != FORMAT:
-        raise StorageError("this is a safetensors file, but not an evenhand mapping")
-    version = document.get("version")
-    needs = document.get("needs", version)
-    for number in (version, needs):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise StorageError(f"the format version {number!r} makes no sense")
-    if needs is None or needs > VERSION:
-        raise StorageError(f"written by a newer evenhand (format {needs}, known up to {VERSION}); upgrade to read it")
-    claimed = document.pop("sha256", None)
-    if claimed != _digest(document, arrays):
-        raise StorageError("the checksum does not match: the file was damaged or altered")
-    return _assemble(document, arrays)
 
 
 def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
@@ -268,17 +237,14 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     multipliers = Multipliers(*(arrays[f"multipliers.{f}"] for f in ("released", "parity", "budgets")))
     if not all(np.all(np.isfinite(arrays[n])) for n in REALS):
         raise StorageError("a number is not finite")
-    _check_claims(document["claims"])
-    return Stored(problem, counts, kernel, multipliers, document["claims"])
-
-
-def _check_claims(claims: Any) -> None:
+    claims = document["claims"]
     if not isinstance(claims, dict):
         raise StorageError("the claimed certificate is not a JSON object")
     for name, kind in (("notes", str), ("history", int | float)):
         listed = claims.get(name, [])
         if not isinstance(listed, list) or not all(isinstance(each, kind) for each in listed):
             raise StorageError(f"the {name} of the claimed certificate make no sense")
+    return Stored(problem, counts, kernel, multipliers, claims)
 
 
 def _check_kernel(kernel: Kernel, counts: Counts) -> None:

@@ -7,7 +7,7 @@ from enum import Enum
 from functools import reduce
 
 from evenhand.data.domain import Axis, Value, Variable
-from evenhand.data.levels import UNSEEN, Cuts, Merges
+from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.dialects import Dialect
 from evenhand.tables import blank_numbers, canonical
 
@@ -24,32 +24,11 @@ class Kind(Enum):
 
     @classmethod
     def of(cls, variable: Variable) -> Kind:
-        """Return what the levels of a variable, or the values that they stand for, are."""
-        return next(map(cls.of_value, _values(variable)), cls.TEXT)
-
-    @classmethod
-    def of_value(cls, value: Value) -> Kind:
-        """Return what one value is."""
-        if isinstance(value, str):
-            return cls.TEXT
-        return cls.TRUTH if isinstance(value, bool) else cls.NUMBER
-
-
-def _values(variable: Variable) -> Iterator[Value]:
-    """Yield values of the kind that a column holds; merged levels may list others, which it never has."""
-    coding = variable.coding
-    if isinstance(coding, Cuts):
-        yield from coding.edges
-    elif isinstance(coding, Merges):
-        yield from (value for stock in coding.stock for value in stock.values)
-        yield from (value for values in coding.members for value in values)
-    else:
-        yield from (level for code, level in enumerate(variable.levels) if code != variable.missing)
-
-
-def always_missing(variable: Variable) -> bool:
-    """Whether the fitted table had no value at all in a column, so that it may be of any type."""
-    return len(variable) == 1 and variable.missing == 0
+        """Return what the column of a variable holds."""
+        if variable.coding is not None and variable.coding.numeric:
+            return cls.NUMBER
+        value = next(iter(variable.values), "")
+        return cls.TEXT if isinstance(value, str) else cls.TRUTH if isinstance(value, bool) else cls.NUMBER
 
 
 def missing(sql: Dialect, variable: Variable) -> str:
@@ -58,48 +37,44 @@ def missing(sql: Dialect, variable: Variable) -> str:
     tests = [f"{column} IS NULL"]
     if Kind.of(variable) is Kind.NUMBER:
         tests.append(sql.is_nan(column))
-    elif always_missing(variable):
+    elif variable.always_missing:
         tests.append(f"({sql.is_real(column)} AND lower({sql.cast(column, 'text')}) = 'nan')")
-    blanks = list(_blanks(variable))
+    # Values of the column's own kind that stand for a missing one, however they are written.
+    kind, blanks = Kind.of(variable), list[Value](dict.fromkeys(map(canonical, variable.blanks)))
+    if kind is Kind.NUMBER:
+        blanks = list(dict.fromkeys(blank_numbers(variable)))
+    elif kind is Kind.TRUTH:
+        blanks = [truth for truth in (False, True) if str(truth) in blanks]
     if blanks:
         tests.append(f"{_compared(sql, variable)} IN ({_listed(sql, blanks)})")
     return f"({' OR '.join(tests)})"
 
 
-def _blanks(variable: Variable) -> Iterator[Value]:
-    """Yield the values of a column's own kind that stand for a missing one, however they are written."""
-    kind = Kind.of(variable)
-    if kind is Kind.TEXT:
-        yield from dict.fromkeys(map(canonical, variable.blanks))
-    elif kind is Kind.TRUTH:
-        yield from (truth for truth in (False, True) if str(truth) in map(canonical, variable.blanks))
-    else:
-        yield from dict.fromkeys(blank_numbers(variable))
-
-
 def code(sql: Dialect, variable: Variable) -> str:
     """Return a row's code among the levels, null where its value is none of them."""
-    has_level = variable.missing not in (None, UNSEEN)
-    first = f"WHEN {missing(sql, variable)} THEN {variable.missing if has_level else 'NULL'}"
+    first = f"WHEN {missing(sql, variable)} THEN {variable.missing if variable.has_missing else 'NULL'}"
     return f"CASE {first} {' '.join(_cases(sql, variable))} END"
 
 
 def _cases(sql: Dialect, variable: Variable) -> Iterator[str]:
-    column, coding = _compared(sql, variable), variable.coding
-    if isinstance(coding, Cuts):
-        yield from (f"WHEN {column} < {sql.number(edge)} THEN {code}" for code, edge in enumerate(coding.edges))
-        yield f"ELSE {len(coding.edges)}"
-    elif isinstance(coding, Merges):
-        for number, values in enumerate(coding.members):
-            own = _of_kind(values, Kind.of(variable))
-            if own and number != coding.rest:
-                yield f"WHEN {column} IN ({_listed(sql, own)}) THEN {number}"
-        yield "ELSE NULL" if coding.rest is None else f"ELSE {coding.rest}"
-    else:
+    column, kind = _compared(sql, variable), Kind.of(variable)
+    if variable.coding is None:
         # The name of the level of missing values is a level too, for a text that reads like it.
         for number, level in enumerate(variable.levels):
-            for value in _of_kind([level], Kind.of(variable)):
+            for value in _of_kind([level], kind):
                 yield f"WHEN {column} = {sql.literal(value)} THEN {number}"
+        return
+    for case in variable.coding.cases():
+        level = "NULL" if case.level == UNSEEN else case.level
+        if case.below is not None:
+            yield f"WHEN {column} < {sql.literal(case.below)} THEN {level}"
+        elif case.among is not None:
+            if own := _of_kind(case.among, kind):
+                yield f"WHEN {column} IN ({_listed(sql, own)}) THEN {level}"
+        else:
+            yield f"ELSE {level}"
+            return
+    yield "ELSE NULL"
 
 
 def _of_kind(values: Iterable[Value], kind: Kind) -> list[Value]:
@@ -140,7 +115,7 @@ def _nameless(sql: Dialect, variable: Variable) -> str:
         there += f" AND NOT {sql.is_nan(column)}"
     level = code(sql, variable)
     none = f"({level}) IS NULL"
-    if variable.missing not in (None, UNSEEN):
+    if variable.has_missing:
         none = f"({none} OR {missing(sql, variable)})"
     return f"{there} AND {none}"
 
@@ -148,7 +123,7 @@ def _nameless(sql: Dialect, variable: Variable) -> str:
 def _compared(sql: Dialect, variable: Variable) -> str:
     """Return a column as levels are compared with it."""
     column = sql.name(variable.name)
-    if isinstance(variable.coding, Cuts):
+    if variable.coding is not None and variable.coding.numeric:
         return sql.cast(column, "double")
     return sql.exact(column) if Kind.of(variable) is Kind.TEXT else column
 

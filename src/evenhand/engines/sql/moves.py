@@ -53,7 +53,10 @@ def moves_of(mode: Transformer) -> Moves:
     """
     source, own, row = _sources(mode)
     asked, entry = mode.kernel.entries(row)
-    low, high = _ranges(mode)
+    # An entry of the kernel is picked by the draws from the end of the one before it in its row up to its own.
+    high = mode.kernel.thresholds
+    low = np.concatenate([np.zeros(1, np.int64), high[:-1]])
+    low[mode.kernel.starts[:-1]] = 0
     targets = [cells[entry] for cells in mode.targets]
     changed = np.any([cells[asked] != target for cells, target in zip(own, targets, strict=True)], axis=0)
     kept = np.flatnonzero(changed & (low[entry] < high[entry]))
@@ -88,14 +91,6 @@ def _sources(mode: Transformer) -> tuple[Cells, tuple[Cells, ...], Cells]:
         (np.concatenate([own[0], x]), np.concatenate([own[1], y])),
         np.concatenate([mode.rows, row]),
     )
-
-
-def _ranges(mode: Transformer) -> tuple[Cells, Cells]:
-    """Return the draws that pick each entry of the kernel: from low up to, but not including, high."""
-    high = mode.kernel.thresholds
-    low = np.concatenate([np.zeros(1, np.int64), high[:-1]])
-    low[mode.kernel.starts[:-1]] = 0
-    return low, high
 
 
 def _columns(variables: tuple[Variable, ...], before: list[Cells], after: list[Cells]) -> list[tuple[Variable, Cells]]:

@@ -6,17 +6,19 @@ draw makes, ``valued`` the value that the new level gets, and the last step writ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from evenhand.data.domain import Variable
 from evenhand.data.levels import UNSEEN
-from evenhand.engines.sql.codes import Kind, always_missing, code, missing, number, own_text, unwritable
-from evenhand.engines.sql.dialects import OWN, Change, Dialect, Last, dialect_of
+from evenhand.engines.sql.codes import Kind, code, missing, number, own_text, unwritable
+from evenhand.engines.sql.dialects import Dialect, dialect_of
+from evenhand.engines.sql.dialects.base import OWN, Change, Last
 from evenhand.engines.sql.moves import Moves, moves_of
 from evenhand.engines.sql.values import Values
 from evenhand.errors import SpecError
+from evenhand.tables import becomes_text
 from evenhand.tables.transforming import How, Transformer
 
 MOST_BYTES = 16_000_000
@@ -37,8 +39,8 @@ def write_query(
     ----------
     mode, how : Transformer, How
         What to do; ``how`` must have a key.
-    dialect : {"duckdb", "spark", "postgres"}
-        Who is to run it.
+    dialect : str
+        Who is to run it: a name in ``DIALECTS``.
     table : str or sequence of str
         The table's name; dots separate it from its schema, unless the parts are given one by one.
     columns : sequence of str, optional
@@ -58,8 +60,13 @@ def write_query(
         raise SpecError("balanced draws need every row of a source at once; a query draws for each row on its own")
     sql = dialect_of(dialect)
     _check_columns(sql, (*mode.columns, how.key), columns)
+    parts = table.split(".") if isinstance(table, str) else table
+    if not isinstance(parts, Sequence) or not parts or not all(isinstance(part, str) for part in parts):
+        raise SpecError(
+            f"table must be a name such as 'people', or its parts such as ['sales', 'people'], not {table!r}"
+        )
     query = _Query(mode, how, how.key, sql, moves_of(mode))
-    text = query.text(table, columns)
+    text = query.text(".".join(map(sql.name, parts)), columns)
     size = len(text.encode())
     if size > MOST_BYTES:
         raise SpecError(
@@ -95,8 +102,8 @@ class _Query:
     sql: Dialect
     moves: Moves
 
-    def text(self, table: str | Sequence[str], columns: Sequence[str] | None) -> str:
-        steps = list(self._steps(_table_name(self.sql, table)))
+    def text(self, table: str, columns: Sequence[str] | None) -> str:
+        steps = list(self._steps(table))
         last = Last(steps[-1][0], self._changes, self._labels, self._own)
         end = self.sql.all_columns(last) if columns is None else self.sql.listed_columns(last, columns)
         return "WITH " + ",\n".join(f"{name} AS ({body})" for name, body in steps) + f"\n{end}\n"
@@ -112,9 +119,8 @@ class _Query:
     @cached_property
     def _labelled(self) -> dict[Variable, int]:
         """The columns that become text."""
-        written = [variable for axis in self.mode.writes for variable in axis.variables]
-        coded = [variable for variable in written if variable.coding is not None]
-        return {v: place for place, v in enumerate(coded)} if self.how.restore == "label" else {}
+        texts = (variable for variable in self.mode.written if becomes_text(variable, self.how.restore))
+        return {variable: place for place, variable in enumerate(texts)}
 
     @cached_property
     def _stocked(self) -> tuple[_Column, ...]:
@@ -131,24 +137,30 @@ class _Query:
 
     def _steps(self, table: str) -> Iterator[tuple[str, str]]:
         """Yield every step: its name, with those of its columns where it is a list, and its query."""
-        yield f"{OWN}rows", self.sql.once(self.sql.rows(table, self._computed(), self._accepted()))
+        yield f"{OWN}rows", self.sql.once(self._rows(table))
+        moves = self.moves
         names = [FROM, LOW, HIGH, *(column.called("to") for column in self._columns)]
-        yield f"{OWN}moves({', '.join(names)})", f"VALUES {','.join(self._changing())}"
+        listed = zip(*(each.tolist() for each in (moves.source, moves.low, moves.high, *moves.to)), strict=True)
+        changes = [",".join("NULL" if i > 2 and n == UNSEEN else str(n) for i, n in enumerate(move)) for move in listed]
+        yield f"{OWN}moves({', '.join(names)})", f"VALUES {','.join(f'({c})' for c in changes) or NEVER}"
         for column in self._stocked:
             names = [column.called(what) for what in ("level", "low", "high", *column.values.forms)]
             yield f"{column.called('stock')}({', '.join(names)})", f"VALUES {','.join(column.values.rows(self.sql))}"
         yield f"{OWN}drawn", self.sql.once(self._drawn())
         if self._stocked:
-            yield f"{OWN}valued", self._valued()
+            forms = (column.called(form) for column in self._stocked for form in column.values.forms)
+            joins = (f"LEFT JOIN {column.called('stock')} ON {column.chosen}" for column in self._stocked)
+            yield f"{OWN}valued", f"SELECT {', '.join([f'{OWN}drawn.*', *forms])} FROM {OWN}drawn {' '.join(joins)}"
 
-    def _computed(self) -> Iterator[str]:
+    def _rows(self, table: str) -> str:
+        """Return the first step: every row with its source and draw, or the end of the query with an error."""
         key = self.sql.cast(self.sql.name(self.key), "text")
-        yield f"{key} AS {KEY}"
-        yield f"{self._source()} AS {SOURCE}"
-        yield f"{self._hashed(key)} AS {DRAW}"
+        computed = [f"{key} AS {KEY}", f"{self._source()} AS {SOURCE}", f"{self._hashed(key)} AS {DRAW}"]
         for variable, place in self._labelled.items():
-            yield f"{code(self.sql, variable)} AS {OWN}level_{place}"
-            yield f"{own_text(self.sql, variable)} AS {OWN}text_{place}"
+            computed.append(f"{code(self.sql, variable)} AS {OWN}level_{place}")
+            computed.append(f"{own_text(self.sql, variable)} AS {OWN}text_{place}")
+        refused = (f"WHEN {when} THEN {self.sql.refusal(f'evenhand: {why}', key)}" for when, why in self._refused())
+        return self.sql.rows(table, computed, f"CASE {' '.join(refused)} ELSE TRUE END")
 
     def _hashed(self, key: str, purpose: str = "") -> str:
         """Return the draw of a key, as :func:`evenhand.kernel.draws.keyed_draws` defines it."""
@@ -168,39 +180,23 @@ class _Query:
     def _known(self) -> str:
         return ", ".join(map(str, self.mode.sources.tolist()))
 
-    def _accepted(self) -> str:
-        """Return the condition of the first step: it holds for every row, or ends the query with an error."""
-        key = self.sql.cast(self.sql.name(self.key), "text")
-        refused = (f"WHEN {when} THEN {self.sql.refusal(f'evenhand: {why}', key)}" for when, why in self._refused())
-        return f"CASE {' '.join(refused)} ELSE TRUE END"
-
     def _refused(self) -> Iterator[tuple[str, str]]:
         """Yield which rows end the query, and why: those of other types first, since no other test can read them."""
         sql, key = self.sql, self.sql.name(self.key)
         yield f"{key} IS NULL", f"column {self.key!r} has a missing value; every row needs its key"
         yield sql.bad_key(key), f"the key {self.key!r} must be text, whole numbers, dates or booleans"
-        read = [variable for axis in self.mode.reads for variable in axis.variables]
-        for variable in read:
+        for variable in self.mode.read:
             kind, name = Kind.of(variable), sql.name(variable.name)
-            if not always_missing(variable):
+            if not variable.always_missing:
                 other = sql.other_types if kind is Kind.TEXT else sql.text_types
                 yield sql.has_type(name, other), f"column {variable.name!r} must hold {kind.value}, as at fit"
-        for variable in read:
+        for variable in self.mode.read:
             if variable.missing is None:
                 yield missing(sql, variable), f"column {variable.name!r} has a missing value"
         for variable in self._labelled:
             odd = unwritable(sql, variable)
             if odd is not None:
                 yield odd, f"column {variable.name!r} has a real number of no level, which engines write differently"
-
-    def _changing(self) -> Iterator[str]:
-        moves = self.moves
-        if not len(moves.source):
-            yield NEVER
-        listed = [moves.source, moves.low, moves.high, *moves.to]
-        for source, low, high, *to in zip(*(each.tolist() for each in listed), strict=True):
-            levels = ("NULL" if level == UNSEEN else str(level) for level in to)
-            yield f"({','.join([str(source), str(low), str(high), *levels])})"
 
     def _drawn(self) -> str:
         columns = [f"{OWN}rows.*", *(column.called("to") for column in self._columns)]
@@ -210,34 +206,24 @@ class _Query:
             for column in self._stocked
         ]
         join = f"LEFT JOIN {OWN}moves ON {SOURCE} = {FROM} AND {DRAW} >= {LOW} AND {DRAW} < {HIGH}"
-        return f"SELECT {', '.join(columns)} FROM {OWN}rows {join}{self._sourced()}"
-
-    def _sourced(self) -> str:
-        """Return the condition that every source is known, where that is asked for."""
+        step = f"SELECT {', '.join(columns)} FROM {OWN}rows {join}"
         if self.how.unseen == "keep":
-            return ""
+            return step
         what = f"a row has a combination of {', '.join(self.mode.columns)} that was not in the fitted table"
         refusal = self.sql.refusal(f"evenhand: {what}", KEY)
-        return f" WHERE CASE WHEN {SOURCE} IN ({self._known}) THEN TRUE ELSE {refusal} END"
-
-    def _valued(self) -> str:
-        forms = (column.called(form) for column in self._stocked for form in column.values.forms)
-        columns = [f"{OWN}drawn.*", *forms]
-        joins = (f"LEFT JOIN {column.called('stock')} ON {column.chosen}" for column in self._stocked)
-        return f"SELECT {', '.join(columns)} FROM {OWN}drawn {' '.join(joins)}"
+        return f"{step} WHERE CASE WHEN {SOURCE} IN ({self._known}) THEN TRUE ELSE {refusal} END"
 
     @property
     def _changes(self) -> dict[str, Change]:
-        return {
-            column.variable.name: Change(f"{column.called('to')} IS NOT NULL", self._value(column))
-            for column in self._columns
-            if column.variable not in self._labelled
-        }
-
-    def _value(self, column: _Column) -> str:
-        values, to = column.values, column.called("to")
-        forms = [column.called(f) if values.drawn else values.single(self.sql, to, f) for f in values.forms]
-        return self.sql.held(column.variable.name, *forms) if len(forms) > 1 else forms[0]
+        """New values of columns that keep their types."""
+        found = {}
+        for column in self._columns:
+            if column.variable not in self._labelled:
+                name, values, to = column.variable.name, column.values, column.called("to")
+                forms = [column.called(f) if values.drawn else values.single(self.sql, to, f) for f in values.forms]
+                value = self.sql.held(name, *forms) if len(forms) > 1 else forms[0]
+                found[name] = Change(f"{to} IS NOT NULL", value)
+        return found
 
     @property
     def _labels(self) -> dict[str, str]:
@@ -257,15 +243,6 @@ class _Query:
         return found
 
 
-def _table_name(sql: Dialect, table: str | Sequence[str]) -> str:
-    parts = table.split(".") if isinstance(table, str) else table
-    if not isinstance(parts, Sequence) or not parts or not all(isinstance(part, str) for part in parts):
-        raise SpecError(
-            f"table must be a name such as 'people', or its parts such as ['sales', 'people'], not {table!r}"
-        )
-    return ".".join(map(sql.name, parts))
-
-
 def _check_columns(sql: Dialect, read: Sequence[str], columns: Sequence[str] | None) -> None:
     """Refuse columns that are no names, that are not told apart, or of which some are left out."""
     if columns is not None:
@@ -275,13 +252,8 @@ def _check_columns(sql: Dialect, read: Sequence[str], columns: Sequence[str] | N
         absent = [name for name in dict.fromkeys(read) if name not in columns]
         if absent:
             raise SpecError(f"columns must list every column of the table; {absent} are not in it")
-    if sql.folds_case:
-        _refuse_same_but_for_case(dict.fromkeys([*read, *(columns or ())]))
-
-
-def _refuse_same_but_for_case(names: Iterable[str]) -> None:
     seen: dict[str, str] = {}
-    for name in names:
+    for name in dict.fromkeys([*read, *(columns or ())]) if sql.folds_case else ():
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise SpecError(f"{other!r} and {name!r} differ in upper and lower case alone, which is one name here")

@@ -1,65 +1,92 @@
-"""How a column's values become levels: edges, quantiles, bins chosen by the data, merged and pooled levels.
-
-A statement here says what is wanted; with the values of a table it becomes a coding, which a mapping keeps. Knows plain
-arrays, not tables.
-"""
+"""Bins of a numeric column: edges that are given, quantiles, or edges chosen by the data."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers, sums
-from evenhand.data.domain import Value
-from evenhand.data.levels import Coding, Cuts, Merges, Stock
-from evenhand.errors import DataError, Made, Setting, SpecError
+from evenhand.arrays import Numbers, sums
+from evenhand.data.levels import UNSEEN, Case, Codes, Coding, Stock, Value
+from evenhand.errors import DataError, Made, Setting, SpecError, StorageError
 from evenhand.spec import check
-from evenhand.spec.frozen import FrozenMap
+from evenhand.spec.bins.binning import Binning, Occurrence
 
 CANDIDATES = 200
 """How many places for an edge are tried."""
 
 
-@dataclass(frozen=True, eq=False)
-class Occurrence:
-    """What binning may look at: a column's distinct values, ascending, and how often each occurs with each outcome."""
+@dataclass(frozen=True)
+class Cuts(Coding):
+    """Bins of a numeric column: level i holds the values from edge i - 1 up to, but not including, edge i.
 
-    column: str
-    values: Sequence[Value]
-    by_outcome: Numbers
+    Examples
+    --------
+    >>> cuts = Cuts((25.0, 45.0), (), whole=True)
+    >>> cuts.codes(np.array([24, 25, 44.9, 45, 90])).tolist()
+    [0, 1, 1, 2, 2]
+    """
+
+    edges: tuple[float, ...]
+    stock: tuple[Stock, ...]
+    whole: bool
+
+    kind = "cuts"
+    numeric = True
+
+    def codes(self, values: Numbers) -> Codes:
+        """Return the bin of each number; NaN has none."""
+        found = np.searchsorted(np.asarray(self.edges), values, side="right")
+        return np.where(np.isnan(values), UNSEEN, found).astype(np.int64)
+
+    def cases(self) -> Iterator[Case]:
+        """Yield one bin after the other, each of what lies below its upper edge."""
+        yield from (Case(code, below=edge) for code, edge in enumerate(self.edges))
+        yield Case(len(self.edges))
 
     @property
-    def weights(self) -> Numbers:
-        """How often each value occurs."""
-        return np.asarray(self.by_outcome.sum(axis=1))
+    def gives_whole(self) -> bool:
+        """Whether the column was one of whole numbers, so that the middle of a bin is one, too."""
+        return self.whole
 
-    @property
-    def numeric(self) -> bool:
-        """Whether the values are numbers."""
-        return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
+    def middle(self, code: int) -> Value:
+        """Return the middle of a bin; the outer bins end at the smallest and largest value that was seen."""
+        stock = self.stock[code].values
+        if not code and not stock:
+            # Nobody was below the first edge; it is the bin above that begins there.
+            return int(np.ceil(self.edges[0])) - 1 if self.whole else float(np.nextafter(self.edges[0], -np.inf))
+        low = self.edges[code - 1] if code else float(min(stock))
+        last = self.edges[code] if code < len(self.edges) else float(max(stock, default=self.edges[-1]))
+        if not self.whole:
+            return (low + last) / 2
+        # The last whole number of an inner bin lies below its edge.
+        top = np.ceil(last) - 1 if code < len(self.edges) else last
+        return int((np.ceil(low) + max(top, np.ceil(low))) // 2)
 
-    @property
-    def whole(self) -> bool:
-        """Whether the values are whole numbers, of whatever type: pandas makes them real where one is missing."""
-        return all(float(v).is_integer() for v in self.values)
+    def described(self) -> dict[str, Any]:
+        """Return edges, and whether numbers are whole."""
+        return {"edges": list(self.edges), "whole": self.whole}
 
-
-class Binning(ABC):
-    """How the values of one column become levels."""
-
-    @abstractmethod
-    def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
-        """Return the levels, the coding that gives them, and whether their order means something."""
+    @classmethod
+    def read(cls, entry: Mapping[str, Any], stock: tuple[Stock, ...], size: int) -> Cuts:
+        """Read edges, which must ascend, one fewer than there are bins."""
+        edges = tuple(float(edge) for edge in entry["edges"])
+        if not edges or not all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0) or len(edges) + 1 != size:
+            raise StorageError("the edges of a column do not fit its levels")
+        if any(isinstance(value, str | bool) for each in stock for value in each.values):
+            raise StorageError("a column with edges has kept values that are no numbers")
+        return cls(edges, stock, bool(entry["whole"]))
 
 
 @dataclass(frozen=True)
 class Cut(Binning):
     """A numeric column in bins; each bin holds its lower edge and not its upper one."""
+
+    coding = Cuts
 
     @abstractmethod
     def find(self, seen: Occurrence) -> tuple[float, ...]:
@@ -70,7 +97,7 @@ class Cut(Binning):
         return _names(edges, whole)
 
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
-        """Return one level a bin, lowest first."""
+        """Return one level per bin, lowest first."""
         if not seen.numeric:
             odd = min(seen.values, key=_is_number)
             why = "which is not a number; if that stands for a missing value, list it in missing_values"
@@ -96,7 +123,7 @@ class Cut(Binning):
         # The smallest and the largest value make no level of their own where nobody lies beyond an outer edge.
         code = np.searchsorted(np.asarray(edges), np.asarray(seen.values, dtype=float), side="right")
         plain = Occurrence(seen.column, [int(v) for v in seen.values], seen.by_outcome) if seen.whole else seen
-        stock = tuple(_stock(plain, np.flatnonzero(code == i)) for i in range(len(edges) + 1))
+        stock = tuple(plain.stock(np.flatnonzero(code == i)) for i in range(len(edges) + 1))
         return self.names(edges, seen.whole), Cuts(edges, stock, seen.whole), True
 
 
@@ -140,6 +167,11 @@ class Edges(Cut):
         """Return the edges as they were given."""
         return tuple(self.edges)
 
+    @property
+    def words(self) -> str:
+        """Where bins begin."""
+        return f"in bins that begin at {', '.join(f'{edge:g}' for edge in self.edges)}"
+
     def names(self, edges: Sequence[float], whole: bool) -> tuple[Value, ...]:
         """Name the bins as they were named, or by their edges."""
         return tuple(self.labels) if self.labels is not None else _names(edges, whole)
@@ -164,6 +196,11 @@ class Quantiles(Cut):
     def find(self, seen: Occurrence) -> tuple[float, ...]:
         """Return distinct edges; ties can make them fewer."""
         return _quantiles(seen, self.number)
+
+    @property
+    def words(self) -> str:
+        """How many bins there are."""
+        return f"in {self.number} bins of equal weight"
 
 
 @dataclass(frozen=True)
@@ -196,125 +233,19 @@ class ChosenBins(Cut):
         tried = np.asarray(_quantiles(seen, CANDIDATES))
         block = np.searchsorted(tried, np.asarray(seen.values, dtype=float), side="right")
         tables = np.stack([sums(block, column, len(tried) + 1) for column in seen.by_outcome.T], axis=1)
-        kept = _informative(tables, self.most - 1)
-        return tuple(float(tried[i - 1]) for i in kept) or _quantiles(seen, 2)
+        found: list[int] = []
+        while len(found) < self.most - 1:
+            # Of all bins so far, the one is cut where that gains most.
+            gain, cut = max(_best_cut(tables, a, b) for a, b in pairwise([0, *sorted(found), len(tables)]))
+            if gain <= 0:
+                break
+            found.append(cut)
+        return tuple(float(tried[i - 1]) for i in sorted(found)) or _quantiles(seen, 2)
 
-
-@dataclass(frozen=True)
-class MergedLevels(Binning):
-    """Levels that are told apart no more: ``MergedLevels({"Minority": ["Black", "Other"]})``.
-
-    Parameters
-    ----------
-    into : mapping of str to sequence
-        For each new level, the values that it stands for; values that are in none keep a level of their own.
-    rest : str, optional
-        The level of every value that is in none.
-    ordered : bool
-        Whether the order in which the levels are given means something.
-
-    Examples
-    --------
-    >>> seen = Occurrence("race", ["Black", "Other", "White"], np.ones((3, 1)))
-    >>> MergedLevels({"Minority": ["Black", "Other"]}).levels(seen)[0]
-    ('Minority', 'White')
-    """
-
-    into: Mapping[str, Sequence[Value]]
-    rest: str | None = None
-    ordered: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.into, Mapping) or not self.into:
-            raise SpecError(f"MergedLevels needs a mapping of levels to values, not {self.into!r}")
-        held: dict[Value, str] = {}
-        for level, values in self.into.items():
-            if isinstance(values, str) or not isinstance(values, Iterable):
-                raise SpecError(f"MergedLevels: {level!r} must list its values, not {values!r}")
-            for value in values:
-                if check.level(f"MergedLevels: each value of {level!r}", value) in held:
-                    raise SpecError(f"MergedLevels: {value!r} is in both {held[value]!r} and {level!r}")
-                held[value] = level
-        frozen = FrozenMap({level: tuple(values) for level, values in self.into.items()})
-        object.__setattr__(self, "into", frozen)
-
-    def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
-        """Return the merged levels, then those that stand alone."""
-        listed = {value for values in self.into.values() for value in values}
-        members: dict[Value, list[Value]] = {level: list(values) for level, values in self.into.items()}
-        alone = [value for value in seen.values if value not in listed]
-        if self.rest is not None:
-            members.setdefault(self.rest, []).extend(alone)
-        else:
-            _refuse_clash(seen.column, members, alone)
-            members |= {value: [value] for value in alone}
-        return (*_grouped(seen, members, self.rest, ordered=self.ordered), self.ordered)
-
-
-@dataclass(frozen=True)
-class PooledLevels(Binning):
-    """Rare levels pooled into one; a value that was never seen at fit belongs there too.
-
-    Parameters
-    ----------
-    fewer_than : float
-        A level of a smaller weight (of fewer people) is rare.
-    into : str
-        The name of the level of all rare ones.
-
-    Examples
-    --------
-    >>> seen = Occurrence("country", ["A", "B", "C"], np.array([[900.0], [3], [4]]))
-    >>> PooledLevels(10).levels(seen)[0]
-    ('A', 'other')
-    """
-
-    fewer_than: float
-    into: str = field(default="other")
-
-    def __post_init__(self) -> None:
-        check.finite("fewer_than of PooledLevels", self.fewer_than, low=0)
-        if not isinstance(self.into, str):
-            raise SpecError(f"into of PooledLevels must be a name, not {self.into!r}")
-
-    def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
-        """Return the common levels, and last the pool if anything is rare."""
-        rare = seen.weights < self.fewer_than
-        common = [value for value, few in zip(seen.values, rare, strict=True) if not few]
-        pool = [value for value, few in zip(seen.values, rare, strict=True) if few]
-        if not pool:
-            return (*_grouped(seen, {value: [value] for value in common}, None, ordered=False), False)
-        _refuse_clash(seen.column, {self.into: pool}, [v for v in common if v != self.into])
-        members = {value: [value] for value in common}
-        members.setdefault(self.into, []).extend(pool)
-        return (*_grouped(seen, members, self.into, ordered=True), False)
-
-
-def _refuse_clash(column: str, members: Mapping[Value, Sequence[Value]], alone: Sequence[Value]) -> None:
-    for value in alone:
-        if value in members:
-            raise SpecError(
-                f"column {column!r} already has a value {value!r}, which is also the name of a level of several "
-                f"values; give that level another name"
-            )
-
-
-def _grouped(
-    seen: Occurrence, members: Mapping[Value, Sequence[Value]], rest: str | None, *, ordered: bool
-) -> tuple[tuple[Value, ...], Merges]:
-    """Return the levels that somebody has, sorted unless their order is given, and their coding."""
-    known = {value: i for i, value in enumerate(seen.values)}
-    held = {level: [known[v] for v in values if v in known] for level, values in members.items()}
-    names = [level for level, rows in held.items() if rows]
-    if not ordered:
-        names.sort(key=lambda level: (isinstance(level, str), level))
-    stock = tuple(_stock(seen, np.sort(held[level])) for level in names)
-    pool = names.index(rest) if rest is not None and rest in names else None
-    return tuple(names), Merges(tuple(tuple(members[level]) for level in names), pool, stock)
-
-
-def _stock(seen: Occurrence, rows: Cells) -> Stock:
-    return Stock.of([seen.values[i] for i in rows], seen.weights[rows])
+    @property
+    def words(self) -> str:
+        """How many bins there may be."""
+        return f"in at most {self.most} bins, cut where the outcome changes most"
 
 
 def _several(what: str, value: int) -> int:
@@ -357,19 +288,6 @@ def _names(edges: Sequence[float], whole: bool) -> tuple[Value, ...]:
     first = [int(edge) for edge in edges]
     inner = [f"{a} to {b - 1}" if b - 1 > a else f"{a}" for a, b in pairwise(first)]
     return (f"<{first[0]}", *inner, f">={first[-1]}")
-
-
-def _informative(tables: Numbers, most: int) -> list[int]:
-    """Return where to cut a run of blocks (rows of counts by outcome), the best cut first in turn, then ascending."""
-    cuts = [0, len(tables)]
-    found: list[int] = []
-    while len(found) < most:
-        best = max((_best_cut(tables, a, b) for a, b in pairwise(cuts)), default=(0.0, 0))
-        if best[0] <= 0:
-            break
-        found.append(best[1])
-        cuts = sorted([0, len(tables), *found])
-    return sorted(found)
 
 
 def _best_cut(tables: Numbers, first: int, last: int) -> tuple[float, int]:

@@ -1,0 +1,41 @@
+"""DuckDB's SQL."""
+
+from __future__ import annotations
+
+from evenhand.engines.sql.dialects.base import HEX_DIGITS, Dialect, Last
+
+
+class DuckDB(Dialect):
+    """DuckDB can replace columns of a star, and cast to the type of a column."""
+
+    called = "duckdb"
+    whole_types = (
+        *("tinyint", "smallint", "integer", "bigint", "hugeint"),
+        *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
+    )
+    single_type = "float"
+    text_types = ("varchar", "enum")
+    key_types = ("varchar", "boolean", "date", "uuid", *whole_types)
+
+    def draw(self, text: str) -> str:
+        """Return the first 52 bits of the MD5 of a text."""
+        return f"CAST('0x' || substr(md5({text}), 1, {HEX_DIGITS}) AS BIGINT)"
+
+    def refusal(self, message: str, text: str) -> str:
+        """End the query with a message."""
+        return f"error({self.text(message)})"
+
+    def exact(self, column: str) -> str:
+        """Return a column of texts that are compared by their bytes."""
+        return f"{super().exact(column)} COLLATE C"
+
+    def into(self, value: str, column: str) -> str:
+        """Return a value in the type of a column."""
+        return f"cast_to_type({value}, {self.name(column)})"
+
+    def all_columns(self, last: Last) -> str:
+        """Return the last step for all columns."""
+        new = {**self.replaced(last.changes), **last.labels}
+        replaced = ", ".join(f"{value} AS {self.name(column)}" for column, value in new.items())
+        star = f"* EXCLUDE ({', '.join(last.own)})" + (f" REPLACE ({replaced})" if new else "")
+        return f"SELECT {star} FROM {last.step}"

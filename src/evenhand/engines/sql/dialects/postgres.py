@@ -1,0 +1,103 @@
+"""PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenhand.engines.sql.dialects.base import HEX_DIGITS, OWN, TABLE, Dialect, Last
+from evenhand.errors import Option, SpecError
+
+LARGEST_IDENTIFIER = 63
+"""PostgreSQL cuts longer names off, in bytes."""
+
+ROW = f"{OWN}row"
+"""A whole row of the table, which the last step takes apart."""
+
+
+class Postgres(Dialect):
+    """PostgreSQL can neither replace nor set columns of a star, but fields of a row whose type it knows."""
+
+    called = "postgres"
+    carried = f"{TABLE} AS {ROW}"
+    whole_types = ("smallint", "integer", "bigint")
+    single_type, double_type, decimal_type = "real", "double precision", "numeric"
+    text_types = ("text", "character varying", "character")
+    key_types = ("text", "character varying", "boolean", "date", "uuid", *whole_types)
+    folds_case = False
+
+    def name(self, identifier: str) -> str:
+        """Quote an identifier that is not too long."""
+        quoted, size = super().name(identifier), len(identifier.encode())
+        if size > LARGEST_IDENTIFIER:
+            raise SpecError(
+                f"{identifier!r} has {size} bytes, and PostgreSQL cuts names off after {LARGEST_IDENTIFIER}; rename it"
+            )
+        return quoted
+
+    def text(self, value: str) -> str:
+        """Quote a text; what a backslash means is a setting, unless the text says that it escapes."""
+        quoted = super().text(value)
+        return "E" + quoted.replace("\\", "\\\\") if "\\" in value else quoted
+
+    def type_of(self, column: str) -> str:
+        """Return the name of a column's type."""
+        return f"pg_typeof({column})::text"
+
+    def field(self, column: str) -> str:
+        """Return a field of the row."""
+        return f"({ROW}).{self.name(column)}"
+
+    def exact(self, column: str) -> str:
+        """Return a column of texts that are compared by their bytes."""
+        # A collation may hold texts of different characters to be equal.
+        return f'{super().exact(column)} COLLATE "C"'
+
+    def is_nan(self, column: str) -> str:
+        """Say whether a number is none."""
+        return f"{self.cast(column, 'double')} = 'NaN'"
+
+    def draw(self, text: str) -> str:
+        """Return the first 52 bits of the MD5 of a text."""
+        return f"('x' || lpad(substr(md5(convert_to({text}, 'UTF8')), 1, {HEX_DIGITS}), 16, '0'))::bit(64)::bigint"
+
+    def refusal(self, message: str, text: str) -> str:
+        """End the query with a message."""
+        # There is no function that raises an error, but a text that is no truth does; it must depend on the row, or it
+        # would be read before any row is.
+        return f"CAST({self.text(message)} || substr(coalesce({text}, ''), 1, 0) AS BOOLEAN)"
+
+    def bad_key(self, key: str) -> str:
+        """Say whether a key is of a type, or a date in a style, of its own."""
+        types = ", ".join(map(self.text, self.key_types))
+        dates = f"pg_typeof({key})::text = 'date' AND current_setting('DateStyle') NOT LIKE 'ISO%'"
+        return f"pg_typeof({key})::text NOT IN ({types}) OR {dates}"
+
+    def once(self, step: str) -> str:
+        """Return a step that is not merged into the next."""
+        return f"{step} OFFSET 0"
+
+    def all_columns(self, last: Last) -> str:
+        """Return the last step for all columns."""
+        if last.labels:
+            made = f" makes texts of {list(last.labels)}; PostgreSQL then needs "
+            raise SpecError(Option("restore", "label"), made, Option("columns"))
+        return f"SELECT ({ROW}).* FROM ({self._with_rows(last)}) AS {OWN}last"
+
+    def listed_columns(self, last: Last, columns: Sequence[str]) -> str:
+        """Return the last step for the given columns."""
+        labels = {column: f"{text} AS {self.name(column)}" for column, text in last.labels.items()}
+        listed = (labels.get(column, self.field(column)) for column in columns)
+        return f"SELECT {', '.join(listed)} FROM ({self._with_rows(last)}) AS {OWN}last"
+
+    def _with_rows(self, last: Last) -> str:
+        """Return the step whose rows have their new fields; a row keeps its type, and so do its fields."""
+        rest = ", ".join(last.own)
+        if not last.changes:
+            return f"SELECT {ROW}, {rest} FROM {last.step}"
+        fields = " || ".join(
+            f"CASE WHEN {change.moved} THEN jsonb_build_object({self.text(column)}, {change.value}) ELSE '{{}}' END"
+            for column, change in last.changes.items()
+        )
+        moved = " OR ".join(change.moved for change in last.changes.values())
+        new = f"CASE WHEN {moved} THEN jsonb_populate_record({ROW}, {fields}) ELSE {ROW} END"
+        return self.once(f"SELECT {new} AS {ROW}, {rest} FROM {last.step}")

@@ -1,0 +1,196 @@
+"""Levels that stand for several values each: merged as somebody says, or pooled where they are rare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenhand.data.levels import UNSEEN, Case, Codes, Coding, Stock, Value, listed_values
+from evenhand.errors import SpecError, StorageError
+from evenhand.spec import check
+from evenhand.spec.bins.binning import Binning, Occurrence
+from evenhand.spec.frozen import FrozenMap
+
+
+@dataclass(frozen=True)
+class Merges(Coding):
+    """Levels that stand for several values each.
+
+    ``members`` lists the values of each level. ``rest`` is the level of every value that is in none, where there is
+    one.
+    """
+
+    members: tuple[tuple[Value, ...], ...]
+    rest: int | None
+    stock: tuple[Stock, ...]
+
+    kind = "merges"
+    numeric = False
+
+    @cached_property
+    def _level_of(self) -> dict[Value, int]:
+        return {value: code for code, members in enumerate(self.members) for value in members}
+
+    def codes(self, values: Iterable[Value]) -> Codes:
+        """Return the level of each value."""
+        other = UNSEEN if self.rest is None else self.rest
+        return np.array([self._level_of.get(value, other) for value in values], dtype=np.int64)
+
+    def cases(self) -> Iterator[Case]:
+        """Yield the members of each level but the rest's, which is everything else."""
+        yield from (Case(code, among=members) for code, members in enumerate(self.members) if code != self.rest)
+        if self.rest is not None:
+            yield Case(self.rest)
+
+    def middle(self, code: int) -> Value:
+        """Return the commonest value of a level: merged values have no middle."""
+        return self.stock[code].commonest
+
+    def reordered(self, order: Sequence[int]) -> Merges:
+        """Return the coding with its levels in another order."""
+        rest = None if self.rest is None else list(order).index(self.rest)
+        return Merges(tuple(self.members[i] for i in order), rest, tuple(self.stock[i] for i in order))
+
+    def described(self) -> dict[str, Any]:
+        """Return the values of each level, and the level of all others."""
+        return {"members": [list(members) for members in self.members], "rest": self.rest}
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any], stock: tuple[Stock, ...], size: int) -> Merges:
+        """Read the values of each level."""
+        members, rest = tuple(listed_values(m) for m in entry["members"]), entry["rest"]
+        if len(members) != size or not (rest is None or (isinstance(rest, int) and 0 <= rest < size)):
+            raise StorageError("the merged values of a column do not fit its levels")
+        return cls(members, rest, stock)
+
+
+@dataclass(frozen=True)
+class MergedLevels(Binning):
+    """Levels that are told apart no more: ``MergedLevels({"Minority": ["Black", "Other"]})``.
+
+    Parameters
+    ----------
+    into : mapping of str to sequence
+        For each new level, the values that it stands for; values that are in none keep a level of their own.
+    rest : str, optional
+        The level of every value that is in none.
+    ordered : bool
+        Whether the order in which the levels are given means something.
+
+    Examples
+    --------
+    >>> seen = Occurrence("race", ["Black", "Other", "White"], np.ones((3, 1)))
+    >>> MergedLevels({"Minority": ["Black", "Other"]}).levels(seen)[0]
+    ('Minority', 'White')
+    """
+
+    into: Mapping[str, Sequence[Value]]
+    rest: str | None = None
+    ordered: bool = False
+
+    coding = Merges
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.into, Mapping) or not self.into:
+            raise SpecError(f"MergedLevels needs a mapping of levels to values, not {self.into!r}")
+        held: dict[Value, str] = {}
+        for level, values in self.into.items():
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                raise SpecError(f"MergedLevels: {level!r} must list its values, not {values!r}")
+            for value in values:
+                if check.level(f"MergedLevels: each value of {level!r}", value) in held:
+                    raise SpecError(f"MergedLevels: {value!r} is in both {held[value]!r} and {level!r}")
+                held[value] = level
+        frozen = FrozenMap({level: tuple(values) for level, values in self.into.items()})
+        object.__setattr__(self, "into", frozen)
+
+    def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
+        """Return the merged levels, then those that stand alone."""
+        listed = {value for values in self.into.values() for value in values}
+        members: dict[Value, list[Value]] = {level: list(values) for level, values in self.into.items()}
+        alone = [value for value in seen.values if value not in listed]
+        if self.rest is not None:
+            members.setdefault(self.rest, []).extend(alone)
+        else:
+            _refuse_clash(seen.column, members, alone)
+            members |= {value: [value] for value in alone}
+        return (*_grouped(seen, members, self.rest, ordered=self.ordered), self.ordered)
+
+    @property
+    def words(self) -> str:
+        """Which values each level stands for."""
+        merged = "; ".join(f"{level!r} is {', '.join(map(repr, values))}" for level, values in self.into.items())
+        return merged + (f"; {self.rest!r} is all else" if self.rest is not None else "")
+
+
+@dataclass(frozen=True)
+class PooledLevels(Binning):
+    """Rare levels pooled into one; a value that was never seen at fit belongs there too.
+
+    Parameters
+    ----------
+    fewer_than : float
+        A level of a smaller weight (of fewer people) is rare.
+    into : str
+        The name of the level of all rare ones.
+
+    Examples
+    --------
+    >>> seen = Occurrence("country", ["A", "B", "C"], np.array([[900.0], [3], [4]]))
+    >>> PooledLevels(10).levels(seen)[0]
+    ('A', 'other')
+    """
+
+    fewer_than: float
+    into: str = "other"
+
+    coding = Merges
+
+    def __post_init__(self) -> None:
+        check.finite("fewer_than of PooledLevels", self.fewer_than, low=0)
+        if not isinstance(self.into, str):
+            raise SpecError(f"into of PooledLevels must be a name, not {self.into!r}")
+
+    def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
+        """Return the common levels, and last the pool if anything is rare."""
+        rare = seen.weights < self.fewer_than
+        common = [value for value, few in zip(seen.values, rare, strict=True) if not few]
+        pool = [value for value, few in zip(seen.values, rare, strict=True) if few]
+        if not pool:
+            return (*_grouped(seen, {value: [value] for value in common}, None, ordered=False), False)
+        _refuse_clash(seen.column, {self.into: pool}, [v for v in common if v != self.into])
+        members = {value: [value] for value in common}
+        members.setdefault(self.into, []).extend(pool)
+        return (*_grouped(seen, members, self.into, ordered=True), False)
+
+    @property
+    def words(self) -> str:
+        """What is rare."""
+        return f"values of a weight below {self.fewer_than:g} are one level, {self.into!r}"
+
+
+def _refuse_clash(column: str, members: Mapping[Value, Sequence[Value]], alone: Sequence[Value]) -> None:
+    for value in alone:
+        if value in members:
+            raise SpecError(
+                f"column {column!r} already has a value {value!r}, which is also the name of a level of several "
+                f"values; give that level another name"
+            )
+
+
+def _grouped(
+    seen: Occurrence, members: Mapping[Value, Sequence[Value]], rest: str | None, *, ordered: bool
+) -> tuple[tuple[Value, ...], Merges]:
+    """Return the levels that somebody has, sorted unless their order is given, and their coding."""
+    known = {value: i for i, value in enumerate(seen.values)}
+    held = {level: [known[v] for v in values if v in known] for level, values in members.items()}
+    names = [level for level, rows in held.items() if rows]
+    if not ordered:
+        names.sort(key=lambda level: (isinstance(level, str), level))
+    stock = tuple(seen.stock(np.sort(held[level])) for level in names)
+    pool = names.index(rest) if rest is not None and rest in names else None
+    return tuple(names), Merges(tuple(tuple(members[level]) for level in names), pool, stock)
