@@ -127,8 +127,9 @@ def parity_edge(
 
     start = _needed(problem, counts, unchanged(counts), floors)
     if not np.isfinite(start) or problem.suppresses:
-        # With D suppressed the identity is no mapping to begin with.
-        start = _largest_bound(problem)
+        # With D suppressed the identity is no mapping to begin with. Log-ratios are bounded by logarithms.
+        logarithmic = any(isinstance(parity.distance, LogRatio) for parity in problem.parity)
+        start = float(np.log1p(LARGEST_BOUND)) if logarithmic else LARGEST_BOUND
     try:
         program = program_at(start)
         found = smallest_bound(program_at, bound_of, start, clock, program.original if lossless else None)
@@ -140,12 +141,6 @@ def parity_edge(
     if len(found[1]) != last[found[0]].program.n_moves:
         return Edge(found[0], unchanged(counts))
     return Edge(found[0], last[found[0]].kernel(found[1]))
-
-
-def _largest_bound(problem: Problem) -> float:
-    """Return a bound that restrains nothing but ratios to zero; log-ratios are logarithms of it."""
-    logarithmic = any(isinstance(parity.distance, LogRatio) for parity in problem.parity)
-    return float(np.log1p(LARGEST_BOUND)) if logarithmic else LARGEST_BOUND
 
 
 def distances(problem: Problem, counts: Counts, kernel: Kernel) -> Iterator[ParityAchieved]:

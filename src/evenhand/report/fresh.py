@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evenhand.findings.theory import Applying, Bootstrap, DrawSpread, Robustness, SmallGroups, Theory
+from evenhand.findings.naming import long_name
+from evenhand.findings.theory import Applying, Bootstrap, DrawSpread, SmallGroups, Theory
 from evenhand.report.discretion import Discretion, discreet
 from evenhand.spec import Problem
 
@@ -28,15 +29,32 @@ def fresh_people(
     spread = theory.draw_spread(seed=seed)
     small = theory.small_groups(width=WIDE, confidence=confidence)
     robustness = theory.robustness(confidence=confidence)
-    hidden = hidden | _hidden_merges(robustness, shown)
-    bound = theory.bound
+    few = {
+        (variable.name, level)
+        for variable in shown.counts.domain.x.variables
+        for level, is_shown in zip(variable.levels, shown.levels(variable), strict=True)
+        if not is_shown
+    }
+    # Proposals that name levels of few people are not told.
+    hidden = hidden | {
+        merge.words
+        for merge in (*robustness.merges, *robustness.plan)
+        if not merge.drops and any((merge.column, part) in few for level in merge.levels for part in level)
+    }
     first = [
-        _one_draw(spread, bound),
-        _other_people(bootstrap, bound),
-        _hold_out(),
+        _one_draw(spread, theory.bound),
+        _other_people(bootstrap, theory.bound),
+        "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "
+        "mapping.theory.holdout(rows) gives exact intervals for them, all at once, and says whether the bound is met, "
+        "violated or not decided.",
         *_known_badly(small, problem, shown, confidence),
-        *_few(shown),
     ]
+    if number := int((~shown.groups).sum()):
+        are = "group has" if number == 1 else "groups have"
+        first.append(
+            f"{number} {are} fewer than {shown.hide_below:g} people and cannot be named here, but counts in these "
+            f"shares: the rates of so few people move most."
+        )
     details: dict[str, Sequence[str]] = {
         "By resampling": bootstrap.words,
         "One draw of the lottery": spread.words,
@@ -50,21 +68,6 @@ def fresh_people(
         {"heading": FIRST, "detail": False, "words": discreet(first, hidden)},
         *({"heading": heading, "detail": True, "words": words} for heading, words in told if words),
     ]
-
-
-def _hidden_merges(robustness: Robustness, shown: Discretion) -> frozenset[str]:
-    """Return the proposals that name levels of few people."""
-    hidden = {
-        (variable.name, level)
-        for variable in shown.counts.domain.x.variables
-        for level, is_shown in zip(variable.levels, shown.levels(variable), strict=True)
-        if not is_shown
-    }
-    return frozenset(
-        merge.words
-        for merge in (*robustness.merges, *robustness.plan)
-        if not merge.drops and any((merge.column, part) in hidden for level in merge.levels for part in level)
-    )
 
 
 def _one_draw(spread: DrawSpread, bound: float) -> str:
@@ -88,34 +91,16 @@ def _other_people(bootstrap: Bootstrap, bound: float) -> str:
     )
 
 
-def _hold_out() -> str:
-    return (
-        "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "
-        "mapping.theory.holdout(rows) gives exact intervals for them, all at once, and says whether the bound is met, "
-        "violated or not decided."
-    )
-
-
 def _known_badly(small: SmallGroups, problem: Problem, shown: Discretion, confidence: float) -> Iterator[str]:
     """Say how many of the groups that are shown are too small for their rates to be known well."""
     groups = [row for row in small.frame.to_dict("records") if row["people"] >= shown.hide_below]
     wide = sorted((row for row in groups if row["widest"] > WIDE), key=lambda row: -row["widest"])
     if wide:
-        name = ", ".join(f"{column}={wide[0][column]}" for column in problem.protected if column in wide[0])
+        name = long_name({column: wide[0][column] for column in problem.protected if column in wide[0]})
         yield (
             f"Of the {len(groups)} groups that are shown, {len(wide)} are so small that a rate of theirs is only known "
             f"to within an interval wider than {WIDE:g} ({confidence:.0%}, each by itself); the widest, "
             f"{wide[0]['widest']:.2f}, is that of {name}."
-        )
-
-
-def _few(shown: Discretion) -> Iterator[str]:
-    hidden = int((~shown.groups).sum())
-    if hidden:
-        are = "group has" if hidden == 1 else "groups have"
-        yield (
-            f"{hidden} {are} fewer than {shown.hide_below:g} people and cannot be named here, but counts in these "
-            f"shares: the rates of so few people move most."
         )
 
 
@@ -139,5 +124,5 @@ def _apply_words(problem: Problem, found: Applying) -> Iterator[str]:
             f"{part['features_alone'].max():.4f}."
         )
     if any(charge.per == "xy" for charge in problem.charges):
-        yield "A budget with per='xy' holds on average over the groups, and so bounds nothing for a single person."
+        yield "A budget for each (features, outcome) holds on average over the groups, and bounds nothing for a person."
     yield "People whose protected columns and features were not in the table together are kept as they are."

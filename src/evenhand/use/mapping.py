@@ -15,7 +15,8 @@ from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings import proof
-from evenhand.findings.audit import Audit, audit, coverage
+from evenhand.findings.audit import Audit, audit
+from evenhand.findings.coverage import fitted_coverage
 from evenhand.findings.models import Predictor, model_rates, scores_elsewhere
 from evenhand.findings.new_people import Realised, meeting, realised, with_own_target
 from evenhand.findings.prices import Prices, prices
@@ -138,7 +139,7 @@ class Mapping:
         [0.3934, 0.3672, 0.4039, 0.4039]
         """
         if table is None:
-            return audit(self.problem, self.counts, self.kernel, self.achieved, coverage(self.counts))
+            return audit(self.problem, self.counts, self.kernel, self.achieved, fitted_coverage(self.counts))
         rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
         met = meeting(self.release_mode, rows, self.counts.domain.d)
         problem = with_own_target(self.problem, self.counts)
