@@ -90,7 +90,7 @@ def name_of(path):
 
 
 def imported(path, *, when_run=False):
-    """Every module a file imports, wherever the import stands; ``when_run`` leaves out those for type checkers alone."""
+    """Every module a file imports, wherever the import stands; ``when_run`` leaves out what is for type checkers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     guards = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
     typing_only = (
