@@ -252,25 +252,24 @@ class _Story:
                 group, y = domain.d.words(int(counts.d[holder])), int(counts.y[holder])
             found.setdefault((i, group, y), []).append((holder, share))
         ranked = sorted(found.items(), key=lambda item: -sum(share for _, share in item[1]))
-        return [self._budget_sentence(*key, [h for h, _ in cells]) for key, cells in ranked[:MOST_TOLD]]
-
-    def _budget_sentence(self, i: int, group: str, y: int, holders: list[int]) -> str:
-        charge, outcome = self.problem.charges[i], self.counts.domain.outcome
-        limits = np.unique(charge.limits(self.counts)[holders])
-        limit = f"{limits[0]:g}" if len(limits) == 1 else f"{limits[0]:g} to {limits[-1]:g}"
-        words = (
-            f"The budget {charge.words} ≤ {limit} of {group} with {outcome.name}={outcome.levels[y]} stands in the way"
-        )
-        words += f" ({len(holders)} cell{'s' * (len(holders) > 1)})"
-        costs = charge.of(np.where(np.isfinite(c := self.problem.distortion.costs(outcome)[y]), c, 0.0))
-        charged = [
-            f"changing {outcome.name} {outcome.levels[y]} → {outcome.levels[b]} alone is charged {costs[b]:g}, so at "
-            f"most {limits[-1] / costs[b]:.0%} of them may do so"
-            for b in np.flatnonzero(costs > limits[-1])
-        ]
-        return (
-            f"{words}: {'; '.join(charged)}." if charged and self.problem.distortion.function is None else f"{words}."
-        )
+        outcome, sentences = domain.outcome, []
+        for (i, group, y), cells in ranked[:MOST_TOLD]:
+            charge = self.problem.charges[i]
+            limits = np.unique(charge.limits(counts)[[holder for holder, _ in cells]])
+            limit = f"{limits[0]:g}" if len(limits) == 1 else f"{limits[0]:g} to {limits[-1]:g}"
+            words = (
+                f"The budget {charge.words} ≤ {limit} of {group} with {outcome.name}={outcome.levels[y]} stands in the "
+                f"way ({len(cells)} cell{'s' * (len(cells) > 1)})"
+            )
+            costs = charge.of(np.where(np.isfinite(c := self.problem.distortion.costs(outcome)[y]), c, 0.0))
+            charged = [
+                f"changing {outcome.name} {outcome.levels[y]} → {outcome.levels[b]} alone is charged {costs[b]:g}, so "
+                f"at most {limits[-1] / costs[b]:.0%} of them may do so"
+                for b in np.flatnonzero(costs > limits[-1])
+            ]
+            told = charged and self.problem.distortion.function is None
+            sentences.append(f"{words}: {'; '.join(charged)}." if told else f"{words}.")
+        return sentences
 
 
 def _table(names: tuple[str, ...], rows: list[Any]) -> dict[str, list[Any]]:

@@ -145,39 +145,29 @@ def group_heading(s: Json) -> str:
 def _facts(s: Json) -> list[tuple[str, str, str]]:
     """Return the few numbers at the top: a name, a number, and what it means."""
     certificate, changes = s["certificate"], s["changes"]
-    share = changes["share_features"] if changes["suppressed"] else changes["share"]
     gap = NONE if certificate["gap"] is None else f"gap {certificate['gap']:.0e}"
+    facts = [("Status", certificate["status"], gap)]
+    for part in [part for part in s["bounds"]["parity"] if part["furthest_after"] is not None][:1]:
+        before, after = (number(part[f"furthest_{when}"]["apart"], ".3f") for when in ("before", "after"))
+        whom = ", among the groups shown" if part["comparisons_hidden"] else ""
+        bound = ends(part["smallest_bound"], part["largest_bound"])
+        facts.append(("Rates furthest apart", f"{before} → {after}", f"before → after, bound {bound}{whom}"))
+    share = changes["share_features"] if changes["suppressed"] else changes["share"]
+    facts.append(("People changed", percent(share), f"of {s['table']['weight']:,.0f}, in expectation"))
+    # A suppressed problem draws the outcome anew.
+    if not changes["suppressed"]:
+        outcome = next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome")
+        rows = sorted(changes["outcome"], key=lambda row: -row["share"])
+        listed = [f"{row['from']} → {row['to']}: {percent(row['share'])}" for row in rows[:MOST_OUTCOMES]]
+        rest = f" and {len(rows) - MOST_OUTCOMES} more" if len(rows) > MOST_OUTCOMES else ""
+        moved = (", ".join(listed) or "nobody's") + rest
+        facts.append(("Outcome changed", moved, f"{outcome}, of all people, in expectation"))
     return [
-        ("Status", certificate["status"], gap),
-        *_apart(s),
-        ("People changed", percent(share), f"of {s['table']['weight']:,.0f}, in expectation"),
-        *_moved(s),
+        *facts,
         ("Mean distortion", f"{changes['expected_distortion']:.4f}", "expected, per person"),
         ("Utility lost", f"{certificate['objective']:.5f}", "of the distribution as a whole: people may still change"),
         ("Largest violation", f"{certificate['max_violation']:.0e}", "of any bound"),
     ]
-
-
-def _apart(s: Json) -> list[tuple[str, str, str]]:
-    """Return how far rates are apart by the first parity constraint, before and after."""
-    part = next((part for part in s["bounds"]["parity"] if part["furthest_after"] is not None), None)
-    if part is None:
-        return []
-    before, after = (number(part[f"furthest_{when}"]["apart"], ".3f") for when in ("before", "after"))
-    whom = ", among the groups shown" if part["comparisons_hidden"] else ""
-    bound = ends(part["smallest_bound"], part["largest_bound"])
-    return [("Rates furthest apart", f"{before} → {after}", f"before → after, bound {bound}{whom}")]
-
-
-def _moved(s: Json) -> list[tuple[str, str, str]]:
-    """Return how many people are moved from which outcome to which; a suppressed problem draws the outcome anew."""
-    if s["changes"]["suppressed"]:
-        return []
-    outcome = next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome")
-    rows = sorted(s["changes"]["outcome"], key=lambda row: -row["share"])
-    listed = [f"{row['from']} → {row['to']}: {percent(row['share'])}" for row in rows[:MOST_OUTCOMES]]
-    rest = f" and {len(rows) - MOST_OUTCOMES} more" if len(rows) > MOST_OUTCOMES else ""
-    return [("Outcome changed", (", ".join(listed) or "nobody's") + rest, f"{outcome}, of all people, in expectation")]
 
 
 def _levels(s: Json) -> Table:

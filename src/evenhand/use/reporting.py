@@ -145,14 +145,14 @@ def report_on(
     if frame is not None:
         columns = opened(frame, mapping.problem.csv).table.columns
         other_columns = tuple(str(column) for column in columns if column not in mapping.problem.columns)
-    traced, reason = _traced(mapping, trace, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
+    traced, values = _traced(mapping, trace, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
     tell("summarising", 0.65)
     found = summary(
         Material(
             problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
             achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
             prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
-            frontier=_frontier_values(mapping, traced, reason), settings=settings, source=_source(source),
+            frontier=values, settings=settings, source=_source(source),
             other_columns=other_columns,
         )
     )  # fmt: skip
@@ -202,36 +202,32 @@ def _bounds(problem: Problem, counts: Counts) -> list[float]:
     return sorted(grid | ({own} if own is not None else set()))
 
 
-def _traced(mapping: Mapping, wanted: bool, progress: Progress) -> tuple[Frontier | None, str]:
-    """Trace the frontier of the mapping's problem; None with the reason where there is none."""
-    problem = mapping.problem
+def _traced(mapping: Mapping, wanted: bool, progress: Progress) -> tuple[Frontier | None, dict[str, Any]]:
+    """Trace the frontier of the mapping's problem, and say what was found, or why there is none."""
+    problem, found, words = mapping.problem, None, ""
     if not wanted:
-        return None, "It was not asked for."
-    if not problem.parity:
-        return None, "There is no parity bound to trace."
-    if not mapping.has_prices:
-        return None, "It is not traced for a problem that is not convex."
-    try:
-        bounds = _bounds(problem, mapping.counts)
-        found = frontier(problem, mapping.counts, bounds, time_limit=FRONTIER_SECONDS, progress=progress)
-    except EvenhandError as error:
-        return None, f"It could not be traced: {error}"
-    return found, ""
-
-
-def _frontier_values(mapping: Mapping, found: Frontier | None, reason: str) -> dict[str, Any]:
+        words = "It was not asked for."
+    elif not problem.parity:
+        words = "There is no parity bound to trace."
+    elif not mapping.has_prices:
+        words = "It is not traced for a problem that is not convex."
+    else:
+        try:
+            bounds = _bounds(problem, mapping.counts)
+            found = frontier(problem, mapping.counts, bounds, time_limit=FRONTIER_SECONDS, progress=progress)
+        except EvenhandError as error:
+            words = f"It could not be traced: {error}"
     if found is None:
-        return {"words": reason, "points": [], "edges": None, "chosen": None}
-    own = _own_bound(mapping.problem)
-    names = ("bound", "objective", "lower_bound", "status")
+        return None, {"words": words, "points": [], "edges": None, "chosen": None}
     words = (
         "What tighter and looser parity bounds would lose, the budgets held as they are. Its edges are found exactly."
     )
     if (found.frame["status"] == "unsolved").any():
         words += f" Points that were not reached within {FRONTIER_SECONDS:g} seconds are unsolved."
-    return {
+    own = _own_bound(problem)
+    return found, {
         "words": words,
-        "points": [{name: row[name] for name in names} for row in found.frame.to_dict("records")],
+        "points": found.frame[["bound", "objective", "lower_bound", "status"]].to_dict("records"),
         "edges": found.edges.to_dict("records")[0],
         "chosen": None if own is None else {"bound": own, "objective": mapping.objective},
     }
