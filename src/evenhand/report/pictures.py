@@ -103,7 +103,7 @@ def heat_chart(
     hide_below: float = 0,
     title: str = "Who becomes what: the conditional mapping",
 ) -> Chart:
-    """Draw P(x̂, ŷ | d, x, y) for parts of the table, one panel per part: figure 3. Those with the most people changed."""
+    """Draw P(x̂, ŷ | d, x, y) for parts of the table, one panel per part: figure 3. Else the most changed."""
     chosen, parts = None, [where] if isinstance(where, Mapping) else list(where or ())
     if where is None:
         chosen = most_changed(counts, kernel, achieved(problem, counts, kernel).changed, hide_below=hide_below)
