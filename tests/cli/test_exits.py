@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import complained, document, evenhand, flat
+from families import small_frame
 
 from evenhand.cli.commands import COMMANDS
 from evenhand.cli.exits import Exit
@@ -61,12 +62,28 @@ def test_json_of_reproduce(monkeypatch, inside):
 
 
 def test_numbers_json_does_not_know(inside):
-    """An infinite or unknown number is null; a parser that knows only the standard reads it."""
+    """A parser that knows only the standard reads every document."""
 
     def refuse(word):
         raise AssertionError(word)
 
     json.loads(inside("diagnose", "tight.toml", "people.csv", "--json").stdout, parse_constant=refuse)
+
+
+def test_infinite_and_undefined_numbers(inside, fitted):
+    """What is infinite is the word, in the document and on the terminal; what is undefined is null."""
+    frame = small_frame()
+    frame.loc[frame["group"].eq("b"), "hired"] = 0
+    frame.to_csv(fitted / "none.csv", index=False)
+    found = document(inside("audit", "fine.mapping", "none.csv", "--json"))
+    lifts = {(row["group"], row["hired"]): row["contrastive_before"] for row in found["lifts"]}
+    assert lifts["a", 1] == "infinite"
+    assert [row["achieved"] for row in found["exceeded"]][:1] == ["infinite"]
+    assert "-infinite" in {row["slack"] for row in found["bounds"]}
+    said = flat(inside("audit", "fine.mapping", "none.csv").stdout)
+    assert "furthest apart before: infinite (hired=1" in said
+    assert " inf " not in said
+    assert document(inside("fit", "fine.toml", "people.csv", "--json", "--force"))["written"]["proof"] is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from families import small_frame, small_problem
 
 import evenhand as eh
-from evenhand.findings.new_people import _told_from
+from evenhand.findings.bounds import told_from
 
 
 def test_rates_are_those_of_the_table(compas, compas_mapping):
@@ -144,4 +144,4 @@ def test_segments_that_were_left_out_are_named():
     ("value", "shown"), [(0.25, "0.250"), (0.10004, "0.10004"), (0.0999996, "0.0999996"), (0.1 + 1e-12, "0.100")]
 )
 def test_a_rate_near_its_bound_is_told_from_it(value, shown):
-    assert _told_from(0.1, value) == shown
+    assert told_from(0.1, value) == shown

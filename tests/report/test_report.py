@@ -6,6 +6,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.report import charts
+from evenhand.report.page import number
 
 ROWS = [
     {"group": "Female", "level": 1, "before": 0.2, "after": 0.3},
@@ -120,3 +121,10 @@ def test_an_unknown_ending(tmp_path):
     with pytest.raises(eh.SpecError, match=r"\.png, \.svg or \.html"):
         chart().save(tmp_path / "chart.gif")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("infinite", "∞"), ("-infinite", "−∞"), (None, "–"), (0.25, "0.25"), ("by hand", "by hand")]
+)
+def test_a_page_writes_signs_for_the_words_of_its_summary(value, shown):
+    assert number(value) == shown

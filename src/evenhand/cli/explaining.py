@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage")
 """The tables of an audit that a document holds."""
-
-EXCEEDED = 1e-9
-"""A bound that is missed by less is kept, up to rounding."""
 
 TOP = 8
 """How many bounds that do not hold are shown."""
@@ -47,8 +44,7 @@ def audited(
 
 def unweighed(mapping: Mapping, weights: str | None) -> bool:
     """Whether a mapping was fitted with weights, and another table is counted without."""
-    counts = mapping.counts
-    return weights is None and abs(float(counts.weight.sum()) - counts.people) > EXCEEDED * counts.people
+    return weights is None and mapping.counts.weighed
 
 
 def mapping_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
@@ -68,69 +64,36 @@ def audit_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
     return {
         "outcome": mapping.problem.outcome,
         **tables,
-        "exceeded": exceeded(audit.bounds),
+        "exceeded": audit.exceeded,
         "headlines": audit.headlines,
         "notes": audit.notes,
     }
 
 
-def exceeded(bounds: Any) -> Any:
-    """Return the bounds that do not hold, and by how much they are exceeded, worst first."""
-    over = bounds[bounds["slack"] < -EXCEEDED].drop(columns="slack")
-    return over.assign(excess=over["achieved"] - over["bound"]).sort_values("excess", ascending=False, kind="stable")
-
-
-def show_verdict(bounds: Any) -> None:
+def show_verdict(audit: Audit) -> None:
     """Say of a table that was not fitted which bounds hold there, and which do not."""
     screen.heading("Which bounds hold for this table, which is not the one that was fitted")
-    screen.bullets(verdict(bounds))
-    over = exceeded(bounds)
-    if len(over):
-        screen.frame_table(over, TOP)
-
-
-def verdict(bounds: Any) -> Iterator[str]:
-    """Say for each constraint how many of its bounds hold, and by how much the worst is exceeded."""
-    for name in dict.fromkeys(bounds["constraint"]):
-        own = bounds[bounds["constraint"] == name]
-        over = exceeded(own)
-        if len(over):
-            yield f"{name}: {len(over):,} of {len(own):,} bounds are exceeded, by up to {over['excess'].iloc[0]:.4g}"
-        else:
-            yield f"{name}: {'the bound holds' if len(own) == 1 else f'all {len(own):,} bounds hold'}"
-    yield "the certificate is about the fitted table alone; of new people, no bound is promised"
+    screen.bullets(audit.verdict)
+    if len(audit.exceeded):
+        screen.frame_table(audit.exceeded, TOP)
 
 
 def show_readers(mapping: Mapping, audit: Audit) -> None:
     """Show the mean scores that eqs. (8) and (9) predict of models that see, or do not see, the protected columns."""
     screen.heading("Mean score of a model of the released data, if it sees the protected columns or not")
     scores = audit.scores.rename(columns={"seeing_protected": "Sees them", "not_seeing_protected": "Does not"})
-    screen.frame_table(_shown(mapping, scores))
-    _show_lifts(_shown(mapping, audit.lifts), mapping.problem.outcome)
-
-
-def _show_lifts(lifts: Any, outcome: str) -> None:
+    screen.frame_table(screen.shown(mapping, scores))
+    lifts, outcome = screen.shown(mapping, audit.lifts), mapping.problem.outcome
     of = lifts[outcome].unique()
     one = len(of) == 1
     name = f"Lift of {outcome}={of[0]}" if one else "Lift"
     screen.heading(f"{name}: p(y|d) over p(y) (extended), p(y|not d) (selective), the lowest group's (contrastive)")
-    screen.frame_table(_lifts(lifts.drop(columns=outcome) if one else lifts))
-
-
-def _shown(mapping: Mapping, table: Any) -> Any:
-    """Keep the outcomes worth showing: of two, one follows from the other."""
-    domain = mapping.counts.domain
-    return table[table[mapping.problem.outcome].isin([domain.outcome.levels[y] for y in domain.shown_outcomes])]
-
-
-def _lifts(table: Any) -> Any:
-    """Set each lift after below the same before: side by side they would not fit a terminal."""
-    names = ("extended", "selective", "contrastive")
-    rows = []
-    for row in table.to_dict("records"):
-        who = {name: value for name, value in row.items() if not name.endswith(("_before", "_after"))}
-        rows += [who | {"": when} | {name: row[f"{name}_{when}"] for name in names} for when in ("before", "after")]
-    return type(table)(rows)
+    # Each lift after stands below the same before: side by side they would not fit a terminal.
+    kinds, rows = ("extended", "selective", "contrastive"), []
+    for row in (lifts.drop(columns=outcome) if one else lifts).to_dict("records"):
+        who = {name: value for name, value in row.items() if not str(name).endswith(("_before", "_after"))}
+        rows += [who | {"": when} | {kind: row[f"{kind}_{when}"] for kind in kinds} for when in ("before", "after")]
+    screen.frame_table(type(lifts)(rows))
 
 
 def outside(columns: Sequence[str], problem: Any, weights: str | None = None) -> list[str]:
@@ -153,6 +116,6 @@ def named(columns: Sequence[str]) -> str:
 def show_realised(mapping: Mapping, found: Realised) -> None:
     """Show the rates of one draw as it stands, against the bound."""
     screen.heading("The rates in the file that was written")
-    rates = _shown(mapping, found.rates).rename(columns={"weight": "People", "rate": "Rate"})
+    rates = screen.shown(mapping, found.rates).rename(columns={"weight": "People", "rate": "Rate"})
     screen.frame_table(rates)
     screen.bullets(found.words)

@@ -47,7 +47,7 @@ def audit(
         if table is None:
             screen.explain(f"{mapping} on the table it was fitted on", "", fitted, found)
         else:
-            screen.explain(f"{mapping} on {table}", "", fitted, found, lambda: show_verdict(found.bounds))
+            screen.explain(f"{mapping} on {table}", "", fitted, found, lambda: show_verdict(found))
         show_readers(fitted, found)
         counted = found.coverage[found.coverage["rows"] > 0]
         if len(counted):

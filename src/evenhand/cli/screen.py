@@ -15,22 +15,20 @@ from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from evenhand.findings.document import written as written_number
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evenhand.findings.audit import Audit
     from evenhand.use.mapping import Mapping
     from evenhand.verifier import Report
 
-ROUNDING = 1e-14
+INVISIBLE = 1e-14
 """A smaller number in a table is shown as nothing."""
 
 MANY = 1000
 """A whole number from here on is shown in full, whatever its type."""
-
-NOTICED = 1e-9
-"""A rate that moves by less is not shown as moved."""
-
-LEAST_SHARE = 5e-5
-"""A change of a smaller share of people would be shown as 0.00%, and is not."""
 
 LOG = logging.getLogger("evenhand")
 
@@ -57,15 +55,23 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
 
     ``verdict`` shows what holds of a table that is not the fitted one, of which the certificate says nothing.
     """
+    from evenhand.findings.bounds import ROUNDING
     from evenhand.report.words import asked, certificate_words
 
+    protected, outcome = mapping.problem.protected, mapping.problem.outcome
     console.rule(f"[bold]{plain(title)}")
     if about:
         console.print(about, style="dim")
     heading("What was asked")
     pairs(asked(mapping.problem))
     heading("Each group's rates, before and after")
-    console.print(Padding(_rates_table(mapping, audit), (0, 2)))
+    rates = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
+    for row in shown(mapping, audit.rates).to_dict("records"):
+        moved = abs(row["after"] - row["before"]) > ROUNDING
+        after = f"[bold]{row['after']:.4f}[/]" if moved else f"{row['after']:.4f}"
+        who = (str(row[c]) for c in (*protected, outcome))
+        rates.add_row(*who, f"{row['weight']:,.0f}", f"{row['before']:.4f}", after)
+    console.print(Padding(rates, (0, 2)))
     bullets(audit.headlines)
     if verdict is None:
         heading("What it cost, and how sure that is")
@@ -78,44 +84,17 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     bullets(audit.notes)
 
 
-def _rates_table(mapping: Mapping, audit: Audit) -> Table:
-    protected, outcome = mapping.problem.protected, mapping.problem.outcome
-    table = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
-    for row in shown_rates(mapping, audit):
-        moved = abs(row["after"] - row["before"]) > NOTICED
-        after = f"[bold]{row['after']:.4f}[/]" if moved else f"{row['after']:.4f}"
-        table.add_row(
-            *(str(row[c]) for c in (*protected, outcome)),
-            f"{row['weight']:,.0f}",
-            f"{row['before']:.4f}",
-            after,
-        )
-    return table
+def shown(mapping: Mapping, table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rows of the outcomes that are worth showing."""
+    from evenhand.findings.rates import shown_outcomes
 
-
-def shown_rates(mapping: Mapping, audit: Audit) -> list[dict[str, Any]]:
-    """Return the rates that are worth showing: of two outcomes, one follows from the other."""
-    domain = mapping.counts.domain
-    shown = [domain.outcome.levels[y] for y in domain.shown_outcomes]
-    return [row for row in audit.rates.to_dict("records") if row[mapping.problem.outcome] in shown]
+    return table[table[mapping.problem.outcome].isin(shown_outcomes(mapping.counts.domain))]
 
 
 def _who_changes(mapping: Mapping, audit: Audit) -> None:
-    total = float(audit.groups["weight"].sum())
-    changed, moved, distortion = (
-        float(audit.groups["weight"] @ audit.groups[of]) / total if total else 0.0
-        for of in ("changed", "features_changed", "expected_distortion")
-    )
-    what = "change in some way"
-    if mapping.problem.suppresses:
-        what = f"would change if ŷ were released too; {moved * total:,.0f} ({moved:.1%}) change in their features"
-    console.print(
-        Padding(
-            f"About {changed * total:,.0f} of {total:,.0f} people ({changed:.1%}) {what}; the mean expected distortion "
-            f"is {distortion:.4f} (changes that cost nothing count as 0).",
-            (0, 2),
-        )
-    )
+    from evenhand.findings.changes import LEAST_SHARE
+
+    console.print(Padding(audit.who_changes, (0, 2)))
     protected = mapping.problem.protected
     suppressed = mapping.problem.suppresses
     which, title = ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
@@ -127,25 +106,18 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
         )  # fmt: skip
     console.print(Padding(groups, (0, 2)))
     moves = table_of("Column", "From", "To", "People", "Share", right=(-2, -1))
-    listed = [row for row in audit.changes.to_dict("records") if row["share"] >= LEAST_SHARE]
-    for row in sorted(listed, key=lambda row: -row["share"]):
-        moves.add_row(
-            row["column"],
-            str(row["from"]),
-            str(row["to"]),
-            _people(row["share"] * total),
-            f"{row['share']:.2%}",
-        )
-    if listed:
+    total = audit.groups["weight"].sum()
+    listed = audit.changes[audit.changes["share"] >= LEAST_SHARE].sort_values("share", ascending=False, kind="stable")
+    for row in listed.to_dict("records"):
+        people = row["share"] * total
+        number = "under 1" if people < 1 else f"{people:,.0f}"
+        moves.add_row(row["column"], str(row["from"]), str(row["to"]), number, f"{row['share']:.2%}")
+    if len(listed):
         console.print()
         console.print(Padding(moves, (0, 2)))
 
 
-def _people(number: float) -> str:
-    return "under 1" if number < 1 else f"{number:,.0f}"
-
-
-def frame_table(frame: Any, most: int | None = None) -> None:
+def frame_table(frame: pd.DataFrame, most: int | None = None) -> None:
     """Show a pandas frame, numbers to the right, up to ``most`` rows."""
     shown = frame if most is None else frame.head(most)
     right = tuple(i for i, kind in enumerate(frame.dtypes) if kind.kind in "fi")
@@ -164,11 +136,9 @@ def cell(value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if value != value:
-        return "–"
     if isinstance(value, int) or (value.is_integer() and abs(value) >= MANY):
         return f"{value:,.0f}"
-    return "0" if abs(value) < ROUNDING else f"{value:.4g}"
+    return "0" if abs(value) < INVISIBLE else written_number(value, ".4g")
 
 
 def proof(report: Report) -> None:
@@ -299,9 +269,9 @@ def short(value: Any) -> str:
     """Return a number in few digits."""
     if not isinstance(value, int | float):
         return str(value)
-    if value == int(value) and abs(value) < 1e6:
+    if abs(value) < 1e6 and value == int(value):
         return f"{int(value)}"
-    return f"{value:.1e}" if abs(value) < 1e-6 else f"{value:.7f}"
+    return written_number(value, ".1e" if abs(value) < 1e-6 else ".7f")
 
 
 def plain(text: Any) -> str:

@@ -5,6 +5,7 @@ Only cells that somebody is in are kept, sorted by (d, x, y). This module knows 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,9 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.domain import Domain
 from evenhand.errors import DataError
+
+SAME_WEIGHT = 1e-9
+"""Relative difference up to which the weights of a table sum to its number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +116,11 @@ class Counts:
     def group_weight(self) -> Numbers:
         """The weight of each group that occurs."""
         return sums(self.groups.of_source, self.weight)
+
+    @property
+    def weighed(self) -> bool:
+        """Whether rows had weights that are not one per person."""
+        return not math.isclose(self.weight.sum(), self.people, rel_tol=SAME_WEIGHT)
 
     @cached_property
     def features(self) -> Marginal:

@@ -5,21 +5,26 @@ Says what is bounded, for whom, at what cost, and what is not covered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers, sums
+from evenhand.arrays import Numbers
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis
+from evenhand.findings import bounds
+from evenhand.findings.changes import Changes, changes
 from evenhand.findings.models import predicted_scores
-from evenhand.kernel import Kernel, unchanged
-from evenhand.kernel.achieved import Achieved, BudgetAchieved, ParityAchieved, parity_achieved
-from evenhand.spec import AGAINST_TARGET, Problem
+from evenhand.findings.theory.rates import by_group_and_outcome, group_names
+from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import Achieved
+from evenhand.spec import Problem
 from evenhand.tables import frame, labels
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,19 +52,32 @@ class Audit:
         known values; with the policy for each. In the fitted table nothing is new.
     headlines : tuple of str
         For each parity constraint, how far apart the rates are before and after.
+    who_changes : str
+        How many people change, and how much.
     notes : tuple of str
         What a reader of these tables should know.
     """
 
-    rates: Any
-    bounds: Any
-    groups: Any
-    changes: Any
-    lifts: Any
-    scores: Any
-    coverage: Any
+    rates: pd.DataFrame
+    bounds: pd.DataFrame
+    groups: pd.DataFrame
+    changes: pd.DataFrame
+    lifts: pd.DataFrame
+    scores: pd.DataFrame
+    coverage: pd.DataFrame
     headlines: tuple[str, ...]
+    who_changes: str
     notes: tuple[str, ...]
+
+    @property
+    def exceeded(self) -> pd.DataFrame:
+        """The bounds that do not hold, and by how much they are exceeded, worst first."""
+        return bounds.exceeded(self.bounds)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """How many bounds of each constraint hold, of a table that was not fitted."""
+        return tuple(bounds.verdict(self.bounds))
 
     def __repr__(self) -> str:
         names = "rates, bounds, groups, changes, lifts, scores, coverage, headlines, notes"
@@ -79,186 +97,69 @@ def audit(
     ``covered`` are the columns of the table of coverage; ``scores`` the mean scores of models, seeing the protected
     columns or not, where the table is not the fitted one.
     """
+    if scores is None:
+        seeing, not_seeing = (predicted_scores(problem, counts, kernel, protected=sees) for sees in (True, False))
+        scores = seeing, not_seeing
+    constraints, who = bounds.constraints(counts, measured.parity), changes(counts, kernel, measured)
+    by_outcome = by_group_and_outcome(counts)
+    weight = np.repeat(counts.group_weight, counts.domain.y.size)
+    before, after = measured.rates_before.ravel(), measured.rates_after.ravel()
     return Audit(
-        rates=frame(_rates(counts, measured)),
-        bounds=frame(_bounds(counts, measured)),
-        groups=frame(_groups(counts, measured)),
-        changes=frame(_changes(counts, kernel)),
-        lifts=frame(_lifts(counts, measured)),
-        scores=frame(_scores(counts, scores or _own_scores(problem, counts, kernel))),
+        rates=frame({**by_outcome, "weight": weight, "before": before, "after": after}),
+        bounds=bounds.table(counts, measured.parity, measured.budgets),
+        groups=frame({**labels(counts.domain.d, counts.groups.cells), "weight": counts.group_weight, **who.groups}),
+        changes=_moves(counts, who),
+        lifts=frame({**by_outcome, **_lifts(counts, measured)}),
+        scores=frame({**by_outcome, "seeing_protected": scores[0].ravel(), "not_seeing_protected": scores[1].ravel()}),
         coverage=frame(covered),
-        headlines=tuple(_headline(counts, part) for part in measured.parity if len(part.value)),
-        notes=tuple(_notes(problem, counts, measured)),
+        headlines=tuple(filter(None, (constraint.headline() for constraint in constraints))),
+        who_changes=who.words(suppressed=problem.suppresses),
+        notes=tuple(_notes(problem, counts, measured, constraints)),
     )
 
 
-def coverage(counts: Counts) -> dict[str, Any]:
-    """Count the missing values of the fitted table, by weight."""
-    found = []
-    for axis, cells in zip((counts.domain.d, counts.domain.x), (counts.d, counts.x), strict=True):
-        for variable, codes in zip(axis.variables, axis.unravel(cells), strict=True):
-            missing = 0.0 if variable.missing is None else float(counts.weight[codes == variable.missing].sum())
-            found.append((variable.name, "missing", missing, "an error" if variable.missing is None else "a level"))
-    return {name: [row[i] for row in found] for i, name in enumerate(("column", "what", "rows", "policy"))}
+def _moves(counts: Counts, who: Changes) -> pd.DataFrame:
+    """List the changes of everybody in the order of columns and levels."""
+    columns = (*counts.domain.x.names, counts.domain.outcome.name)
+    moves = sorted(who.together, key=lambda move: (columns.index(move.column.name), move.old, move.new))
+    return frame(
+        {
+            "column": [move.column.name for move in moves],
+            "from": [move.levels[0] for move in moves],
+            "to": [move.levels[1] for move in moves],
+            "share": [move.people / who.people for move in moves],
+        }
+    )
 
 
-def _rates(counts: Counts, measured: Achieved) -> dict[str, Any]:
-    n_groups, n_outcomes = measured.rates_before.shape
-    cells = np.repeat(counts.groups.cells, n_outcomes)
-    outcomes = np.tile(np.arange(n_outcomes), n_groups)
-    weight = counts.group_weight
-    return {
-        **labels(counts.domain.d, cells),
-        **labels(counts.domain.y, outcomes),
-        "weight": np.repeat(weight, n_outcomes),
-        "before": measured.rates_before.ravel(),
-        "after": measured.rates_after.ravel(),
-    }
-
-
-def _lifts(counts: Counts, measured: Achieved) -> dict[str, Any]:
+def _lifts(counts: Counts, measured: Achieved) -> dict[str, Numbers]:
     """Return the criteria that eqs. (1) and (2) generalise."""
-    n_groups, n_outcomes = measured.rates_before.shape
-    columns: dict[str, Any] = {
-        **labels(counts.domain.d, np.repeat(counts.groups.cells, n_outcomes)),
-        **labels(counts.domain.y, np.tile(np.arange(n_outcomes), n_groups)),
-    }
+    columns: dict[str, Numbers] = {}
     share = counts.groups.probability[:, None]
     for when, rates in (("before", measured.rates_before), ("after", measured.rates_after)):
         everybody = (share * rates).sum(axis=0)
         rest = (everybody - share * rates) / np.maximum(1 - share, np.finfo(float).tiny)
-        for name, other in (("extended", everybody), ("selective", rest), ("contrastive", rates.min(axis=0))):
-            columns[f"{name}_{when}"] = _quotient(rates, np.broadcast_to(other, rates.shape)).ravel()
+        for name, of in (("extended", everybody), ("selective", rest), ("contrastive", rates.min(axis=0))):
+            other = np.broadcast_to(of, rates.shape)
+            ratio = np.divide(rates, other, out=np.full(rates.shape, np.inf), where=other > 0)
+            # Nothing over nothing is one.
+            columns[f"{name}_{when}"] = np.where((rates == 0) & (other <= 0), 1.0, ratio).ravel()
     return columns
 
 
-def _quotient(rate: Numbers, other: Numbers) -> Numbers:
-    """Return rate/other; nothing over nothing is one."""
-    ratio = np.divide(rate, other, out=np.full(rate.shape, np.inf), where=other > 0)
-    return np.where((rate == 0) & (other <= 0), 1.0, ratio)
-
-
-def _own_scores(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
-    seeing, not_seeing = (predicted_scores(problem, counts, kernel, protected=sees) for sees in (True, False))
-    return seeing, not_seeing
-
-
-def _scores(counts: Counts, scores: tuple[Numbers, Numbers]) -> dict[str, Any]:
-    size = counts.domain.y.size
-    return {
-        **labels(counts.domain.d, np.repeat(counts.groups.cells, size)),
-        **labels(counts.domain.y, np.tile(np.arange(size), len(counts.groups.cells))),
-        "seeing_protected": scores[0].ravel(),
-        "not_seeing_protected": scores[1].ravel(),
-    }
-
-
-def _bounds(counts: Counts, measured: Achieved) -> dict[str, Any]:
-    blocks = [
-        *(_parity_block(counts, p) for p in measured.parity),
-        *(_budget_block(counts, b) for b in measured.budgets),
-    ]
-    columns = ("constraint", "where", "bound", "achieved")
-    table = {name: [value for block in blocks for value in block[name]] for name in columns}
-    return table | {"slack": np.subtract(table["bound"], table["achieved"])}
-
-
-def _parity_block(counts: Counts, part: ParityAchieved) -> dict[str, list[Any]]:
-    return {
-        "constraint": [type(part.parity).__name__] * len(part.value),
-        "where": [part.compared.words(at, counts.domain.y) for at in range(len(part.value))],
-        "bound": part.compared.bound.tolist(),
-        "achieved": part.value.tolist(),
-    }
-
-
-def _headline(counts: Counts, part: ParityAchieved) -> str:
-    """Say how far apart the rates of a constraint are at worst, before and after."""
-    before = parity_achieved(part.compared, counts, unchanged(counts))
-    bounds = sorted({float(bound) for bound in part.compared.bound})
-    bound = f"{bounds[0]:g}" if len(bounds) == 1 else f"{bounds[0]:g} to {bounds[-1]:g}"
-    return f"furthest apart before: {_apart(counts, before)}; after: {_apart(counts, part)}; bound {bound}"
-
-
-def _apart(counts: Counts, part: ParityAchieved) -> str:
-    at, compared = part.worst, part.compared
-    own = compared.populations[int(compared.population[at])].words
-    against = "the target"
-    if compared.against[at] != AGAINST_TARGET:
-        against = compared.populations[int(compared.against[at])].words
-    return (
-        f"{part.value[at]:.3f} ({counts.domain.y.words(int(compared.outcome[at]))}: {own} {part.rate[at]:.3f} "
-        f"against {against} {part.other[at]:.3f})"
-    )
-
-
-def _budget_block(counts: Counts, part: BudgetAchieved) -> dict[str, list[Any]]:
-    domain = counts.domain
-    if part.charge.per == "xy":
-        x, y = domain.split_xy(counts.records.cells)
-        parts = [_words(domain.x, x), _words(domain.y, y)]
-    else:
-        parts = [_words(domain.d, counts.d), _words(domain.x, counts.x), _words(domain.y, counts.y)]
-    return {
-        "constraint": [part.charge.words] * len(part.value),
-        "where": ["; ".join(words) for words in zip(*parts, strict=True)],
-        "bound": part.limit.tolist(),
-        "achieved": part.value.tolist(),
-    }
-
-
-def _words(axis: Axis, cells: Cells) -> list[str]:
-    distinct, inverse = np.unique(cells, return_inverse=True)
-    words = [axis.words(int(cell)) for cell in distinct]
-    return [words[i] for i in inverse]
-
-
-def _groups(counts: Counts, measured: Achieved) -> dict[str, Any]:
-    groups = counts.groups
-
-    def mean(values: Numbers) -> Numbers:
-        return sums(groups.of_source, counts.given_group * values)
-
-    return {
-        **labels(counts.domain.d, groups.cells),
-        "weight": counts.group_weight,
-        "changed": mean(measured.changed),
-        "features_changed": mean(measured.features_changed),
-        "expected_distortion": mean(measured.distortion),
-    }
-
-
-def _changes(counts: Counts, kernel: Kernel) -> dict[str, Any]:
-    """For each column, how many people move from which level to which."""
-    domain = counts.domain
-    share = counts.probability[kernel.rows] * kernel.probability
-    to_x, to_y = domain.split_xy(kernel.targets)
-    before = [*domain.x.unravel(counts.x[kernel.rows]), counts.y[kernel.rows]]
-    after = [*domain.x.unravel(to_x), to_y]
-    rows: list[tuple[str, Any, Any, float]] = []
-    for variable, old, new in zip(domain.x.variables + domain.y.variables, before, after, strict=True):
-        size = len(variable)
-        moved = sums(old * size + new, share, size * size).reshape(size, size)
-        np.fill_diagonal(moved, 0.0)
-        for i, j in zip(*np.nonzero(moved), strict=True):
-            rows.append((variable.name, variable.levels[i], variable.levels[j], float(moved[i, j])))
-    names = ("column", "from", "to", "share")
-    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
-
-
-def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str]:
-    groups = counts.domain.d
-    outcome = counts.domain.outcome
+def _notes(
+    problem: Problem, counts: Counts, measured: Achieved, constraints: Sequence[bounds.Constraint]
+) -> Iterator[str]:
+    names, outcome, weight = group_names(counts), counts.domain.outcome, counts.group_weight
     for group, y in zip(*np.nonzero(measured.rates_before == 0), strict=True):
-        name = groups.words(int(counts.groups.cells[group]))
         yield (
-            f"nobody in the group {name} has {outcome.name}={outcome.levels[y]} before; "
+            f"nobody in the group {names[group]} has {outcome.name}={outcome.levels[y]} before; "
             f"after, the rate is {measured.rates_after[group, y]:.4g}"
         )
-    weight = counts.group_weight
     for group in np.flatnonzero(weight < FEW_PEOPLE):
-        name = groups.words(int(counts.groups.cells[group]))
-        yield f"the group {name} has a weight of only {weight[group]:g}; its rates say little about other people"
+        yield (
+            f"the group {names[group]} has a weight of only {weight[group]:g}; its rates say little about other people"
+        )
     if any(budget.per == "xy" for budget in problem.budgets):
         yield (
             "budgets are per (x, y) and hold on average over the protected groups: some groups are changed more than "
@@ -270,32 +171,28 @@ def _notes(problem: Problem, counts: Counts, measured: Achieved) -> Iterator[str
         "the bounds hold for the table that was fitted, in expectation over the draws; they limit the released "
         "outcome's rates, and so the mean score of a model that learns them well, not its thresholded decisions"
     )
-    yield ("columns outside the problem are passed through unchanged, and nothing bounds what a model learns from them")
-    for part in measured.parity:
-        yield from part.compared.left_out
-        before = parity_achieved(part.compared, counts, unchanged(counts))
+    yield "columns outside the problem are passed through unchanged, and nothing bounds what a model learns from them"
+    for constraint in constraints:
+        yield from constraint.after.compared.left_out
+        before, parity = constraint.before, constraint.before.parity
         if before.violation <= 0:
             yield (
-                f"{type(part.parity).__name__} binds nothing: the table as it is keeps every bound of it (at most "
-                f"{before.value.max():.3f}, the smallest bound is {part.parity.smallest_bound:g})"
+                f"{type(parity).__name__} binds nothing: the table as it is keeps every bound of it (at most "
+                f"{before.value.max():.3f}, the smallest bound is {parity.smallest_bound:g})"
             )
     if not problem.parity:
         yield "no parity bound was asked for: nothing limits how far groups' rates are apart"
     if not problem.charges:
         yield "no budget was asked for: only forbidden moves limit how much anybody is changed"
-    yield from _who_reads(problem, measured)
-
-
-def _who_reads(problem: Problem, measured: Achieved) -> Iterator[str]:
-    """Say what holds for a model that may not see D, and for people whose D is unknown."""
-    if not problem.suppresses:
-        yield (
-            "a model that may not see the protected columns is not covered: it can depend on them through the features"
-        )
-    else:
+    # What holds for a model that may not see D, and for people whose D is unknown.
+    if problem.suppresses:
         yield (
             f"the released outcome depends on the released features alone, p(ŷ|x̂,d) = p(ŷ|x̂), within "
             f"{measured.outcome_leak:.1e}: the bounds carry over to a model that may not see the protected columns"
+        )
+    else:
+        yield (
+            "a model that may not see the protected columns is not covered: it can depend on them through the features"
         )
     if problem.utility_on_features:
         yield "p(ŷ|x̂) is that of a given model: what is bounded is that model's mean score on the released features"

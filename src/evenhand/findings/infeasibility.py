@@ -8,13 +8,13 @@ positive. That is the proof (weak duality with no utility at all); it verifies i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.findings.prices import holder_words
+from evenhand.findings.naming import holder_names
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import parity_achieved
 from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
@@ -23,6 +23,9 @@ from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.infeasible import least_excess, reachable_rates
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Problem
 from evenhand.tables import frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NEGLIGIBLE = 1e-7
 """A bound with a smaller share of the whole weight of a proof is not told."""
@@ -51,9 +54,9 @@ class Conflict:
 
     multipliers: Multipliers
     excess: float
-    bounds: Any
-    reach: Any
-    forbidden: Any
+    bounds: pd.DataFrame
+    reach: pd.DataFrame
+    forbidden: pd.DataFrame
     words: tuple[str, ...]
 
 
@@ -79,14 +82,11 @@ class _Story:
         self.parity = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
         self.budgets = budget_multipliers(compiled.program, multipliers)
         self.on_rates = (compiled.program.parity.matrix.T @ multipliers.parity)[: compiled.program.n_rates]
-        self.on_choices = self._choice_prices(multipliers)
+        program = compiled.program
+        # What the proof charges each of the programme's choices.
+        self.on_choices = np.asarray(program.rates.T @ self.on_rates + program.budgets.matrix.T @ multipliers.budgets)
         self.weight = float(self.parity.multiplier.sum() + self.budgets.sum()) or 1.0
         self.now = [parity_achieved(part, counts, unchanged(counts)) for part in compiled.compared]
-
-    def _choice_prices(self, multipliers: Multipliers) -> Numbers:
-        """Return what the proof charges each of the programme's choices."""
-        program = self.compiled.program
-        return np.asarray(program.rates.T @ self.on_rates + program.budgets.matrix.T @ multipliers.budgets)
 
     def _release_prices(self, source: Cells, to_x: Cells, to_y: Cells) -> Numbers:
         """Return what the proof charges sources for releasing (x̂, ŷ), allowed or not, budgets aside."""
@@ -130,14 +130,9 @@ class _Story:
         for i, holder, share in self.holders():
             charge = self.problem.charges[i]
             limit = float(charge.limits(self.counts)[holder])
-            rows.append((charge.words, holder_words(self.counts, charge.per, holder), limit, share))
+            (where,) = holder_names(self.counts, charge.per, np.array([holder]))
+            rows.append((charge.words, where, limit, share))
         return _table(("constraint", "where", "bound", "share"), rows)
-
-    def _rate(self, i: int, e: int, other: bool) -> tuple[int, int] | None:
-        """Return a rate of an entry as (constraint, position among its rates), None for a target."""
-        part = self.compiled.compared[i]
-        population = int(part.against[e] if other else part.population[e])
-        return None if population == AGAINST_TARGET else (i, population)
 
     def reach(self) -> dict[str, list[Any]]:
         rows = []
@@ -155,10 +150,10 @@ class _Story:
         for i, e, _ in self.entries():
             if self.compiled.compared[i].segment[e] != EVERYWHERE:
                 continue
-            for other in (False, True):
-                rate = self._rate(i, e, other)
-                if rate is not None:
-                    found[(*rate, int(self.compiled.compared[i].outcome[e]))] = None
+            part = self.compiled.compared[i]
+            for population in (int(part.population[e]), int(part.against[e])):
+                if population != AGAINST_TARGET:
+                    found[i, population, int(part.outcome[e])] = None
         return list(found)
 
     def _limits(self, i: int, population: int, y: int) -> tuple[float, float]:
@@ -194,10 +189,16 @@ class _Story:
         return _table(("column", "from", "to", "group", "eases"), rows)
 
     def words(self) -> tuple[str, ...]:
-        return (*self._parity_words(), *self._barred_words(), *self._budget_words(), *self._forbidden_words())
-
-    def _parity_words(self) -> list[str]:
-        return [self._entry_words(i, e) for i, e, _ in self.entries()[:MOST_TOLD]]
+        forbidden = list(zip(*self.forbidden().values(), strict=True))[:MOST_TOLD]
+        return (
+            *(self._entry_words(i, e) for i, e, _ in self.entries()[:MOST_TOLD]),
+            *self._barred_words(),
+            *self._budget_words(),
+            *(
+                f"Changing {column} {a} → {b} is forbidden; for {group} it would help."
+                for column, a, b, group, _ in forbidden
+            ),
+        )
 
     def _entry_words(self, i: int, e: int) -> str:
         """Say what one entry compares, how far its rates can go, and the bound."""
@@ -213,7 +214,9 @@ class _Story:
         said = f"{outcome} among {name} is {now.rate[e]:.4f} now"
         low, high = self._limits(i, own, y)
         if np.isfinite(low):
-            said += f"; {self._limited_by()} let it reach {low:.4f} to {high:.4f}"
+            budgets = "budgets and " if self.problem.charges else ""
+            fixed = ", with ŷ drawn given x̂ alone," if self.problem.suppresses else ""
+            said += f"; {budgets}forbidden moves{fixed} let it reach {low:.4f} to {high:.4f}"
         if against == AGAINST_TARGET:
             return f"{said}. The target is {now.other[e]:.4f}, the bound {bound}."
         said += f". Among {part.populations[against].words} it is {now.other[e]:.4f} now"
@@ -237,11 +240,6 @@ class _Story:
             words[f"{because}; a bound on ratios then lets nobody among {own} have it."] = None
         return list(words)[:MOST_TOLD]
 
-    def _limited_by(self) -> str:
-        budgets = "budgets and " if self.problem.charges else ""
-        fixed = ", with ŷ drawn given x̂ alone," if self.problem.suppresses else ""
-        return f"{budgets}forbidden moves{fixed}"
-
     def _budget_words(self) -> list[str]:
         """Say whose budgets bind, by group and outcome."""
         found: dict[tuple[int, str, int], list[tuple[int, float]]] = {}
@@ -254,32 +252,24 @@ class _Story:
                 group, y = domain.d.words(int(counts.d[holder])), int(counts.y[holder])
             found.setdefault((i, group, y), []).append((holder, share))
         ranked = sorted(found.items(), key=lambda item: -sum(share for _, share in item[1]))
-        return [self._budget_sentence(*key, [h for h, _ in cells]) for key, cells in ranked[:MOST_TOLD]]
-
-    def _budget_sentence(self, i: int, group: str, y: int, holders: list[int]) -> str:
-        charge, outcome = self.problem.charges[i], self.counts.domain.outcome
-        limits = np.unique(charge.limits(self.counts)[holders])
-        limit = f"{limits[0]:g}" if len(limits) == 1 else f"{limits[0]:g} to {limits[-1]:g}"
-        words = (
-            f"The budget {charge.words} ≤ {limit} of {group} with {outcome.name}={outcome.levels[y]} stands in the way"
-        )
-        words += f" ({len(holders)} cell{'s' * (len(holders) > 1)})"
-        costs = charge.of(np.where(np.isfinite(c := self.problem.distortion.costs(outcome)[y]), c, 0.0))
-        charged = [
-            f"changing {outcome.name} {outcome.levels[y]} → {outcome.levels[b]} alone is charged {costs[b]:g}, so at "
-            f"most {limits[-1] / costs[b]:.0%} of them may do so"
-            for b in np.flatnonzero(costs > limits[-1])
-        ]
-        return (
-            f"{words}: {'; '.join(charged)}." if charged and self.problem.distortion.function is None else f"{words}."
-        )
-
-    def _forbidden_words(self) -> list[str]:
-        table = self.forbidden()
-        rows = list(zip(*table.values(), strict=True))[:MOST_TOLD]
-        return [
-            f"Changing {column} {a} → {b} is forbidden; for {group} it would help." for column, a, b, group, _ in rows
-        ]
+        outcome, sentences = domain.outcome, []
+        for (i, group, y), cells in ranked[:MOST_TOLD]:
+            charge = self.problem.charges[i]
+            limits = np.unique(charge.limits(counts)[[holder for holder, _ in cells]])
+            limit = f"{limits[0]:g}" if len(limits) == 1 else f"{limits[0]:g} to {limits[-1]:g}"
+            words = (
+                f"The budget {charge.words} ≤ {limit} of {group} with {outcome.name}={outcome.levels[y]} stands in the "
+                f"way ({len(cells)} cell{'s' * (len(cells) > 1)})"
+            )
+            costs = charge.of(np.where(np.isfinite(c := self.problem.distortion.costs(outcome)[y]), c, 0.0))
+            charged = [
+                f"changing {outcome.name} {outcome.levels[y]} → {outcome.levels[b]} alone is charged {costs[b]:g}, so "
+                f"at most {limits[-1] / costs[b]:.0%} of them may do so"
+                for b in np.flatnonzero(costs > limits[-1])
+            ]
+            told = charged and self.problem.distortion.function is None
+            sentences.append(f"{words}: {'; '.join(charged)}." if told else f"{words}.")
+        return sentences
 
 
 def _table(names: tuple[str, ...], rows: list[Any]) -> dict[str, list[Any]]:

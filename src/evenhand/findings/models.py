@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.errors import DataError, EvenhandWarning, Option, SpecError
+from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Problem, check
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def predicted_scores(problem: Problem, counts: Counts, kernel: Kernel, *, protected: bool) -> Numbers:
@@ -48,7 +52,7 @@ def _released(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers]:
 
 
 def _applied(problem: Problem, counts: Counts, kernel: Kernel, features: Cells) -> Numbers:
-    """Return p(x̂|d) in apply mode: a row a group, a column an x̂."""
+    """Return p(x̂|d) in apply mode: one row per group, one column per x̂."""
     reduced = for_apply(kernel, counts, blind=problem.blind)
     before = counts.people_before_outcome
     group, x = np.divmod(before.cells, counts.domain.x.size)
@@ -72,7 +76,7 @@ class Learned:
     features : array
         The released x̂, ascending.
     mass : array
-        p(d, x̂): a row a group, a column an x̂.
+        p(d, x̂): one row per group, one column per x̂.
     shares : array
         p(ŷ | x̂, d) over groups, x̂ and outcomes. Where a group is never released at x̂ it is everybody's p(ŷ|x̂). One more
         row is for people of no known group, p(ŷ|x̂), and one more column for an x̂ that nobody is released at, p(ŷ).
@@ -103,19 +107,14 @@ def learned(counts: Counts, kernel: Kernel, *, protected: bool) -> Learned:
 
 
 def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, table: Learned) -> Numbers:
-    """Return Σ over x̂ of p(x̂|d,x) p(ŷ|x̂,d): a row for each row of apply mode's kernel, a column an outcome."""
+    """Return Σ over x̂ of p(x̂|d,x) p(ŷ|x̂,d): one row per row of apply mode's kernel, one column per outcome."""
     reduced = for_apply(kernel, counts, blind=problem.blind)
-    shares = table.at(_groups_before_outcome(problem, counts)[reduced.rows], reduced.targets)
+    d = counts.people_before_outcome.cells // counts.domain.x.size
+    # The group of each row of the kernel; a blind one knows none.
+    group = np.full(len(reduced), -1) if problem.blind else np.searchsorted(counts.groups.cells, d)
+    shares = table.at(group[reduced.rows], reduced.targets)
     weighted = reduced.probability[:, None] * shares
     return np.column_stack([sums(reduced.rows, column, len(reduced)) for column in weighted.T])
-
-
-def _groups_before_outcome(problem: Problem, counts: Counts) -> Cells:
-    """Return the group of each row of apply mode's kernel; a blind one knows none."""
-    if problem.blind:
-        return np.full(len(counts.features.cells), -1)
-    d = counts.people_before_outcome.cells // counts.domain.x.size
-    return np.searchsorted(counts.groups.cells, d)
 
 
 def scores_elsewhere(problem: Problem, counts: Counts, kernel: Kernel, people: Counts, *, protected: bool) -> Numbers:
@@ -185,7 +184,7 @@ class Predictor:
         return not self.problem.blind and not self.problem.suppresses
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> pd.DataFrame:
         """The table as tidy rows in a pandas frame: released features, outcome and ``probability``.
 
         It has the protected columns where it depends on them.
@@ -217,12 +216,18 @@ class Predictor:
         Returns
         -------
         array
-            A row a person, a column an outcome in the order of ``classes_``.
+            One row per person, one column per outcome in the order of ``classes_``.
         """
         check.one_of("unseen", unseen, ("keep", "error"))
         group, x, row, known = self._people(tables.read(frame))
         if not known.all():
-            _tell_unseen(known, unseen)
+            message = (
+                f"{int((~known).sum())} of {len(known)} rows have features or a group that were not in the fitted table"
+            )
+            if unseen == "error":
+                keep = Option("unseen", "keep")
+                raise DataError(f"{message}; with ", keep, " they are scored at the features they have")
+            warnings.warn(f"{message}; they are scored at the features they have", EvenhandWarning, stacklevel=2)
         return np.where(known[:, None], self._scores[row], self._learned.at(group, x))
 
     def predict(self, frame: Any, *, unseen: str = "keep") -> Any:
@@ -254,16 +259,9 @@ class Predictor:
         return np.where(there & ~new_d, group, -1), np.where(new_x, -1, x), row, found & ~new_d & ~new_x
 
 
-def _tell_unseen(known: Any, unseen: str) -> None:
-    message = f"{int((~known).sum())} of {len(known)} rows have features or a group that were not in the fitted table"
-    if unseen == "error":
-        raise DataError(f"{message}; with ", Option("unseen", "keep"), " they are scored at the features they have")
-    warnings.warn(f"{message}; they are scored at the features they have", EvenhandWarning, stacklevel=3)
-
-
 def model_rates(
     problem: Problem, counts: Counts, kernel: Kernel, train: Any, new: Any, model: Any, *, protected: bool
-) -> Any:
+) -> pd.DataFrame:
     """Fit a model on a release, score people transformed in apply mode, and return means and decisions by group."""
     released, applied = tables.to_pandas(train), tables.to_pandas(new)
     if model is None:
@@ -272,11 +270,9 @@ def model_rates(
         scores = _model_scores(problem, counts, released, applied, model, protected)
     means = _by_group(counts, tables.read(applied), scores)
     predicted = predicted_scores(problem, counts, kernel, protected=protected)
-    size, groups = counts.domain.y.size, counts.groups.cells
     return tables.frame(
         {
-            **tables.labels(counts.domain.d, np.repeat(groups, size)),
-            **tables.labels(counts.domain.y, np.tile(np.arange(size), len(groups))),
+            **by_group_and_outcome(counts),
             "released": group_rates(counts, kernel).ravel(),
             "predicted": predicted.ravel(),
             **means,
@@ -287,7 +283,7 @@ def model_rates(
 def _model_scores(
     problem: Problem, counts: Counts, released: Any, applied: Any, model: Any, protected: bool
 ) -> Numbers:
-    """Fit a user's model on the values of a release, and return its scores: a row a person, a column an outcome."""
+    """Fit a user's model on a release, and return its scores: one row per person, one column per outcome."""
     if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
         raise SpecError(f"a model needs fit and predict_proba, like a scikit-learn classifier; {model!r} lacks one")
     names = [*(problem.protected if protected else ()), *problem.features]

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
+from evenhand.findings.bounds import ROUNDING
+from evenhand.findings.naming import holder_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
 from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
@@ -22,8 +24,8 @@ from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem
 from evenhand.tables import frame
 
-NOTHING = 1e-9
-"""A smaller price is not listed."""
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -44,7 +46,7 @@ class Prices:
         For each charge, the price of every holder's limit (a source, or an (x, y)); NaN where the limit is zero.
     """
 
-    frame: Any
+    frame: pd.DataFrame
     parity: tuple[float, ...]
     budgets: tuple[float, ...]
     cells: tuple[Numbers, ...]
@@ -56,18 +58,21 @@ class Prices:
 def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel, multipliers: Multipliers) -> Prices:
     """Read the prices of every bound off the multipliers of an optimum."""
     rows = [*_parity(problem, counts, compiled, kernel, multipliers)]
-    cells = _budget_cells(problem, counts, compiled, multipliers)
-    rows += [row for i, _ in enumerate(problem.charges) for row in _budget(problem, counts, i, cells[i])]
+    worth, cells = budget_multipliers(compiled.program, multipliers), []
+    for i, charge in enumerate(problem.charges):
+        size = len(counts.records.cells) if charge.per == "xy" else len(counts)
+        mine = compiled.budgets.charge == i
+        found = sums(compiled.budgets.holder[mine], worth[mine], size)
+        # A limit of zero rules moves out: nobody looked what it would be worth.
+        cells.append(np.where(charge.limits(counts) == 0, np.nan, found))
+        rows += _budget(problem, counts, i, cells[i])
     totals = {"parity": [0.0] * len(problem.parity), "budget": [0.0] * len(problem.charges)}
     for row in rows:
         if row["level"] == "total":
             totals[row["kind"]][row.pop("number")] = row["price"]
-    return Prices(frame(_columns(rows)), tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells))
-
-
-def _columns(rows: list[Row]) -> dict[str, list[Any]]:
     names = ("kind", "constraint", "level", "where", "bound", "price")
-    return {name: [row[name] for row in rows] for name in names}
+    listed = frame({name: [row[name] for row in rows] for name in names})
+    return Prices(listed, tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells))
 
 
 def _parity(
@@ -95,26 +100,9 @@ def _parity(
             where, price = counts.domain.y.words(int(y)), float(by_entry[here].sum())
             yield base | {"level": "outcome", "where": where, "bound": float(part.bound[here].min()), "price": price}
         for e in np.argsort(-by_entry):
-            if by_entry[e] > NOTHING:
-                where = part.words(int(e), counts.domain.y)
-                yield base | {
-                    "level": "pair",
-                    "where": where,
-                    "bound": float(part.bound[e]),
-                    "price": float(by_entry[e]),
-                }
-
-
-def _budget_cells(problem: Problem, counts: Counts, compiled: Compiled, multipliers: Multipliers) -> list[Numbers]:
-    """Return the price of every holder's limit, for each charge; NaN for a limit of zero, which rules moves out."""
-    worth = budget_multipliers(compiled.program, multipliers)
-    found = []
-    for i, charge in enumerate(problem.charges):
-        size = len(counts.records.cells) if charge.per == "xy" else len(counts)
-        mine = compiled.budgets.charge == i
-        cells = sums(compiled.budgets.holder[mine], worth[mine], size)
-        found.append(np.where(charge.limits(counts) == 0, np.nan, cells))
-    return found
+            if by_entry[e] > ROUNDING:
+                where, price = part.words(int(e), counts.domain.y), float(by_entry[e])
+                yield base | {"level": "pair", "where": where, "bound": float(part.bound[e]), "price": price}
 
 
 def _budget(problem: Problem, counts: Counts, number: int, cells: Numbers) -> Iterator[Row]:
@@ -127,10 +115,9 @@ def _budget(problem: Problem, counts: Counts, number: int, cells: Numbers) -> It
         for group, cell in enumerate(counts.groups.cells):
             mine = counts.groups.of_source == group
             yield base | {"level": "group", "where": domain.d.words(int(cell)), **_together(limits[mine], cells[mine])}
-    for at in np.argsort(-cells):
-        if cells[at] > NOTHING:
-            where = holder_words(counts, charge.per, int(at))
-            yield base | {"level": "cell", "where": where, "bound": float(limits[at]), "price": float(cells[at])}
+    costly = [at for at in np.argsort(-cells) if cells[at] > ROUNDING]
+    for at, where in zip(costly, holder_names(counts, charge.per, np.array(costly, dtype=np.int64)), strict=True):
+        yield base | {"level": "cell", "where": where, "bound": float(limits[at]), "price": float(cells[at])}
 
 
 def _together(limits: Numbers, cells: Numbers) -> Row:
@@ -139,12 +126,3 @@ def _together(limits: Numbers, cells: Numbers) -> Row:
     if not priced.any():
         return {"bound": 0.0, "price": float("nan")}
     return {"bound": float(limits[priced].min()), "price": float(cells[priced].sum())}
-
-
-def holder_words(counts: Counts, per: str, holder: int) -> str:
-    """Name a source, or an (x, y)."""
-    domain = counts.domain
-    if per == "xy":
-        x, y = divmod(int(counts.records.cells[holder]), domain.y.size)
-        return f"{domain.x.words(x)}; {domain.y.words(y)}"
-    return domain.words(int(counts.d[holder]), int(counts.x[holder]), int(counts.y[holder]))

@@ -7,23 +7,19 @@ told, never who. Bounds hold for everybody, shown or not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Cells, Numbers, sums
+from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Variable
+from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, segment_shares
 from evenhand.spec import AGAINST_TARGET, Comparisons, Problem
-
-Mask = NDArray[np.bool_]
-
-LEFT_OUT = "names a group or a level of too few people to be shown, and is left out"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,34 +29,33 @@ class Discretion:
     counts: Counts
     hide_below: float
 
-    def enough(self, weight: Numbers) -> Mask:
+    def enough(self, weight: Numbers) -> Flags:
         """Return which weights are large enough."""
         return np.asarray(weight >= self.hide_below)
 
     @cached_property
-    def groups(self) -> Mask:
+    def groups(self) -> Flags:
         """Which of the groups that occur are shown."""
         return self.enough(self.counts.group_weight)
 
     @cached_property
-    def cells(self) -> Mask:
+    def cells(self) -> Flags:
         """Which source cells (d, x, y) are shown."""
         return self.enough(self.counts.weight)
 
-    def levels(self, variable: Variable) -> Mask:
+    def levels(self, variable: Variable) -> Flags:
         """Return which levels of a column are shown; those of the outcome always are, and those of nobody."""
         if variable.name == self.counts.domain.outcome.name:
             return np.ones(len(variable), dtype=bool)
-        weight = sums(self._codes[variable.name], self.counts.weight, len(variable))
+        weight = sums(self.codes[variable.name], self.counts.weight, len(variable))
         return np.asarray(self.enough(weight) | (weight == 0))
 
     @cached_property
-    def _codes(self) -> dict[str, Cells]:
-        domain = self.counts.domain
-        axes = ((domain.d, self.counts.d), (domain.x, self.counts.x))
-        return {name: code for axis, at in axes for name, code in zip(axis.names, axis.unravel(at), strict=True)}
+    def codes(self) -> dict[str, Cells]:
+        """The codes of every column in the sources."""
+        return source_codes(self.counts)
 
-    def comparisons(self, part: ParityAchieved, kernel: Kernel) -> Mask:
+    def comparisons(self, part: ParityAchieved, kernel: Kernel) -> Flags:
         """Return which comparisons of a constraint are shown: those of two populations of enough people."""
         compared = part.compared
         weight = self._populations(compared)
@@ -80,21 +75,17 @@ class Discretion:
                 if columns is not None:
                     part = Axis(tuple(v for v in axis.variables if v.name in columns))
                     parts.append((part, axis.cells_of(part, cells)))
-        found = {name for axis, cells in parts for name in self._small(axis, cells)}
+        found = set()
+        for axis, cells in parts:
+            distinct, place = np.unique(cells, return_inverse=True)
+            found |= {axis.words(int(cell)) for cell in distinct[~self.enough(sums(place, self.counts.weight))]}
         for compared in constraints:
             small = ~self.enough(self._populations(compared))
             found |= {compared.populations[i].words for i in np.flatnonzero(small)}
-        return frozenset(found | set(self._small_levels()))
-
-    def _small(self, axis: Axis, cells: Cells) -> Iterator[str]:
-        distinct, place = np.unique(cells, return_inverse=True)
-        for cell in distinct[~self.enough(sums(place, self.counts.weight))]:
-            yield axis.words(int(cell))
-
-    def _small_levels(self) -> Iterator[str]:
-        for variable in (*self.counts.domain.d.variables, *self.counts.domain.x.variables):
-            for code in np.flatnonzero(~self.levels(variable)):
-                yield f"{variable.name}={variable.levels[code]}"
+        for variable in (*domain.d.variables, *domain.x.variables):
+            hidden = np.flatnonzero(~self.levels(variable))
+            found |= {f"{variable.name}={variable.levels[code]}" for code in hidden}
+        return frozenset(found)
 
 
 def discreet(sentences: Sequence[str], hidden: Iterable[str]) -> list[str]:
@@ -110,9 +101,5 @@ def discreet(sentences: Sequence[str], hidden: Iterable[str]) -> list[str]:
     left = len(sentences) - len(kept)
     if not left:
         return kept
-    words = f"1 sentence {LEFT_OUT}" if left == 1 else f"{left} sentences {_several(LEFT_OUT)}"
-    return [*kept, words]
-
-
-def _several(words: str) -> str:
-    return words.replace("names ", "name ").replace("and is ", "and are ")
+    names, are = ("sentence names", "is") if left == 1 else ("sentences name", "are")
+    return [*kept, f"{left} {names} a group or a level of too few people to be shown, and {are} left out"]

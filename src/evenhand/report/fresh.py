@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evenhand.findings.theory import Applying, Bootstrap, DrawSpread, Robustness, SmallGroups, Theory
+from evenhand.findings.naming import long_name
+from evenhand.findings.theory import Applying, Bootstrap, DrawSpread, SmallGroups, Theory
 from evenhand.report.discretion import Discretion, discreet
 from evenhand.spec import Problem
 
@@ -28,15 +29,18 @@ def fresh_people(
     spread = theory.draw_spread(seed=seed)
     small = theory.small_groups(width=WIDE, confidence=confidence)
     robustness = theory.robustness(confidence=confidence)
-    hidden = hidden | _hidden_merges(robustness, shown)
-    bound = theory.bound
-    first = [
-        _one_draw(spread, bound),
-        _other_people(bootstrap, bound),
-        _hold_out(),
-        *_known_badly(small, problem, shown, confidence),
-        *_few(shown),
-    ]
+    few = {
+        (variable.name, level)
+        for variable in shown.counts.domain.x.variables
+        for level, is_shown in zip(variable.levels, shown.levels(variable), strict=True)
+        if not is_shown
+    }
+    # Proposals that name levels of few people are not told.
+    hidden = hidden | {
+        merge.words
+        for merge in (*robustness.merges, *robustness.plan)
+        if not merge.drops and any((merge.column, part) in few for level in merge.levels for part in level)
+    }
     details: dict[str, Sequence[str]] = {
         "By resampling": bootstrap.words,
         "One draw of the lottery": spread.words,
@@ -45,77 +49,53 @@ def fresh_people(
         "Proved from the table (section 3.5)": robustness.words,
         "Telling the group from the outcome (section 3.3)": theory.advantage().words,
     }
+    first = _first(theory.bound, spread, bootstrap, small, problem, shown, confidence)
     told = [(heading, discreet(words, hidden)) for heading, words in details.items()]
     return [
-        {"heading": FIRST, "detail": False, "words": discreet(first, hidden)},
+        {"heading": FIRST, "detail": False, "words": discreet(list(first), hidden)},
         *({"heading": heading, "detail": True, "words": words} for heading, words in told if words),
     ]
 
 
-def _hidden_merges(robustness: Robustness, shown: Discretion) -> frozenset[str]:
-    """Return the proposals that name levels of few people."""
-    hidden = {
-        (variable.name, level)
-        for variable in shown.counts.domain.x.variables
-        for level, is_shown in zip(variable.levels, shown.levels(variable), strict=True)
-        if not is_shown
-    }
-    return frozenset(
-        merge.words
-        for merge in (*robustness.merges, *robustness.plan)
-        if not merge.drops and any((merge.column, part) in hidden for level in merge.levels for part in level)
-    )
-
-
-def _one_draw(spread: DrawSpread, bound: float) -> str:
+def _first(
+    bound: float, spread: DrawSpread, bootstrap: Bootstrap, small: SmallGroups, problem: Problem, shown: Discretion,
+    confidence: float,
+) -> Iterator[str]:  # fmt: skip
+    """Say what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
     ends = spread.quantiles["largest_ratio"].tolist()
     within = f"in nine of ten the rates were {_off(ends[0])} to {_off(ends[-1])} apart in ratio"
     if spread.over is None:
-        return f"One release is one draw of a lottery. Of {spread.releases} simulated releases, {within}."
-    return (
-        f"One release is one draw of a lottery: {spread.over:.1%} of {spread.releases} simulated releases exceed the "
-        f"{bound:.4g} that holds in expectation; {within}. Balanced draws stray less, and the expanded table, which "
-        f"carries every possible row with its weight, not at all."
-    )
-
-
-def _other_people(bootstrap: Bootstrap, bound: float) -> str:
+        yield f"One release is one draw of a lottery. Of {spread.releases} simulated releases, {within}."
+    else:
+        yield (
+            f"One release is one draw of a lottery: {spread.over:.1%} of {spread.releases} simulated releases exceed "
+            f"the {bound:.4g} that holds in expectation; {within}. Balanced draws stray less, and the expanded table, "
+            f"which carries every possible row with its weight, not at all."
+        )
     _, low, high = bootstrap.largest
     over = "" if bootstrap.over is None else f", and {bootstrap.over:.1%} of them exceed {bound:.4g}"
-    return (
+    yield (
         f"Had other people been in the table: on {bootstrap.resamples} resampled tables, the mapping held fixed, the "
         f"expected rates are mostly {_off(low)} to {_off(high)} apart in ratio{over}."
     )
-
-
-def _hold_out() -> str:
-    return (
+    yield (
         "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "
         "mapping.theory.holdout(rows) gives exact intervals for them, all at once, and says whether the bound is met, "
         "violated or not decided."
     )
-
-
-def _known_badly(small: SmallGroups, problem: Problem, shown: Discretion, confidence: float) -> Iterator[str]:
-    """Say how many of the groups that are shown are too small for their rates to be known well."""
     groups = [row for row in small.frame.to_dict("records") if row["people"] >= shown.hide_below]
     wide = sorted((row for row in groups if row["widest"] > WIDE), key=lambda row: -row["widest"])
     if wide:
-        name = ", ".join(f"{column}={wide[0][column]}" for column in problem.protected if column in wide[0])
+        name = long_name({column: wide[0][column] for column in problem.protected if column in wide[0]})
         yield (
             f"Of the {len(groups)} groups that are shown, {len(wide)} are so small that a rate of theirs is only known "
             f"to within an interval wider than {WIDE:g} ({confidence:.0%}, each by itself); the widest, "
             f"{wide[0]['widest']:.2f}, is that of {name}."
         )
-
-
-def _few(shown: Discretion) -> Iterator[str]:
-    hidden = int((~shown.groups).sum())
-    if hidden:
-        are = "group has" if hidden == 1 else "groups have"
+    if hidden := int((~shown.groups).sum()):
         yield (
-            f"{hidden} {are} fewer than {shown.hide_below:g} people and cannot be named here, but counts in these "
-            f"shares: the rates of so few people move most."
+            f"{hidden} {'group has' if hidden == 1 else 'groups have'} fewer than {shown.hide_below:g} people and "
+            f"cannot be named here, but counts in these shares: the rates of so few people move most."
         )
 
 

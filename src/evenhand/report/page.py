@@ -16,11 +16,15 @@ from importlib import resources
 from typing import Any
 
 from evenhand.errors import MissingExtraError
+from evenhand.findings.document import NONE
+from evenhand.findings.naming import long_name
 from evenhand.report.charts import Chart
 from evenhand.report.charts.chart import altair, drawing
 
 Json = dict[str, Any]
-NONE = "–"
+
+SIGNS = {"infinite": "∞", "-infinite": "−∞"}
+"""How a page writes the words that stand for numbers in the summary."""
 
 MOST_OUTCOMES = 3
 """How many moves from one outcome to another are listed at the top."""
@@ -34,7 +38,7 @@ BROAD = 640
 
 @dataclass(frozen=True)
 class Table:
-    """A table of words: a caption, a heading a column (those of numbers are marked), and rows."""
+    """A table of words: a caption, one heading per column (those of numbers are marked), and rows."""
 
     caption: str
     headings: tuple[str, ...]
@@ -67,7 +71,15 @@ def check_packages() -> None:
 
 def page(summary: Json, charts: Mapping[str, Chart]) -> str:
     """Return the HTML of a summary and its charts."""
-    pictures = {name: _picture(chart) for name, chart in charts.items()}
+    pictures = {}
+    for name, chart in charts.items():
+        drawn = chart.to_svg()
+        still = f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
+        width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"', drawn)
+        broad = width is not None and float(width[1]) > BROAD
+        # JSON that no tag inside it can end.
+        live = json.dumps(chart.to_dict(), ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+        pictures[name] = Picture(chart.title, chart.description, still, live, broad)
     tables = {name: make(summary) for name, make in TABLES.items()}
     return str(
         _template().render(
@@ -75,19 +87,6 @@ def page(summary: Json, charts: Mapping[str, Chart]) -> str:
             style=_text("page.css"), script=_text("page.js"),
         )
     )  # fmt: skip
-
-
-def _picture(chart: Chart) -> Picture:
-    drawn = chart.to_svg()
-    still = f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
-    width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"', drawn)
-    broad = width is not None and float(width[1]) > BROAD
-    return Picture(chart.title, chart.description, still, _in_script(chart.to_dict()), broad)
-
-
-def _in_script(value: Any) -> str:
-    """Return JSON that no tag inside it can end."""
-    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
 
 
 @cache
@@ -119,8 +118,18 @@ def percent(value: Any, digits: int = 1) -> str:
 
 
 def number(value: Any, form: str = ".4g") -> str:
-    """Write a number; words stay, and what is not there is a dash."""
-    return NONE if value is None else value if isinstance(value, str) else format(value, form)
+    """Write a number; what is not there is a dash."""
+    return NONE if value is None else SIGNS.get(value, value) if isinstance(value, str) else format(value, form)
+
+
+def ends(low: Any, high: Any) -> str:
+    """Write the smallest and the largest of some bounds, or the one that all are."""
+    return " to ".join(dict.fromkeys((number(low), number(high))))
+
+
+def people(value: float) -> str:
+    """Write an expected number of people."""
+    return "under 1" if value < 1 else f"{value:,.0f}"
 
 
 def group(columns: Json) -> str:
@@ -133,85 +142,50 @@ def group_heading(s: Json) -> str:
     return f"Group ({', '.join(c['name'] for c in s['table']['columns'] if c['role'] == 'protected')})"
 
 
-def cell(columns: Json) -> str:
-    """Name a cell by column and level, since there are too many columns for a heading."""
-    return ", ".join(f"{name}={level}" for name, level in columns.items())
-
-
-def change(before: Json, after: Json) -> str:
-    """Name what changes of a cell, and to what."""
-    moved = [f"{name}: {before[name]} → {level}" for name, level in after.items() if before[name] != level]
-    return ", ".join(moved)
-
-
 def _facts(s: Json) -> list[tuple[str, str, str]]:
     """Return the few numbers at the top: a name, a number, and what it means."""
     certificate, changes = s["certificate"], s["changes"]
-    share = changes["share_features"] if changes["suppressed"] else changes["share"]
     gap = NONE if certificate["gap"] is None else f"gap {certificate['gap']:.0e}"
+    facts = [("Status", certificate["status"], gap)]
+    for part in [part for part in s["bounds"]["parity"] if part["furthest_after"] is not None][:1]:
+        before, after = (number(part[f"furthest_{when}"]["apart"], ".3f") for when in ("before", "after"))
+        whom = ", among the groups shown" if part["comparisons_hidden"] else ""
+        bound = ends(part["smallest_bound"], part["largest_bound"])
+        facts.append(("Rates furthest apart", f"{before} → {after}", f"before → after, bound {bound}{whom}"))
+    share = changes["share_features"] if changes["suppressed"] else changes["share"]
+    facts.append(("People changed", percent(share), f"of {s['table']['weight']:,.0f}, in expectation"))
+    # A suppressed problem draws the outcome anew.
+    if not changes["suppressed"]:
+        outcome = next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome")
+        rows = sorted(changes["outcome"], key=lambda row: -row["share"])
+        listed = [f"{row['from']} → {row['to']}: {percent(row['share'])}" for row in rows[:MOST_OUTCOMES]]
+        rest = f" and {len(rows) - MOST_OUTCOMES} more" if len(rows) > MOST_OUTCOMES else ""
+        moved = (", ".join(listed) or "nobody's") + rest
+        facts.append(("Outcome changed", moved, f"{outcome}, of all people, in expectation"))
     return [
-        ("Status", certificate["status"], gap),
-        *_apart(s),
-        ("People changed", percent(share), f"of {s['table']['weight']:,.0f}, in expectation"),
-        *_moved(s),
-        ("Mean distortion", f"{changes['expected_distortion']:.4f}", "expected, a person"),
+        *facts,
+        ("Mean distortion", f"{changes['expected_distortion']:.4f}", "expected, per person"),
         ("Utility lost", f"{certificate['objective']:.5f}", "of the distribution as a whole: people may still change"),
         ("Largest violation", f"{certificate['max_violation']:.0e}", "of any bound"),
     ]
 
 
-def _apart(s: Json) -> list[tuple[str, str, str]]:
-    """Return how far rates are apart by the first parity constraint, before and after."""
-    part = next((part for part in s["bounds"]["parity"] if part["furthest_after"] is not None), None)
-    if part is None:
-        return []
-    before, after = (_distance(part[f"furthest_{when}"]["apart"]) for when in ("before", "after"))
-    bound = " to ".join(dict.fromkeys(number(part[end]) for end in ("smallest_bound", "largest_bound")))
-    whom = ", among the groups shown" if part["comparisons_hidden"] else ""
-    return [("Rates furthest apart", f"{before} → {after}", f"before → after, bound {bound}{whom}")]
-
-
-def _distance(value: Any) -> str:
-    return "∞" if value == "infinite" else number(value, ".3f")
-
-
-def _moved(s: Json) -> list[tuple[str, str, str]]:
-    """Return how many people are moved from which outcome to which; a suppressed problem draws the outcome anew."""
-    if s["changes"]["suppressed"]:
-        return []
-    outcome = next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome")
-    rows = sorted(s["changes"]["outcome"], key=lambda row: -row["share"])
-    listed = [f"{row['from']} → {row['to']}: {percent(row['share'])}" for row in rows[:MOST_OUTCOMES]]
-    rest = f" and {len(rows) - MOST_OUTCOMES} more" if len(rows) > MOST_OUTCOMES else ""
-    return [("Outcome changed", (", ".join(listed) or "nobody's") + rest, f"{outcome}, of all people, in expectation")]
-
-
-def _interval(row: Json, when: str) -> str:
-    return f"{percent(row[f'{when}_low'])} to {percent(row[f'{when}_high'])}"
-
-
 def _levels(s: Json) -> Table:
     missing = {row["column"]: row for row in s["table"]["coverage"] if row["what"] == "missing"}
-    fewer = f"fewer than {s['small_cells']['hide_below']:g}"
-    rows = [
-        (column["name"], column["role"], _listed(column), _missing(missing.get(column["name"]), fewer))
-        for column in s["table"]["columns"]
-    ]
+    rows = []
+    for column in s["table"]["columns"]:
+        listed = ["; ".join(map(str, column["levels"][:MOST_LEVELS]))]
+        if len(column["levels"]) > MOST_LEVELS:
+            listed.append(f"{len(column['levels']) - MOST_LEVELS} more")
+        if column["levels_hidden"]:
+            listed.append(f"{column['levels_hidden']} of few people")
+        without, found = "none", missing.get(column["name"])
+        if found is not None:
+            fewer = f"fewer than {s['small_cells']['hide_below']:g}"
+            without = f"{fewer if found['rows'] is None else format(found['rows'], ',.0f')} ({found['policy']})"
+        rows.append((column["name"], column["role"], "; and ".join(listed), without))
     headings = ("Column", "Role", "Levels", "Rows without a value")
     return Table("The columns and their levels, as values became them", headings, 1, tuple(rows))
-
-
-def _listed(column: Json) -> str:
-    listed = "; ".join(str(level) for level in column["levels"][:MOST_LEVELS])
-    more = len(column["levels"]) - MOST_LEVELS
-    rest = [f"{more} more"] * (more > 0) + [f"{column['levels_hidden']} of few people"] * (column["levels_hidden"] > 0)
-    return "; and ".join((listed, *rest))
-
-
-def _missing(row: Json | None, fewer: str) -> str:
-    if row is None:
-        return "none"
-    return f"{fewer if row['rows'] is None else format(row['rows'], ',.0f')} ({row['policy']})"
 
 
 def _rates(s: Json) -> Table:
@@ -223,7 +197,8 @@ def _rates(s: Json) -> Table:
         tuple(
             (
                 group(row["group"]), str(row["outcome"]), f"{row['weight']:,.0f}", percent(row["before"]),
-                percent(row["after"]), _interval(row, "before"), _interval(row, "after"),
+                percent(row["after"]), f"{percent(row['before_low'])} to {percent(row['before_high'])}",
+                f"{percent(row['after_low'])} to {percent(row['after_high'])}",
             )
             for row in shown
         ),
@@ -242,8 +217,7 @@ def _parity(s: Json) -> Table:
 def _budgets(s: Json) -> Table:
     rows = []
     for part in s["bounds"]["budgets"]:
-        low, high = number(part["smallest_limit"]), number(part["largest_limit"])
-        limit = low if low == high else f"{low} to {high}"
+        limit = ends(part["smallest_limit"], part["largest_limit"])
         whom = "each person" if part["per"] == "individual" else "each (features, outcome), on average over groups"
         rows.append(
             (part["constraint"], whom, limit, number(part["largest"]), f"{part['at_limit']} of {part['cells']}")
@@ -264,25 +238,22 @@ def _groups(s: Json) -> Table:
 
 def _columns(s: Json) -> Table:
     rows = [
-        (row["column"], str(row["from"]), str(row["to"]), _people(row["people"]), percent(row["share"], 2))
+        (row["column"], str(row["from"]), str(row["to"]), people(row["people"]), percent(row["share"], 2))
         for row in s["changes"]["columns"]
     ]
     return Table("By column, in expectation", ("Column", "From", "To", "People", "Share of all"), 2, tuple(rows))
 
 
-def _people(value: float) -> str:
-    return "under 1" if value < 1 else f"{value:,.0f}"
-
-
 def _worst(s: Json) -> Table:
-    rows = [
-        (
-            cell(row["cell"]), f"{row['weight']:,.0f}", percent(row["changed"]),
-            number(row["expected_distortion"], ".3f"), change(row["cell"], row["likeliest_change"]),
-            percent(row["likeliest_probability"]),
-        )
-        for row in s["worst_off"]["rows"]
-    ]  # fmt: skip
+    rows = []
+    for row in s["worst_off"]["rows"]:
+        cell, likeliest = row["cell"], row["likeliest_change"]
+        change = (f"{name}: {cell[name]} → {level}" for name, level in likeliest.items() if cell[name] != level)
+        # Columns are named with their levels: there are too many for a heading.
+        rows.append((
+            long_name(cell), f"{row['weight']:,.0f}", percent(row["changed"]),
+            number(row["expected_distortion"], ".3f"), ", ".join(change), percent(row["likeliest_probability"]),
+        ))  # fmt: skip
     headings = ("Who", "People", "Changed", "Expected distortion", "Likeliest change", "How likely")
     return Table("Largest expected distortion first", headings, 0, tuple(rows))
 

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Variable
 from evenhand.findings.audit import Audit
+from evenhand.findings.changes import LEAST_SHARE, Move
+from evenhand.findings.changes import changes as who_changes
+from evenhand.findings.naming import cell_levels, short_name, target_levels
+from evenhand.findings.rates import rates as group_rates
+from evenhand.findings.rates import shown_outcomes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
-from evenhand.report import rows
 from evenhand.report.discretion import Discretion
 from evenhand.spec import Problem
 
@@ -25,157 +27,114 @@ WORST = 12
 MOST_MOVES = 40
 """How many changes of a column are listed."""
 
-LEAST_SHARE = 5e-5
-"""A change of a smaller share of people would be written as 0.00%."""
-
-WHOLE_PEOPLE = 1e-6
-"""A table whose weights sum to another number has weights that are not one a person."""
-
 Json = dict[str, Any]
 
 
 def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
     """Say what was fitted on: how many people, which columns with which levels, and how many values are missing."""
+    columns, coverage = [], []
+    for variable in counts.domain.variables:
+        kept = shown.levels(variable)
+        columns.append({
+            "name": variable.name,
+            "role": str(variable.role),
+            "levels": [level for level, is_shown in zip(variable.levels, kept, strict=True) if is_shown],
+            "levels_hidden": int((~kept).sum()),
+            "ordered": variable.ordered,
+        })  # fmt: skip
+    for row in audit.coverage.to_dict("records"):
+        if row["rows"] > 0:
+            # Of few people, only that there are some.
+            coverage.append(row | {"rows": float(row["rows"]) if row["rows"] >= shown.hide_below else None})
     return {
         "people": counts.people,
         "weight": float(counts.weight.sum()),
         "cells": len(counts),
         "groups": len(counts.groups.cells),
-        "columns": [_column(variable, shown) for variable in counts.domain.variables],
-        "coverage": [_covered(row, shown) for row in audit.coverage.to_dict("records") if row["rows"] > 0],
+        "columns": columns,
+        "coverage": coverage,
     }
-
-
-def _column(variable: Variable, shown: Discretion) -> Json:
-    kept = shown.levels(variable)
-    return {
-        "name": variable.name,
-        "role": str(variable.role),
-        "levels": [level for level, is_shown in zip(variable.levels, kept, strict=True) if is_shown],
-        "levels_hidden": int((~kept).sum()),
-        "ordered": variable.ordered,
-    }
-
-
-def _covered(row: Json, shown: Discretion) -> Json:
-    """Return how many rows have no value, or a new one; of few people, only that there are some."""
-    rows = float(row["rows"])
-    names = ("column", "what", "policy")
-    return {name: row[name] for name in names} | {"rows": rows if rows >= shown.hide_below else None}
 
 
 def small_cells(counts: Counts, hide_below: float) -> Json:
     """Say how many cells and groups are too small to be shown by themselves."""
-    groups = counts.group_weight
+    shown = Discretion(counts, hide_below)
     return {
         "hide_below": hide_below,
-        "by_weight": bool(abs(counts.weight.sum() - counts.people) > WHOLE_PEOPLE),
+        "by_weight": counts.weighed,
         "cells": len(counts),
-        "cells_hidden": int((counts.weight < hide_below).sum()),
-        "people_in_hidden_cells": float(counts.weight[counts.weight < hide_below].sum()),
-        "groups": len(groups),
-        "groups_hidden": int((groups < hide_below).sum()),
+        "cells_hidden": int((~shown.cells).sum()),
+        "people_in_hidden_cells": float(counts.weight[~shown.cells].sum()),
+        "groups": len(shown.groups),
+        "groups_hidden": int((~shown.groups).sum()),
     }
 
 
 def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, hide_below: float) -> Json:
     """Return each group's rates of every outcome, before and after, with intervals."""
-    kept = rows.rates(problem, counts, kernel, confidence=confidence, hide_below=hide_below)
-    names = ("before", "before_low", "before_high", "after", "after_low", "after_high", "permitted_low")
+    rows = group_rates(problem, counts, kernel, confidence=confidence, hide_below=hide_below)
     return {
         "confidence": confidence,
         "intervals": "Clopper–Pearson, all at once; after: of the expected number, the mapping held fixed",
-        "shown": [counts.domain.outcome.levels[y] for y in counts.domain.shown_outcomes],
+        "shown": shown_outcomes(counts.domain),
         "rows": [
-            {
-                "group": row["columns"],
-                "outcome": row["level"],
-                "weight": row["weight"],
-                **{name: row[name] for name in (*names, "permitted_high")},
-            }
-            for row in kept
+            {"group": row["columns"], "outcome": row["level"]}
+            | {name: value for name, value in row.items() if name not in ("group", "columns", "level")}
+            for row in rows
         ],
-        "groups_hidden": len(counts.groups.cells) - len(kept) // counts.domain.y.size,
+        "groups_hidden": len(counts.groups.cells) - len(rows) // counts.domain.y.size,
     }
 
 
 def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:
     """Return how many people change, by group, and in which columns from what to what."""
-    listed = [row for row in rows.changes(counts, kernel) if row["had"] >= hide_below]
-    moved, total = _columns(counts, kernel, hide_below), float(counts.weight.sum())
+    who = who_changes(counts, kernel, measured)
+
+    def row(move: Move) -> Json:
+        return {"column": move.column.name, "from": move.levels[0], "to": move.levels[1], "people": move.people}
+
+    # From a level that few have, no change is listed.
+    together = [row(m) | {"share": m.people / who.people} for m in who.together if m.had >= hide_below]
     return {
+        "words": who.words(suppressed=problem.suppresses),
         "suppressed": problem.suppresses,
-        "share": float(counts.probability @ measured.changed),
-        "share_features": float(counts.probability @ measured.features_changed),
-        "expected_distortion": float(counts.probability @ measured.distortion),
-        "groups": _groups(counts, measured, hide_below),
-        "columns": [row for row in moved if row["people"] >= LEAST_SHARE * total][:MOST_MOVES],
-        "outcome": [row for row in moved if row["column"] == counts.domain.outcome.name],
+        "share": who.share,
+        "share_features": who.share_features,
+        "expected_distortion": who.expected_distortion,
+        "groups": [
+            {
+                "group": counts.domain.d.labels(int(cell)),
+                "weight": float(weight),
+                **{name: float(of[i]) for name, of in who.groups.items()},
+            }
+            for i, (cell, weight) in enumerate(zip(counts.groups.cells, counts.group_weight, strict=True))
+            if weight >= hide_below
+        ],
+        "columns": [move for move in together if move["share"] >= LEAST_SHARE][:MOST_MOVES],
+        "outcome": [move for move in together if move["column"] == counts.domain.outcome.name],
         "by_group": [
-            {key: row[key] for key in ("group", "column", "from", "to", "people", "had", "probability")}
-            for row in listed
+            {"group": short_name(m.group), **row(m), "had": m.had, "probability": m.probability}
+            for m in who.moves
+            if m.had >= hide_below
         ],
     }
 
 
-def _groups(counts: Counts, measured: Achieved, hide_below: float) -> list[Json]:
-    groups = counts.groups
-    weight = counts.group_weight
-    parts = {
-        "changed": measured.changed,
-        "features_changed": measured.features_changed,
-        "expected_distortion": measured.distortion,
-    }
-    means = {name: sums(groups.of_source, counts.given_group * values) for name, values in parts.items()}
-    return [
-        {
-            "group": counts.domain.d.labels(int(cell)),
-            "weight": float(weight[i]),
-            **{name: float(mean[i]) for name, mean in means.items()},
-        }
-        for i, cell in enumerate(groups.cells)
-        if weight[i] >= hide_below
-    ]
-
-
-def _columns(counts: Counts, kernel: Kernel, hide_below: float) -> list[Json]:
-    """Return the changes of each column among all people; from a level that few have, none."""
-    total = float(counts.weight.sum())
-    found: dict[tuple[Any, ...], Json] = {}
-    for row in rows.changes(counts, kernel):
-        key = (row["column"], row["from"], row["to"])
-        own = found.setdefault(key, {"column": key[0], "from": key[1], "to": key[2], "people": 0.0, "had": 0.0})
-        own["people"] += row["people"]
-        own["had"] += row["had"]
-    kept = [row for row in found.values() if row["had"] >= hide_below]
-    names = ("column", "from", "to", "people")
-    return [{name: row[name] for name in names} | {"share": row["people"] / total} for row in kept]
-
-
 def worst_off(counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:
     """Return the cells (d, x, y) with the largest expected distortion, and what they most likely become."""
-    shown = np.flatnonzero((counts.weight >= hide_below) & (measured.changed > 0))
-    order = np.lexsort((-measured.changed[shown], -measured.distortion[shown]))[:WORST]
-    return {
-        "rows": [_cell(counts, kernel, measured, int(row)) for row in shown[order]],
-        "cells_changed": int((measured.changed > 0).sum()),
-        "cells_hidden": int(((counts.weight < hide_below) & (measured.changed > 0)).sum()),
-    }
-
-
-def _cell(counts: Counts, kernel: Kernel, measured: Achieved, row: int) -> Json:
-    domain = counts.domain
-    own = int(domain.xy(counts.x[row], counts.y[row]))
-    entries = slice(kernel.starts[row], kernel.starts[row + 1])
-    targets, probability = kernel.targets[entries], kernel.probability[entries]
-    other = np.where(targets == own, -1.0, probability)
-    x, y = divmod(int(targets[int(np.argmax(other))]), domain.y.size)
-    return {
-        "cell": {**domain.d.labels(int(counts.d[row])), **domain.x.labels(int(counts.x[row])),
-                 **domain.y.labels(int(counts.y[row]))},
-        "weight": float(counts.weight[row]),
-        "changed": float(measured.changed[row]),
-        "expected_distortion": float(measured.distortion[row]),
-        "likeliest_change": {**domain.x.labels(x), **domain.y.labels(y)},
-        "likeliest_probability": float(other.max()),
-    }  # fmt: skip
+    changed, enough = measured.changed > 0, Discretion(counts, hide_below).cells
+    shown = np.flatnonzero(enough & changed)
+    rows = []
+    for source in shown[np.lexsort((-measured.changed[shown], -measured.distortion[shown]))[:WORST]]:
+        own = counts.domain.xy(counts.x[source], counts.y[source])
+        entries = slice(kernel.starts[source], kernel.starts[source + 1])
+        other = np.where(kernel.targets[entries] == own, -1.0, kernel.probability[entries])
+        rows.append({
+            "cell": cell_levels(counts, int(source)),
+            "weight": float(counts.weight[source]),
+            "changed": float(measured.changed[source]),
+            "expected_distortion": float(measured.distortion[source]),
+            "likeliest_change": target_levels(counts, int(kernel.targets[entries][np.argmax(other)])),
+            "likeliest_probability": float(other.max()),
+        })  # fmt: skip
+    return {"rows": rows, "cells_changed": int(changed.sum()), "cells_hidden": int((changed & ~enough).sum())}

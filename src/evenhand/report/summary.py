@@ -6,19 +6,18 @@ field; ``VERSION`` rises when one changes its meaning or goes. Nothing here know
 
 from __future__ import annotations
 
-import math
 import platform
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-
 from evenhand._version import __version__
 from evenhand.errors import SpecError
 from evenhand.findings.audit import Audit
+from evenhand.findings.document import plain
 from evenhand.findings.prices import Prices
 from evenhand.findings.theory import Theory
 from evenhand.optimise.certificate import Certificate
@@ -26,7 +25,6 @@ from evenhand.report import assurance, people
 from evenhand.report.discretion import Discretion, discreet
 from evenhand.report.fresh import fresh_people
 from evenhand.report.words import asked, certificate_words
-from evenhand.spec import Problem
 
 FORMAT = "evenhand-report"
 VERSION = 1
@@ -78,7 +76,19 @@ def summary(material: Material) -> Json:
     m, hide = material, material.settings.hide_below
     shown = Discretion(m.counts, hide)
     hidden = shown.names(m.problem, (part.compared for part in m.achieved.parity))
-    bounds = assurance.bounds(m, shown)
+    bounds, headlines = assurance.bounds(m, shown)
+    notes = list(m.audit.notes)
+    if m.other_columns:
+        notes.append(
+            f"in the given table these are columns outside the problem, passed through unchanged: "
+            f"{', '.join(m.other_columns)}; leave out of a model's inputs what should not tell it the group"
+        )
+    elif m.other_columns is not None:
+        notes.append("the given table has no columns outside the problem")
+    try:
+        toml = m.problem.to_toml()
+    except SpecError as error:
+        toml = f"# {error}"
     found = {
         "format": FORMAT,
         "version": VERSION,
@@ -86,9 +96,9 @@ def summary(material: Material) -> Json:
         "table": people.table(m.counts, m.audit, shown),
         "small_cells": people.small_cells(m.counts, hide),
         "asked": _pairs(asked(m.problem)),
-        "headlines": list(assurance.headlines(bounds["parity"], hide)),
+        "headlines": headlines,
         "bounds": bounds,
-        "not_covered": discreet([*m.audit.notes, *_other_columns(m)], hidden),
+        "not_covered": discreet(notes, hidden),
         "certificate": {**m.certificate.as_dict(), "words": _pairs(certificate_words(m.certificate))},
         "rates": people.rates(m.problem, m.counts, m.kernel, m.settings.confidence, hide),
         "changes": people.changes(m.problem, m.counts, m.kernel, m.achieved, hide),
@@ -97,78 +107,33 @@ def summary(material: Material) -> Json:
         "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),
         "fresh_people": fresh_people(m.problem, m.theory, shown, hidden, m.settings.confidence, m.settings.seed),
         "frontier": {**m.frontier, "words": " ".join(discreet([m.frontier["words"]], hidden))},
-        "problem_toml": _toml(m.problem),
+        "problem_toml": toml,
         "repeat": _repeat(m),
     }
     return dict(plain(found))
-
-
-def _other_columns(m: Material) -> Iterator[str]:
-    """Name the columns of the given table that nothing here is about."""
-    if m.other_columns:
-        yield (
-            f"in the given table these are columns outside the problem, passed through unchanged: "
-            f"{', '.join(m.other_columns)}; leave out of a model's inputs what should not tell it the group"
-        )
-    elif m.other_columns is not None:
-        yield "the given table has no columns outside the problem"
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: what is not a number becomes null, and the infinite a word.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> plain({"a": np.float64(0.5), "b": float("nan"), "c": (np.int64(1), float("inf"))})
-    {'a': 0.5, 'b': None, 'c': [1, 'infinite']}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else f"{'-' * (value < 0)}infinite"
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> list[Json]:
     return [{"heading": heading, "text": text} for heading, text in pairs]
 
 
-def _toml(problem: Problem) -> str:
-    try:
-        return problem.to_toml()
-    except SpecError as error:
-        return f"# {error}"
-
-
 def _repeat(material: Material) -> Json:
     """Say how to get the same numbers again; there is no date here, so that the same mapping gives the same report."""
-    return {
-        "commands": _commands(material),
-        "mapping_file": material.source.name,
-        "mapping_sha256": material.source.sha256,
-        "seed": material.settings.seed,
-        "python": platform.python_version(),
-        "packages": {name: found for name in PACKAGES if (found := _installed(name)) is not None},
-    }
-
-
-def _commands(material: Material) -> list[Json]:
     name, settings = shlex.quote(material.source.name or "fitted.mapping"), material.settings
     options = f"--hide-below {settings.hide_below:g} --confidence {settings.confidence:g} --seed {settings.seed}"
-    return [
-        {"command": f"evenhand verify {name}", "what": "recompute the certificate of the mapping"},
-        {"command": f"evenhand fit problem.toml table.csv --out {name}", "what": "learn the mapping again"},
-        {"command": f"evenhand report {name} --out report.html {options}", "what": "write this report again"},
-    ]
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+    packages = {}
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            packages[package] = version(package)
+    return {
+        "commands": [
+            {"command": f"evenhand verify {name}", "what": "recompute the certificate of the mapping"},
+            {"command": f"evenhand fit problem.toml table.csv --out {name}", "what": "learn the mapping again"},
+            {"command": f"evenhand report {name} --out report.html {options}", "what": "write this report again"},
+        ],
+        "mapping_file": material.source.name,
+        "mapping_sha256": material.source.sha256,
+        "seed": settings.seed,
+        "python": platform.python_version(),
+        "packages": packages,
+    }

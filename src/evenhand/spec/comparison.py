@@ -90,11 +90,15 @@ class Comparisons:
 
     def words(self, entry: int, outcomes: Axis) -> str:
         """Say what an entry compares."""
-        within = ""
-        if self.segment[entry] != EVERYWHERE and self.segments is not None:
-            within = f", released {self.segments.words(int(self.segment[entry]))}"
+        outcome = outcomes.words(int(self.outcome[entry]))
+        return f"{outcome}: {self.own_words(entry)} against {self.other_words(entry)}"
+
+    def own_words(self, entry: int) -> str:
+        """Name the people whose rate an entry bounds."""
         own = self.populations[int(self.population[entry])].words
-        return f"{outcomes.words(int(self.outcome[entry]))}: {own}{within} against {self.other_words(entry)}"
+        if self.segment[entry] == EVERYWHERE or self.segments is None:
+            return own
+        return f"{own}, released {self.segments.words(int(self.segment[entry]))}"
 
     def other_words(self, entry: int) -> str:
         """Name what an entry's rate is held against."""

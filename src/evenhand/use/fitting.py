@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb
+from evenhand.findings.bounds import comparison
 from evenhand.findings.feasibility import Edge, budget_edge, distances, parity_edge
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import achieved
@@ -21,7 +22,7 @@ from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
 from evenhand.resources import Progress
-from evenhand.spec import AGAINST_TARGET, Problem, each
+from evenhand.spec import Problem, each
 from evenhand.use.alternating import alternate
 from evenhand.use.mapping import Mapping
 
@@ -262,15 +263,7 @@ def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, facto
 def _who_stands_out(problem: Problem, counts: Counts, edge: Edge) -> str:
     """Name the outcome and groups that are furthest apart when all that can be done is done."""
     worst = max(distances(problem, counts, edge.kernel), key=lambda part: float(part.value.max()))
-    at = int(np.argmax(worst.value))
-    compared = worst.compared
-    level = counts.domain.outcome.levels[int(compared.outcome[at])]
-    rate = f"{compared.populations[int(compared.population[at])].words} has {worst.rate[at]:.4f}"
-    if compared.against[at] == AGAINST_TARGET:
-        against = f"the target {worst.other[at]:.4f}"
-    else:
-        against = f"{compared.populations[int(compared.against[at])].words} with {worst.other[at]:.4f}"
-    return f"Even there, for outcome {level!r} {rate} against {against}."
+    return f"Even there, furthest apart: {comparison(counts, worst, int(np.argmax(worst.value))).words}."
 
 
 def _round_up(value: float) -> str:

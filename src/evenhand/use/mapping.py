@@ -16,7 +16,8 @@ from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings import proof
-from evenhand.findings.audit import Audit, audit, coverage
+from evenhand.findings.audit import Audit, audit
+from evenhand.findings.coverage import fitted_coverage
 from evenhand.findings.models import Predictor, model_rates, scores_elsewhere
 from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target
 from evenhand.findings.prices import Prices, prices
@@ -143,7 +144,7 @@ class Mapping:
         [0.3934, 0.3672, 0.4039, 0.4039]
         """
         if table is None:
-            return audit(self.problem, self.counts, self.kernel, self.achieved, coverage(self.counts))
+            return audit(self.problem, self.counts, self.kernel, self.achieved, fitted_coverage(self.counts))
         met = self._met(table, weights, progress)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)

@@ -19,8 +19,9 @@ from evenhand.data.counts import Counts
 from evenhand.engines import opened
 from evenhand.errors import DataError, EvenhandError, StorageError
 from evenhand.files import replace_file
+from evenhand.findings.changes import most_changed_groups
 from evenhand.findings.feasibility import identity_from
-from evenhand.report import assurance, rows
+from evenhand.report import assurance
 from evenhand.report.charts import Chart, panels_within
 from evenhand.report.discretion import Discretion
 from evenhand.report.page import check_packages, page
@@ -140,15 +141,19 @@ def report_on(
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
     tell("measuring", 0.05)
     fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, settings)
-    traced, reason = _traced(mapping, trace, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
+    other_columns = None
+    if frame is not None:
+        columns = opened(frame, mapping.problem.csv).table.columns
+        other_columns = tuple(str(column) for column in columns if column not in mapping.problem.columns)
+    traced, values = _traced(mapping, trace, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
     tell("summarising", 0.65)
     found = summary(
         Material(
             problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
             achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
             prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
-            frontier=_frontier_values(mapping, traced, reason), settings=settings, source=_source(source),
-            other_columns=None if frame is None else _other_columns(mapping.problem, frame),
+            frontier=values, settings=settings, source=_source(source),
+            other_columns=other_columns,
         )
     )  # fmt: skip
     tell("drawing", 0.8)
@@ -165,12 +170,6 @@ def _source(path: str | os.PathLike[str] | None) -> Source:
     except OSError as error:
         raise StorageError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
     return Source(Path(path).name, hashlib.sha256(content).hexdigest())
-
-
-def _other_columns(problem: Problem, frame: Frame) -> tuple[str, ...]:
-    """Return the columns of a table that the problem does not name."""
-    own = {*problem.protected, *problem.features, problem.outcome}
-    return tuple(str(column) for column in opened(frame, problem.csv).table.columns if column not in own)
 
 
 def _fitted(mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, settings: Settings) -> dict[str, Any]:
@@ -203,36 +202,32 @@ def _bounds(problem: Problem, counts: Counts) -> list[float]:
     return sorted(grid | ({own} if own is not None else set()))
 
 
-def _traced(mapping: Mapping, wanted: bool, progress: Progress) -> tuple[Frontier | None, str]:
-    """Trace the frontier of the mapping's problem; None with the reason where there is none."""
-    problem = mapping.problem
+def _traced(mapping: Mapping, wanted: bool, progress: Progress) -> tuple[Frontier | None, dict[str, Any]]:
+    """Trace the frontier of the mapping's problem, and say what was found, or why there is none."""
+    problem, found, words = mapping.problem, None, ""
     if not wanted:
-        return None, "It was not asked for."
-    if not problem.parity:
-        return None, "There is no parity bound to trace."
-    if not mapping.has_prices:
-        return None, "It is not traced for a problem that is not convex."
-    try:
-        bounds = _bounds(problem, mapping.counts)
-        found = frontier(problem, mapping.counts, bounds, time_limit=FRONTIER_SECONDS, progress=progress)
-    except EvenhandError as error:
-        return None, f"It could not be traced: {error}"
-    return found, ""
-
-
-def _frontier_values(mapping: Mapping, found: Frontier | None, reason: str) -> dict[str, Any]:
+        words = "It was not asked for."
+    elif not problem.parity:
+        words = "There is no parity bound to trace."
+    elif not mapping.has_prices:
+        words = "It is not traced for a problem that is not convex."
+    else:
+        try:
+            bounds = _bounds(problem, mapping.counts)
+            found = frontier(problem, mapping.counts, bounds, time_limit=FRONTIER_SECONDS, progress=progress)
+        except EvenhandError as error:
+            words = f"It could not be traced: {error}"
     if found is None:
-        return {"words": reason, "points": [], "edges": None, "chosen": None}
-    own = _own_bound(mapping.problem)
-    names = ("bound", "objective", "lower_bound", "status")
+        return None, {"words": words, "points": [], "edges": None, "chosen": None}
     words = (
         "What tighter and looser parity bounds would lose, the budgets held as they are. Its edges are found exactly."
     )
     if (found.frame["status"] == "unsolved").any():
         words += f" Points that were not reached within {FRONTIER_SECONDS:g} seconds are unsolved."
-    return {
+    own = _own_bound(problem)
+    return found, {
         "words": words,
-        "points": [{name: row[name] for name in names} for row in found.frame.to_dict("records")],
+        "points": found.frame[["bound", "objective", "lower_bound", "status"]].to_dict("records"),
         "edges": found.edges.to_dict("records")[0],
         "chosen": None if own is None else {"bound": own, "objective": mapping.objective},
     }
@@ -261,29 +256,17 @@ def _charts(mapping: Mapping, traced: Frontier | None, settings: Settings) -> di
 
 def _cohorts(mapping: Mapping, hide_below: float) -> Chart:
     counts = mapping.counts
-    by = _cohort_columns(counts)
-    across = panels_within(PAGE_WIDTH, len(counts.domain.variable(by[-1])))
-    groups = rows.most_changed_groups(counts, mapping.achieved.changed, PANELS, hide_below=hide_below)
-    return mapping.chart(
-        "cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across, note=_groups_shown(counts, len(groups))
-    )
-
-
-def _groups_shown(counts: Counts, shown: int) -> str:
-    """Say which groups have their cohorts drawn."""
-    total = len(counts.groups.cells)
-    if shown == total:
-        return ""
-    return f"Shown: everybody, and of {total} groups the {shown} with the most people changed."
-
-
-def _cohort_columns(counts: Counts) -> list[str]:
-    """Return the first features whose combinations can still be drawn."""
-    chosen: list[str] = []
+    # The first features whose combinations can still be drawn.
+    by: list[str] = []
     size = 1
     for variable in counts.domain.x.variables:
         size *= len(variable)
-        if chosen and size > MOST_COHORTS:
+        if by and size > MOST_COHORTS:
             break
-        chosen.append(variable.name)
-    return chosen
+        by.append(variable.name)
+    groups = most_changed_groups(counts, mapping.achieved.changed, PANELS, hide_below=hide_below)
+    total, note = len(counts.groups.cells), ""
+    if len(groups) < total:
+        note = f"Shown: everybody, and of {total} groups the {len(groups)} with the most people changed."
+    across = panels_within(PAGE_WIDTH, len(counts.domain.variable(by[-1])))
+    return mapping.chart("cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across, note=note)

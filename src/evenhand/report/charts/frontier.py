@@ -47,7 +47,7 @@ def frontier(
     subtitle: str,
     chosen: Mapping[str, float] | None = None,
 ) -> Chart:
-    """Return the chart of what is lost along a bound or a budget, one curve a line.
+    """Return the chart of what is lost along a bound or a budget, one curve per line.
 
     Each point has ``at``, ``line``, ``objective`` and ``status``; points without an objective set only the axis. Each
     edge has ``at``, ``line`` and ``edge``, one of ``EDGES``; left of the smallest feasible one is the infeasible
@@ -63,33 +63,21 @@ def frontier(
         *_infeasible_region(alt, x, edges, right),
         *(_edge_rules(alt, x, edges) if lines is None else [_edge_marks(alt, x, edges, _colours(alt, lines, order))]),
         _curves(alt, x, known, loss, lines, order),
-        *_chosen_mark(alt, x, chosen),
     ]
+    if chosen is not None:
+        here = alt.Chart(alt.Data(values=[{**chosen, "label": "this mapping"}])).encode(x=x, y="objective:Q")
+        name = here.mark_text(align="left", dx=12, dy=-8, fontSize=12, fontWeight="bold").encode(text="label:N")
+        parts += [here.mark_point(size=170, strokeWidth=2.5, color="black", filled=False, opacity=1), name]
     layered = (
         alt.layer(*parts)
         .resolve_scale(shape="independent")
         .resolve_legend(shape="independent")
         .properties(width=WIDTH, height=HEIGHT)
     )
-    said = f"{title}: {loss} along the {along}. {_edge_sentence(edges)}".strip()
+    lines_at = (f" (at {row['line']})" if row["line"] else "" for row in edges)
+    found = [f"{row['edge']} {row['at']:.4g}{line}" for row, line in zip(edges, lines_at, strict=True)]
+    said = f"{title}: {loss} along the {along}. {'; '.join(found).capitalize()}{'.' * bool(found)}".strip()
     return finished(layered, title=title, subtitle=subtitle, description=said, width=WIDTH, grid=False)
-
-
-def _edge_sentence(edges: Sequence[Mapping[str, Any]]) -> str:
-    """Say where the edges are."""
-    named = ((row, f" (at {row['line']})" if row["line"] else "") for row in edges)
-    found = [f"{row['edge']} {row['at']:.4g}{line}" for row, line in named]
-    return "; ".join(found).capitalize() + "." * bool(found)
-
-
-def _chosen_mark(alt: Any, x: Any, chosen: Mapping[str, float] | None) -> list[Any]:
-    """Return a ring around the mapping that is spoken of, with its name."""
-    if chosen is None:
-        return []
-    chart = alt.Chart(alt.Data(values=[{**chosen, "label": "this mapping"}])).encode(x=x, y="objective:Q")
-    ring = chart.mark_point(size=170, strokeWidth=2.5, color="black", filled=False, opacity=1)
-    name = chart.mark_text(align="left", dx=12, dy=-8, fontSize=12, fontWeight="bold")
-    return [ring, name.encode(text="label:N")]
 
 
 def _infeasible_region(alt: Any, x: Any, edges: Sequence[Mapping[str, Any]], right: float) -> list[Any]:
@@ -138,7 +126,7 @@ def _joined(names: list[str]) -> str:
 
 
 def _edge_marks(alt: Any, x: Any, edges: Sequence[Mapping[str, Any]], colour: Any) -> Any:
-    """Return a symbol on the axis at each line's edges, one shape a kind of edge."""
+    """Return a symbol on the axis at each line's edges, one shape per kind of edge."""
     shape = alt.Shape(
         "edge:N", title="edge", scale=alt.Scale(domain=list(EDGES), range=["triangle-up", "diamond", "cross"])
     )
@@ -150,10 +138,11 @@ def _edge_marks(alt: Any, x: Any, edges: Sequence[Mapping[str, Any]], colour: An
 
 
 def _curves(alt: Any, x: Any, points: list[dict[str, Any]], loss: str, lines: str | None, order: list[str]) -> Any:
-    """Return one curve a line, told apart by lightness, width and dashes: where they coincide each is still seen."""
+    """Return one curve per line, told apart by lightness, width and dashes: where they coincide each is still seen."""
     # Where nothing is lost anywhere, the axis still needs an extent.
     top = max((point["objective"] for point in points), default=0.0) or NOTHING_LOST
-    y = alt.Y("objective:Q", title=loss, scale=alt.Scale(domain=[0, HEADROOM * top], nice=False), axis=_ticks(alt))
+    ticks = alt.Axis(format="~g", tickCount=6)
+    y = alt.Y("objective:Q", title=loss, scale=alt.Scale(domain=[0, HEADROOM * top], nice=False), axis=ticks)
     tooltip = [_place(alt), alt.Tooltip("objective:Q", format=".6g"), "status:N"]
     chart = alt.Chart(alt.Data(values=points))
     if lines is None:
@@ -171,12 +160,8 @@ def _curves(alt: Any, x: Any, points: list[dict[str, Any]], loss: str, lines: st
     return chart.mark_line().encode(x, y, *told, color=_colours(alt, lines, order), tooltip=["line:N", *tooltip])
 
 
-def _ticks(alt: Any) -> Any:
-    return alt.Axis(format="~g", tickCount=6)
-
-
 def _colours(alt: Any, lines: str, order: list[str]) -> Any:
-    """Return one blue a line, from dark to light."""
+    """Return one blue per line, from dark to light."""
     shades = [BLUES[round(i * (len(BLUES) - 1) / max(1, len(order) - 1))] for i in range(len(order))]
     legend = alt.Legend(symbolType="stroke")
     return alt.Color("line:N", title=lines, sort=order, scale=alt.Scale(domain=order, range=shades), legend=legend)

@@ -124,7 +124,11 @@ class _Axes:
 
 
 def _panel(alt: Any, data: str, name: str, axes: _Axes, scale: Any, tooltip: Mapping[str, str]) -> Any:
-    x = alt.X("column:N", title=axes.across, scale=alt.Scale(domain=axes.columns), axis=_column_axis(alt, axes))
+    # Labels in lines where they fit their columns, else upright.
+    fits = all(len(line) * LETTER <= axes.cell_width for column in axes.columns for line in column.split(BREAK))
+    lines = {"labelExpr": f"split(datum.label, '{BREAK}')", "labelAngle": 0} if fits else {"labelAngle": -90}
+    along = alt.Axis(**lines, **PLAIN_AXIS)
+    x = alt.X("column:N", title=axes.across, scale=alt.Scale(domain=axes.columns), axis=along)
     named = alt.Axis(labels=axes.down is not None, **PLAIN_AXIS)
     y = alt.Y("row:N", title=axes.down, scale=alt.Scale(domain=axes.rows), axis=named)
     told = [alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]
@@ -149,13 +153,6 @@ def _lines(name: str, most: int) -> list[str]:
     return [line for part in parts for line in textwrap.wrap(part, most)]
 
 
-def _column_axis(alt: Any, axes: _Axes) -> Any:
-    """Write labels in lines where they fit their columns, else upright."""
-    fits = all(len(line) * LETTER <= axes.cell_width for column in axes.columns for line in column.split(BREAK))
-    lines = {"labelExpr": f"split(datum.label, '{BREAK}')", "labelAngle": 0} if fits else {"labelAngle": -90}
-    return alt.Axis(**lines, **PLAIN_AXIS)
-
-
 def panels_within(width: float, columns: int, cell_width: int = CELL_WIDTH) -> int:
     """Return how many panels of so many columns stand side by side within a width; at least one."""
     return max(1, int((width - LABEL_ROOM) // (columns * cell_width + SPACING)))
@@ -177,18 +174,12 @@ def _width(panel: Any) -> int:
 def stacked(above: Chart, below: Chart, *, title: str, subtitle: str, description: str) -> Chart:
     """Return two charts as one, the one above the other, each with its own scale of shades."""
     alt = altair()
-    parts = [_undressed(chart) for chart in (above, below)]
+    parts = [chart.specification.copy() for chart in (above, below)]
+    for part in parts:
+        # Only the outermost may have a configuration.
+        part.config = part.description = alt.Undefined
+        part.title.offset = 4
     joined = alt.vconcat(*parts, spacing=26).resolve_scale(color="independent")
     width = max(sum(_width(panel) for panel in part.concat[: part.columns]) for part in parts) + LABEL_ROOM
     words = {"title": title, "subtitle": subtitle, "description": description}
     return finished(joined, **words, width=width, grid=False, datasets={**above.datasets, **below.datasets})
-
-
-def _undressed(chart: Chart) -> Any:
-    """Return a specification without its configuration, which only the outermost may have."""
-    alt = altair()
-    inner = chart.specification.copy()
-    inner.config = alt.Undefined
-    inner.description = alt.Undefined
-    inner.title.offset = 4
-    return inner

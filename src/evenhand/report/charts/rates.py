@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,13 +35,42 @@ def rates(
     order = list(dict.fromkeys(row["group"] for row in rows))
     heading = f"rate of {outcome} = {levels[0]}" if len(levels) == 1 else "rate"
     y = alt.Y("group:N", title=None, sort=order, axis=alt.Axis(labelLimit=320, ticks=False, domain=False, grid=False))
-    top = _top(long)
+    furthest = max((value for point in long for value in (point["rate"], point.get("high", 0.0))), default=1.0)
+    top = min(1.0, math.ceil(furthest / TICK + 0.2) * TICK)
     for point in long:
         # Cut here and not by the drawing, which would number its cuts anew for every picture.
         if "permitted_high" in point:
             point["permitted_high"] = min(point["permitted_high"], top)
     across = partial(_across, alt, heading, top)
-    layers = [*_permitted(alt, long, across), *_intervals(alt, long, across, y), _points(alt, across("rate"), y)]
+    layers = []
+    if any("permitted_low" in point for point in long):
+        # Over the grid and under all else; opaque, since it is drawn once for each row of the data.
+        band = alt.Chart().mark_rect(color=PERMITTED, opacity=1, tooltip=None)
+        layers.append(band.encode(x=across("permitted_low"), x2="permitted_high:Q"))
+    legend = alt.Legend(orient="top")
+    colours = alt.Scale(domain=list(WHEN), range=[BEFORE, AFTER])
+    shared = {
+        "y": y,
+        "yOffset": alt.YOffset("when:N", sort=list(WHEN), scale=alt.Scale(domain=list(WHEN), paddingOuter=0.35)),
+        "color": alt.Color("when:N", title=None, scale=colours, legend=legend),
+    }
+    if any("low" in point for point in long):
+        tick = alt.Chart().mark_tick(thickness=2, size=9)
+        layers.append(alt.Chart().mark_rule(strokeWidth=2).encode(x=across("low"), x2="high:Q", **shared))
+        layers += [tick.encode(x=across(end), **shared) for end in ("low", "high")]
+    # Told apart by lightness and by shape.
+    shapes = alt.Scale(domain=list(WHEN), range=["circle", "diamond"])
+    numbers = [alt.Tooltip(f"{name}:Q", format=".4f") for name in ("rate", "low", "high")]
+    layers.append(
+        alt.Chart()
+        .mark_point(filled=True, size=120, opacity=1)
+        .encode(
+            x=across("rate"),
+            shape=alt.Shape("when:N", title=None, scale=shapes, legend=legend),
+            tooltip=["group:N", "level:N", "when:N", *numbers],
+            **shared,
+        )
+    )
     layered = alt.layer(*layers, data=alt.Data(values=long)).properties(width=WIDTH, height=STEP * len(order))
     if len(levels) > 1:
         layered = layered.facet(row=alt.Row("level:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")))
@@ -58,62 +87,7 @@ def _point(row: Mapping[str, Any], when: str, outcome: str) -> dict[str, Any]:
     return point
 
 
-def _top(points: list[dict[str, Any]]) -> float:
-    furthest = max((value for point in points for value in (point["rate"], point.get("high", 0.0))), default=1.0)
-    return min(1.0, math.ceil(furthest / TICK + 0.2) * TICK)
-
-
 def _across(alt: Any, heading: str, top: float, field: str) -> Any:
     """Place a field along the one axis that all layers share."""
     axis = alt.Axis(format=".0%", tickCount=8, labelFlush=False)
     return alt.X(f"{field}:Q", title=heading, scale=alt.Scale(domain=[0, top]), axis=axis)
-
-
-def _permitted(alt: Any, points: list[dict[str, Any]], across: Callable[[str], Any]) -> list[Any]:
-    """Return the band that rates after must lie in, drawn over the grid and under all else."""
-    if not any("permitted_low" in point for point in points):
-        return []
-    # Opaque, since it is drawn once for each row of the data.
-    band = alt.Chart().mark_rect(color=PERMITTED, opacity=1, tooltip=None)
-    return [band.encode(x=across("permitted_low"), x2="permitted_high:Q")]
-
-
-def _intervals(alt: Any, points: list[dict[str, Any]], across: Callable[[str], Any], y: Any) -> list[Any]:
-    if not any("low" in point for point in points):
-        return []
-    shared = {"y": y, "yOffset": _offset(alt), "color": _colour(alt)}
-    bar = alt.Chart().mark_rule(strokeWidth=2).encode(x=across("low"), x2="high:Q", **shared)
-    tick = alt.Chart().mark_tick(thickness=2, size=9)
-    return [bar, *(tick.encode(x=across(end), **shared) for end in ("low", "high"))]
-
-
-def _offset(alt: Any) -> Any:
-    return alt.YOffset("when:N", sort=list(WHEN), scale=alt.Scale(domain=list(WHEN), paddingOuter=0.35))
-
-
-def _colour(alt: Any) -> Any:
-    return alt.Color(
-        "when:N", title=None, scale=alt.Scale(domain=list(WHEN), range=[BEFORE, AFTER]), legend=_legend(alt)
-    )
-
-
-def _legend(alt: Any) -> Any:
-    return alt.Legend(orient="top")
-
-
-def _points(alt: Any, x: Any, y: Any) -> Any:
-    """Return the points, told apart by lightness and by shape."""
-    shapes = alt.Scale(domain=list(WHEN), range=["circle", "diamond"])
-    numbers = [alt.Tooltip(f"{name}:Q", format=".4f") for name in ("rate", "low", "high")]
-    return (
-        alt.Chart()
-        .mark_point(filled=True, size=120, opacity=1)
-        .encode(
-            x=x,
-            y=y,
-            yOffset=_offset(alt),
-            color=_colour(alt),
-            shape=alt.Shape("when:N", title=None, scale=shapes, legend=_legend(alt)),
-            tooltip=["group:N", "level:N", "when:N", *numbers],
-        )
-    )

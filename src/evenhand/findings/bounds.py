@@ -1,0 +1,175 @@
+"""Every bound with what was achieved: what is furthest apart, which bounds do not hold, and the words for it.
+
+Reads what ``kernel.achieved`` recomputed; computes no rate and no charge itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenhand.arrays import Cells
+from evenhand.data.counts import Counts
+from evenhand.findings.document import written
+from evenhand.findings.naming import holder_names
+from evenhand.kernel import unchanged
+from evenhand.kernel.achieved import BudgetAchieved, ParityAchieved, parity_achieved
+from evenhand.tables import frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROUNDING = 1e-9
+"""Less than this is nothing, up to rounding: a bound that is missed by it is kept, a price of it is none."""
+
+AT_BOUND = 1e-6
+"""A quantity this close to its bound is said to be at it."""
+
+MOST_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Furthest:
+    """One comparison: how far apart two rates are, whose they are, and of which outcome."""
+
+    apart: float
+    outcome: str
+    of: str
+    rate: float
+    against: str
+    other: float
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        return f"{written(self.apart, '.3f')} ({self.pair})"
+
+    @property
+    def pair(self) -> str:
+        """Whose rates they are, with the rates."""
+        return f"{self.outcome}: {self.of} {self.rate:.3f} against {self.against} {self.other:.3f}"
+
+
+def comparison(counts: Counts, part: ParityAchieved, at: int) -> Furthest:
+    """Return one comparison of a constraint."""
+    compared = part.compared
+    return Furthest(
+        apart=float(part.value[at]),
+        outcome=counts.domain.y.words(int(compared.outcome[at])),
+        of=compared.own_words(at),
+        rate=float(part.rate[at]),
+        against=compared.other_words(at),
+        other=float(part.other[at]),
+    )
+
+
+def furthest(counts: Counts, part: ParityAchieved, kept: Cells | None = None) -> Furthest | None:
+    """Return the comparison, of those kept, that is furthest beyond its bound or nearest to it; None if none is."""
+    among = np.arange(len(part.value)) if kept is None else kept
+    return comparison(counts, part, int(among[np.argmax(part.excess[among])])) if len(among) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """A parity constraint of a table: what it measures of the table as it is, and of the mapping."""
+
+    counts: Counts
+    before: ParityAchieved
+    after: ParityAchieved
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The smallest and the largest of its bounds; None where it has none."""
+        bound = self.after.compared.bound
+        return (float(bound.min()), float(bound.max())) if len(bound) else None
+
+    def headline(self, kept: Cells | None = None) -> str | None:
+        """Say how far apart rates are at worst, before and after, of the comparisons kept; None if there are none."""
+        before, after = (furthest(self.counts, part, kept) for part in (self.before, self.after))
+        if before is None or after is None or self.range is None:
+            return None
+        bound = " to ".join(dict.fromkeys(f"{end:g}" for end in self.range))
+        return f"furthest apart before: {before.words}; after: {after.words}; bound {bound}"
+
+
+def constraints(counts: Counts, parity: Sequence[ParityAchieved]) -> tuple[Constraint, ...]:
+    """Set what a mapping achieves beside the table as it is."""
+    as_it_is = unchanged(counts)
+    return tuple(Constraint(counts, parity_achieved(part.compared, counts, as_it_is), part) for part in parity)
+
+
+@dataclass(frozen=True)
+class BudgetFound:
+    """One charge: whose limits it has, how many of them are reached, and the largest expected charge of all."""
+
+    constraint: str
+    per: str
+    cells: int
+    at_limit: int
+    largest: float
+    smallest_limit: float | None
+    largest_limit: float | None
+
+
+def budget_found(part: BudgetAchieved) -> BudgetFound:
+    """Sum up what was achieved of a charge."""
+    finite = part.limit[np.isfinite(part.limit)]
+    return BudgetFound(
+        constraint=part.charge.words,
+        per=part.charge.per,
+        cells=len(part.value),
+        at_limit=int((part.value >= part.limit - AT_BOUND).sum()),
+        largest=float(part.value.max()),
+        smallest_limit=float(finite.min()) if len(finite) else None,
+        largest_limit=float(finite.max()) if len(finite) else None,
+    )
+
+
+def table(counts: Counts, parity: Sequence[ParityAchieved], budgets: Sequence[BudgetAchieved] = ()) -> pd.DataFrame:
+    """List every bound with what was achieved, and the slack; negative where a bound is exceeded."""
+    parts = [
+        (type(p.parity).__name__, [p.compared.words(at, counts.domain.y) for at in range(len(p.value))],
+         p.compared.bound, p.value)
+        for p in parity
+    ]  # fmt: skip
+    for budget in budgets:
+        where = holder_names(counts, budget.charge.per, np.arange(len(budget.value)))
+        parts.append((budget.charge.words, where, budget.limit, budget.value))
+    bound, achieved = (np.concatenate([np.zeros(0), *(part[i] for part in parts)]) for i in (2, 3))
+    return frame(
+        {
+            "constraint": [name for name, where, *_ in parts for _ in where],
+            "where": [place for _, where, *_ in parts for place in where],
+            "bound": bound,
+            "achieved": achieved,
+            "slack": bound - achieved,
+        }
+    )
+
+
+def exceeded(bounds: pd.DataFrame) -> pd.DataFrame:
+    """Return the bounds that do not hold, and by how much they are exceeded, worst first."""
+    over = bounds[bounds["slack"] < -ROUNDING].drop(columns="slack")
+    return over.assign(excess=over["achieved"] - over["bound"]).sort_values("excess", ascending=False, kind="stable")
+
+
+def verdict(bounds: pd.DataFrame) -> Iterator[str]:
+    """Say for each constraint how many of its bounds hold, and by how much the worst is exceeded."""
+    for name in dict.fromkeys(bounds["constraint"]):
+        own = bounds[bounds["constraint"] == name]
+        over = exceeded(own)
+        if len(over):
+            worst = written(over["excess"].iloc[0], ".4g")
+            yield f"{name}: {len(over):,} of {len(own):,} bounds are exceeded, by up to {worst}"
+        else:
+            yield f"{name}: {'the bound holds' if len(own) == 1 else f'all {len(own):,} bounds hold'}"
+    yield "the certificate is about the fitted table alone; of new people, no bound is promised"
+
+
+def told_from(bound: float, value: float) -> str:
+    """Write a value out to three digits, or as many as tell it from the bound."""
+    digits = next((n for n in range(3, MOST_DIGITS) if f"{value:.{n}f}" != f"{bound:.{n}f}"), 3)
+    return written(value, f".{digits}f")

@@ -1,0 +1,58 @@
+"""How evenhand writes values for machines and numbers for people: the one rule for what is infinite or undefined.
+
+Every command starts with this module: it loads no library, and asks values what they can do instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+NONE = "–"
+"""What people read where a number does not exist."""
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: what is undefined becomes null, the infinite a word, a table a list of rows.
+
+    Examples
+    --------
+    >>> plain({"bound": math.inf, "gap": math.nan, "levels": (1, 2.5, -math.inf)})
+    {'bound': 'infinite', 'gap': None, 'levels': [1, 2.5, '-infinite']}
+    """
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        value = value.to_dict("records")
+    elif hasattr(value, "tolist"):
+        # Arrays, and numbers of an array's type.
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(inner) for inner in value]
+    if value is None or isinstance(value, bool):
+        return value
+    # A member of an enumeration is a text or a number with a name; JSON gets the bare one.
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float) and math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    try:
+        defined = bool(value == value)
+    except TypeError:
+        # What a table has in place of a missing value is neither equal to itself nor not.
+        defined = False
+    if not defined:
+        return None
+    return float(value) if isinstance(value, float) else str(value)
+
+
+def written(value: float, form: str) -> str:
+    """Write a number for people to read, by the same rule.
+
+    Examples
+    --------
+    >>> written(0.12345, ".3f"), written(math.inf, ".3f"), written(math.nan, ".3f")
+    ('0.123', 'infinite', '–')
+    """
+    return format(value, form) if math.isfinite(value) else plain(value) or NONE

@@ -1,0 +1,94 @@
+"""How cells, groups and parts of a table are named, and which sources of a table a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Cells, Flags
+from evenhand.data.counts import Counts
+from evenhand.errors import SpecError, did_you_mean
+
+JOINT = " · "
+"""Between the levels of one cell, where a heading names the columns."""
+
+EVERYBODY = "everybody"
+
+Where = Mapping[str, Any]
+"""Part of a table: levels of some of its columns."""
+
+
+def long_name(where: Where) -> str:
+    """Name part of a table by column and level.
+
+    Examples
+    --------
+    >>> long_name({"sex": "Male", "age": 3}), short_name({"sex": "Male", "age": 3}), short_name({})
+    ('sex=Male, age=3', 'Male · 3', 'everybody')
+    """
+    return ", ".join(f"{column}={level}" for column, level in where.items()) or EVERYBODY
+
+
+def short_name(where: Where) -> str:
+    """Name part of a table by its levels alone."""
+    return JOINT.join(map(str, where.values())) or EVERYBODY
+
+
+def cell_levels(counts: Counts, source: int) -> dict[str, Any]:
+    """Return every column's level in a source cell (d, x, y)."""
+    domain = counts.domain
+    return {
+        **domain.d.labels(int(counts.d[source])),
+        **domain.x.labels(int(counts.x[source])),
+        **domain.y.labels(int(counts.y[source])),
+    }
+
+
+def target_levels(counts: Counts, target: int) -> dict[str, Any]:
+    """Return the levels of features and outcome in a cell (x, y) that people are released as."""
+    x, y = divmod(target, counts.domain.y.size)
+    return {**counts.domain.x.labels(x), **counts.domain.y.labels(y)}
+
+
+def holder_names(counts: Counts, per: str, holders: Cells) -> list[str]:
+    """Name those who have budgets of their own: sources, or with ``per="xy"`` records (x, y)."""
+    domain = counts.domain
+    parts = [(domain.d, counts.d[holders]), (domain.x, counts.x[holders]), (domain.y, counts.y[holders])]
+    if per == "xy":
+        parts = list(zip((domain.x, domain.y), domain.split_xy(counts.records.cells[holders]), strict=True))
+    named = []
+    for axis, cells in parts:
+        # Few cells of an axis are many holders': each is named once.
+        distinct, place = np.unique(cells, return_inverse=True)
+        words = [axis.words(int(cell)) for cell in distinct]
+        named.append([words[i] for i in place])
+    return ["; ".join(words) for words in zip(*named, strict=True)]
+
+
+def source_codes(counts: Counts) -> dict[str, Cells]:
+    """Return the codes of every column in the sources."""
+    domain = counts.domain
+    axes = ((domain.d, counts.d), (domain.x, counts.x), (domain.y, counts.y))
+    return {name: code for axis, at in axes for name, code in zip(axis.names, axis.unravel(at), strict=True)}
+
+
+def matching(counts: Counts, where: Where) -> Flags:
+    """Return which sources have the levels that are named.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> counts = eh.datasets.load("compas").counts
+    >>> float(counts.weight[matching(counts, {"sex": "Female", "is_recid": 1})].sum())
+    393.0
+    """
+    codes, mask = source_codes(counts), np.ones(len(counts), dtype=bool)
+    for column, level in where.items():
+        if column not in codes:
+            raise SpecError(
+                f"the mapping has no column {column!r}; it has {list(codes)}.{did_you_mean(column, list(codes))}"
+            )
+        mask &= codes[column] == counts.domain.variable(column).code(level)
+    return mask
