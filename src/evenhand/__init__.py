@@ -1,7 +1,8 @@
 """Optimized data pre-processing (Calmon et al. 2017): bound an outcome's dependence on protected attributes.
 
-One table of public names, each loaded when it is first used. Measures, distances and forms of parity are public by
-their line in ``evenhand.spec.registry``, which is read when one of them is asked for: importing this loads nothing.
+One table of public names, each loaded when it is first used. Measures, distances, forms of parity and ways to make
+levels are public by their line in ``evenhand.spec.registry``, which is read when one of them is asked for: importing
+this loads nothing.
 """
 
 from importlib import import_module
@@ -25,12 +26,7 @@ _HOMES = {
     "data.counts": ["Counts"],
     "spec": [
         "By",
-        "Quantiles",
-        "PooledLevels",
-        "MergedLevels",
-        "Edges",
         "CsvFormat",
-        "ChosenBins",
         "Conditional",
         "Distortion",
         "ExcessDistortion",
@@ -73,21 +69,16 @@ if TYPE_CHECKING:
     from evenhand.optimise.certificate import Certificate as Certificate
     from evenhand.resources import using as using
     from evenhand.spec import By as By
-    from evenhand.spec import ChosenBins as ChosenBins
     from evenhand.spec import Conditional as Conditional
     from evenhand.spec import CsvFormat as CsvFormat
     from evenhand.spec import Distortion as Distortion
-    from evenhand.spec import Edges as Edges
     from evenhand.spec import ExcessDistortion as ExcessDistortion
     from evenhand.spec import ExpectedDistortion as ExpectedDistortion
     from evenhand.spec import Fixed as Fixed
     from evenhand.spec import Free as Free
-    from evenhand.spec import MergedLevels as MergedLevels
     from evenhand.spec import Nominal as Nominal
     from evenhand.spec import Ordinal as Ordinal
-    from evenhand.spec import PooledLevels as PooledLevels
     from evenhand.spec import Problem as Problem
-    from evenhand.spec import Quantiles as Quantiles
     from evenhand.spec.registry import *  # noqa: F403
     from evenhand.tables import count as count
     from evenhand.use.diagnosis import Diagnosis as Diagnosis
@@ -116,7 +107,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _registered() -> dict[str, Any]:
-    """Return the measures, distances and forms of parity by their names."""
+    """Return what the registry holds, by name."""
     return {name: kind for name, kind in vars(import_module("evenhand.spec.registry")).items() if name[0] != "_"}
 
 

@@ -12,7 +12,8 @@ import pytest
 import evenhand as eh
 from evenhand.data.levels import UNSEEN, Case, Coding, Stock
 from evenhand.report.words import asked
-from evenhand.spec.bins import BINNINGS, Binning
+from evenhand.spec import registry
+from evenhand.spec.bins import Binning
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class SignCodes(Coding):
 
 @dataclass(frozen=True)
 class Signs(Binning):
+    word = "signs"
     coding = SignCodes
     words = "by their sign"
 
@@ -84,6 +86,7 @@ class HalfCodes(Coding):
 class Halves(Binning):
     border: str
 
+    word = "halves"
     coding = HalfCodes
     words = "by halves of the alphabet"
 
@@ -109,7 +112,8 @@ def people(way, size=1500, seed=0):
 
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
-    monkeypatch.setitem(BINNINGS, request.param, type(WAYS[request.param]))
+    kind = type(WAYS[request.param])
+    monkeypatch.setattr(registry, kind.__name__, kind, raising=False)
     return request.param
 
 
@@ -180,6 +184,6 @@ def test_a_mapping_is_kept_and_says_what_was_asked(way, problem, fitted, tmp_pat
 
 def test_a_file_of_a_way_that_is_not_listed_is_refused(way, fitted, tmp_path, monkeypatch):
     fitted.save(tmp_path / "m.mapping")
-    monkeypatch.delitem(BINNINGS, way)
+    monkeypatch.delattr(registry, type(WAYS[way]).__name__)
     with pytest.raises(eh.StorageError, match=f"not '{way}'"):
         eh.Mapping.load(tmp_path / "m.mapping")

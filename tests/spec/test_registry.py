@@ -210,7 +210,15 @@ def test_a_misspelt_word_is_told_the_new_ones():
 
 
 # The theory of section 3.5 is about the ratio itself; and a user's sublevel sets have a solver of their own.
-MEANT = {("findings/theory/mapped.py", "Ratio"), ("optimise/compile/utility.py", "Quasiconvex")}
+MEANT = {
+    # The paper's section 3.5 is about the ratio of eq. (3).
+    ("findings/theory/mapped.py", "Ratio"),
+    # A loss without a conjugate, which no certificate can stand on.
+    ("optimise/compile/utility.py", "Quasiconvex"),
+    # A proposal comments on what it proposed itself.
+    ("use/proposal/wording.py", "Edges"),
+    ("use/proposal/wording.py", "PooledLevels"),
+}
 
 
 def test_no_module_asks_which_kind_it_is():

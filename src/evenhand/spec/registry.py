@@ -1,4 +1,4 @@
-"""The registry: every utility measure, distance and form of parity that users may write, one line each.
+"""The registry: every measure, distance, form of parity and way to make levels that users may write, one line each.
 
 A line makes its class public as ``evenhand.<its name>``, at run time and for type checkers, and gives it its ``word``
 in TOML. Whatever else others need of it, the class itself says. This module holds nothing else.
@@ -29,3 +29,9 @@ from evenhand.spec.user_distance import UserDistance as UserDistance
 
 from evenhand.spec.parity import PairwiseParity as PairwiseParity
 from evenhand.spec.parity import TargetParity as TargetParity
+
+from evenhand.spec.bins.cuts import Edges as Edges
+from evenhand.spec.bins.cuts import Quantiles as Quantiles
+from evenhand.spec.bins.cuts import ChosenBins as ChosenBins
+from evenhand.spec.bins.merges import MergedLevels as MergedLevels
+from evenhand.spec.bins.merges import PooledLevels as PooledLevels

@@ -15,7 +15,8 @@ import numpy as np
 import tomli_w
 
 from evenhand.errors import SpecError, did_you_mean
-from evenhand.spec import bins, check, registry
+from evenhand.spec import check, registry
+from evenhand.spec.bins import Binning
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By
 from evenhand.spec.conditional import Conditional
@@ -28,6 +29,11 @@ from evenhand.spec.utility import Recorded, Utility
 
 if TYPE_CHECKING:
     from evenhand.spec.problem import Problem
+
+
+def registered(base: type) -> list[Any]:
+    """Return the kinds of the registry that derive from a class."""
+    return [kind for kind in vars(registry).values() if isinstance(kind, type) and issubclass(kind, base)]
 
 
 @dataclass(frozen=True)
@@ -47,9 +53,7 @@ class Family:
         """The kinds that users write, by their words; what holds functions has none."""
         if self.base is None:
             return self.stated
-        kinds: list[Any] = [kind for kind in vars(registry).values() if isinstance(kind, type)]
-        mine = [kind for kind in kinds if issubclass(kind, self.base) and not kind.holds_functions]
-        return {kind.word or kind.__name__: kind for kind in mine}
+        return {kind.word or kind.__name__: kind for kind in registered(self.base) if not kind.holds_functions}
 
     @property
     def names(self) -> list[str]:
@@ -85,7 +89,7 @@ DISTANCES = Family("measure", Distance, by_fit={"tabulated": TabulatedDistance})
 PARITIES = Family("kind", Parity)
 RULES = Family("rule", stated={"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
 BUDGETS = Family("kind", stated={"expected": ExpectedDistortion, "excess": ExcessDistortion})
-BINNINGS = Family("by", stated=bins.BINNINGS)
+BINNINGS = Family("by", Binning)
 
 
 def write(problem: Problem) -> str:
@@ -258,7 +262,7 @@ def _read_cost_table(table: Any) -> CostTable:
         columns = [(column["name"], column["levels"]) for column in table.get("columns", [])]
         return CostTable(moves, str(table.get("name", "a user's function")), columns)
     except SpecError as error:
-        raise SpecError(f"{where}: {error}") from None
+        raise SpecError(f"{where}: ", *error.args) from None
     except (KeyError, TypeError, ValueError):
         raise SpecError(
             f"{where} needs 'from', 'to' and 'cost', three arrays of one length, and 'columns', an array of "

@@ -27,7 +27,8 @@ from evenhand.files import replace_file
 from evenhand.kernel import Kernel
 from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem
-from evenhand.spec.bins import codings
+from evenhand.spec.bins import Binning
+from evenhand.spec.toml import registered
 
 FORMAT = "evenhand-mapping"
 VERSION = 2
@@ -126,7 +127,7 @@ def _read_coding(entry: dict[str, Any], size: int) -> Coding:
         if len(values) != len(weights) or not all(np.isfinite(weight) and weight > 0 for weight in weights):
             raise StorageError("the kept values of a column have no sound weights")
         stock.append(Stock(values, weights))
-    known = codings()
+    known: dict[str, type[Coding]] = {binning.coding.kind: binning.coding for binning in registered(Binning)}
     if entry["kind"] not in known:
         raise StorageError(f"there is no coding of the kind {entry['kind']!r}")
     coding = known[entry["kind"]].read(entry, tuple(stock), size)

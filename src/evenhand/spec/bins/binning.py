@@ -49,10 +49,14 @@ class Binning(ABC):
 
     Attributes
     ----------
+    word : str
+        Its name in a problem's TOML.
     coding : type of Coding
         What it becomes.
     """
 
+    word: ClassVar[str] = ""
+    holds_functions: ClassVar[bool] = False
     coding: ClassVar[type[Coding]]
 
     @abstractmethod

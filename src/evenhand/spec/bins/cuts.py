@@ -144,6 +144,7 @@ class Edges(Cut):
     ('<25', '25 to 44', '>=45')
     """
 
+    word = "edges"
     edges: Sequence[float]
     labels: Sequence[str] | None = None
 
@@ -188,6 +189,7 @@ class Quantiles(Cut):
     (40.0,)
     """
 
+    word = "quantiles"
     number: int
 
     def __post_init__(self) -> None:
@@ -223,6 +225,7 @@ class ChosenBins(Cut):
     (40.0,)
     """
 
+    word = "data"
     most: int = 6
 
     def __post_init__(self) -> None:

@@ -88,6 +88,7 @@ class MergedLevels(Binning):
     ('Minority', 'White')
     """
 
+    word = "merging"
     into: Mapping[str, Sequence[Value]]
     rest: str | None = None
     ordered: bool = False
@@ -145,6 +146,7 @@ class PooledLevels(Binning):
     ('A', 'other')
     """
 
+    word = "pooling"
     fewer_than: float
     into: str = "other"
 
