@@ -32,7 +32,7 @@ def test_the_papers_studies(compas, adult):
         "Protected: sex × race (read, never changed)",
         "differ by a factor of at most 1.1",
         "expected distortion is at most 0.5",
-        "priors_count down (cost 1 a step), at most 1 step",
+        "priors_count down (cost 1 per step), at most 1 step",
         "c_charge_degree to any value (cost 4)",
         "the Kullback–Leibler divergence, in nats, from the original to the released distribution",
     ):
@@ -42,7 +42,7 @@ def test_the_papers_studies(compas, adult):
         "within 15% of its rate in the whole table",
         "above 0.9 with probability at most 0.1, and above 1.9 with probability at most 0.05",
         "on average over the groups",
-        "income up (free) or down (cost 1 a step)",
+        "income up (free) or down (cost 1 per step)",
         "Of several changes at once, the costliest counts.",
     ):
         assert words in text
@@ -169,9 +169,9 @@ def test_what_is_not_bounded_is_said():
         (eh.Nominal(math.inf), "never"),
         (eh.Nominal({("a", "b"): 1.0, ("b", "a"): math.inf}), "by a table of 2 costs"),
         (eh.Ordinal(1, up=False, down=False), "never"),
-        (eh.Ordinal(2, max_steps=2), "up or down (cost 2 a step), at most 2 steps"),
-        (eh.Ordinal(1, up_step=0, max_steps=1), "up (free) or down (cost 1 a step), at most 1 step"),
-        (eh.Ordinal(0.5, down=False), "up (cost 0.5 a step)"),
+        (eh.Ordinal(2, max_steps=2), "up or down (cost 2 per step), at most 2 steps"),
+        (eh.Ordinal(1, up_step=0, max_steps=1), "up (free) or down (cost 1 per step), at most 1 step"),
+        (eh.Ordinal(0.5, down=False), "up (cost 0.5 per step)"),
     ],
 )
 def test_rules(rule, words):
@@ -180,7 +180,7 @@ def test_rules(rule, words):
 
 def test_columns_that_never_change_are_named_together():
     changes = said(of(distortion="table"))["May change"]
-    assert changes == "f1 by a table of 6 costs; y down (cost 1 a step); f0 never. Costs of several changes add up."
+    assert changes == "f1 by a table of 6 costs; y down (cost 1 per step); f0 never. Costs of several changes add up."
 
 
 def test_a_users_function_charges_and_rules_only_narrow():

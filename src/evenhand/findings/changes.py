@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers, sums
+from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, Variable
 from evenhand.findings.naming import (
@@ -252,3 +252,22 @@ def most_changed(
     parts: list[Where] = [{n: domain.variable(n).levels[int(codes[n][first[at]])] for n in names} for at in order]
     everybody = float(counts.weight @ changed)
     return Chosen(parts, tuple(held), int((total > 0).sum()), float(total[order].sum()), everybody)
+
+
+def worst_off_cells(counts: Counts, kernel: Kernel, measured: Achieved, among: Flags, most: int) -> list[Row]:
+    """Return the cells (d, x, y) with the largest expected distortion, and what they most likely become."""
+    shown = np.flatnonzero(among & (measured.changed > 0))
+    rows = []
+    for source in shown[np.lexsort((-measured.changed[shown], -measured.distortion[shown]))[:most]]:
+        own = counts.domain.xy(counts.x[source], counts.y[source])
+        entries = slice(kernel.starts[source], kernel.starts[source + 1])
+        other = np.where(kernel.targets[entries] == own, -1.0, kernel.probability[entries])
+        rows.append({
+            "cell": cell_levels(counts, int(source)),
+            "weight": float(counts.weight[source]),
+            "changed": float(measured.changed[source]),
+            "expected_distortion": float(measured.distortion[source]),
+            "likeliest_change": target_levels(counts, int(kernel.targets[entries][np.argmax(other)])),
+            "likeliest_probability": float(other.max()),
+        })  # fmt: skip
+    return rows

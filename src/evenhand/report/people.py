@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
-from evenhand.findings.changes import LEAST_SHARE, Move
+from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
-from evenhand.findings.naming import cell_levels, short_name, target_levels
+from evenhand.findings.naming import short_name
 from evenhand.findings.rates import rates as group_rates
 from evenhand.findings.rates import shown_outcomes
 from evenhand.kernel import Kernel
@@ -123,18 +121,8 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
 def worst_off(counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:
     """Return the cells (d, x, y) with the largest expected distortion, and what they most likely become."""
     changed, enough = measured.changed > 0, Discretion(counts, hide_below).cells
-    shown = np.flatnonzero(enough & changed)
-    rows = []
-    for source in shown[np.lexsort((-measured.changed[shown], -measured.distortion[shown]))[:WORST]]:
-        own = counts.domain.xy(counts.x[source], counts.y[source])
-        entries = slice(kernel.starts[source], kernel.starts[source + 1])
-        other = np.where(kernel.targets[entries] == own, -1.0, kernel.probability[entries])
-        rows.append({
-            "cell": cell_levels(counts, int(source)),
-            "weight": float(counts.weight[source]),
-            "changed": float(measured.changed[source]),
-            "expected_distortion": float(measured.distortion[source]),
-            "likeliest_change": target_levels(counts, int(kernel.targets[entries][np.argmax(other)])),
-            "likeliest_probability": float(other.max()),
-        })  # fmt: skip
-    return {"rows": rows, "cells_changed": int(changed.sum()), "cells_hidden": int((changed & ~enough).sum())}
+    return {
+        "rows": worst_off_cells(counts, kernel, measured, enough, WORST),
+        "cells_changed": int(changed.sum()),
+        "cells_hidden": int((changed & ~enough).sum()),
+    }

@@ -106,10 +106,10 @@ def rule_words(rule: Rule, *, costs: bool = True) -> str:
         up = rule.step if rule.up_step is None else rule.up_step
         ways = []
         if rule.up and rule.down and (up == rule.step or not costs):
-            ways.append(f"up or down{_cost(rule.step, costs, ' a step')}")
+            ways.append(f"up or down{_cost(rule.step, costs, ' per step')}")
         else:
-            ways += [f"up{_cost(up, costs, ' a step')}"] if rule.up else []
-            ways += [f"down{_cost(rule.step, costs, ' a step')}"] if rule.down else []
+            ways += [f"up{_cost(up, costs, ' per step')}"] if rule.up else []
+            ways += [f"down{_cost(rule.step, costs, ' per step')}"] if rule.down else []
         most = f", at most {rule.max_steps} step{'s' * (rule.max_steps != 1)}" if rule.max_steps is not None else ""
         return " or ".join(ways) + most if ways else NEVER
     if isinstance(rule, Nominal):

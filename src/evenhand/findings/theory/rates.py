@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Numbers, sums
-from evenhand.data.counts import Counts
+from evenhand.data.counts import SAME_WEIGHT, Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import SpecError
 from evenhand.kernel import Kernel
 from evenhand.spec import Ratio, check
 from evenhand.tables import labels
-
-SAME_WEIGHT = 1e-9
-"""Relative difference up to which the weights of a table sum to its number of rows."""
 
 
 def group_names(counts: Counts) -> list[str]:
