@@ -11,6 +11,7 @@ from oracle import Dense
 
 import evenhand as eh
 from evenhand.errors import SolverError
+from evenhand.findings.feasibility import raised
 from evenhand.optimise.solve import edges
 
 
@@ -162,3 +163,34 @@ def test_with_d_suppressed_the_edge_does_not_begin_at_the_identity():
     eh.fit(replace(problem, parity=[eh.PairwiseParity(edge + 1e-6)]), frame)
     with pytest.raises(eh.InfeasibleError):
         eh.fit(replace(problem, parity=[eh.PairwiseParity(edge - 1e-6)]), frame)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said", "absent"),
+    [
+        # A probability is at most one, whatever the factor.
+        ([eh.ExpectedDistortion(0.02), eh.ExcessDistortion({1.5: 0.8})], "0.8 → 1", "0.8 → 2"),
+        # What has no limit, or one of zero, stays so.
+        (eh.ExpectedDistortion(eh.By(np.inf, [({"group": "a"}, 0.02), ({"group": "b"}, 0.0)])), "0.02 → ", "inf"),
+    ],
+)
+def test_fit_and_diagnose_say_the_same_limits(budget, said, absent):
+    problem = small_problem(parity=[eh.PairwiseParity(0.02)], budget=budget)
+    with pytest.raises(eh.InfeasibleError) as caught:
+        eh.fit(problem, small_frame())
+    assert caught.value.smallest_budget_factor > 1.25
+    told = str(caught.value).split("multiply the budgets by ")[1].split(")")[0]
+    found = eh.diagnose(problem, small_frame())
+    diagnosed = found.explanation.split("multiply the budgets by ")[1].split(").")[0]
+    assert said in told
+    assert said in diagnosed
+    assert absent not in told + diagnosed
+    assert "0 → 0" not in told.split("(")[1].split(", ")
+
+
+def test_limits_times_a_factor():
+    many = eh.By(np.inf, [({"group": "a"}, 0.4), ({"group": "b"}, 0.0), ({"group": "c"}, 0.2)])
+    assert raised(eh.ExpectedDistortion(many).charges[0], 4) == {0.2: 0.8, 0.4: 1.6}
+    assert raised(eh.ExcessDistortion({1: many}).charges[0], 4) == {0.2: 0.8, 0.4: 1.0}
+    doubled = small_problem(budget=eh.ExcessDistortion({1: many})).with_limits(lambda limit: 4 * limit)
+    assert doubled.charges[0].limit.values == eh.By(np.inf, [({"g": 1}, 1.0), ({"g": 2}, 0.0), ({"g": 3}, 0.8)]).values

@@ -6,8 +6,9 @@ and the bounds from which nothing is lost. All are found, not sampled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from evenhand.optimise.program import Program
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.edges import least_budget_factor, smallest_bound
 from evenhand.optimise.tabulate import tabulated
-from evenhand.spec import Distance, Problem, comparisons
+from evenhand.spec import Charge, Distance, Problem, comparisons, each
 from evenhand.tables import Frame
 
 
@@ -115,7 +116,8 @@ def parity_edge(
     def program_at(bound: float) -> Program:
         if bound not in last:
             last.clear()
-            last[bound] = compile_problem(tabulated(_with_bound(problem, bound, floors), counts), counts)
+            moved = problem.with_bounds(lambda own: max(bound, own) if floors else bound)
+            last[bound] = compile_problem(tabulated(moved, counts), counts)
         return last[bound].program
 
     def bound_of(bound: float, x: Numbers) -> float:
@@ -163,8 +165,10 @@ def budget_edge(problem: Problem, counts: Counts, clock: Clock) -> float | None:
     return least_budget_factor(program, clock)
 
 
-def _with_bound(problem: Problem, bound: float, floors: bool) -> Problem:
-    def change(own: float) -> float:
-        return max(bound, own) if floors else bound
+def raised(charge: Charge, factor: float) -> dict[float, float]:
+    """Return each limit of a charge that a factor changes, in order, with what it becomes.
 
-    return replace(problem, parity=[parity.with_bounds(change) for parity in problem.parity])
+    A probability is at most one; limits of zero and infinite ones stay what they are, whatever the factor.
+    """
+    most = math.inf if charge.threshold is None else 1.0
+    return {limit: min(most, limit * factor) for limit in sorted(each(charge.limit)) if 0 < limit < math.inf}

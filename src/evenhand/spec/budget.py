@@ -96,8 +96,8 @@ class ExpectedDistortion:
         return (Charge(self.limit, None, self.per),)
 
     def with_limits(self, change: Any) -> ExpectedDistortion:
-        """Return the same budget with every limit changed."""
-        return replace(self, limit=change_each(self.limit, change))
+        """Return the same budget with every limit changed; what is not limited stays so."""
+        return replace(self, limit=change_each(self.limit, lambda c: c if math.isinf(c) else change(c)))
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,12 @@ class ExcessDistortion:
         return tuple(Charge(limit, threshold, self.per) for threshold, limit in self.thresholds.items())
 
     def with_limits(self, change: Any) -> ExcessDistortion:
-        """Return the same budget with every limit changed; a probability is at most one."""
-        return replace(
-            self, thresholds={t: change_each(c, lambda v: min(1.0, change(v))) for t, c in self.thresholds.items()}
-        )
+        """Return the same budget with every limit changed, to one at most; what is not limited stays so."""
+
+        def changed(c: float) -> float:
+            return c if math.isinf(c) else min(1.0, change(c))
+
+        return replace(self, thresholds={t: change_each(c, changed) for t, c in self.thresholds.items()})
 
 
 def _probability(threshold: Any, allowed: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from evenhand.data.domain import Value
@@ -11,7 +11,7 @@ from evenhand.errors import Made, Setting, SpecError, did_you_mean
 from evenhand.spec import check, toml
 from evenhand.spec.bins import Binning
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
-from evenhand.spec.by import By
+from evenhand.spec.by import By, each
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distortion import Distortion
@@ -148,6 +148,25 @@ class Problem:
         """The limit, where one number is all that the budgets say; None where there are none or several."""
         limits = [charge.limit for charge in self.charges]
         return limits[0] if len(limits) == 1 and not isinstance(limits[0], By) else None
+
+    @property
+    def one_bound(self) -> float | None:
+        """The bound that all parity constraints share; None where there are none, or several, or cases without one."""
+        bounds = {float(bound) for parity in self.parity for bound in each(parity.bound)}
+        return bounds.pop() if len(bounds) == 1 else None
+
+    @property
+    def smallest_bound(self) -> float:
+        """The smallest of all parity bounds; zero where there are none."""
+        return min((parity.smallest_bound for parity in self.parity), default=0.0)
+
+    def with_bounds(self, change: Callable[[float], float]) -> Problem:
+        """Return the same problem with every parity bound changed; what is not bounded stays so."""
+        return replace(self, parity=[parity.with_bounds(change) for parity in self.parity])
+
+    def with_limits(self, change: Callable[[float], float]) -> Problem:
+        """Return the same problem with every limit of its budgets changed; what is not limited stays so."""
+        return replace(self, budget=[budget.with_limits(change) for budget in self.budgets])
 
     @property
     def suppresses(self) -> bool:

@@ -14,7 +14,7 @@ from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
 from evenhand.errors import InfeasibleError, SpecError
 from evenhand.findings import proof
-from evenhand.findings.feasibility import budget_edge, parity_edge
+from evenhand.findings.feasibility import budget_edge, parity_edge, raised
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
 from evenhand.optimise.certificate import bounding
@@ -22,7 +22,7 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress
-from evenhand.spec import Charge, Problem, each
+from evenhand.spec import Problem
 from evenhand.use.fitting import begin, fit
 from evenhand.use.mapping import Mapping
 
@@ -226,17 +226,8 @@ def _limits(problem: Problem, factor: float | None) -> float | dict[str, float] 
     """Return the limits times a factor: one number where there is one limit, else the smallest of each charge."""
     if factor is None or not problem.charges:
         return None
-    if problem.one_limit is not None:
-        return _raised(problem.charges[0], problem.one_limit, factor)
-    return {
-        charge.words: _raised(charge, min((c for c in each(charge.limit) if c > 0), default=0.0), factor)
-        for charge in problem.charges
-    }
-
-
-def _raised(charge: Charge, limit: float, factor: float) -> float:
-    """Return a limit times a factor; a probability is at most one."""
-    return limit * factor if charge.threshold is None else min(1.0, limit * factor)
+    smallest = {charge.words: min(raised(charge, factor).values(), default=0.0) for charge in problem.charges}
+    return smallest if problem.one_limit is None else smallest[problem.charges[0].words]
 
 
 def _cheapest(
@@ -245,12 +236,11 @@ def _cheapest(
     """Return the bound and the factor on budgets whose relative increases are smallest together."""
     if bound is None or factor is None or not problem.parity:
         return None
-    own = min(p.smallest_bound for p in problem.parity)
+    own = problem.smallest_bound
     unit = own if own > 0 else 1.0
 
     def cost(trial: float) -> tuple[float, float, float]:
-        raised = replace(problem, parity=[p.with_bounds(lambda b: max(b, trial)) for p in problem.parity])
-        needed = budget_edge(raised, counts, clock)
+        needed = budget_edge(problem.with_bounds(lambda b: max(b, trial)), counts, clock)
         needed = math.inf if needed is None else max(1.0, needed)
         return (trial - own) / unit + needed - 1, trial, needed
 
@@ -287,12 +277,12 @@ def _why(
         yield "Larger parity bounds alone would not do."
     if factor is not None:
         keep = "keep the parity bound and " if asked.parity else ""
-        raised = ", ".join(
-            f"{charge.words} ≤ {limit:g} → {_raised(charge, limit, factor):.7f}"
+        limits = ", ".join(
+            f"{charge.words} ≤ {limit:g} → {larger:.7f}"
             for charge in asked.charges
-            for limit in sorted({float(c) for c in each(charge.limit) if 0 < c < math.inf})
+            for limit, larger in raised(charge, factor).items()
         )
-        yield f"A way out: {keep}multiply the budgets by {factor:.6g} ({raised})."
+        yield f"A way out: {keep}multiply the budgets by {factor:.6g} ({limits})."
     elif asked.charges:
         yield "Larger budgets alone would not do."
     if cheapest is not None:
@@ -300,6 +290,6 @@ def _why(
         both = f"a parity bound of {least:.6g} with budgets times {times:.6g}"
         if times <= 1:
             both = "the larger parity bound alone"
-        elif least <= min(p.smallest_bound for p in asked.parity):
+        elif least <= asked.smallest_bound:
             both = "the larger budgets alone"
         yield f"The cheapest of all, by relative increase: {both}."

@@ -6,7 +6,6 @@ imports scikit-learn, which is the extra ``sklearn``.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -278,15 +277,14 @@ def stated(problem: Problem | None, bound: float | None, budget: float | None) -
             raise SpecError(
                 "bound replaces the problem's parity bounds, and it has none; add parity=[eh.PairwiseParity(...)]"
             )
-        problem = replace(problem, parity=[parity.with_bounds(lambda _: bound) for parity in problem.parity])
+        problem = problem.with_bounds(lambda _: bound)
     if budget is not None:
         if not problem.budgets:
             raise SpecError(
                 "budget replaces the limits of the problem's budgets, and it has none; add "
                 "budget=eh.ExpectedDistortion(...)"
             )
-        limited = [each.with_limits(lambda c: c if math.isinf(c) else budget) for each in problem.budgets]
-        problem = replace(problem, budget=limited)
+        problem = problem.with_limits(lambda _: budget)
     return problem
 
 

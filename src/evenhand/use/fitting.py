@@ -13,7 +13,7 @@ from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb
 from evenhand.findings.bounds import comparison
-from evenhand.findings.feasibility import Edge, budget_edge, distances, parity_edge
+from evenhand.findings.feasibility import Edge, budget_edge, distances, parity_edge, raised
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import achieved
 from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
@@ -22,7 +22,7 @@ from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
 from evenhand.resources import Progress
-from evenhand.spec import Problem, each
+from evenhand.spec import Problem
 from evenhand.use.alternating import alternate
 from evenhand.use.mapping import Mapping
 
@@ -39,6 +39,9 @@ CLEARLY = 1e-6
 
 EDGE_TOLERANCE = 1e-9
 """Bounds closer than this to the edge of feasibility are not called infeasible."""
+
+MARGIN = 1e-4
+"""How much larger a bound to try where the given one can be met only just."""
 
 
 def fit(
@@ -217,14 +220,14 @@ def _alternated(asked: Problem, problem: Problem, counts: Counts, clock: Clock, 
 
 
 def _barely(problem: Problem) -> str:
-    raised = ", ".join(f"{p.smallest_bound + 1e-4:g}" for p in problem.parity)
-    return f"The bounds can be met only just, if at all; try a parity bound of {raised}"
+    larger = ", ".join(f"{p.smallest_bound + MARGIN:g}" for p in problem.parity)
+    return f"The bounds can be met only just, if at all; try a parity bound of {larger}"
 
 
 def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> None:
     """Raise the error that says how far the bounds are from being met, if they cannot be."""
     edge = parity_edge(problem, counts, clock, floors=True)
-    if edge is not None and edge.bound <= min((p.smallest_bound for p in problem.parity), default=0) + EDGE_TOLERANCE:
+    if edge is not None and edge.bound <= problem.smallest_bound + EDGE_TOLERANCE:
         return
     factor = budget_edge(problem, counts, clock)
     if factor is not None and factor <= 1:
@@ -249,21 +252,17 @@ def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, facto
     elif edge is None:
         words.append("No parity bound, however large, would do: budgets or forbidden moves rule every mapping out. ")
     else:
+        worst = max(distances(problem, counts, edge.kernel), key=lambda part: float(part.value.max()))
+        apart = comparison(counts, worst, int(np.argmax(worst.value))).words
         words.append(
             f"The smallest parity bound that can be met is {edge.bound:.7f}; try {_round_up(edge.bound)}. "
-            f"{_who_stands_out(problem, counts, edge)} "
+            f"Even there, furthest apart: {apart}. "
         )
     if factor is not None:
-        limits = sorted({limit for charge in problem.charges for limit in each(charge.limit)})
-        raised = ", ".join(f"{limit:g} → {limit * factor:.7g}" for limit in limits)
-        words.append(f"Or keep the parity bound and multiply the budgets by {_round_up(factor)} ({raised}). ")
+        changes = sorted({change for charge in problem.charges for change in raised(charge, factor).items()})
+        limits = ", ".join(f"{limit:g} → {larger:.7g}" for limit, larger in changes)
+        words.append(f"Or keep the parity bound and multiply the budgets by {_round_up(factor)} ({limits}). ")
     return [*words, Verb("diagnose"), " says why, with a proof."]
-
-
-def _who_stands_out(problem: Problem, counts: Counts, edge: Edge) -> str:
-    """Name the outcome and groups that are furthest apart when all that can be done is done."""
-    worst = max(distances(problem, counts, edge.kernel), key=lambda part: float(part.value.max()))
-    return f"Even there, furthest apart: {comparison(counts, worst, int(np.argmax(worst.value))).words}."
 
 
 def _round_up(value: float) -> str:

@@ -28,7 +28,7 @@ from evenhand.report.page import check_packages, page
 from evenhand.report.pictures import PAGE_WIDTH
 from evenhand.report.summary import Material, Settings, Source, summary
 from evenhand.resources import Progress
-from evenhand.spec import Problem, check, each
+from evenhand.spec import Problem, check
 from evenhand.tables import Frame
 from evenhand.use.mapping import Mapping
 from evenhand.use.tradeoff import Frontier, frontier
@@ -186,15 +186,9 @@ def _fitted(mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, se
     return assurance.model_rates(mapping.problem, rates, words, shown, sees_protected=sees_protected)
 
 
-def _own_bound(problem: Problem) -> float | None:
-    """Return the bound that all parity constraints share, if they do."""
-    own = {float(bound) for parity in problem.parity for bound in each(parity.bound)}
-    return own.pop() if len(own) == 1 and math.isfinite(next(iter(own))) else None
-
-
 def _bounds(problem: Problem, counts: Counts) -> list[float]:
     """Return the bounds to trace: from zero to beyond where nobody need change, with the mapping's own."""
-    own = _own_bound(problem)
+    own = problem.one_bound
     unchanged = math.inf if problem.suppresses else identity_from(problem, counts)
     ends = [end for end in (own, unchanged) if end is not None and math.isfinite(end)]
     furthest = BEYOND * max([*ends, 0.1])
@@ -224,7 +218,7 @@ def _traced(mapping: Mapping, wanted: bool, progress: Progress) -> tuple[Frontie
     )
     if (found.frame["status"] == "unsolved").any():
         words += f" Points that were not reached within {FRONTIER_SECONDS:g} seconds are unsolved."
-    own = _own_bound(problem)
+    own = problem.one_bound
     return found, {
         "words": words,
         "points": found.frame[["bound", "objective", "lower_bound", "status"]].to_dict("records"),
@@ -243,7 +237,7 @@ def _charts(mapping: Mapping, traced: Frontier | None, settings: Settings) -> di
         "cohorts": lambda: _cohorts(mapping, hide),
     }
     if traced is not None:
-        own = _own_bound(mapping.problem)
+        own = mapping.problem.one_bound
         wanted["frontier"] = lambda: traced.chart(chosen=None if own is None else (own, mapping.objective))
     drawn = {}
     for name, draw in wanted.items():

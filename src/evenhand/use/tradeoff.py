@@ -31,7 +31,7 @@ from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
 from evenhand.resources import Progress
-from evenhand.spec import Problem, check, each
+from evenhand.spec import Problem, check
 from evenhand.tables import frame as table
 from evenhand.use.fitting import EDGE_TOLERANCE, begin, fit
 
@@ -224,8 +224,7 @@ def frontier(
     if bounds is not None and not problem.parity:
         lacking = Setting("parity", [Made("PairwiseParity", ...)])
         raise SpecError("bounds are to be swept, but the problem has no parity; give it ", lacking)
-    own = {value for parity in problem.parity for value in each(parity.bound)}
-    asked = [own.pop() if len(own) == 1 else None] if bounds is None else _numbers("bounds", bounds)
+    asked = [problem.one_bound] if bounds is None else _numbers("bounds", bounds)
     scale = _Budgets.of(problem, budgets)
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     problem = replace(problem, tie_break=None)
@@ -282,13 +281,7 @@ class _Budgets:
 
     def given(self, problem: Problem, value: float) -> Problem:
         """Return the problem with one of the budgets."""
-
-        def change(own: float) -> float:
-            if math.isinf(own):
-                return own
-            return value if self.column == "budget_limit" else own * value
-
-        return replace(problem, budget=[budget.with_limits(change) for budget in problem.budgets])
+        return problem.with_limits(lambda own: value if self.column == "budget_limit" else own * value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,9 +311,7 @@ class _Spot:
         if bound is None:
             return cls(line, None, line.problem)
         given = float(bound)
-        return cls(
-            line, bound, replace(line.problem, parity=[p.with_bounds(lambda _: given) for p in line.problem.parity])
-        )
+        return cls(line, bound, line.problem.with_bounds(lambda _: given))
 
     @property
     def looseness(self) -> tuple[float, float]:
