@@ -160,7 +160,7 @@ def _notes(
         yield (
             f"the group {names[group]} has a weight of only {weight[group]:g}; its rates say little about other people"
         )
-    if any(budget.per == "xy" for budget in problem.budgets):
+    if any(budget.averaged for budget in problem.budgets):
         yield (
             "budgets are per (x, y) and hold on average over the protected groups: some groups are changed more than "
             "the budget says, and no bound on distortion carries over to apply mode"

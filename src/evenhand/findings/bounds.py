@@ -136,7 +136,7 @@ def table(counts: Counts, parity: Sequence[ParityAchieved], budgets: Sequence[Bu
         for p in parity
     ]  # fmt: skip
     for budget in budgets:
-        where = holder_names(counts, budget.charge.per, np.arange(len(budget.value)))
+        where = holder_names(counts, budget.charge, np.arange(len(budget.value)))
         parts.append((budget.charge.words, where, budget.limit, budget.value))
     bound, achieved = (np.concatenate([np.zeros(0), *(part[i] for part in parts)]) for i in (2, 3))
     return frame(

@@ -130,7 +130,7 @@ class _Story:
         for i, holder, share in self.holders():
             charge = self.problem.charges[i]
             limit = float(charge.limits(self.counts)[holder])
-            (where,) = holder_names(self.counts, charge.per, np.array([holder]))
+            (where,) = holder_names(self.counts, charge, np.array([holder]))
             rows.append((charge.words, where, limit, share))
         return _table(("constraint", "where", "bound", "share"), rows)
 
@@ -177,7 +177,7 @@ class _Story:
                 changed = [np.full(len(source), b) if c == column else code[source] for c, code in enumerate(codes)]
                 to_x, to_y = domain.x.ravel(changed[:-1]), changed[-1]
                 price = self._release_prices(source, to_x, to_y)
-                if self.problem.targets == "observed":
+                if self.problem.observed_only:
                     price = np.where(positions(counts.features.cells, to_x)[0], price, np.inf)
                 gain = np.maximum(cheapest[source] - price, 0.0)
                 group = counts.groups.of_source[source]
@@ -246,7 +246,7 @@ class _Story:
         counts, domain = self.counts, self.counts.domain
         for i, holder, share in self.holders():
             charge = self.problem.charges[i]
-            if charge.per == "xy":
+            if charge.averaged:
                 group, y = "everybody", int(counts.records.cells[holder]) % domain.y.size
             else:
                 group, y = domain.d.words(int(counts.d[holder])), int(counts.y[holder])

@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.arrays import Cells, Flags
 from evenhand.data.counts import Counts
 from evenhand.errors import SpecError, did_you_mean
+from evenhand.spec import Charge
 
 JOINT = " · "
 """Between the levels of one cell, where a heading names the columns."""
@@ -52,11 +53,11 @@ def target_levels(counts: Counts, target: int) -> dict[str, Any]:
     return {**counts.domain.x.labels(x), **counts.domain.y.labels(y)}
 
 
-def holder_names(counts: Counts, per: str, holders: Cells) -> list[str]:
+def holder_names(counts: Counts, charge: Charge, holders: Cells) -> list[str]:
     """Name those who have budgets of their own: sources, or with ``per="xy"`` records (x, y)."""
     domain = counts.domain
     parts = [(domain.d, counts.d[holders]), (domain.x, counts.x[holders]), (domain.y, counts.y[holders])]
-    if per == "xy":
+    if charge.averaged:
         parts = list(zip((domain.x, domain.y), domain.split_xy(counts.records.cells[holders]), strict=True))
     named = []
     for axis, cells in parts:

@@ -60,11 +60,11 @@ def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel,
     rows = [*_parity(problem, counts, compiled, kernel, multipliers)]
     worth, cells = budget_multipliers(compiled.program, multipliers), []
     for i, charge in enumerate(problem.charges):
-        size = len(counts.records.cells) if charge.per == "xy" else len(counts)
         mine = compiled.budgets.charge == i
-        found = sums(compiled.budgets.holder[mine], worth[mine], size)
+        limits = charge.limits(counts)
+        found = sums(compiled.budgets.holder[mine], worth[mine], len(limits))
         # A limit of zero rules moves out: nobody looked what it would be worth.
-        cells.append(np.where(charge.limits(counts) == 0, np.nan, found))
+        cells.append(np.where(limits == 0, np.nan, found))
         rows += _budget(problem, counts, i, cells[i])
     totals = {"parity": [0.0] * len(problem.parity), "budget": [0.0] * len(problem.charges)}
     for row in rows:
@@ -111,12 +111,12 @@ def _budget(problem: Problem, counts: Counts, number: int, cells: Numbers) -> It
     base = {"kind": "budget", "constraint": charge.words}
     where = "all limits above zero" if np.any(limits == 0) else "all limits"
     yield base | {"level": "total", "where": where, **_together(limits, cells), "number": number}
-    if charge.per == "individual":
+    if not charge.averaged:
         for group, cell in enumerate(counts.groups.cells):
             mine = counts.groups.of_source == group
             yield base | {"level": "group", "where": domain.d.words(int(cell)), **_together(limits[mine], cells[mine])}
     costly = [at for at in np.argsort(-cells) if cells[at] > ROUNDING]
-    for at, where in zip(costly, holder_names(counts, charge.per, np.array(costly, dtype=np.int64)), strict=True):
+    for at, where in zip(costly, holder_names(counts, charge, np.array(costly, dtype=np.int64)), strict=True):
         yield base | {"level": "cell", "where": where, "bound": float(limits[at]), "price": float(cells[at])}
 
 

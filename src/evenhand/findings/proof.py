@@ -112,7 +112,7 @@ class _Writer:
         self.domain = counts.domain
         # Alternating chooses p(ŷ|x̂) itself, so that the statement does not give it.
         self.conditional: Numbers | None = None
-        if problem.suppress_protected == "fixed":
+        if problem.keeps_conditional:
             self.conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
         self.compared = [comparisons(parity, counts) for parity in problem.parity]
         self.places = [self._places(part) for part in self.compared]
@@ -224,7 +224,7 @@ class _Writer:
         charge = self.problem.charges[number]
         limits = charge.limits(self.counts)
         holders: list[Any] = list(range(len(limits)))
-        if charge.per == "xy":
+        if charge.averaged:
             x, y = self.domain.split_xy(self.counts.records.cells)
             holders = [[codes, int(b)] for codes, b in zip(_codes(self.domain.x, x), y, strict=True)]
         kept = self._limited(number)
@@ -318,7 +318,7 @@ class _Writer:
             needed = AMPLE * (needed + later * len(barred))
         for number, charge in enumerate(self.problem.charges):
             amount = charge.of(self.compiled.moves.distortion)
-            share = float(self.counts.group_given_record.min()) if charge.per == "xy" else 1.0
+            share = float(self.counts.group_given_record.min()) if charge.averaged else 1.0
             smallest = 1.0 if charge.threshold is not None else float(np.min(amount[amount > 0], initial=1.0))
             for holder in np.flatnonzero(charge.limits(self.counts) == 0):
                 budgets[number, int(holder)] = needed / smallest / max(share, 1e-12)

@@ -121,7 +121,7 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
     cost = problem.distortion.between(counts.domain, x, y, to_x, to_y)
     moved = (to_x != x) | (to_y != y)
     possible = np.isfinite(cost)
-    if problem.targets == "observed":
+    if problem.observed_only:
         possible &= positions(counts.features.cells, to_x)[0]
     cost = np.where(possible, cost, 0.0)
     return Achieved(
@@ -213,7 +213,7 @@ def segment_shares(compared: Comparisons, counts: Counts, kernel: Kernel) -> Num
 
 def _budget(charge: Charge, counts: Counts, kernel: Kernel, cost: Numbers) -> BudgetAchieved:
     value = _by_row(kernel, charge.of(cost) * kernel.probability)
-    if charge.per == "xy":
+    if charge.averaged:
         value = sums(counts.records.of_source, value * counts.group_given_record)
     return BudgetAchieved(charge, value, charge.limits(counts))
 
@@ -233,7 +233,7 @@ def _outcome_leak(problem: Problem, counts: Counts, kernel: Kernel) -> float | N
     if not problem.suppresses:
         return None
     cells, conditional = released_conditional(counts, kernel)
-    if problem.suppress_protected == "fixed":
+    if problem.keeps_conditional:
         if not np.all(positions(counts.features.cells, cells)[0]):
             return 1.0
         conditional = outcome_given_features(problem.conditional, counts, cells)

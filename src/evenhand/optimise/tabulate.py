@@ -60,7 +60,7 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
         if not len(part):
             reasons = "; ".join(part.left_out)
             raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
-        if problem.targets == "all" and parity.released and part.segments is not None:
+        if not problem.observed_only and parity.released and part.segments is not None:
             seen = np.unique(counts.domain.x.cells_of(part.segments, counts.features.cells))
             empty = np.setdiff1d(np.arange(part.segments.size), seen)
             if len(empty):

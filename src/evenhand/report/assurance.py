@@ -126,12 +126,12 @@ def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:
     hidden = 0
     for charge, price in zip(m.problem.charges, found.cells, strict=True):
         weight = m.counts.weight
-        if charge.per == "xy":
+        if charge.averaged:
             weight = sums(m.counts.records.of_source, m.counts.weight, len(m.counts.records.cells))
         costly = np.nan_to_num(price) > ROUNDING
         enough = np.flatnonzero(costly & shown.enough(weight))
         hidden += int(costly.sum()) - len(enough)
-        for at, where in zip(enough, holder_names(m.counts, charge.per, enough), strict=True):
+        for at, where in zip(enough, holder_names(m.counts, charge, enough), strict=True):
             row = {"constraint": charge.words, "where": where, "weight": float(weight[at]), "price": float(price[at])}
             cells.append(row)
     cells.sort(key=lambda row: -row["price"])

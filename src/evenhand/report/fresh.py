@@ -118,6 +118,6 @@ def _apply_words(problem: Problem, found: Applying) -> Iterator[str]:
             f"paper does; of the features alone, which are all that apply mode changes, it is at most "
             f"{part['features_alone'].max():.4f}."
         )
-    if any(charge.per == "xy" for charge in problem.charges):
+    if any(charge.averaged for charge in problem.charges):
         yield "A budget per (x, y) holds on average over the groups, and so bounds nothing for a single person."
     yield "People whose protected columns and features were not in the table together are kept as they are."

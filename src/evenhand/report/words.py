@@ -40,7 +40,7 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     yield "May change", " ".join(_changes(problem))
     for column, binning in problem.bins.items():
         yield "Levels", f"{column}: {binning.words}"
-    if problem.missing == "level":
+    if problem.missing_is_level:
         tokens = ", ".join(repr(value) for value in problem.missing_values)
         also = f" (and {tokens} is one)" if tokens else ""
         yield "Missing values", f"are a level of their own{also}, which stays as it is unless a rule names it"
@@ -81,14 +81,14 @@ def _changes(problem: Problem) -> Iterator[str]:
     else:
         name = getattr(function, "name", None) or getattr(function, "__name__", "a function")
         yield f"What each change costs, and what is forbidden, comes from a function: {name}."
-    if problem.targets == "all":
+    if not problem.observed_only:
         yield "Combinations of features that nobody has may be released."
 
 
 def budget_words(budget: Budget) -> str:
     """Say what a budget bounds."""
     whom = "each person (each cell of protected columns, features and outcome)"
-    if budget.per == "xy":
+    if budget.averaged:
         whom = "each combination of features and outcome, on average over the groups"
 
     def limit(value: Any) -> str:

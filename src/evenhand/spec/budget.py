@@ -25,8 +25,19 @@ Per = Literal["individual", "xy"]
 PER = ("individual", "xy")
 
 
+class _Held:
+    """What holds for somebody."""
+
+    per: Per
+
+    @property
+    def averaged(self) -> bool:
+        """Whether it holds for each (x, y) on average over the groups, not for every individual."""
+        return self.per == "xy"
+
+
 @dataclass(frozen=True)
-class Charge:
+class Charge(_Held):
     """The expectation of one function of the distortion, its limit, and for whom it holds.
 
     ``threshold`` None charges the distortion itself (eq. 5), else one where it is exceeded (eq. 6).
@@ -45,7 +56,7 @@ class Charge:
     def limits(self, counts: Counts) -> Numbers:
         """Return the limit of every holder: of each source, or with ``per="xy"`` of each (x, y); infinite for none."""
         domain = counts.domain
-        if self.per == "xy":
+        if self.averaged:
             x, y = domain.split_xy(counts.records.cells)
             fields = {**fields_of(domain.x, x), **fields_of(domain.y, y)}
             return numbers_at(f"the limit of {self.words}", self.limit, fields, len(x))
@@ -59,7 +70,7 @@ class Charge:
 
 
 @dataclass(frozen=True)
-class ExpectedDistortion:
+class ExpectedDistortion(_Held):
     """Eq. (5): the expected distortion of each individual is at most ``limit``.
 
     Parameters
@@ -101,7 +112,7 @@ class ExpectedDistortion:
 
 
 @dataclass(frozen=True)
-class ExcessDistortion:
+class ExcessDistortion(_Held):
     """Eq. (6): the probability that the distortion exceeds a threshold is bounded, for several thresholds.
 
     Parameters

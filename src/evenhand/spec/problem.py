@@ -179,6 +179,21 @@ class Problem:
         return self.suppress_protected == "alternating"
 
     @property
+    def keeps_conditional(self) -> bool:
+        """Whether p(ŷ|x̂) is given, by the table or by ``conditional``, and held."""
+        return self.suppress_protected == "fixed"
+
+    @property
+    def observed_only(self) -> bool:
+        """Whether only feature combinations that somebody in the table has may be released."""
+        return self.targets == "observed"
+
+    @property
+    def missing_is_level(self) -> bool:
+        """Whether a missing value is a level of its own, not an error."""
+        return self.missing == "level"
+
+    @property
     def utility_on_features(self) -> bool:
         """Whether Δ compares the features alone, because p(ŷ|x̂) is not the table's own."""
         return self.conditional is not None
@@ -215,9 +230,9 @@ class Problem:
         check.one_of("suppress_protected", self.suppress_protected, SUPPRESS)
         if not isinstance(self.blind, bool):
             raise SpecError(f"blind must be true or false, not {self.blind!r}")
-        if self.conditional is not None and self.suppress_protected != "fixed":
+        if self.conditional is not None and not self.keeps_conditional:
             raise SpecError('a conditional p(ŷ|x̂) is held fixed: write suppress_protected="fixed" with it')
-        if self.suppress_protected is not None and self.targets == "all":
+        if self.suppresses and not self.observed_only:
             raise SpecError(
                 f'suppress_protected="{self.suppress_protected}" needs p(y|x̂) for every x̂, which only observed '
                 f'features have; write targets="observed"'

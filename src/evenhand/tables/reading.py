@@ -191,7 +191,7 @@ def _encoded(
     encoded = {name: encode(column(table, name), problem.missing_values) for name in names}
     advice = "a row without an outcome cannot be fitted: drop those rows"
     refuse_missing(encoded[problem.outcome], advice, people=people)
-    if problem.missing == "error":
+    if not problem.missing_is_level:
         for each in encoded.values():
             refuse_missing(each, people=people)
     return encoded
@@ -215,7 +215,7 @@ def _variable(problem: Problem, encoded: Encoded, role: Role, outcome: Encoded, 
         levels, coding, ordered = binning.levels(_occurrence(encoded, outcome, weight))
         dtype = "category"
     variable = Variable(name, role, levels or (MISSING,), ordered, dtype, coding, blanks=tuple(problem.missing_values))
-    if problem.missing == "level" and role is not Role.OUTCOME:
+    if problem.missing_is_level and role is not Role.OUTCOME:
         variable = _with_missing(variable, encoded)
     return _in_order(variable, problem.distortion.rules.get(name))
 

@@ -173,7 +173,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.problem is not None
-        tags.input_tags.allow_nan = self.problem is None or self.problem.missing == "level"
+        tags.input_tags.allow_nan = self.problem is None or self.problem.missing_is_level
         tags.input_tags.string = True
         return tags
 
@@ -295,7 +295,7 @@ def _whole(problem: Problem) -> tuple[str, ...]:
 
 def _numbered(problem: Problem, array: Any) -> _Features:
     """Return an array as a frame with numbered columns."""
-    if problem.missing == "error" and array.dtype.kind == "f":
+    if not problem.missing_is_level and array.dtype.kind == "f":
         for place in np.flatnonzero(np.isnan(array).any(axis=0)):
             # In a column that the problem does not read, NaN is passed through.
             if str(place) in problem.columns:

@@ -90,7 +90,7 @@ def applying(problem: Problem, counts: Counts, kernel: Kernel, *, limits: Limits
     blocks, worst = [], -np.inf
     for charge in problem.charges:
         limit = np.full(len(counts), np.nan)
-        if charge.per == "individual":
+        if not charge.averaged:
             limit = charge.limits(counts) if limits is None else limits(charge)
         charged = [sums(rows, charge.of(cost) * kernel.probability, len(kernel)) for cost in costs]
         # Σ_y p(y|d, x) of each, for every (d, x).
@@ -137,7 +137,7 @@ def _words(problem: Problem, blocks: list[_Block]) -> list[str]:
             f"{block.achieved.max():.4f} is achieved, of which the features alone at most "
             f"{block.features_alone.max():.4f}."
         )
-    if any(charge.per == "xy" for charge in problem.charges):
+    if any(charge.averaged for charge in problem.charges):
         words.append(
             "A budget per (x, y) holds on average over the protected groups and gives no bound for a person (d, x) "
             "at apply time; what is achieved is listed without one."

@@ -45,7 +45,7 @@ def _rows(charge: Charge, counts: Counts, choices: Choices, blind: bool) -> tupl
     moves, limits = choices.moves, charge.limits(counts)
     amount = charge.of(moves.distortion)
     source, holder = moves.source, moves.source
-    if charge.per == "xy":
+    if charge.averaged:
         amount = amount * counts.group_given_record[source]
         holder = counts.records.of_source[source]
     elif blind:

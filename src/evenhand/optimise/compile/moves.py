@@ -40,7 +40,7 @@ def allowed_moves(problem: Problem, counts: Counts) -> Moves:
         record, target = moves_of_records(problem, counts)
     else:
         record, target = problem.distortion.table.targets_of(records.cells)
-        if problem.targets == "observed":
+        if problem.observed_only:
             seen, _ = positions(counts.features.cells, counts.domain.split_xy(target)[0])
             record, target = record[seen], target[seen]
     x, y = counts.domain.split_xy(records.cells[record])
@@ -56,7 +56,7 @@ def allowed_moves(problem: Problem, counts: Counts) -> Moves:
     for charge in problem.charges:
         # A budget of zero rules moves out; it then needs no row.
         limit = charge.limits(counts)
-        if charge.per == "xy":
+        if charge.averaged:
             limit = limit[records.of_source]
         moves = moves.keep((charge.of(moves.distortion) == 0) | (limit[moves.source] > 0))
     return moves
@@ -97,7 +97,7 @@ def _moves_of_features(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
         from_level, to_level = np.nonzero(np.isfinite(problem.distortion.costs(variable)))
         entry, choice = _repeat(codes[origin], from_level, len(variable))
         origin, prefix = origin[entry], prefix[entry] * len(variable) + to_level[choice]
-        if problem.targets == "observed":
+        if problem.observed_only:
             known = known * len(variable) + codes
             found, _ = positions(np.unique(known), prefix)
             origin, prefix = origin[found], prefix[found]
