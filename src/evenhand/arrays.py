@@ -21,3 +21,17 @@ def positions(known: Cells, wanted: Cells) -> tuple[Flags, Cells]:
 def sums(by: Cells, values: Numbers, size: int = 0) -> Numbers:
     """Add values up by the number of their group."""
     return np.asarray(np.bincount(by, weights=values, minlength=size), dtype=np.float64)
+
+
+def quotient(p: Numbers, q: Numbers) -> Numbers:
+    """Return p/q of rates; infinite over nothing, but nothing over nothing is one: it meets every bound.
+
+    Examples
+    --------
+    >>> quotient([0.2, 0.2, 0.0, 0.0], [0.4, 0.0, 0.4, 0.0]).tolist()
+    [0.5, inf, 0.0, 1.0]
+    """
+    p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
+    ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
+    # A rate found as a difference may come out just below zero.
+    return np.where((p == 0) & (q <= 0), 1.0, ratio)

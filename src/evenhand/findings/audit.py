@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Numbers, quotient
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.findings import bounds
@@ -140,10 +140,7 @@ def _lifts(counts: Counts, measured: Achieved) -> dict[str, Numbers]:
         everybody = (share * rates).sum(axis=0)
         rest = (everybody - share * rates) / np.maximum(1 - share, np.finfo(float).tiny)
         for name, of in (("extended", everybody), ("selective", rest), ("contrastive", rates.min(axis=0))):
-            other = np.broadcast_to(of, rates.shape)
-            ratio = np.divide(rates, other, out=np.full(rates.shape, np.inf), where=other > 0)
-            # Nothing over nothing is one.
-            columns[f"{name}_{when}"] = np.where((rates == 0) & (other <= 0), 1.0, ratio).ravel()
+            columns[f"{name}_{when}"] = quotient(rates, of).ravel()
     return columns
 
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Numbers, quotient
 from evenhand.data.domain import Value
 from evenhand.spec import check
 from evenhand.spec.by import By, change_each, words_of
@@ -155,7 +155,7 @@ class Ratio(Distance):
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return |p/q − 1|."""
-        return np.abs(_ratio(p, q) - 1)
+        return np.abs(quotient(p, q) - 1)
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Return p ≤ (1 + ε) q and p ≥ (1 − ε) q."""
@@ -253,7 +253,7 @@ class LogRatio(Distance):
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return |log(p/q)|."""
         with np.errstate(divide="ignore"):
-            return np.abs(np.log(_ratio(p, q)))
+            return np.abs(np.log(quotient(p, q)))
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Return p ≤ e^ε q and q ≤ e^ε p, each divided by e^ε."""
@@ -309,7 +309,7 @@ class FourFifths(Distance):
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return max(0, 1 − p/q); nothing falls short of zero."""
-        return np.where(np.asarray(q) > 0, np.maximum(0.0, 1 - _ratio(p, q)), 0.0)
+        return np.where(np.asarray(q) > 0, np.maximum(0.0, 1 - quotient(p, q)), 0.0)
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Return p ≥ (1 − ε) q."""
@@ -343,10 +343,3 @@ def _remaining(bound: float | By) -> str:
     """Say the share of a rate that a shortfall leaves."""
     left = change_each(bound, lambda b: b if math.isinf(b) else max(0.0, 1 - b))
     return words_of(left, lambda share: f"{hundredths(share)}%")
-
-
-def _ratio(p: Numbers, q: Numbers) -> Numbers:
-    """Return p/q, with 0/0 = 1 and p/0 infinite."""
-    p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
-    ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
-    return np.where((p == 0) & (q == 0), 1.0, ratio)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import betaincinv
 
-from evenhand.arrays import Numbers, positions, sums
+from evenhand.arrays import Numbers, positions, quotient, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.engines import Opened, opened
@@ -265,7 +265,7 @@ def _compared(
         against = [np.asarray(target, dtype=float)[outcome]] * 3
         others = ["the target"] * len(outcome)
     ratio, least, most = (
-        _over(array[group, outcome], under) for array, under in zip((rate, low, high), against, strict=True)
+        quotient(array[group, outcome], under) for array, under in zip((rate, low, high), against, strict=True)
     )
     table = {
         **labels(counts.domain.y, outcome),
@@ -281,12 +281,6 @@ def _compared(
     violated = (least > 1 + bound) | (most < 1 - bound)
     verdicts = np.select([met, violated], [MET, VIOLATED], default=UNDECIDED).astype(object)
     return table | {"bound": np.full(len(outcome), bound), "verdict": verdicts}
-
-
-def _over(p: Numbers, q: Numbers) -> Numbers:
-    """Return p/q; infinite over zero, as an interval's end must be, but nothing over nothing is one: it meets all."""
-    ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
-    return np.where((p == 0) & (q == 0), 1.0, ratio)
 
 
 def _holdout_words(
