@@ -7,7 +7,6 @@ and the bounds from which nothing is lost. All are found, not sampled.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +16,13 @@ from evenhand.data.counts import Counts
 from evenhand.engines import counts_of
 from evenhand.errors import InfeasibleError
 from evenhand.kernel import Kernel, unchanged
-from evenhand.kernel.achieved import ParityAchieved, parity_achieved
+from evenhand.kernel.achieved import distances
 from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.edges import least_budget_factor, smallest_bound
 from evenhand.optimise.tabulate import tabulated
-from evenhand.spec import Charge, Distance, Problem, comparisons, each
+from evenhand.spec import Charge, Distance, Problem, each
 from evenhand.tables import Frame
 
 
@@ -139,12 +138,6 @@ def parity_edge(
     if len(found[1]) != last[found[0]].program.n_moves:
         return Edge(found[0], unchanged(counts))
     return Edge(found[0], last[found[0]].kernel(found[1]))
-
-
-def distances(problem: Problem, counts: Counts, kernel: Kernel) -> Iterator[ParityAchieved]:
-    """Return what each parity constraint measures of a kernel."""
-    for parity in problem.parity:
-        yield parity_achieved(comparisons(parity, counts), counts, kernel)
 
 
 def _needed(problem: Problem, counts: Counts, kernel: Kernel, floors: bool) -> float:

@@ -16,7 +16,7 @@ from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.naming import holder_names
 from evenhand.kernel import unchanged
-from evenhand.kernel.achieved import parity_achieved
+from evenhand.kernel.achieved import outcome_by_source, parity_achieved
 from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
 from evenhand.optimise.program import Multipliers
 from evenhand.optimise.solve import Clock
@@ -135,11 +135,11 @@ class _Story:
         return _table(("constraint", "where", "bound", "share"), rows)
 
     def reach(self) -> dict[str, list[Any]]:
-        rows = []
+        rows, outcomes = [], outcome_by_source(self.counts, unchanged(self.counts))
         for i, population, y in self._rates():
             part = self.compiled.compared[i]
             low, high = self._limits(i, population, y)
-            now = float((part.weights[[population]] @ np.eye(self.counts.domain.y.size)[self.counts.y])[0, y])
+            now = float((part.weights[[population]] @ outcomes)[0, y])
             words = part.populations[population].words
             rows.append((words, self.counts.domain.outcome.levels[y], now, low, high))
         return _table(("group", self.problem.outcome, "now", "lowest", "highest"), rows)

@@ -21,8 +21,8 @@ from evenhand.findings import bounds
 from evenhand.findings.coverage import coverage
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, gather, unchanged
-from evenhand.kernel.achieved import group_rates, parity_achieved
-from evenhand.spec import Problem, comparisons
+from evenhand.kernel.achieved import distances, group_rates
+from evenhand.spec import Problem
 from evenhand.tables.transforming import Transformer, locate
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Realised:
 def realised(problem: Problem, counts: Counts) -> Realised:
     """Hold a table's own rates against the bounds of a problem."""
     as_it_is = unchanged(counts)
-    parts = [parity_achieved(comparisons(parity, counts), counts, as_it_is) for parity in problem.parity]
+    parts = distances(problem, counts, as_it_is)
     words = []
     for part in parts:
         worst = bounds.furthest(counts, part)

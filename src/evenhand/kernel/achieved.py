@@ -131,7 +131,7 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
         released=released,
         rates_before=counts.outcome_by_group,
         rates_after=group_rates(counts, kernel),
-        parity=tuple(parity_achieved(comparisons(parity, counts), counts, kernel) for parity in problem.parity),
+        parity=distances(problem, counts, kernel),
         budgets=tuple(_budget(charge, counts, kernel, cost) for charge in problem.charges),
         distortion=_by_row(kernel, cost * kernel.probability),
         changed=_by_row(kernel, moved * kernel.probability),
@@ -141,6 +141,11 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
         group_leak=_group_leak(counts, kernel) if problem.blind else None,
         row_error=float(np.max(np.abs(_by_row(kernel, kernel.probability) - 1))),
     )
+
+
+def distances(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[ParityAchieved, ...]:
+    """Return what each parity constraint measures of a kernel."""
+    return tuple(parity_achieved(comparisons(parity, counts), counts, kernel) for parity in problem.parity)
 
 
 def _distributions(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers, Numbers]:

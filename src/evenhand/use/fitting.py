@@ -13,9 +13,9 @@ from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb
 from evenhand.findings.bounds import comparison
-from evenhand.findings.feasibility import Edge, budget_edge, distances, parity_edge, raised
+from evenhand.findings.feasibility import Edge, budget_edge, parity_edge, raised
 from evenhand.kernel import unchanged
-from evenhand.kernel.achieved import achieved
+from evenhand.kernel.achieved import achieved, distances
 from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
 from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
