@@ -36,6 +36,9 @@ from evenhand.spec import (
 AMPLE = 16.0
 """A multiplier that only has to be large enough is this many times as large."""
 
+LEAST_SHARE = 1e-12
+"""A group with a smaller share of its record counts as this much, so that multipliers stay finite."""
+
 Document = dict[str, Any]
 
 
@@ -167,7 +170,11 @@ class _Writer:
         distortion, domain = self.problem.distortion, self.domain
         if distortion.table is None:
             variables = (*domain.x.variables, domain.outcome)
-            return {"combine": distortion.combine, "costs": {v.name: _costs(distortion.costs(v)) for v in variables}}
+            costs = {
+                v.name: [[float(c) if np.isfinite(c) else None for c in row] for row in distortion.costs(v)]
+                for v in variables
+            }
+            return {"combine": distortion.combine, "costs": costs}
         cells = np.array([move[:2] for move in distortion.table.moves]).T
         (x, y), (to_x, to_y) = domain.split_xy(cells[0]), domain.split_xy(cells[1])
         cost = [move[2] for move in distortion.table.moves]
@@ -193,7 +200,9 @@ class _Writer:
             {
                 "name": type(part.parity).__name__,
                 "kind": "target" if part.against_target else "pairwise",
-                "distance": _distance(part, keys.index(key)),
+                "distance": {"measure": part.parity.distance.word}
+                if _named(part)
+                else {"measure": "lines", "lines": _lines(part, keys.index(key))},
                 "on": list(part.groups.names),
                 "given": [] if part.segments is None else list(part.segments.names),
                 "released": part.within_released,
@@ -261,7 +270,11 @@ class _Writer:
             # What the verifier knows by name it writes as usual: not divided by a scale.
             part = self.compared[i]
             written = value / float(part.lines[line].scale[e]) if _named(part) else value
-            rows += [[*self._block(i, e), line, written]] if written > 0 else []
+            if written > 0:
+                # Blocks are numbered through all constraints.
+                before = sum(len(dict.fromkeys(_block_keys(earlier))) for earlier in self.compared[:i])
+                block, position = self.places[i][e]
+                rows.append([before + block, position, line, written])
         return {
             "released": self._released(multipliers) if released else [],
             "parity": rows,
@@ -275,11 +288,6 @@ class _Writer:
         """Return where a line is written: the last of an entry stands for its repetitions."""
         part = self.compared[constraint]
         return constraint, entry, line if _named(part) else min(line, len(_lines(part, entry)) - 1)
-
-    def _block(self, constraint: int, entry: int) -> tuple[int, int]:
-        before = sum(len(dict.fromkeys(_block_keys(part))) for part in self.compared[:constraint])
-        block, position = self.places[constraint][entry]
-        return before + block, position
 
     def _released(self, multipliers: Multipliers) -> list[list[Any]]:
         cells = self.compiled.targets
@@ -321,7 +329,7 @@ class _Writer:
             share = float(self.counts.group_given_record.min()) if charge.averaged else 1.0
             smallest = 1.0 if charge.threshold is not None else float(np.min(amount[amount > 0], initial=1.0))
             for holder in np.flatnonzero(charge.limits(self.counts) == 0):
-                budgets[number, int(holder)] = needed / smallest / max(share, 1e-12)
+                budgets[number, int(holder)] = needed / smallest / max(share, LEAST_SHARE)
 
 
 def _column(variable: Variable) -> Document:
@@ -331,10 +339,6 @@ def _column(variable: Variable) -> Document:
 def _codes(axis: Axis, cells: Cells) -> list[list[int]]:
     found: list[list[int]] = np.column_stack(axis.unravel(cells)).tolist()
     return found
-
-
-def _costs(table: Numbers) -> list[list[float | None]]:
-    return [[float(cost) if np.isfinite(cost) else None for cost in row] for row in table]
 
 
 def _named(part: Comparisons) -> bool:
@@ -349,12 +353,6 @@ def _block_keys(part: Comparisons) -> list[Any]:
         (float(bound), None if np.isnan(target) else float(target))
         for bound, target in zip(part.bound, part.target, strict=True)
     ]
-
-
-def _distance(part: Comparisons, entry: int) -> Document:
-    if _named(part):
-        return {"measure": part.parity.distance.word}
-    return {"measure": "lines", "lines": _lines(part, entry)}
 
 
 def _lines(part: Comparisons, entry: int) -> list[list[float]]:
