@@ -88,7 +88,7 @@ def failed(row):
 
 
 def in_turns(methods, rounds):
-    """Call each method once a round, in turns; return the fastest of each. Who failed once is not asked again."""
+    """Call each method once per round, in turns; return the fastest of each. Who failed once is not asked again."""
     rows = {name: [] for name in methods}
     for _ in range(rounds):
         for name, run in methods.items():

@@ -310,7 +310,7 @@ def distance_excess(distance, p, q, epsilon):
 
 
 def solve_lp(dense, scale):
-    """ℓ1 or total variation by linear programming: choices, λ, one multiplier a row."""
+    """ℓ1 or total variation by linear programming: choices, λ, one multiplier per row."""
     cells, p, r = dense.released()
     keys, rows, right = zip(*dense.rows(), strict=True)
     n, m = len(dense.choices), len(cells)
