@@ -47,6 +47,9 @@ HALVINGS = 60
 STEP = 1e-6
 """The step of the numerical derivative."""
 
+SAME_DIRECTION = 1e-7
+"""Directions this near to each other are one, up to the accuracy of that derivative."""
+
 
 @dataclass(frozen=True)
 class UserDistance(Distance):
@@ -325,10 +328,10 @@ class TabulatedDistance(Distance):
 
 
 def _distinct(directions: Numbers) -> Numbers:
-    """Drop directions that repeat another, up to the accuracy of a numerical derivative."""
+    """Drop directions that repeat another."""
     kept: list[Numbers] = []
     for direction in directions:
-        if not any(np.allclose(direction, other, atol=1e-7, rtol=0) for other in kept):
+        if not any(np.allclose(direction, other, atol=SAME_DIRECTION, rtol=0) for other in kept):
             kept.append(direction)
     return np.array(kept)
 

@@ -15,6 +15,7 @@ import numpy as np
 from evenhand.datasets import Dataset, load
 from evenhand.errors import InfeasibleError
 from evenhand.findings.feasibility import identity_from, smallest_budget_factor, smallest_parity_bound
+from evenhand.optimise.certificate import GAP_TOLERANCE, ROW_TOLERANCE, VIOLATION_TOLERANCE
 from evenhand.spec import Distortion, ExpectedDistortion, Ordinal, PairwiseParity, Problem, TargetParity
 from evenhand.use.fitting import fit
 from evenhand.use.mapping import Mapping
@@ -22,7 +23,7 @@ from evenhand.use.mapping import Mapping
 OBJECTIVE, RATE, EDGE, COARSE_EDGE, PRICE, EXACT = 2e-6, 5e-5, 1e-6, 1e-4, 1e-5, 0.0
 """How far each kind of number may be from its reference."""
 
-LIMITS = {"gap": 1e-7, "max_violation": 1e-9, "row_error": 1e-12}
+LIMITS = {"gap": GAP_TOLERANCE, "max_violation": VIOLATION_TOLERANCE, "row_error": ROW_TOLERANCE}
 """What the certificate of every fit must stay within."""
 
 Found = float | str

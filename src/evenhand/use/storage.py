@@ -25,6 +25,7 @@ from evenhand.data.levels import UNSEEN, Coding, Stock, listed_values
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
 from evenhand.kernel import Kernel
+from evenhand.optimise.certificate import ROW_TOLERANCE
 from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem
 from evenhand.spec.bins import Binning
@@ -36,8 +37,6 @@ VERSION = 2
 
 PLAIN, CODED = 1, 2
 """What a reader must know: plain levels alone, or also how values become levels."""
-
-ROW_TOLERANCE = 1e-12
 
 INTEGERS = ("counts.d", "counts.x", "counts.y", "kernel.starts", "kernel.targets")
 REALS = (

@@ -19,6 +19,7 @@ from evenhand.spec import CsvFormat, ExpectedDistortion, Problem
 from evenhand.tables.survey import Survey, survey
 from evenhand.use.fitting import begin, silent
 from evenhand.use.proposal.draft import Draft, draft
+from evenhand.use.proposal.levels import ROUNDING
 from evenhand.use.proposal.outcome import Direction, level_called
 from evenhand.use.proposal.wording import Bounds, write
 
@@ -157,4 +158,4 @@ def _bounds(problem: Problem, table: AnyTable) -> Bounds:
 
 
 def _round_up(number: float) -> float:
-    return round(math.ceil(number / GRID - 1e-9) * GRID, 10)
+    return round(math.ceil(number / GRID - ROUNDING) * GRID, 10)

@@ -37,6 +37,9 @@ POOL_NAMES = ("other", "(other)", "(rare)", "(pooled)")
 
 READABLE = (1.0, 2.0, 2.5, 5.0, 10.0)
 
+ROUNDING = 1e-9
+"""A number that misses a readable one by no more than this is that number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Levelled:
@@ -153,7 +156,7 @@ def _step(width: float, whole: bool) -> float:
     if width <= 0:
         return 1.0 if whole else 0.1
     power = 10.0 ** math.floor(math.log10(width))
-    step = max(part * power for part in READABLE if part * power <= width * (1 + 1e-9))
+    step = max(part * power for part in READABLE if part * power <= width * (1 + ROUNDING))
     return max(1.0, step if float(step).is_integer() else float(np.floor(step))) if whole else step
 
 

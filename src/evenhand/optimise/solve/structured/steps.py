@@ -56,6 +56,9 @@ FURTHER = 0.3
 WORTHWHILE = 0.02
 """The longer step for which a corrector is kept."""
 
+LEAST_GAIN = 1e-9
+"""The relative gain that is counted where the gap did not shrink, so that digits are above zero."""
+
 NARROW, WIDE = 0.1, 10.0
 """The products, in units of their goal, that a corrector leaves alone."""
 
@@ -133,7 +136,7 @@ def gap_at(form: Form, point: Point) -> float:
 
 def _digits(first: float, gap: float) -> float:
     """Return how many digits of the gap are gone."""
-    return float(np.log10(max(first / gap, 1.0 + 1e-9))) if gap > 0 else np.inf
+    return float(np.log10(max(first / gap, 1.0 + LEAST_GAIN))) if gap > 0 else np.inf
 
 
 def _iterate(form: Form, layout: Layout, point: Point, lacking: Lacking, least: float) -> Point:
