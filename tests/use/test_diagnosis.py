@@ -40,11 +40,11 @@ def feasible(problem, frame):
 
 
 def raised(problem, bound):
-    return replace(problem, parity=[p.with_bounds(lambda b: max(b, bound)) for p in problem.parity])
+    return problem.with_bounds(lambda b: max(b, bound))
 
 
 def scaled(problem, factor):
-    return replace(problem, budget=[b.with_limits(lambda c: c * factor) for b in problem.budgets])
+    return problem.with_limits(lambda c: c * factor)
 
 
 def stands(diagnosis, folder):

@@ -125,9 +125,7 @@ def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:
     cells: list[Json] = []
     hidden = 0
     for charge, price in zip(m.problem.charges, found.cells, strict=True):
-        weight = m.counts.weight
-        if charge.averaged:
-            weight = sums(m.counts.records.of_source, m.counts.weight, len(m.counts.records.cells))
+        weight = sums(charge.holders(m.counts), m.counts.weight)
         costly = np.nan_to_num(price) > ROUNDING
         enough = np.flatnonzero(costly & shown.enough(weight))
         hidden += int(costly.sum()) - len(enough)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.errors import SpecError
 from evenhand.spec import check
@@ -52,6 +52,10 @@ class Charge(_Held):
         if self.threshold is None:
             return distortion
         return (distortion > self.threshold).astype(np.float64)
+
+    def holders(self, counts: Counts) -> Cells:
+        """Return whose limit each source shares: its own, or with ``per="xy"`` that of its (x, y)."""
+        return counts.records.of_source if self.averaged else np.arange(len(counts))
 
     def limits(self, counts: Counts) -> Numbers:
         """Return the limit of every holder: of each source, or with ``per="xy"`` of each (x, y); infinite for none."""

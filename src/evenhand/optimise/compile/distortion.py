@@ -44,10 +44,10 @@ def budget_rows(problem: Problem, counts: Counts, choices: Choices) -> BudgetRow
 def _rows(charge: Charge, counts: Counts, choices: Choices, blind: bool) -> tuple[Matrix, Numbers, Cells]:
     moves, limits = choices.moves, charge.limits(counts)
     amount = charge.of(moves.distortion)
-    source, holder = moves.source, moves.source
+    source = moves.source
+    holder = charge.holders(counts)[source]
     if charge.averaged:
         amount = amount * counts.group_given_record[source]
-        holder = counts.records.of_source[source]
     elif blind:
         # Everybody with the same (x, y) is treated alike: the smallest limit among them is the one that counts.
         order = np.lexsort((limits, counts.records.of_source))

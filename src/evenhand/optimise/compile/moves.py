@@ -55,9 +55,7 @@ def allowed_moves(problem: Problem, counts: Counts) -> Moves:
     moves = Moves(source, target[entry], distortion[entry])
     for charge in problem.charges:
         # A budget of zero rules moves out; it then needs no row.
-        limit = charge.limits(counts)
-        if charge.averaged:
-            limit = limit[records.of_source]
+        limit = charge.limits(counts)[charge.holders(counts)]
         moves = moves.keep((charge.of(moves.distortion) == 0) | (limit[moves.source] > 0))
     return moves
 
