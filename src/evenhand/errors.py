@@ -86,8 +86,13 @@ class Setting(Advice):
         if self.column is None:
             return f"{self.name}={spelled(self.value)}"
         entry = f"{{{self.column!r}: {spelled(self.value)}}}"
+        return f"{self.name}={entry}" if self.table == self.name else f"{entry} in the {self.name}"
+
+    @property
+    def table(self) -> str:
+        """Where TOML keeps what is said of single columns."""
         # A distortion is a value of its own, which holds more than the rules of its columns.
-        return f"{entry} in the distortion" if self.name == "distortion" else f"{self.name}={entry}"
+        return "distortion.rules" if self.name == "distortion" else self.name
 
 
 @dataclass(frozen=True)
