@@ -15,7 +15,7 @@ from evenhand.errors import Made, Option, Setting, Verb
 from evenhand.spec.toml import FAMILIES
 
 PYTHON = re.compile(
-    r"\beh\.|\w+='\w+'|\b(Ordinal|Nominal|Fixed|Free|Edges|Quantiles|ChosenBins)\(|=(True|False|None)\b"
+    r"math\.|\w+=\[|\w+=,|\beh\.|\w+='\w+'|\b(Ordinal|Nominal|Fixed|Free|Edges|Quantiles|ChosenBins)\(|=(True|False|None)\b"
 )
 
 
@@ -76,6 +76,16 @@ def test_a_change_without_a_cost(wrong, inside):
     table = 'rule = "nominal"\ncost = [{ from = 0, to = 1, cost = 1 }]'
     rule = 'rule = "ordinal"\nstep = 1\nup = false'
     said(inside("fit", wrong((rule, table)), "people.csv"), "or inf to forbid it")
+
+
+def test_segments_that_are_not_named(wrong, inside):
+    parity = 'kind = "pairwise", bound = 0.2'
+    said(inside("fit", wrong((parity, f"{parity}, min_segment = 9")), "people.csv"), "say which with given = [...]")
+
+
+def test_comparing_within_a_protected_column(wrong, inside):
+    parity = 'kind = "pairwise", bound = 0.2'
+    said(inside("fit", wrong((parity, f'{parity}, given = ["group"]')), "people.csv"), "bound those pairs alone")
 
 
 def test_suppressing_what_may_not_change(inside):

@@ -23,6 +23,7 @@ from evenhand.cli.options import (
     WeightsOption,
     numbers,
 )
+from evenhand.cli.wording import worded
 from evenhand.errors import MissingExtraError, SpecError
 from evenhand.files import replace_file
 
@@ -203,7 +204,7 @@ def frontier(
     try:
         charts.check_ending(chart)
     except SpecError as error:
-        raise typer.BadParameter(str(error), param_hint="--chart") from None
+        raise typer.BadParameter(worded(error), param_hint="--chart") from None
     swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
     check_outputs(force, out, chart, inputs=(Path(problem), table))
     stated, rows = problem_and_table(problem, table)
@@ -216,7 +217,7 @@ def frontier(
         try:
             charts.save(found.chart(), chart)
         except MissingExtraError as error:
-            undrawn, chart = f"no chart: {error}", None
+            undrawn, chart = f"no chart: {worded(error)}", None
 
     def show() -> None:
         screen.heading("The edges, found exactly")

@@ -6,7 +6,6 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evenhand.spec.bins import Edges, PooledLevels
 from evenhand.spec.csv_format import CsvFormat
