@@ -95,7 +95,7 @@ def transform_spark(mode: Transformer, frame: SparkFrame, how: How) -> SparkFram
             Option("key"),
             ", a column that says who a row is",
         )
-    if how.draw == "balanced":
+    if how.balanced:
         raise SpecError("balanced draws need every row of a source at once; Spark has them in partitions")
     _require(frame, [*mode.columns, how.key])
     _refuse_nested(frame, mode.columns)

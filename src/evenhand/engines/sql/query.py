@@ -58,7 +58,7 @@ def write_query(
         raise SpecError(
             "a query draws for each row by its key: give ", Option("key"), ", a column that says who a row is"
         )
-    if how.draw == "balanced":
+    if how.balanced:
         raise SpecError("balanced draws need every row of a source at once; a query draws for each row on its own")
     sql = dialect_of(dialect)
     _check_columns(sql, (*mode.columns, how.key), columns)
