@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import EllipsisType
+from typing import Any
 
 
 class Advice:
@@ -114,8 +115,10 @@ def spelled(value: object) -> str:
     return str(value) if isinstance(value, Advice) else repr(value)
 
 
-class Message(BaseException):
-    """A message in pieces, in the order in which they are read: ``args``."""
+class Message:
+    """What errors and warnings share: a message in pieces, in the order in which they are read."""
+
+    args: tuple[Any, ...]
 
     def __str__(self) -> str:
         return "".join(map(str, self.args))

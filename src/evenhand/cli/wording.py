@@ -16,11 +16,12 @@ def worded(message: Message) -> str:
 
     Examples
     --------
-    >>> worded(Message("3 rows are new; with ", Option("unseen", "keep"), " they are left unchanged"))
+    >>> from evenhand import SpecError
+    >>> worded(SpecError("3 rows are new; with ", Option("unseen", "keep"), " they are left unchanged"))
     '3 rows are new; with --unseen keep they are left unchanged'
-    >>> worded(Message("bin it: ", Setting("bins", Made("Quantiles", {"number": 4}), column="age")))
+    >>> worded(SpecError("bin it: ", Setting("bins", Made("Quantiles", {"number": 4}), column="age")))
     'bin it: [bins.age] with by = "quantiles" and number = 4'
-    >>> worded(Message("measure it otherwise: ", Setting("utility", Made("L1"))))
+    >>> worded(SpecError("measure it otherwise: ", Setting("utility", Made("L1"))))
     'measure it otherwise: utility = { measure = "L1" }'
     """
     return "".join(map(_piece, message.args)).strip()
