@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,11 @@ from evenhand.cli.options import (
 from evenhand.cli.wording import worded
 from evenhand.errors import MissingExtraError, SpecError
 from evenhand.files import replace_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.spec import Problem
 
 TOP = 8
 """How many rows of a long table are shown."""
@@ -75,8 +80,8 @@ def shield(
 
 
 def _fit_and_write(
-    command: str, stated: Any, rows: Any, name: str, out: Path, weights: str | None, proof: Path | None,
-    time_limit: float | None, as_json: bool,
+    command: str, stated: Problem, rows: Path | pd.DataFrame, name: str, out: Path, weights: str | None,
+    proof: Path | None, time_limit: float | None, as_json: bool,
 ) -> None:  # fmt: skip
     from evenhand.use.fitting import fit as learn
 
