@@ -196,3 +196,7 @@ def test_readers_older_than_a_way_are_told_to_upgrade(way, fitted, tmp_path, mon
     fitted.save(tmp_path / "m.mapping")
     with pytest.raises(eh.StorageError, match=f"written by a newer evenhand .format {storage.VERSION + 1}"):
         eh.Mapping.load(tmp_path / "m.mapping")
+
+
+def test_only_numbers_are_whole(way, fitted):
+    assert fitted.counts.domain.x.variables[0].coding.gives_whole == (way == "signs")
