@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import EllipsisType
+from typing import Any
 
 
 class Advice:
@@ -86,8 +87,13 @@ class Setting(Advice):
         if self.column is None:
             return f"{self.name}={spelled(self.value)}"
         entry = f"{{{self.column!r}: {spelled(self.value)}}}"
+        return f"{self.name}={entry}" if self.table == self.name else f"{entry} in the {self.name}"
+
+    @property
+    def table(self) -> str:
+        """Where TOML keeps what is said of single columns."""
         # A distortion is a value of its own, which holds more than the rules of its columns.
-        return f"{entry} in the distortion" if self.name == "distortion" else f"{self.name}={entry}"
+        return "distortion.rules" if self.name == "distortion" else self.name
 
 
 @dataclass(frozen=True)
@@ -109,8 +115,10 @@ def spelled(value: object) -> str:
     return str(value) if isinstance(value, Advice) else repr(value)
 
 
-class Message(BaseException):
-    """A message in pieces, in the order in which they are read: ``args``."""
+class Message:
+    """What errors and warnings share: a message in pieces, in the order in which they are read."""
+
+    args: tuple[Any, ...]
 
     def __str__(self) -> str:
         return "".join(map(str, self.args))

@@ -58,3 +58,17 @@ def test_a_version_that_nobody_reads():
     assert process.wait(60) == 141
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+def test_words_of_options_are_those_of_the_library():
+    """Help must not wait for numpy, so the command line has lists of its own."""
+    from typing import get_args
+
+    from evenhand.cli import queries
+    from evenhand.cli import transforming as options
+    from evenhand.tables import Restore, transforming
+
+    assert get_args(transforming.Draw) == tuple(options.Draw)
+    assert get_args(transforming.Unseen) == tuple(options.Unseen)
+    assert get_args(Restore) == tuple(options.Restore)
+    assert set(get_args(transforming.Mode)) == set(queries.Mode)

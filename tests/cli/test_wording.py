@@ -1,6 +1,8 @@
 """What to try in the words of options and problems, not of Python; each is provoked, so that it stays in step."""
 
+import math
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -10,9 +12,10 @@ from families import small_frame, small_problem
 import evenhand as eh
 from evenhand.cli.wording import worded
 from evenhand.errors import Made, Option, Setting, Verb
+from evenhand.spec.toml import FAMILIES
 
 PYTHON = re.compile(
-    r"\beh\.|\w+='\w+'|\b(Ordinal|Nominal|Fixed|Free|Edges|Quantiles|ChosenBins)\(|=(True|False|None)\b"
+    r"math\.|\w+=\[|\w+=,|\beh\.|\w+='\w+'|\b(Ordinal|Nominal|Fixed|Free|Edges|Quantiles|ChosenBins)\(|=(True|False|None)\b"
 )
 
 
@@ -73,6 +76,16 @@ def test_a_change_without_a_cost(wrong, inside):
     table = 'rule = "nominal"\ncost = [{ from = 0, to = 1, cost = 1 }]'
     rule = 'rule = "ordinal"\nstep = 1\nup = false'
     said(inside("fit", wrong((rule, table)), "people.csv"), "or inf to forbid it")
+
+
+def test_segments_that_are_not_named(wrong, inside):
+    parity = 'kind = "pairwise", bound = 0.2'
+    said(inside("fit", wrong((parity, f"{parity}, min_segment = 9")), "people.csv"), "say which with given = [...]")
+
+
+def test_comparing_within_a_protected_column(wrong, inside):
+    parity = 'kind = "pairwise", bound = 0.2'
+    said(inside("fit", wrong((parity, f'{parity}, given = ["group"]')), "people.csv"), "bound those pairs alone")
 
 
 def test_suppressing_what_may_not_change(inside):
@@ -141,6 +154,15 @@ def test_an_edge_that_is_not_found(folder, inside, wrong):
             "bins={'hours a week': eh.Quantiles(number=4)}",
             '[bins."hours a week"] with by = "quantiles" and number = 4',
         ),
+        (Setting("utility", Made("L1")), "utility=eh.L1()", 'utility = { measure = "L1" }'),
+        (Setting("utility", Made("KL", ...)), "utility=eh.KL(...)", 'utility = { measure = "KL", ... }'),
+        (
+            Made("PairwiseParity", {"bound": 0.2, "distance": Made("FourFifths")}),
+            "eh.PairwiseParity(bound=0.2, distance=eh.FourFifths())",
+            'kind = "pairwise" and bound = 0.2 and distance = { measure = "four-fifths" }',
+        ),
+        (Setting("cost", math.inf), "cost=inf", "cost = inf"),
+        (Setting("into", 'a "b"\x7f'), "into='a \"b\"\\x7f'", r'into = "a \"b\"\u007f"'),
         (Verb("diagnose"), "eh.diagnose", "evenhand diagnose"),
     ],
     ids=str,
@@ -166,3 +188,11 @@ def test_what_terminals_are_told_is_a_rule(rule):
     toml = small_problem().to_toml().split("[distortion.rules.hired]")[0]
     found = eh.Problem.from_toml(f"{toml}[distortion.rules.hired]\n{table}\n")
     assert found.distortion.rules["hired"] == eval(str(rule), {"eh": eh})
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: f"{family.key} of {family.names[0]}")
+def test_what_every_class_makes_has_its_word(family):
+    for word, kind in family.listed.items():
+        assert worded(eh.SpecError(Made(kind.__name__))) == f'{family.key} = "{word}"'
+        line = worded(eh.SpecError(Setting("part", Made(kind.__name__, {"number": math.inf, "among": ["a", 1]}))))
+        assert tomllib.loads(line) == {"part": {family.key: word, "number": math.inf, "among": ["a", 1]}}

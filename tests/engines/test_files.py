@@ -35,7 +35,7 @@ def files(frame, tmp_path):
 
 @pytest.fixture
 def batches(monkeypatch):
-    """Several batches a file; DuckDB hands over no fewer than 2,048 rows at a time."""
+    """Several batches per file; DuckDB hands over no fewer than 2,048 rows at a time."""
     monkeypatch.setattr(streaming, "BATCH", 2048)
 
 

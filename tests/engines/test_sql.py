@@ -228,7 +228,7 @@ def test_sqlglot_reads_what_was_written(dialect):
 
 
 def test_texts_and_numbers():
-    duck, spark, postgres = map(dialect_of, DIALECTS)
+    duck, spark, postgres = map(dialect_of, ("duckdb", "spark", "postgres"))
     assert duck.text("it's \\ \n") == "'it''s \\ \n'"
     assert postgres.text("it's \\ \n") == "E'it''s \\\\ \n'"
     assert spark.text("plain ü") == "'plain ü'"

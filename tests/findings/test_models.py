@@ -1,17 +1,20 @@
-"""Mean scores of models that learned the released data: eqs. (8) and (9) by brute force, and fitted models."""
+"""Mean scores of models that learned the released data: eqs. (8) and (9) by brute force, models and predictors."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import people
+import polars as pl
+import pyarrow as pa
 import pytest
-from families import small_frame, small_problem
+from families import random_problem, small_frame, small_problem
 from formulations import DISTORTIONS, MODES, table
 
 import evenhand as eh
-from evenhand.findings.models import FrequencyTable
+from evenhand.findings.models import FrequencyTable, learned
 
+EXACT = 1e-12
 KEYS = ["sex", "race"]
 
 
@@ -175,3 +178,177 @@ def test_the_plainest_model_learns_levels_not_single_values():
     scores = new[columns].join(shares, on=columns)["hired"].fillna(train["hired"].mean())
     means = scores.groupby(frame["sex"]).mean()
     assert found.query("hired == 1")["score"].tolist() == pytest.approx(means.tolist())
+
+
+# The table p(ŷ|x̂,d) composed with apply mode: eq. (8) person by person, with no sampling anywhere.
+
+
+def means_by_group(mapping, frame):
+    """The mean score of each group, in the order of the mapping's own groups: what a user would compute."""
+    problem = mapping.problem
+    scores = pd.DataFrame(mapping.predictor().predict_proba(frame))
+    means = scores.groupby([frame[name].to_numpy() for name in problem.protected]).mean()
+    return means.to_numpy()
+
+
+def feasible(seed):
+    """The first feasible random problem from a seed on, with its table and mapping."""
+    for attempt in range(seed, seed + 50):
+        problem, frame = random_problem(np.random.default_rng(attempt))
+        try:
+            return eh.fit(problem, frame), frame
+        except eh.InfeasibleError:
+            continue
+    raise AssertionError("no feasible problem")
+
+
+class TestMeanScoresAreReleasedRates:
+    """Eq. (8), end to end: a frame through apply mode and the table, against p(ŷ|d) from the kernel."""
+
+    def test_compas(self, compas, compas_mapping):
+        found = means_by_group(compas_mapping, compas.frame)
+        assert np.abs(found - compas_mapping.achieved.rates_after).max() < EXACT
+        assert np.abs(found - compas_mapping.achieved.rates_before).max() > 0.1, "and not because nothing changed"
+
+    def test_adult(self, adult, adult_mapping):
+        found = means_by_group(adult_mapping, adult.frame)
+        assert np.abs(found - adult_mapping.achieved.rates_after).max() < EXACT
+        assert np.abs(found - adult_mapping.achieved.rates_before).max() > 0.1
+
+    @pytest.mark.slow(keep=9)
+    @pytest.mark.parametrize("seed", range(1000, 1012))
+    def test_random_problems(self, seed):
+        mapping, frame = feasible(50 * seed)
+        assert np.abs(means_by_group(mapping, frame) - mapping.achieved.rates_after).max() < EXACT
+
+    @pytest.mark.parametrize("utility", [eh.KL(), eh.L1(), eh.Hellinger()])
+    def test_utilities(self, utility):
+        mapping = fitted("plain", 0.4, utility=utility)
+        assert np.abs(means_by_group(mapping, table(3)) - mapping.achieved.rates_after).max() < EXACT
+
+    def test_the_bound_carries_over(self, compas, compas_mapping):
+        means = means_by_group(compas_mapping, compas.frame)
+        assert (
+            means.max(axis=0) / means.min(axis=0) - 1
+        ).max() <= 0.1 + compas_mapping.certificate.max_violation + EXACT
+
+
+def test_suppressed_the_table_does_not_read_the_group_and_the_rates_are_still_met():
+    """Eq. (9): as far as ŷ is independent of the group given x̂."""
+    mapping = fitted("suppressed", 0.1)
+    predictor = mapping.predictor()
+    assert not predictor.reads_protected
+    assert list(predictor.table.columns) == ["f0", "f1", "y", "probability"]
+    apart = np.abs(means_by_group(mapping, table(3)) - mapping.achieved.rates_after).max()
+    assert apart < max(EXACT, 4 * mapping.achieved.outcome_leak)
+    ordinary = fitted("plain", 0.4)
+    pooled = learned(ordinary.counts, ordinary.kernel, protected=False)
+    assert np.ptp(pooled.shares, axis=0).max() == 0
+    by_group = learned(ordinary.counts, ordinary.kernel, protected=True)
+    assert np.ptp(by_group.shares, axis=0).max() > 0.01, "without suppression the groups' tables differ"
+
+
+@pytest.mark.parametrize(("mode", "bound"), [("blind", 0.6), ("suppressed, blind", 0.25)])
+def test_blind_the_mean_over_everybody_is_the_released_rate(mode, bound):
+    """The group is unknown, so apply mode weighs outcomes by p(y|x): the means by group are not the released rates."""
+    mapping = fitted(mode, bound)
+    frame = table(3)
+    scores = mapping.predictor().predict_proba(frame[["f0", "f1"]])
+    released = mapping.counts.groups.probability @ mapping.achieved.rates_after
+    assert np.abs(scores.mean(axis=0) - released).max() < EXACT
+    assert np.abs(means_by_group(mapping, frame) - mapping.achieved.rates_after).max() > 1e-4
+
+
+def test_the_table_is_what_the_release_shows(compas, compas_mapping):
+    """By counting the mapping's own tidy table."""
+    people = compas.frame.value_counts().rename("n").reset_index()
+    released = compas_mapping.table().merge(people)
+    released["mass"] = released["n"] * released["probability"]
+    known = [*KEYS, *(f"to_{name}" for name in compas.problem.features)]
+    mass = released.groupby([*known, "to_is_recid"], observed=True)["mass"].sum()
+    expected = mass / mass.groupby(level=known, observed=True).transform("sum")
+    shown = compas_mapping.predictor().table
+    assert list(shown.columns) == [*KEYS, *compas.problem.features, "is_recid", "probability"]
+    shown = shown.set_index(list(shown.columns[:-1]))["probability"]
+    assert shown.groupby(level=list(range(5)), observed=True).sum().to_numpy() == pytest.approx(1, abs=EXACT)
+    for key, share in expected.items():
+        assert shown[key] == pytest.approx(share, abs=EXACT)
+    assert shown.sum() == pytest.approx(len(shown) / 2)
+
+
+def test_scores_are_the_average_over_apply_mode(compas, compas_mapping):
+    predictor = compas_mapping.predictor()
+    person = compas.frame.iloc[[4000]]
+    moves = compas_mapping.table("apply").merge(person.drop(columns="is_recid"))
+    moves = moves.rename(columns={f"to_{name}": f"new_{name}" for name in compas.problem.features})
+    shown = predictor.table.query("is_recid == 1").rename(
+        columns={name: f"new_{name}" for name in compas.problem.features} | {"probability": "share"}
+    )
+    joined = moves.merge(shown)
+    assert len(joined) == len(moves) > 1
+    expected = (joined["probability"] * joined["share"]).sum()
+    assert predictor.predict_proba(person)[0, 1] == pytest.approx(expected, abs=EXACT)
+
+
+def test_binned_columns_and_other_dataframes():
+    """The group and a feature are real numbers in bins; the same scores from pandas, polars and arrow."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(40, 12, 800), "pay": rng.lognormal(size=800)})
+    frame["hired"] = (rng.random(800) < 0.2 + 0.4 * (frame["age"] < 40) + 0.2 * (frame["pay"] > 1)).astype(int)
+    problem = eh.Problem(
+        protected=["age"], features=["pay"], outcome="hired", bins={"age": eh.Edges([40]), "pay": eh.Quantiles(4)},
+        parity=[eh.PairwiseParity(0.1)],
+        distortion=eh.Distortion({"pay": eh.Ordinal(step=1), "hired": eh.Nominal(1)}),
+    )  # fmt: skip
+    mapping = eh.fit(problem, frame)
+    scores = mapping.predictor().predict_proba(frame)
+    means = pd.DataFrame(scores).groupby(frame["age"].ge(40)).mean().to_numpy()
+    assert np.abs(means - mapping.achieved.rates_after).max() < EXACT
+    assert np.abs(means - mapping.achieved.rates_before).max() > 0.05
+    for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        assert np.array_equal(mapping.predictor().predict_proba(other), scores)
+
+
+def test_it_never_reads_the_outcome(compas, compas_mapping):
+    predictor = compas_mapping.predictor()
+    without = compas.frame.drop(columns="is_recid")
+    shuffled = compas.frame.assign(is_recid=compas.frame["is_recid"].sample(frac=1, random_state=0).to_numpy())
+    scores = predictor.predict_proba(without)
+    assert np.array_equal(scores, predictor.predict_proba(compas.frame))
+    assert np.array_equal(scores, predictor.predict_proba(shuffled))
+
+
+def test_classes_and_decisions(compas, compas_mapping):
+    predictor = compas_mapping.predictor()
+    assert predictor.classes_.tolist() == [0, 1]
+    decided = predictor.predict(compas.frame)
+    assert np.array_equal(decided == 1, predictor.predict_proba(compas.frame)[:, 1] > 0.5)
+    assert repr(predictor) == "<Predictor p(ŷ|x̂, d) of 'is_recid' after apply mode>"
+
+
+def test_people_who_were_not_in_the_table():
+    """Known features in an unknown group: everybody's p(ŷ|x̂). Unknown features: p(ŷ)."""
+    mapping = eh.fit(small_problem(), small_frame())
+    predictor = mapping.predictor()
+    pooled = learned(mapping.counts, mapping.kernel, protected=False)
+    strangers = pd.DataFrame({"group": ["c", "a", "c"], "score": [1, 7, 7]})
+    with pytest.raises(eh.DataError, match="3 of 3 rows"):
+        predictor.predict_proba(strangers, unseen="error")
+    with pytest.warns(eh.EvenhandWarning, match="3 of 3 rows"):
+        scores = predictor.predict_proba(strangers)
+    released = mapping.counts.groups.probability @ mapping.achieved.rates_after
+    assert scores == pytest.approx(np.array([pooled.at(np.array([-1]), np.array([1]))[0], released, released]))
+    assert np.allclose(scores.sum(axis=1), 1)
+    with pytest.raises(eh.SpecError, match="unseen"):
+        predictor.predict_proba(strangers, unseen="drop")
+
+
+def test_where_a_group_is_never_released_everybody_stands_in(adult_mapping):
+    """Such cells exist (few are in Adult), no score of a known person rests on them, and they hold p(ŷ|x̂)."""
+    table = learned(adult_mapping.counts, adult_mapping.kernel, protected=True)
+    group, place = np.nonzero(table.mass == 0)
+    assert len(group)
+    assert np.array_equal(table.at(group, table.features[place]), table.shares[-1, place])
+    own, at = np.nonzero(table.mass > 0)
+    assert np.abs(table.shares[own, at] - table.shares[-1, at]).max() > 0.1
+    assert np.allclose(table.shares.sum(axis=2), 1)

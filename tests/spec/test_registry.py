@@ -203,9 +203,9 @@ def test_the_verifier_takes_the_lines_of_a_distance_it_does_not_know(parity, tmp
 
 
 def test_a_misspelt_word_is_told_the_new_ones():
-    with pytest.raises(eh.SpecError, match=r"one of \['KL', .*'Doubled'\], not 'Doubld'. Did you mean 'Doubled'"):
+    with pytest.raises(eh.SpecError, match=r"one of \['KL', .*'Doubled'.*\], not 'Doubld'. Did you mean 'Doubled'"):
         eh.Problem.from_toml(problem(EvenParity(0.2)).to_toml().replace('"Doubled"', '"Doubld"'))
-    with pytest.raises(eh.SpecError, match=r"one of \['pairwise', 'target', 'ChainParity', 'even'\]"):
+    with pytest.raises(eh.SpecError, match=r"one of \['pairwise', .*'even'.*\]"):
         eh.Problem.from_toml(problem(EvenParity(0.2)).to_toml().replace('"even"', '"evn"'))
 
 

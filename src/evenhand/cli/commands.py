@@ -53,7 +53,7 @@ def run() -> NoReturn:
 
 def _note(message: Warning | str, *place: Any, **more: Any) -> None:
     said = worded(message) if isinstance(message, EvenhandWarning) else message
-    screen.complaints.print(f"[bold]Note[/]: {screen.plain(said)}")
+    screen.complaints.print(f"[bold]Note[/]: {screen.escaped(said)}")
 
 
 def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:
@@ -62,7 +62,7 @@ def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:
         answers.write({"error": {"kind": kind, "message": message, "exit_code": int(code)}})
     else:
         name = "" if code in (Exit.INTERRUPTED, Exit.STOPPED) else "[bold red]Error[/]: "
-        screen.complaints.print(f"{name}{screen.plain(message)}")
+        screen.complaints.print(f"{name}{screen.escaped(message)}")
     sys.exit(code)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli import screen
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evenhand.findings.audit import Audit
     from evenhand.findings.new_people import Realised
+    from evenhand.spec import Problem
     from evenhand.use.mapping import Mapping
 
 TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage")
@@ -32,7 +36,7 @@ WEIGHED = (
 
 def audited(
     mapping: Mapping,
-    table: Any = None,
+    table: Path | pd.DataFrame | None = None,
     weights: str | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Audit:
@@ -96,7 +100,7 @@ def show_readers(mapping: Mapping, audit: Audit) -> None:
     screen.frame_table(type(lifts)(rows))
 
 
-def outside(columns: Sequence[str], problem: Any, weights: str | None = None) -> list[str]:
+def outside(columns: Sequence[str], problem: Problem, weights: str | None = None) -> list[str]:
     """Return the columns that a problem does not name, which are passed through."""
     return [name for name in columns if name not in (*problem.columns, weights)]
 

@@ -6,18 +6,20 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenhand.errors import EvenhandError, SpecError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evenhand.data.domain import Domain
     from evenhand.spec import Problem
 
 STUDIES = ("compas", "adult")
 
 
-def problem_and_table(problem: str, table: Path | None) -> tuple[Problem, Any]:
+def problem_and_table(problem: str, table: Path | None) -> tuple[Problem, Path | pd.DataFrame]:
     """Read a problem, a TOML file or the name of a study, and return it with its table: a path, or the study's own."""
     from evenhand.datasets import load
 
@@ -32,7 +34,7 @@ def problem_and_table(problem: str, table: Path | None) -> tuple[Problem, Any]:
     return stated, table
 
 
-def read_table(path: Path, problem: Problem | None = None) -> Any:
+def read_table(path: Path, problem: Problem | None = None) -> pd.DataFrame:
     """Read a whole table into memory, in the form that a problem says its files have."""
     from evenhand.engines import read_file
 
@@ -41,11 +43,11 @@ def read_table(path: Path, problem: Problem | None = None) -> Any:
     return read_file(path, problem.csv, blanks=problem.missing_values)
 
 
-def columns_of(table: Any, problem: Problem) -> list[str]:
+def columns_of(table: str | Path | pd.DataFrame, problem: Problem) -> list[str]:
     """Return the names of a table's columns: of a file, or of a frame."""
-    from evenhand.engines import Source, is_path
+    from evenhand.engines import Source
 
-    return list(Source.of(table, problem.csv).columns if is_path(table) else table.columns)
+    return list(Source.of(table, problem.csv).columns if isinstance(table, str | Path) else table.columns)
 
 
 def _with_orders(problem: Problem, domain: Domain) -> Problem:
@@ -80,7 +82,7 @@ def read_problem(path: Path) -> Problem:
         raise SpecError(f"{path}: ", *error.args) from None
 
 
-def csv_text(frame: Any) -> bytes:
+def csv_text(frame: pd.DataFrame) -> bytes:
     """Return a frame as the content of a CSV file."""
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text.encode()

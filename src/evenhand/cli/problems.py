@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,8 +23,14 @@ from evenhand.cli.options import (
     WeightsOption,
     numbers,
 )
+from evenhand.cli.wording import worded
 from evenhand.errors import MissingExtraError, SpecError
 from evenhand.files import replace_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.spec import Problem
 
 TOP = 8
 """How many rows of a long table are shown."""
@@ -74,8 +80,8 @@ def shield(
 
 
 def _fit_and_write(
-    command: str, stated: Any, rows: Any, name: str, out: Path, weights: str | None, proof: Path | None,
-    time_limit: float | None, as_json: bool,
+    command: str, stated: Problem, rows: Path | pd.DataFrame, name: str, out: Path, weights: str | None,
+    proof: Path | None, time_limit: float | None, as_json: bool,
 ) -> None:  # fmt: skip
     from evenhand.use.fitting import fit as learn
 
@@ -203,7 +209,7 @@ def frontier(
     try:
         charts.check_ending(chart)
     except SpecError as error:
-        raise typer.BadParameter(str(error), param_hint="--chart") from None
+        raise typer.BadParameter(worded(error), param_hint="--chart") from None
     swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
     check_outputs(force, out, chart, inputs=(Path(problem), table))
     stated, rows = problem_and_table(problem, table)
@@ -216,7 +222,7 @@ def frontier(
         try:
             charts.save(found.chart(), chart)
         except MissingExtraError as error:
-            undrawn, chart = f"no chart: {error}", None
+            undrawn, chart = f"no chart: {worded(error)}", None
 
     def show() -> None:
         screen.heading("The edges, found exactly")

@@ -61,7 +61,7 @@ def sql(
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a mapping as one query for DuckDB, Spark or PostgreSQL, with the same draws by key as everywhere."""
+    """Write a mapping as one query for a database, with the same draws by key as everywhere."""
     from evenhand.files import replace_file
     from evenhand.use.mapping import Mapping
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from evenhand.cli.files import check_outputs, read_table
 from evenhand.cli.options import ConfidenceOption, ForceOption, MappingArgument, SeedOption, TableWeightsOption
 from evenhand.data import FEW_PEOPLE
 from evenhand.errors import DataError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def report(
@@ -74,7 +77,7 @@ def report(
     answer(as_json, "report", lambda: document, show)
 
 
-def _people(frame: Any, weights: str | None) -> Any:
+def _people(frame: pd.DataFrame, weights: str | None) -> pd.DataFrame:
     """Return a row for each person that a row stands for: a model is fitted on people, each of them drawn anew."""
     if weights is None:
         return frame

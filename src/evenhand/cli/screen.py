@@ -59,7 +59,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     from evenhand.report.words import asked, certificate_words
 
     protected, outcome = mapping.problem.protected, mapping.problem.outcome
-    console.rule(f"[bold]{plain(title)}")
+    console.rule(f"[bold]{escaped(title)}")
     if about:
         console.print(about, style="dim")
     heading("What was asked")
@@ -125,7 +125,7 @@ def frame_table(frame: pd.DataFrame, most: int | None = None) -> None:
     for i in right:
         table.columns[i].no_wrap = True
     for row in shown.itertuples(index=False):
-        table.add_row(*(plain(cell(value)) for value in row))
+        table.add_row(*(escaped(cell(value)) for value in row))
     console.print(Padding(table, (0, 2)))
     if len(shown) < len(frame):
         console.print(Padding(f"… and {len(frame) - len(shown)} more", (0, 2)), style="dim")
@@ -167,7 +167,7 @@ def proof(report: Report) -> None:
 
 
 def _harmless(text: str) -> str:
-    return plain(_printable(text))
+    return escaped(_printable(text))
 
 
 def _printable(text: str) -> str:
@@ -176,15 +176,15 @@ def _printable(text: str) -> str:
 
 def written(path: Path, what: str) -> None:
     """Say that a file was written, and what it is."""
-    console.print(Padding(f"[bold]{plain(path)}[/]", (0, 2)))
-    console.print(Padding(plain(what), (0, 6)))
+    console.print(Padding(f"[bold]{escaped(path)}[/]", (0, 2)))
+    console.print(Padding(escaped(what), (0, 6)))
 
 
 def following(*commands: Iterable[object]) -> None:
     """Name the commands that usually come next, each on one line, however long, so that it can be copied."""
     heading("Next")
     for words in commands:
-        console.print("  " + plain(command(*words)), soft_wrap=True)
+        console.print("  " + escaped(command(*words)), soft_wrap=True)
 
 
 def command(*words: object) -> str:
@@ -200,7 +200,7 @@ def command(*words: object) -> str:
 
 def refused(reason: str) -> None:
     """Say that a file does not stand."""
-    console.print(f"[bold red]Refused[/]: {plain(reason)}")
+    console.print(f"[bold red]Refused[/]: {escaped(reason)}")
 
 
 def comparison(rows: Iterable[Mapping_[str, Any]], verdict: str, stands: bool) -> None:
@@ -210,21 +210,21 @@ def comparison(rows: Iterable[Mapping_[str, Any]], verdict: str, stands: bool) -
         sign = "yes" if row["agrees"] else "[bold red]NO[/]"
         table.add_row(row["checked"], short(row["claimed"]), short(row["recomputed"]), sign)
     console.print(table)
-    console.print(plain(verdict) if stands else f"[bold red]{plain(verdict)}[/]")
+    console.print(escaped(verdict) if stands else f"[bold red]{escaped(verdict)}[/]")
 
 
 def bullets(lines: Iterable[str]) -> None:
     """Print lines as a list."""
     grid = Table.grid(padding=(0, 1))
     for line in lines:
-        grid.add_row("•", plain(line))
+        grid.add_row("•", escaped(line))
     console.print(Padding(grid, (0, 2)))
 
 
 def heading(text: str) -> None:
     """Print a heading."""
     console.print()
-    console.print(f"[bold]{plain(text)}[/]")
+    console.print(f"[bold]{escaped(text)}[/]")
 
 
 def pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -233,7 +233,7 @@ def pairs(pairs: Iterable[tuple[str, str]]) -> None:
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
     for name, text in pairs:
-        grid.add_row(name, plain(text))
+        grid.add_row(name, escaped(text))
     console.print(Padding(grid, (0, 2)))
 
 
@@ -274,6 +274,6 @@ def short(value: Any) -> str:
     return written_number(value, ".1e" if abs(value) < 1e-6 else ".7f")
 
 
-def plain(text: Any) -> str:
+def escaped(text: Any) -> str:
     """Escape rich's markup."""
     return str(text).replace("[", r"\[")

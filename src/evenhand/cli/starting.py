@@ -11,6 +11,7 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
 from evenhand.cli.options import ForceOption, words
+from evenhand.cli.wording import worded
 from evenhand.errors import SpecError
 from evenhand.files import replace_file
 
@@ -49,7 +50,7 @@ def init(
     try:
         csv = None if delimiter == "," and named is None else CsvFormat(delimiter, named)
     except SpecError as error:
-        raise typer.BadParameter(str(error), param_hint="--delimiter, --names") from None
+        raise typer.BadParameter(worded(error), param_hint="--delimiter, --names") from None
     with screen.progress_bar() as report:
         found = propose(
             table, protected=words("--protected", protected) or [], outcome=outcome,

@@ -14,6 +14,7 @@ from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audited, mapping_document
 from evenhand.cli.files import check_outputs, csv_text, make_folder
 from evenhand.cli.options import ForceOption, SeedOption
+from evenhand.cli.wording import worded
 from evenhand.errors import MissingExtraError
 from evenhand.files import replace_file
 
@@ -65,7 +66,7 @@ def demo(
     try:
         mapping.chart("rates", title=f"{study.upper()}: rates by group").save(chart_to)
     except MissingExtraError as error:
-        undrawn = f"no chart: {error}"
+        undrawn = f"no chart: {worded(error)}"
 
     def show() -> None:
         screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)

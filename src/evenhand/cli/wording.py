@@ -6,14 +6,9 @@ for people who type commands and edit problems.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 
 from evenhand.errors import Made, Message, Option, Setting, Verb
-
-TABLES = {"distortion": "distortion.rules"}
-"""Where a problem's TOML keeps what it says of single columns, if not under the same name as in Python."""
 
 
 def worded(message: Message) -> str:
@@ -21,10 +16,13 @@ def worded(message: Message) -> str:
 
     Examples
     --------
-    >>> worded(Message("3 rows are new; with ", Option("unseen", "keep"), " they are left unchanged"))
+    >>> from evenhand import SpecError
+    >>> worded(SpecError("3 rows are new; with ", Option("unseen", "keep"), " they are left unchanged"))
     '3 rows are new; with --unseen keep they are left unchanged'
-    >>> worded(Message("bin it: ", Setting("bins", Made("Quantiles", {"number": 4}), column="age")))
+    >>> worded(SpecError("bin it: ", Setting("bins", Made("Quantiles", {"number": 4}), column="age")))
     'bin it: [bins.age] with by = "quantiles" and number = 4'
+    >>> worded(SpecError("measure it otherwise: ", Setting("utility", Made("L1"))))
+    'measure it otherwise: utility = { measure = "L1" }'
     """
     return "".join(map(_piece, message.args)).strip()
 
@@ -35,37 +33,38 @@ def _piece(piece: object) -> str:
             return f"--{name.replace('_', '-')}" + ("" if value is None else f" {value}")
         case Verb(name):
             return f"evenhand {name}"
-        case Made(kind, given):
-            said = {**_named(kind), **(given if isinstance(given, Mapping) else {})}
-            return " and ".join(f"{name} = {_value(value)}" for name, value in said.items())
+        case Made():
+            return " and ".join(_entries(piece))
         case Setting(name, [Made()]):
             # A list of what classes make is an array of tables.
             return f"[[{name}]]"
         case Setting(name, Made(_, given) as made, str(column)):
-            # Unless it is a bare key of TOML, a column's name stands in quotes.
-            key = column if re.fullmatch(r"[A-Za-z0-9_-]+", column) else _value(column)
-            table = f"[{TABLES.get(name, name)}.{key}]"
+            from evenhand.spec.toml import key
+
+            table = f"[{piece.table}.{key(column)}]"
             return f"{table} with {_piece(made)}" if given else f"{_piece(made)} in {table}"
         case Setting(name, value):
             return f"{name} = {_value(value)}"
     return str(piece)
 
 
-def _named(kind: str) -> dict[str, str]:
-    """Return the key that names a class in TOML, and the word for it."""
+def _entries(made: Made) -> list[str]:
+    """Return the lines of a table: the key that names a class and the word for it, and what it is given."""
     # Only a complaint needs these, and they need numpy.
-    from evenhand.spec.toml import BINNINGS, RULES
+    from evenhand.spec.toml import FAMILIES
 
-    return {
-        family.key: word
-        for family in (RULES, BINNINGS)
-        for word, each in family.listed.items()
-        if each.__name__ == kind
-    }
+    kinds = ((family.key, word, kind) for family in FAMILIES for word, kind in family.listed.items())
+    said = {key: word for key, word, kind in kinds if kind.__name__ == made.kind}
+    given = made.given if isinstance(made.given, Mapping) else {}
+    return [f"{name} = {_value(value)}" for name, value in {**said, **given}.items()]
 
 
 def _value(value: object) -> str:
     """Return a value as TOML writes it; what only the author knows stays open."""
+    from evenhand.spec.toml import literal
+
+    if isinstance(value, Made):
+        return f"{{ {', '.join([*_entries(value), *(['...'] if value.given is ... else [])])} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    return "..." if value is ... else json.dumps(value, ensure_ascii=False)
+    return "..." if value is ... else literal(value)

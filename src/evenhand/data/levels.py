@@ -2,7 +2,8 @@
 
 Most columns need none of this: their values are their levels. Any other has a coding, which everybody asks: which level
 a value has, in memory and in a query, which value a changed record gets, and what a mapping file keeps. The kinds of
-codings stand beside the statements that make them, in ``spec.bins``. Knows nothing of tables or domains.
+codings stand beside the statements that make them, in ``spec.bins``. A coding reads one column: cells that are learned
+over several columns are a variable of their own kind. Knows nothing of tables or domains.
 """
 
 from __future__ import annotations
@@ -73,12 +74,15 @@ class Coding(ABC):
         What mapping files call it.
     numeric : bool
         Whether it reads numbers.
+    since : int
+        The version of mapping files from which on readers know it; a new kind raises ``storage.VERSION``.
     stock : tuple of Stock
         For each level the values that it had, from which a record that gets the level is given one.
     """
 
     kind: ClassVar[str]
     numeric: ClassVar[bool]
+    since: ClassVar[int] = 2
     stock: tuple[Stock, ...]
 
     @abstractmethod
@@ -116,8 +120,8 @@ class Coding(ABC):
 
     @property
     def gives_whole(self) -> bool:
-        """Whether the numbers that it writes are whole."""
-        return all(float(value).is_integer() for value in self.values)
+        """Whether all that it writes are whole numbers."""
+        return all(not isinstance(value, str) and float(value).is_integer() for value in self.values)
 
 
 def listed_values(listed: Any) -> tuple[Value, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from evenhand.data.counts import Counts
-from evenhand.errors import DataError, MissingExtraError, SpecError, did_you_mean
+from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean
 from evenhand.spec import Problem
 from evenhand.tables import becomes_text, count_rows, read, weights_column
 from evenhand.tables.transforming import How, Transformer, transform_piece
@@ -91,10 +91,11 @@ def transform_spark(mode: Transformer, frame: SparkFrame, how: How) -> SparkFram
     """Return the plan that transforms a Spark dataframe; nothing is computed until its rows are asked for."""
     if how.key is None:
         raise SpecError(
-            "the rows of a Spark dataframe have no positions that draws could go by; give key=, a column that says who "
-            "a row is"
+            "the rows of a Spark dataframe have no positions that draws could go by; give ",
+            Option("key"),
+            ", a column that says who a row is",
         )
-    if how.draw == "balanced":
+    if how.balanced:
         raise SpecError("balanced draws need every row of a source at once; Spark has them in partitions")
     _require(frame, [*mode.columns, how.key])
     _refuse_nested(frame, mode.columns)

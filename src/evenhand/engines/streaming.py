@@ -148,7 +148,7 @@ def _copy(run: _Run, temporary: str, target: str) -> Tally:
 
     before = run.source.state
     place: AbstractContextManager[str | None] = nullcontext()
-    if run.how.draw == "balanced":
+    if run.how.balanced:
         # The draws of all rows must be known together; they are kept in files.
         beside = current().folder(target)
         place = tempfile.TemporaryDirectory(prefix=".evenhand-", dir=beside, ignore_cleanup_errors=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Problem, check
+from evenhand.tables.transforming import Unseen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,7 +219,7 @@ class Predictor:
         array
             One row per person, one column per outcome in the order of ``classes_``.
         """
-        check.one_of("unseen", unseen, ("keep", "error"))
+        check.one_of("unseen", unseen, get_args(Unseen))
         group, x, row, known = self._people(tables.read(frame))
         if not known.all():
             message = (

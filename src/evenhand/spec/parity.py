@@ -21,7 +21,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value
-from evenhand.errors import DataError, SpecError, did_you_mean
+from evenhand.errors import DataError, Setting, SpecError, did_you_mean
 from evenhand.spec import check
 from evenhand.spec.by import By, change_each, each, fields_of
 from evenhand.spec.distance import Distance, Ratio
@@ -83,7 +83,7 @@ class Parity(ABC):
         low = check.finite(f"min_segment of {name}", self.min_segment, low=0)
         object.__setattr__(self, "min_segment", low)
         if low and self.given is None:
-            raise SpecError(f"min_segment of {name} is about segments; say which with given=[...]")
+            raise SpecError(f"min_segment of {name} is about segments; say which with ", Setting("given", [...]))
 
     def with_bounds(self: P, change: Any) -> P:
         """Return the same constraint with every bound changed; what is not bounded stays so."""
@@ -274,7 +274,7 @@ class TargetParity(Parity):
         if not isinstance(self.released, bool):
             raise SpecError(f"released of TargetParity must be true or false, not {self.released!r}")
         if self.released and self.given is None:
-            raise SpecError("released of TargetParity is about segments; say which with given=[...]")
+            raise SpecError("released of TargetParity is about segments; say which with ", Setting("given", [...]))
         if self.target is not None:
             object.__setattr__(self, "target", change_each(self.target, _distribution))
 

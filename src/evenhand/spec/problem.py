@@ -20,7 +20,7 @@ from evenhand.spec.parity import Parity
 from evenhand.spec.utility import KL, Utility
 
 WITHIN_PROTECTED = (
-    " To compare groups within a protected column, bound those pairs alone: By(math.inf, [({...}, bound), ...])."
+    " To compare groups within a protected column, bound those pairs alone: a bound of inf, with a case for each pair."
 )
 
 Targets = Literal["observed", "all"]

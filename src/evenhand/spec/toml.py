@@ -6,6 +6,9 @@ left out, except those that decide the answer at the top level. Unknown keys are
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -90,6 +93,21 @@ PARITIES = Family("kind", Parity)
 RULES = Family("rule", stated={"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
 BUDGETS = Family("kind", stated={"expected": ExpectedDistortion, "excess": ExcessDistortion})
 BINNINGS = Family("by", Binning)
+FAMILIES = (UTILITIES, DISTANCES, PARITIES, RULES, BUDGETS, BINNINGS)
+
+
+def literal(value: Any) -> str:
+    """Return a text, number, truth or list of them as TOML writes it in one line."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
+
+
+def key(name: str) -> str:
+    """Return a name as a key, which stands in quotes unless it is a bare one."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else literal(name)
 
 
 def write(problem: Problem) -> str:

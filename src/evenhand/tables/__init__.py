@@ -31,7 +31,6 @@ from evenhand.tables.reading import (
     weights_of,
 )
 from evenhand.tables.writing import (
-    RESTORE,
     Lots,
     Restore,
     as_single,
@@ -48,7 +47,6 @@ from evenhand.tables.writing import (
 __all__ = [
     "NULL",
     "REAL",
-    "RESTORE",
     "WHOLE",
     "Coded",
     "Encoded",

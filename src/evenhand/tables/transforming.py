@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,11 @@ from evenhand.kernel import Kernel, look_up
 from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import check
-from evenhand.tables import RESTORE, Encoded, Restore, Table
+from evenhand.tables import Encoded, Restore, Table
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["keep", "error"]
 Draw = Literal["independent", "balanced"]
-UNSEEN = ("keep", "error")
-DRAW = ("independent", "balanced")
 Levels = Callable[[str], Cells]
 """The level of each kind of rows in a column."""
 
@@ -61,11 +59,16 @@ class How:
     restore: Restore = "sample"
 
     def __post_init__(self) -> None:
-        check.one_of("draw", self.draw, DRAW)
-        check.one_of("unseen", self.unseen, UNSEEN)
-        check.one_of("restore", self.restore, RESTORE)
+        check.one_of("draw", self.draw, get_args(Draw))
+        check.one_of("unseen", self.unseen, get_args(Unseen))
+        check.one_of("restore", self.restore, get_args(Restore))
         if self.key is not None and not isinstance(self.key, str):
             raise SpecError(f"key must be the name of a column, not {self.key!r}")
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the rows of a source are drawn together."""
+        return self.draw == "balanced"
 
     @classmethod
     def of(cls, seed: int | None, **options: Any) -> How:
@@ -107,9 +110,14 @@ class Transformer:
     fallback: Cells | None = None
 
     @property
+    def writes_outcome(self) -> bool:
+        """Whether targets have an outcome."""
+        return self.name == "release"
+
+    @property
     def writes(self) -> tuple[Axis, ...]:
         """The axes whose columns may change."""
-        return (self.domain.x, self.domain.y) if self.name == "release" else (self.domain.x,)
+        return (self.domain.x, self.domain.y) if self.writes_outcome else (self.domain.x,)
 
     @property
     def read(self) -> tuple[Variable, ...]:
@@ -153,13 +161,13 @@ class Transformer:
 
     def join(self, *cells: Cells) -> Cells:
         """Return the target that has the given cell on each axis that is written."""
-        return self.domain.xy(*cells) if self.name == "release" else cells[0]
+        return self.domain.xy(*cells) if self.writes_outcome else cells[0]
 
     @cached_property
     def targets(self) -> tuple[Cells, ...]:
         """The targets of the kernel: for each axis that is written, the cell of every entry."""
         targets = self.kernel.targets
-        return self.domain.split_xy(targets) if self.name == "release" else (targets,)
+        return self.domain.split_xy(targets) if self.writes_outcome else (targets,)
 
 
 def train_mode(counts: Counts, kernel: Kernel, *, blind: bool = False, fallback: Cells | None = None) -> Transformer:
@@ -368,7 +376,7 @@ def _cells(axis: Axis, levels: Levels) -> Cells:
 
 def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Draws:
     """Return one draw per row; ``first`` is the position of the first row, where a table comes in pieces."""
-    if how.draw == "balanced":
+    if how.balanced:
         single = single_draws(mode, table, how, first=first)
         return balanced_draws(strata(mode, located), single, how.seed, mode.name).__getitem__
     if how.key is not None:

@@ -22,7 +22,6 @@ from evenhand.tables.columns import Encoded, codes_of, encode, encoded_as, plain
 from evenhand.tables.numbering import NULL, kept_by_arrow
 
 Restore = Literal["sample", "midpoint", "label"]
-RESTORE = ("sample", "midpoint", "label")
 Lots = Callable[[str, Cells], Cells]
 """Second draws: for a column and some rows by position, one for each of them."""
 

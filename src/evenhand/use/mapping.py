@@ -452,8 +452,8 @@ class Mapping:
 
         Parameters
         ----------
-        dialect : {"duckdb", "spark", "postgres"}
-            The engine that is to run it. For all columns to come out, Spark must be of version 4 or newer.
+        dialect : str
+            The engine that is to run it, such as ``"duckdb"``. For all columns, Spark must be of version 4 or newer.
         table : str or sequence of str
             The table's name as the engine keeps it, such as ``"people"`` or ``"sales.people"``; a name that has a dot
             of its own is given as a sequence of parts. Everything is quoted.

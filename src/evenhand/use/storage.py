@@ -67,7 +67,7 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "needs": PLAIN if all(_is_plain(v) for v in stored.counts.domain.variables) else CODED,
+        "needs": max(map(_needed, stored.counts.domain.variables)),
         "problem": stored.problem.to_toml(),
         "people": stored.counts.people,
         "domain": [_described(variable) for variable in stored.counts.domain.variables],
@@ -79,6 +79,13 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
 
 def _is_plain(variable: Variable) -> bool:
     return variable.coding is None and variable.missing is None and not variable.blanks
+
+
+def _needed(variable: Variable) -> int:
+    """Return the oldest version whose readers know a variable."""
+    if _is_plain(variable):
+        return PLAIN
+    return CODED if variable.coding is None else max(CODED, variable.coding.since)
 
 
 def _described(variable: Variable) -> dict[str, Any]:

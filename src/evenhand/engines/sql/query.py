@@ -17,7 +17,7 @@ from evenhand.engines.sql.dialects import Dialect, dialect_of
 from evenhand.engines.sql.dialects.base import OWN, Change, Last
 from evenhand.engines.sql.moves import Moves, moves_of
 from evenhand.engines.sql.values import Values
-from evenhand.errors import SpecError
+from evenhand.errors import Option, SpecError
 from evenhand.tables import becomes_text
 from evenhand.tables.transforming import How, Transformer
 
@@ -55,8 +55,10 @@ def write_query(
     'WITH evenhand_5f0d_rows AS (SELECT evenhand_5f0d_table.*, CAST("id" AS'
     """
     if how.key is None:
-        raise SpecError("a query draws for each row by its key: give key=, a column that says who a row is")
-    if how.draw == "balanced":
+        raise SpecError(
+            "a query draws for each row by its key: give ", Option("key"), ", a column that says who a row is"
+        )
+    if how.balanced:
         raise SpecError("balanced draws need every row of a source at once; a query draws for each row on its own")
     sql = dialect_of(dialect)
     _check_columns(sql, (*mode.columns, how.key), columns)

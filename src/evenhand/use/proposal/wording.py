@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import math
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evenhand.spec.bins import Edges, PooledLevels
 from evenhand.spec.csv_format import CsvFormat
+from evenhand.spec.toml import key
+from evenhand.spec.toml import literal as value
 from evenhand.use.proposal.draft import TELLING, Draft
 from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, any_way, forbidding, moves, one_way
@@ -58,16 +57,6 @@ def write(
         _bounds(draft, bounds),
     ]
     return "\n".join("\n".join(lines) + "\n" for part in parts if (lines := list(part)))
-
-
-def value(given: Any) -> str:
-    """Return a value as TOML."""
-    return json.dumps(given, ensure_ascii=False).replace("\x7f", r"\u007f")
-
-
-def key(name: str) -> str:
-    """Return a name as a TOML key."""
-    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else value(name)
 
 
 def _rows(items: Sequence[str]) -> Iterator[str]:
@@ -258,8 +247,7 @@ def _outcome(column: Levelled, direction: Direction) -> Iterator[str]:
     if costs is not None:
         yield "cost = ["
         for row in costs:
-            cost = "inf" if math.isinf(row["cost"]) else value(row["cost"])
-            yield f"  {{ from = {value(row['from'])}, to = {value(row['to'])}, cost = {cost} }},"
+            yield f"  {{ from = {value(row['from'])}, to = {value(row['to'])}, cost = {value(row['cost'])} }},"
         yield "]"
 
 

@@ -1,15 +1,20 @@
-"""The dialects of SQL that queries are written in: a file each, and a line in ``DIALECTS``."""
+"""The dialects of SQL that queries are written in: one file and one line here per dialect."""
+# isort: off
 
 from evenhand.engines.sql.dialects.base import Dialect
-from evenhand.engines.sql.dialects.duckdb import DuckDB
-from evenhand.engines.sql.dialects.postgres import Postgres
-from evenhand.engines.sql.dialects.spark import Spark
+from evenhand.engines.sql.dialects.duckdb import DuckDB as DuckDB
+from evenhand.engines.sql.dialects.spark import Spark as Spark
+from evenhand.engines.sql.dialects.postgres import Postgres as Postgres
 from evenhand.errors import SpecError, did_you_mean
 
 __all__ = ["DIALECTS", "Dialect", "dialect_of"]
 
-DIALECTS: dict[str, type[Dialect]] = {"duckdb": DuckDB, "spark": Spark, "postgres": Postgres}
-"""Every dialect, by the name that users give it."""
+DIALECTS: dict[str, type[Dialect]] = {
+    kind.called: kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, Dialect) and kind is not Dialect
+}
+"""Every dialect that is imported above, by the name that users give it."""
 
 
 def dialect_of(name: str) -> Dialect:

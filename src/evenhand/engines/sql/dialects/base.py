@@ -50,7 +50,7 @@ class Dialect:
     """The way one engine writes what a query needs."""
 
     called: str
-    """What sqlglot calls it."""
+    """What users and sqlglot call it, and its file is named."""
 
     key_types: tuple[str, ...]
     """The types that a key may have, in this engine's words."""
