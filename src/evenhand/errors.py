@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import EllipsisType
-from typing import Any
 
 
 class Advice:
@@ -116,17 +115,21 @@ def spelled(value: object) -> str:
 
 
 class Message:
-    """What errors and warnings share: a message in pieces, in the order in which they are read."""
+    """What errors and warnings share: a message in pieces, in the order in which they are read.
 
-    args: tuple[Any, ...]
+    Whoever knows nothing of pieces, such as a logger, finds one text in ``args``, as in any other exception.
+    """
 
-    def __str__(self) -> str:
-        return "".join(map(str, self.args))
+    pieces: tuple[object, ...]
+
+    def __init__(self, *pieces: object) -> None:
+        self.pieces = pieces
+        super().__init__(*["".join(map(str, pieces))][: len(pieces)])
 
     @property
     def advice(self) -> tuple[Advice, ...]:
         """What to try, as data: options, settings, kinds and verbs, in the order of the message."""
-        return tuple(piece for piece in self.args if isinstance(piece, Advice))
+        return tuple(piece for piece in self.pieces if isinstance(piece, Advice))
 
 
 class EvenhandError(Message, Exception):

@@ -95,7 +95,7 @@ def current() -> Resources:
             raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}")
         return Resources(in_bytes(memory or USUAL), int(threads) if threads else cores, spill or None)
     except SpecError as error:
-        raise SpecError(*error.args, f" (from the environment: {MEMORY}, {THREADS} or {SPILL})") from None
+        raise SpecError(*error.pieces, f" (from the environment: {MEMORY}, {THREADS} or {SPILL})") from None
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def read_problem(path: Path) -> Problem:
     try:
         return Problem.from_toml(text)
     except SpecError as error:
-        raise SpecError(f"{path}: ", *error.args) from None
+        raise SpecError(f"{path}: ", *error.pieces) from None
 
 
 def csv_text(frame: pd.DataFrame) -> bytes:

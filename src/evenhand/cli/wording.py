@@ -24,7 +24,7 @@ def worded(message: Message) -> str:
     >>> worded(SpecError("measure it otherwise: ", Setting("utility", Made("L1"))))
     'measure it otherwise: utility = { measure = "L1" }'
     """
-    return "".join(map(_piece, message.args)).strip()
+    return "".join(map(_piece, message.pieces)).strip()
 
 
 def _piece(piece: object) -> str:

@@ -280,7 +280,7 @@ def _read_cost_table(table: Any) -> CostTable:
         columns = [(column["name"], column["levels"]) for column in table.get("columns", [])]
         return CostTable(moves, str(table.get("name", "a user's function")), columns)
     except SpecError as error:
-        raise SpecError(f"{where}: ", *error.args) from None
+        raise SpecError(f"{where}: ", *error.pieces) from None
     except (KeyError, TypeError, ValueError):
         raise SpecError(
             f"{where} needs 'from', 'to' and 'cost', three arrays of one length, and 'columns', an array of "

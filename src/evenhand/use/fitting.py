@@ -199,7 +199,7 @@ def _result(
         raise
     except SolverError as error:
         _refuse_if_infeasible(asked, counts, clock)
-        raise SolverError(*error.args, f". {_barely(problem)}") from None
+        raise SolverError(*error.pieces, f". {_barely(problem)}") from None
     if result is None:
         _refuse_if_infeasible(asked, counts, clock)
         raise SolverError(_barely(problem))

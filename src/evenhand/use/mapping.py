@@ -605,7 +605,7 @@ class Mapping:
                 stored.problem, stored.counts, stored.kernel, stored.multipliers, notes=notes, history=history
             )
         except EvenhandError as error:
-            raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: ", *error.args) from None
+            raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: ", *error.pieces) from None
         return cls(stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate)
 
     def __repr__(self) -> str:
