@@ -7,7 +7,6 @@ what scripts read is JSON in which no tag can end.
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ def page(summary: Json, charts: Mapping[str, Chart]) -> str:
         width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"', drawn)
         broad = width is not None and float(width[1]) > BROAD
         # JSON that no tag inside it can end.
-        live = json.dumps(chart.to_dict(), ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+        live = chart.to_json().replace("<", "\\u003c").replace("\u2028", "\\u2028")
         pictures[name] = Picture(chart.title, chart.description, still, live, broad)
     tables = {name: make(summary) for name, make in TABLES.items()}
     return str(
