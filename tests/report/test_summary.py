@@ -8,8 +8,8 @@ import pytest
 from reports import hostile_mapping, secretive_frame, secretive_problem
 
 import evenhand as eh
+from evenhand.findings.discretion import Discretion
 from evenhand.report import assurance, people
-from evenhand.report.discretion import Discretion
 from evenhand.report.summary import FORMAT, VERSION, Material, Settings, Source, summary
 
 

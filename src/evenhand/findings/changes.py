@@ -15,6 +15,7 @@ import numpy as np
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, Variable
+from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import (
     JOINT,
     Where,
@@ -162,7 +163,7 @@ def _columns_moved(counts: Counts, kernel: Kernel) -> Iterator[tuple[Variable, C
 def most_changed_groups(counts: Counts, changed: Numbers, most: int, *, hide_below: float = 0) -> list[Where]:
     """Return at most so many groups, those with the most people changed, in their own order; of few people, none."""
     people = sums(counts.groups.of_source, counts.weight * changed)
-    return first_groups(counts, np.where(counts.group_weight >= hide_below, people, -np.inf), most)
+    return first_groups(counts, np.where(Discretion(counts, hide_below).groups, people, -np.inf), most)
 
 
 def first_groups(counts: Counts, worth: Numbers, most: int) -> list[Where]:
@@ -179,7 +180,7 @@ def conditional(
     Sources are named by the columns that ``where`` leaves open. A target is listed only if its probabilities sum to
     more than ``least`` over the sources shown.
     """
-    kept = (matching(counts, where) & (counts.weight >= hide_below))[kernel.rows]
+    kept = (matching(counts, where) & Discretion(counts, hide_below).cells)[kernel.rows]
     rows, targets, probability = kernel.rows[kept], kernel.targets[kept], kernel.probability[kept]
     _, place = np.unique(targets, return_inverse=True)
     total = sums(place, probability)[place]
@@ -233,7 +234,7 @@ def most_changed(
     level each as well, those first that change least. Cells of fewer people than ``hide_below`` do not count.
     """
     domain, codes = counts.domain, source_codes(counts)
-    shown = counts.weight >= hide_below
+    shown = Discretion(counts, hide_below).cells
     moved = {
         column.name: float(counts.weight[kernel.rows] @ (kernel.probability * (old != new)))
         for column, old, new in _columns_moved(counts, kernel)

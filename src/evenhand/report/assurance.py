@@ -15,12 +15,12 @@ from evenhand.arrays import Cells, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.bounds import AT_BOUND, ROUNDING, Constraint, budget_found, constraints, furthest
+from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import holder_names
 from evenhand.findings.prices import Prices
 from evenhand.findings.theory.rates import group_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
-from evenhand.report.discretion import Discretion
 from evenhand.spec import Problem
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import ranged
 from evenhand.findings.naming import long_name
 from evenhand.findings.theory import Applying, Bootstrap, DrawSpread, SmallGroups, Theory
-from evenhand.report.discretion import Discretion, discreet
 from evenhand.spec import Problem
 
 FIRST = "Before signing"

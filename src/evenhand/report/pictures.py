@@ -11,13 +11,13 @@ from evenhand.data.domain import Axis
 from evenhand.errors import DataError
 from evenhand.findings.changes import Chosen, Row, conditional, first_groups, most_changed, most_changed_groups
 from evenhand.findings.changes import changes as who_changes
+from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import achieved
 from evenhand.report import charts
 from evenhand.report.charts import DIVERGING, SEQUENTIAL, Chart
-from evenhand.report.discretion import Discretion
 from evenhand.spec import Problem, check
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
@@ -131,7 +131,8 @@ def heat_chart(
         f"probabilities sum to more than {least:g}, a number from {LEAST_PROBABILITY:g} on.",
         *([] if chosen is None else [_chosen_words(counts, chosen)]),
     ]
-    hidden = sum(int((matching(counts, part) & (counts.weight < hide_below)).sum()) for part in parts)
+    shown = Discretion(counts, hide_below)
+    hidden = sum(int((matching(counts, part) & ~shown.cells).sum()) for part in parts)
     if hidden:
         said.append(f"Left out of them: {hidden} cell{'s' * (hidden != 1)} of fewer than {hide_below:g} people.")
     return charts.grid(
@@ -265,11 +266,11 @@ def change_chart(
     title: str = "Who changes, to what, how likely",
 ) -> Chart:
     """Draw for each group how likely a person with one level is released with another, the commonest changes first."""
-    measured = achieved(problem, counts, kernel)
+    measured, shown = achieved(problem, counts, kernel), Discretion(counts, hide_below)
     kept = most_changed_groups(counts, measured.changed, most_groups, hide_below=hide_below)
     cells: list[Row] = []
     for move in who_changes(counts, kernel, measured).moves:
-        if move.had >= hide_below and move.group in kept:
+        if shown.enough(move.had) and move.group in kept:
             p = move.probability
             cells.append({
                 "panel": "Of those who have the value, in percent",
