@@ -5,20 +5,17 @@ Short sentences are made from the theory's numbers; the theory's own sentences f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import ranged
 from evenhand.findings.naming import long_name
-from evenhand.findings.theory import Applying, Bootstrap, DrawSpread, SmallGroups, Theory
+from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Theory
+from evenhand.findings.theory.intervals import WIDE
 from evenhand.spec import Problem
 
 FIRST = "Before signing"
-WIDE = 0.1
-"""A rate that is only known to within a wider interval is said to be."""
-
 Json = dict[str, Any]
 
 
@@ -46,7 +43,7 @@ def fresh_people(
         "By resampling": bootstrap.words,
         "One draw of the lottery": spread.words,
         "Small groups": small.words,
-        "At apply time, when the outcome is not known (section 3.4)": list(_apply_words(problem, theory.applying())),
+        "At apply time, when the outcome is not known (section 3.4)": theory.applying().words,
         "Proved from the table (section 3.5)": robustness.words,
         "Telling the group from the outcome (section 3.3)": theory.advantage().words,
     }
@@ -81,8 +78,8 @@ def _first(
     )
     yield (
         "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "
-        "mapping.theory.holdout(rows) gives exact intervals for them, all at once, and says whether the bound is met, "
-        "violated or not decided."
+        "Given their table as a hold-out, the theory of the mapping has exact intervals for them, all at once, and "
+        "says whether the bound is met, violated or not decided."
     )
     # The theory's groups may be formed by some of the protected columns alone: who is hidden is told by name.
     every = {
@@ -104,23 +101,3 @@ def _first(
             f"{few} {have} fewer than {shown.hide_below:g} people and cannot be named here, but {count} in these "
             f"shares: the rates of so few people move most."
         )
-
-
-def _apply_words(problem: Problem, found: Applying) -> Iterator[str]:
-    """Say what a person may undergo at apply time, and what of it happens to features."""
-    if not problem.charges:
-        yield "No budget was asked for, so nothing limits the distortion at apply time but the forbidden moves."
-        return
-    for charge, part in found.frame.groupby("charge", sort=False):
-        low, high = float(part["bound"].min()), float(part["bound"].max())
-        limit = f"{high:g}" if math.isclose(low, high) else f"{low:g} to {high:g}, depending on the cell"
-        bounded = "has no bound for one person" if math.isnan(high) else f"is at most {limit}"
-        yield (
-            f"At apply time the {charge} of a person, averaged over the outcomes that they may have, {bounded}; at "
-            f"most {part['achieved'].max():.4f} is achieved. The change of the outcome is counted in this, as the "
-            f"paper does; of the features alone, which are all that apply mode changes, it is at most "
-            f"{part['features_alone'].max():.4f}."
-        )
-    if any(charge.per == "xy" for charge in problem.charges):
-        yield "A budget per (x, y) holds on average over the groups, and so bounds nothing for a single person."
-    yield "People whose protected columns and features were not in the table together are kept as they are."
