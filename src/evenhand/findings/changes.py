@@ -32,6 +32,9 @@ from evenhand.kernel.achieved import Achieved
 LEAST_SHARE = 5e-5
 """A change of a smaller share of people would be written as 0.00%, and is not listed."""
 
+LEAST_COLUMN = 0.05
+"""A target is shown only if its probabilities sum to more: figure 3."""
+
 Row = dict[str, Any]
 
 
@@ -114,6 +117,22 @@ class Changes:
         )
 
 
+def told_changed(*, suppressed: bool) -> tuple[str, str]:
+    """Return which share of a group's people is told, and its heading; where D is suppressed, that of features."""
+    return ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
+
+
+def expected_people(people: float) -> str:
+    """Write an expected number of people.
+
+    Examples
+    --------
+    >>> expected_people(0.4), expected_people(1234.5)
+    ('under 1', '1,234')
+    """
+    return "under 1" if people < 1 else f"{people:,.0f}"
+
+
 def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:
     """Find out who changes."""
     of_source = {
@@ -173,7 +192,7 @@ def first_groups(counts: Counts, worth: Numbers, most: int) -> list[Where]:
 
 
 def conditional(
-    counts: Counts, kernel: Kernel, where: Where, *, least: float = 0.05, hide_below: float = 0
+    counts: Counts, kernel: Kernel, where: Where, *, least: float = LEAST_COLUMN, hide_below: float = 0
 ) -> list[Row]:
     """Return P(x̂, ŷ | d, x, y) of part of the table, one row per entry: figure 3.
 

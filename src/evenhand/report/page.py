@@ -15,8 +15,9 @@ from importlib import resources
 from typing import Any
 
 from evenhand.errors import MissingExtraError
+from evenhand.findings.changes import expected_people, told_changed
 from evenhand.findings.document import NONE
-from evenhand.findings.naming import long_name
+from evenhand.findings.naming import long_name, short_name
 from evenhand.report.charts import Chart
 from evenhand.report.charts.chart import altair, drawing
 
@@ -126,16 +127,6 @@ def ends(low: Any, high: Any) -> str:
     return " to ".join(dict.fromkeys((number(low), number(high))))
 
 
-def people(value: float) -> str:
-    """Write an expected number of people."""
-    return "under 1" if value < 1 else f"{value:,.0f}"
-
-
-def group(columns: Json) -> str:
-    """Name a group by its levels; the heading names the columns."""
-    return ", ".join(str(level) for level in columns.values())
-
-
 def group_heading(s: Json) -> str:
     """Name the columns that groups are formed by."""
     return f"Group ({', '.join(c['name'] for c in s['table']['columns'] if c['role'] == 'protected')})"
@@ -195,7 +186,7 @@ def _rates(s: Json) -> Table:
         5,
         tuple(
             (
-                group(row["group"]), str(row["outcome"]), f"{row['weight']:,.0f}", percent(row["before"]),
+                short_name(row["group"]), str(row["outcome"]), f"{row['weight']:,.0f}", percent(row["before"]),
                 percent(row["after"]), f"{percent(row['before_low'])} to {percent(row['before_high'])}",
                 f"{percent(row['after_low'])} to {percent(row['after_high'])}",
             )
@@ -226,10 +217,14 @@ def _budgets(s: Json) -> Table:
 
 
 def _groups(s: Json) -> Table:
-    suppressed = s["changes"]["suppressed"]
-    which, heading = ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
+    which, heading = told_changed(suppressed=s["changes"]["suppressed"])
     rows = [
-        (group(row["group"]), f"{row['weight']:,.0f}", percent(row[which]), number(row["expected_distortion"], ".4f"))
+        (
+            short_name(row["group"]),
+            f"{row['weight']:,.0f}",
+            percent(row[which]),
+            number(row["expected_distortion"], ".4f"),
+        )
         for row in s["changes"]["groups"]
     ]
     return Table("By group", (group_heading(s), "People", heading, "Expected distortion"), 3, tuple(rows))
@@ -237,7 +232,7 @@ def _groups(s: Json) -> Table:
 
 def _columns(s: Json) -> Table:
     rows = [
-        (row["column"], str(row["from"]), str(row["to"]), people(row["people"]), percent(row["share"], 2))
+        (row["column"], str(row["from"]), str(row["to"]), expected_people(row["people"]), percent(row["share"], 2))
         for row in s["changes"]["columns"]
     ]
     return Table("By column, in expectation", ("Column", "From", "To", "People", "Share of all"), 2, tuple(rows))
@@ -260,7 +255,7 @@ def _worst(s: Json) -> Table:
 def _predicted(s: Json) -> Table:
     rows = [
         (
-            group(row["group"]),
+            short_name(row["group"]),
             str(row["outcome"]),
             percent(row["seeing_protected"]),
             percent(row["not_seeing_protected"]),
@@ -276,7 +271,7 @@ def _fitted(s: Json) -> Table:
     fitted = s["models"]["fitted"] or {"rows": []}
     names = ("released", "predicted", "score", "decision")
     rows = [
-        (group(row["group"]), str(row["outcome"]), *(percent(row[name]) for name in names))
+        (short_name(row["group"]), str(row["outcome"]), *(percent(row[name]) for name in names))
         for row in fitted["rows"]
         if row["outcome"] in s["rates"]["shown"]
     ]

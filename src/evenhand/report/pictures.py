@@ -9,7 +9,15 @@ from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.errors import DataError
-from evenhand.findings.changes import Chosen, Row, conditional, first_groups, most_changed, most_changed_groups
+from evenhand.findings.changes import (
+    LEAST_COLUMN,
+    Chosen,
+    Row,
+    conditional,
+    first_groups,
+    most_changed,
+    most_changed_groups,
+)
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name
@@ -22,9 +30,6 @@ from evenhand.spec import Problem, check
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
 Parts = Where | Sequence[Where]
-
-LEAST_COLUMN = 0.05
-"""A target is shown only if its probabilities sum to more: figure 3."""
 
 LEAST_PROBABILITY = 0.005
 """A smaller probability would be written as 0, in hundredths or in percent."""

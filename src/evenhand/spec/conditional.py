@@ -18,7 +18,7 @@ from evenhand.data.domain import Domain, Value
 from evenhand.errors import DataError, SpecError
 from evenhand.spec import check
 
-SUM_TOLERANCE = 1e-6
+SHARES_SUM_TOLERANCE = 1e-6
 """How far a model's probabilities may be from summing to one; they are then normalised."""
 
 
@@ -84,7 +84,7 @@ def _row(features: Any, shares: Any) -> tuple[tuple[Any, ...], tuple[tuple[Any, 
     for level, share in pairs:
         check.number(f"the probability of outcome {level!r} given {tuple(named)!r}", share, low=0, high=1)
     total = sum(share for _, share in pairs)
-    if abs(total - 1) > SUM_TOLERANCE:
+    if abs(total - 1) > SHARES_SUM_TOLERANCE:
         raise SpecError(f"the conditional's probabilities given {tuple(named)!r} sum to {total:g}, not to 1")
     return tuple(named), tuple((level, float(share)) for level, share in pairs)
 

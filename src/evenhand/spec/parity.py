@@ -28,7 +28,7 @@ from evenhand.spec.distance import Distance, Ratio
 from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.people import EVERYWHERE, People, Population, Segment
 
-SUM_TOLERANCE = 1e-9
+TARGET_SUM_TOLERANCE = 1e-9
 """How far the probabilities of a given target may be from summing to one."""
 
 AGAINST = ("each", "rest")
@@ -356,6 +356,6 @@ def _distribution(target: Any) -> Any:
     for level, share in target.items():
         check.number(f"the target's probability of outcome {level!r}", share, low=0, high=1)
     total = sum(target.values())
-    if abs(total - 1) > SUM_TOLERANCE:
+    if abs(total - 1) > TARGET_SUM_TOLERANCE:
         raise SpecError(f"the target of TargetParity sums to {total:g}, not to 1")
     return FrozenMap(target)

@@ -347,7 +347,7 @@ def small_groups(
     confidence: float = 0.95,
     people: int | None = None,
 ) -> SmallGroups:
-    """Name the groups of fewer than 20 people, or whose rates have an exact interval wider than stated.
+    """Name the groups of fewer than ``FEW_PEOPLE`` people, or whose rates have an exact interval wider than stated.
 
     Parameters
     ----------
