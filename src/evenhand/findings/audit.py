@@ -17,8 +17,9 @@ from evenhand.data.counts import Counts
 from evenhand.findings import bounds
 from evenhand.findings.changes import Changes, changes
 from evenhand.findings.models import predicted_scores
+from evenhand.findings.naming import group_names
 from evenhand.findings.theory.applying import ON_AVERAGE
-from evenhand.findings.theory.rates import by_group_and_outcome, group_names
+from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.spec import Problem

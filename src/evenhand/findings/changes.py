@@ -20,6 +20,7 @@ from evenhand.findings.naming import (
     JOINT,
     Where,
     cell_levels,
+    group_levels,
     long_name,
     matching,
     short_name,
@@ -153,7 +154,7 @@ def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:
 def _moves(counts: Counts, kernel: Kernel) -> list[Move]:
     mass = counts.weight[kernel.rows] * kernel.probability
     group, n_groups = counts.groups.of_source[kernel.rows], len(counts.groups.cells)
-    labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
+    labels = group_levels(counts)
     codes = source_codes(counts)
     found: list[Move] = []
     total: dict[tuple[str, int, int], float] = {}
@@ -188,7 +189,8 @@ def most_changed_groups(counts: Counts, changed: Numbers, most: int, *, hide_bel
 def first_groups(counts: Counts, worth: Numbers, most: int) -> list[Where]:
     """Return at most so many groups, those worth most, in their own order."""
     place = np.argsort(-worth, kind="stable")[:most]
-    return [counts.domain.d.labels(int(counts.groups.cells[i])) for i in np.sort(place) if worth[i] > -np.inf]
+    levels = group_levels(counts)
+    return [levels[i] for i in np.sort(place) if worth[i] > -np.inf]
 
 
 def conditional(

@@ -16,7 +16,7 @@ from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Value
 from evenhand.findings.discretion import Discretion
-from evenhand.findings.naming import Where, matching, short_name
+from evenhand.findings.naming import Where, group_levels, matching, short_name
 from evenhand.findings.theory import rate_intervals
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
@@ -50,8 +50,9 @@ def rates(
     shown = Discretion(counts, hide_below).groups
     bands = permitted(problem, counts, parts["after"][shown])
     rows: list[Row] = []
+    levels = group_levels(counts)
     for g, y in itertools.product(np.flatnonzero(shown), range(counts.domain.y.size)):
-        group = counts.domain.d.labels(int(counts.groups.cells[g]))
+        group = levels[g]
         row: Row = {
             "group": short_name(group),
             "columns": group,

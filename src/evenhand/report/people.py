@@ -12,7 +12,7 @@ from evenhand.findings.audit import Audit
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion
-from evenhand.findings.naming import short_name
+from evenhand.findings.naming import group_levels, short_name
 from evenhand.findings.rates import rates as group_rates
 from evenhand.findings.rates import shown_outcomes
 from evenhand.kernel import Kernel
@@ -100,11 +100,11 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         "expected_distortion": who.expected_distortion,
         "groups": [
             {
-                "group": counts.domain.d.labels(int(cell)),
+                "group": levels,
                 "weight": float(weight),
                 **{name: float(of[i]) for name, of in who.groups.items()},
             }
-            for i, (cell, weight) in enumerate(zip(counts.groups.cells, counts.group_weight, strict=True))
+            for i, (levels, weight) in enumerate(zip(group_levels(counts), counts.group_weight, strict=True))
             if shown.groups[i]
         ],
         "columns": [move for move in together if move["share"] >= LEAST_SHARE][:MOST_MOVES],

@@ -20,7 +20,7 @@ from evenhand.findings.changes import (
 )
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion
-from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name
+from evenhand.findings.naming import JOINT, Where, group_levels, long_name, matching, short_name
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import achieved
@@ -186,8 +186,7 @@ def cohort_chart(
     """
     check.one_of("show", show, ("both", "rates", "change"))
     check.one_of("features", features, ("released", "original"))
-    every_group = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
-    listed = [{}, *(every_group if groups is None else groups)]
+    listed = [{}, *(group_levels(counts) if groups is None else groups)]
     found = cohorts(counts, kernel, listed, by=by, outcome=outcome, features=features, hide_below=hide_below)
     if not found:
         raise DataError(f"no cohort has {hide_below:g} people or more; lower hide_below")

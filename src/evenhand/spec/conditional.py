@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Domain, Value
+from evenhand.data.domain import Domain, Value, in_words
 from evenhand.errors import DataError, SpecError
 from evenhand.spec import check
 
@@ -65,7 +65,7 @@ class Conditional:
     def _of(domain: Domain, table: Mapping[Any, Any], labels: Mapping[str, Value]) -> list[float]:
         features = tuple(labels.values())
         if features not in table:
-            words = ", ".join(f"{name}={level}" for name, level in labels.items())
+            words = in_words(labels)
             raise DataError(f"the conditional has no row for {words}; it needs one for every combination in the table")
         shares = dict(table[features])
         for level in shares:

@@ -20,7 +20,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Value
+from evenhand.data.domain import Value, in_words
 from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.spec import check
 from evenhand.spec.by import By, change_each, each, fields_of
@@ -227,8 +227,7 @@ class PairwiseParity(Parity):
         if self.against == "rest":
             return f"for every group{self.where}, {self.distance.near(self.bound, 'that of all other people')}"
         named: Any = self.against
-        reference = ", ".join(f"{column}={level}" for column, level in named.items())
-        return f"for every other group{self.where}, {self.distance.near(self.bound, f'that of {reference}')}"
+        return f"for every other group{self.where}, {self.distance.near(self.bound, f'that of {in_words(named)}')}"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.engines import Opened, opened
 from evenhand.errors import DataError
-from evenhand.findings.theory.rates import by_group_and_outcome, group_names, number_of_people, people_words, share
+from evenhand.findings.naming import group_names
+from evenhand.findings.theory.rates import by_group_and_outcome, number_of_people, people_words, share
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws

@@ -20,11 +20,6 @@ from evenhand.spec import Ratio, check
 from evenhand.tables import labels
 
 
-def group_names(counts: Counts) -> list[str]:
-    """Name every group that occurs, in words."""
-    return [counts.domain.d.words(int(cell)) for cell in counts.groups.cells]
-
-
 def by_group_and_outcome(counts: Counts) -> dict[str, Any]:
     """Return the first columns of a table with a row for each group and outcome."""
     groups, outcomes = counts.groups.cells, counts.domain.y.size
@@ -87,6 +82,7 @@ def regrouped(counts: Counts, kernel: Kernel, on: Sequence[str]) -> tuple[Counts
     >>> data = eh.datasets.load("compas")
     >>> mapping = eh.fit(data.problem, data.counts)
     >>> counts, kernel = regrouped(data.counts, mapping.kernel, ["race"])
+    >>> from evenhand.findings.naming import group_names
     >>> group_names(counts)
     ['race=African-American', 'race=Caucasian']
     """
