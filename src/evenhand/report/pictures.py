@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from evenhand.data import FEW_PEOPLE
@@ -23,7 +24,7 @@ from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import JOINT, Where, group_levels, long_name, matching, short_name
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import achieved
+from evenhand.kernel.achieved import Achieved
 from evenhand.report import charts
 from evenhand.report.charts import DIVERGING, SEQUENTIAL, Chart
 from evenhand.spec import Problem, check
@@ -44,13 +45,13 @@ PAGE_WIDTH = 1240
 """What stands side by side on a page, in a chart's units."""
 
 
-def picture(kind: Kind, problem: Problem, counts: Counts, kernel: Kernel, **options: Any) -> Chart:
-    """Return one of the pictures of a mapping."""
+def picture(kind: Kind, problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, **options: Any) -> Chart:
+    """Return one of the pictures of a mapping, of which ``measured`` is what was achieved."""
     kinds: dict[str, Callable[..., Chart]] = {
         "rates": rate_chart,
-        "heat": heat_chart,
+        "heat": partial(heat_chart, measured=measured),
         "cohorts": cohort_chart,
-        "changes": change_chart,
+        "changes": partial(change_chart, measured=measured),
     }
     check.one_of("kind", kind, tuple(kinds))
     return kinds[kind](problem, counts, kernel, **options)
@@ -102,6 +103,7 @@ def heat_chart(
     counts: Counts,
     kernel: Kernel,
     *,
+    measured: Achieved,
     where: Parts | None = None,
     least: float = LEAST_COLUMN,
     hide_below: float = 0,
@@ -110,7 +112,7 @@ def heat_chart(
     """Draw P(x̂, ŷ | d, x, y) for parts of the table, one panel per part: figure 3. Else the most changed."""
     chosen, parts = None, [where] if isinstance(where, Mapping) else list(where or ())
     if where is None:
-        chosen = most_changed(counts, kernel, achieved(problem, counts, kernel).changed, hide_below=hide_below)
+        chosen = most_changed(counts, kernel, measured.changed, hide_below=hide_below)
         parts = chosen.parts
     cells: list[Row] = []
     order: dict[str, tuple[int, ...]] = {}
@@ -264,13 +266,14 @@ def change_chart(
     counts: Counts,
     kernel: Kernel,
     *,
+    measured: Achieved,
     most: int = MOST_CHANGES,
     most_groups: int = MOST_COLUMNS,
     hide_below: float = 0,
     title: str = "Who changes, to what, how likely",
 ) -> Chart:
     """Draw for each group how likely a person with one level is released with another, the commonest changes first."""
-    measured, shown = achieved(problem, counts, kernel), Discretion(counts, hide_below)
+    shown = Discretion(counts, hide_below)
     kept = most_changed_groups(counts, measured.changed, most_groups, hide_below=hide_below)
     cells: list[Row] = []
     for move in who_changes(counts, kernel, measured).moves:
