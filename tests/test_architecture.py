@@ -39,6 +39,7 @@ ORDER = [
     "verifier",
     "findings.document",
     "findings.naming",
+    "findings.discretion",
     "findings.bounds",
     "findings.changes",
     "findings.coverage",

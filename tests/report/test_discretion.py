@@ -9,7 +9,7 @@ import pytest
 import reports
 
 import evenhand as eh
-from evenhand.report.discretion import Discretion, discreet
+from evenhand.findings.discretion import Discretion, discreet
 
 BOUND = 0.3
 PARITIES = {

@@ -123,4 +123,4 @@ def test_where_nobody_changes_there_is_nothing_to_draw():
     mapping = eh.fit(_loose(frame), frame)
     for kind in ("changes", "heat"):
         with pytest.raises(eh.DataError, match="nobody"):
-            pictures.picture(kind, mapping.problem, mapping.counts, mapping.kernel)
+            pictures.picture(kind, mapping.problem, mapping.counts, mapping.kernel, mapping.achieved)

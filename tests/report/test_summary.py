@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from reports import hostile_mapping, secretive_frame, secretive_problem
 
 import evenhand as eh
+from evenhand.findings.discretion import Discretion
 from evenhand.report import assurance, people
-from evenhand.report.discretion import Discretion
 from evenhand.report.summary import FORMAT, VERSION, Material, Settings, Source, summary
 
 
@@ -214,3 +216,21 @@ def test_thresholds_by_weight_say_so(compas_mapping):
     assert of(heavy)["small_cells"]["by_weight"]
     assert of(heavy)["small_cells"]["cells_hidden"] == 0
     assert not of(compas_mapping)["small_cells"]["by_weight"]
+
+
+@pytest.mark.parametrize("parity", [eh.PairwiseParity(0.5), eh.PairwiseParity(0.5, on=["sex"])], ids=["all", "on"])
+def test_the_widest_group_is_one_that_is_shown(parity):
+    """Weights count, not people: a group of many light people is hidden, and the next widest is told."""
+    rng = np.random.default_rng(3)
+    sizes = {"a": 400, "b": 60, "c": 25}
+    sex = np.repeat(list(sizes), list(sizes.values()))
+    frame = pd.DataFrame({"sex": sex, "region": "r", "x": rng.integers(0, 2, len(sex)), "y": np.arange(len(sex)) % 2})
+    problem = eh.Problem(
+        protected=["sex", "region"], features=["x"], outcome="y", parity=[parity],
+        distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
+    )  # fmt: skip
+    said = of(eh.fit(problem, frame, weights=[0.5] * len(frame)))["fresh_people"][0]["words"]
+    (widest,) = [words for words in said if words.startswith("Of the 2 groups that are shown")]
+    assert "is that of sex=b" in widest
+    assert any(words.startswith("1 group has fewer than 20 people") for words in said)
+    assert not any("left out" in words for words in said)

@@ -92,12 +92,11 @@ def shown(mapping: Mapping, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _who_changes(mapping: Mapping, audit: Audit) -> None:
-    from evenhand.findings.changes import LEAST_SHARE
+    from evenhand.findings.changes import LEAST_SHARE, expected_people, told_changed
 
     console.print(Padding(audit.who_changes, (0, 2)))
     protected = mapping.problem.protected
-    suppressed = mapping.problem.suppresses
-    which, title = ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
+    which, title = told_changed(suppressed=mapping.problem.suppresses)
     groups = table_of(*protected, "People", title, "Expected distortion", right=(-3, -2, -1))
     for row in audit.groups.to_dict("records"):
         groups.add_row(
@@ -109,8 +108,7 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
     total = audit.groups["weight"].sum()
     listed = audit.changes[audit.changes["share"] >= LEAST_SHARE].sort_values("share", ascending=False, kind="stable")
     for row in listed.to_dict("records"):
-        people = row["share"] * total
-        number = "under 1" if people < 1 else f"{people:,.0f}"
+        number = expected_people(row["share"] * total)
         moves.add_row(row["column"], str(row["from"]), str(row["to"]), number, f"{row['share']:.2%}")
     if len(listed):
         console.print()

@@ -10,7 +10,7 @@ This module knows nothing of tables, counts or constraints.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -130,6 +130,17 @@ class Variable:
             ) from None
 
 
+def in_words(levels: Mapping[str, object]) -> str:
+    """Name levels of some columns, as errors and audits do.
+
+    Examples
+    --------
+    >>> in_words({"sex": "Male", "age": 3})
+    'sex=Male, age=3'
+    """
+    return ", ".join(f"{column}={level}" for column, level in levels.items())
+
+
 @dataclass(frozen=True)
 class Axis:
     """Variables taken together; a cell of the axis is one integer.
@@ -188,7 +199,7 @@ class Axis:
 
     def words(self, cell: int) -> str:
         """Name one cell in words, as errors and audits do."""
-        return ", ".join(f"{name}={level}" for name, level in self.labels(cell).items())
+        return in_words(self.labels(cell))
 
 
 @dataclass(frozen=True)

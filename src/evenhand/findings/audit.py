@@ -17,7 +17,9 @@ from evenhand.data.counts import Counts
 from evenhand.findings import bounds
 from evenhand.findings.changes import Changes, changes
 from evenhand.findings.models import predicted_scores
-from evenhand.findings.theory.rates import by_group_and_outcome, group_names
+from evenhand.findings.naming import group_names
+from evenhand.findings.theory.applying import ON_AVERAGE
+from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.spec import Problem
@@ -158,10 +160,7 @@ def _notes(
             f"the group {names[group]} has a weight of only {weight[group]:g}; its rates say little about other people"
         )
     if any(budget.averaged for budget in problem.budgets):
-        yield (
-            "budgets are per (x, y) and hold on average over the protected groups: some groups are changed more than "
-            "the budget says, and no bound on distortion carries over to apply mode"
-        )
+        yield ON_AVERAGE
     if any(parity.own_target for parity in problem.parity):
         yield "the target is the table's own p(y), which repeats whatever the table's outcomes already contain"
     yield (
@@ -196,7 +195,8 @@ def _notes(
     if problem.blind:
         yield (
             "the mapping is the same for every group, and apply mode needs no protected column; it then averages over "
-            "p(y|x) instead of p(y|x,d), so that mean scores are those of audit.scores, not exactly the released rates"
+            "p(y|x) instead of p(y|x,d), so that mean scores are those of the audit's table of scores, not exactly "
+            "the released rates"
         )
     elif problem.suppresses:
         yield "apply mode still reads the protected columns, although the model does not; a blind mapping would not"

@@ -15,10 +15,12 @@ import numpy as np
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, Variable
+from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import (
     JOINT,
     Where,
     cell_levels,
+    group_levels,
     long_name,
     matching,
     short_name,
@@ -30,6 +32,9 @@ from evenhand.kernel.achieved import Achieved
 
 LEAST_SHARE = 5e-5
 """A change of a smaller share of people would be written as 0.00%, and is not listed."""
+
+LEAST_COLUMN = 0.05
+"""A target is shown only if its probabilities sum to more: figure 3."""
 
 Row = dict[str, Any]
 
@@ -113,6 +118,22 @@ class Changes:
         )
 
 
+def told_changed(*, suppressed: bool) -> tuple[str, str]:
+    """Return which share of a group's people is told, and its heading; where D is suppressed, that of features."""
+    return ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
+
+
+def expected_people(people: float) -> str:
+    """Write an expected number of people.
+
+    Examples
+    --------
+    >>> expected_people(0.4), expected_people(1234.5)
+    ('under 1', '1,234')
+    """
+    return "under 1" if people < 1 else f"{people:,.0f}"
+
+
 def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:
     """Find out who changes."""
     of_source = {
@@ -133,7 +154,7 @@ def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:
 def _moves(counts: Counts, kernel: Kernel) -> list[Move]:
     mass = counts.weight[kernel.rows] * kernel.probability
     group, n_groups = counts.groups.of_source[kernel.rows], len(counts.groups.cells)
-    labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
+    labels = group_levels(counts)
     codes = source_codes(counts)
     found: list[Move] = []
     total: dict[tuple[str, int, int], float] = {}
@@ -162,24 +183,25 @@ def _columns_moved(counts: Counts, kernel: Kernel) -> Iterator[tuple[Variable, C
 def most_changed_groups(counts: Counts, changed: Numbers, most: int, *, hide_below: float = 0) -> list[Where]:
     """Return at most so many groups, those with the most people changed, in their own order; of few people, none."""
     people = sums(counts.groups.of_source, counts.weight * changed)
-    return first_groups(counts, np.where(counts.group_weight >= hide_below, people, -np.inf), most)
+    return first_groups(counts, np.where(Discretion(counts, hide_below).groups, people, -np.inf), most)
 
 
 def first_groups(counts: Counts, worth: Numbers, most: int) -> list[Where]:
     """Return at most so many groups, those worth most, in their own order."""
     place = np.argsort(-worth, kind="stable")[:most]
-    return [counts.domain.d.labels(int(counts.groups.cells[i])) for i in np.sort(place) if worth[i] > -np.inf]
+    levels = group_levels(counts)
+    return [levels[i] for i in np.sort(place) if worth[i] > -np.inf]
 
 
 def conditional(
-    counts: Counts, kernel: Kernel, where: Where, *, least: float = 0.05, hide_below: float = 0
+    counts: Counts, kernel: Kernel, where: Where, *, least: float = LEAST_COLUMN, hide_below: float = 0
 ) -> list[Row]:
     """Return P(x̂, ŷ | d, x, y) of part of the table, one row per entry: figure 3.
 
     Sources are named by the columns that ``where`` leaves open. A target is listed only if its probabilities sum to
     more than ``least`` over the sources shown.
     """
-    kept = (matching(counts, where) & (counts.weight >= hide_below))[kernel.rows]
+    kept = (matching(counts, where) & Discretion(counts, hide_below).cells)[kernel.rows]
     rows, targets, probability = kernel.rows[kept], kernel.targets[kept], kernel.probability[kept]
     _, place = np.unique(targets, return_inverse=True)
     total = sums(place, probability)[place]
@@ -233,7 +255,7 @@ def most_changed(
     level each as well, those first that change least. Cells of fewer people than ``hide_below`` do not count.
     """
     domain, codes = counts.domain, source_codes(counts)
-    shown = counts.weight >= hide_below
+    shown = Discretion(counts, hide_below).cells
     moved = {
         column.name: float(counts.weight[kernel.rows] @ (kernel.probability * (old != new)))
         for column, old, new in _columns_moved(counts, kernel)

@@ -56,3 +56,14 @@ def written(value: float, form: str) -> str:
     ('0.123', 'infinite', '–')
     """
     return format(value, form) if math.isfinite(value) else plain(value) or NONE
+
+
+def ranged(low: float, high: float, form: str) -> str:
+    """Write two ends, or the one number that both are written as.
+
+    Examples
+    --------
+    >>> ranged(0.1, math.inf, ".3f"), ranged(math.inf, math.inf, ".3f")
+    ('0.100 to infinite', 'infinite')
+    """
+    return " to ".join(dict.fromkeys((written(low, form), written(high, form))))

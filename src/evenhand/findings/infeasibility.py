@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.findings.naming import holder_names
+from evenhand.findings.naming import EVERYBODY, holder_names
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import outcome_by_source, parity_achieved
 from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
@@ -247,7 +247,7 @@ class _Story:
         for i, holder, share in self.holders():
             charge = self.problem.charges[i]
             if charge.averaged:
-                group, y = "everybody", int(counts.records.cells[holder]) % domain.y.size
+                group, y = EVERYBODY, int(counts.records.cells[holder]) % domain.y.size
             else:
                 group, y = domain.d.words(int(counts.d[holder])), int(counts.y[holder])
             found.setdefault((i, group, y), []).append((holder, share))

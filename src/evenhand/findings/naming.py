@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Flags
 from evenhand.data.counts import Counts
+from evenhand.data.domain import in_words
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import Charge
 
@@ -29,12 +30,22 @@ def long_name(where: Where) -> str:
     >>> long_name({"sex": "Male", "age": 3}), short_name({"sex": "Male", "age": 3}), short_name({})
     ('sex=Male, age=3', 'Male · 3', 'everybody')
     """
-    return ", ".join(f"{column}={level}" for column, level in where.items()) or EVERYBODY
+    return in_words(where) or EVERYBODY
 
 
 def short_name(where: Where) -> str:
     """Name part of a table by its levels alone."""
     return JOINT.join(map(str, where.values())) or EVERYBODY
+
+
+def group_levels(counts: Counts) -> list[dict[str, Any]]:
+    """Return the levels of every group that occurs."""
+    return [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
+
+
+def group_names(counts: Counts) -> list[str]:
+    """Name every group that occurs, in words."""
+    return [in_words(levels) for levels in group_levels(counts)]
 
 
 def cell_levels(counts: Counts, source: int) -> dict[str, Any]:

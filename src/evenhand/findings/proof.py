@@ -99,7 +99,7 @@ def write_infeasible(path: str | os.PathLike[str], problem: Problem, counts: Cou
 
 def _write(path: str | os.PathLike[str], document: Document) -> None:
     document["sha256"] = verifier.digest(document)
-    replace_file(path, json.dumps(document, ensure_ascii=False, indent=None).encode())
+    replace_file(path, json.dumps(document, ensure_ascii=False, allow_nan=False).encode())
 
 
 def _as_read(document: Document) -> Any:

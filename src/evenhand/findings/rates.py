@@ -15,7 +15,8 @@ from evenhand.arrays import Numbers, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Value
-from evenhand.findings.naming import Where, matching, short_name
+from evenhand.findings.discretion import Discretion
+from evenhand.findings.naming import Where, group_levels, matching, short_name
 from evenhand.findings.theory import rate_intervals
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
@@ -46,11 +47,12 @@ def rates(
     parts = {"before": counts.outcome_by_group, "after": group_rates(counts, kernel)}
     ends = {when: rate_intervals(counts, part, confidence=confidence) for when, part in parts.items()}
     weight = counts.group_weight
-    shown = weight >= hide_below
+    shown = Discretion(counts, hide_below).groups
     bands = permitted(problem, counts, parts["after"][shown])
     rows: list[Row] = []
+    levels = group_levels(counts)
     for g, y in itertools.product(np.flatnonzero(shown), range(counts.domain.y.size)):
-        group = counts.domain.d.labels(int(counts.groups.cells[g]))
+        group = levels[g]
         row: Row = {
             "group": short_name(group),
             "columns": group,
@@ -118,7 +120,7 @@ def cohorts(
     own = counts.domain.x.cells_of(axis, counts.x)
     to_x, to_y = counts.domain.split_xy(kernel.targets)
     to = counts.domain.x.cells_of(axis, to_x) if features == "released" else own[kernel.rows]
-    rows = []
+    rows, shown = [], Discretion(counts, hide_below)
     for group in groups:
         mask = matching(counts, group)
         weight, mass = counts.weight * mask, (counts.weight * mask)[kernel.rows] * kernel.probability
@@ -126,7 +128,8 @@ def cohorts(
         after, after_y = sums(to, mass, axis.size), sums(to, mass * (to_y == y), axis.size)
         for x in np.flatnonzero(before):
             people, released = float(before[x]), float(after[x])
-            if min(people, released) < max(hide_below, np.finfo(float).tiny):
+            # Where nobody is released there is no rate.
+            if released == 0 or not shown.enough(min(people, released)):
                 continue
             row = {"group": short_name(group), "cell": int(x), "people": people, "released_people": released}
             old, new = float(before_y[x] / people), float(after_y[x] / released)

@@ -15,12 +15,11 @@ from evenhand.arrays import Cells, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.bounds import AT_BOUND, ROUNDING, Constraint, budget_found, constraints, furthest
-from evenhand.findings.naming import holder_names
+from evenhand.findings.discretion import Discretion
+from evenhand.findings.naming import group_levels, group_names, holder_names
 from evenhand.findings.prices import Prices
-from evenhand.findings.theory.rates import group_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
-from evenhand.report.discretion import Discretion
 from evenhand.spec import Problem
 
 if TYPE_CHECKING:
@@ -100,8 +99,8 @@ def model_rates(problem: Problem, table: pd.DataFrame, words: str, shown: Discre
 
 def _by_group(problem: Problem, table: pd.DataFrame, names: Sequence[str], shown: Discretion) -> list[Json]:
     """Return a table of groups and outcomes as rows, those of hidden groups left out."""
-    cells = shown.counts.groups.cells[shown.groups]
-    kept = {tuple(shown.counts.domain.d.labels(int(cell)).values()) for cell in cells}
+    levels = zip(group_levels(shown.counts), shown.groups, strict=True)
+    kept = {tuple(group.values()) for group, is_shown in levels if is_shown}
     return [
         {
             "group": {column: row[column] for column in problem.protected},

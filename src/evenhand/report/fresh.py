@@ -5,19 +5,17 @@ Short sentences are made from the theory's numbers; the theory's own sentences f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evenhand.findings.discretion import Discretion, discreet
+from evenhand.findings.document import ranged
 from evenhand.findings.naming import long_name
-from evenhand.findings.theory import Applying, Bootstrap, DrawSpread, SmallGroups, Theory
-from evenhand.report.discretion import Discretion, discreet
+from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Theory
+from evenhand.findings.theory.intervals import WIDE
 from evenhand.spec import Problem
 
 FIRST = "Before signing"
-WIDE = 0.1
-"""A rate that is only known to within a wider interval is said to be."""
-
 Json = dict[str, Any]
 
 
@@ -45,11 +43,11 @@ def fresh_people(
         "By resampling": bootstrap.words,
         "One draw of the lottery": spread.words,
         "Small groups": small.words,
-        "At apply time, when the outcome is not known (section 3.4)": list(_apply_words(problem, theory.applying())),
+        "At apply time, when the outcome is not known (section 3.4)": theory.applying().words,
         "Proved from the table (section 3.5)": robustness.words,
         "Telling the group from the outcome (section 3.3)": theory.advantage().words,
     }
-    first = _first(theory.bound, spread, bootstrap, small, problem, shown, confidence)
+    first = _first(theory.bound, spread, bootstrap, small, problem, shown, hidden, confidence)
     told = [(heading, discreet(words, hidden)) for heading, words in details.items()]
     return [
         {"heading": FIRST, "detail": False, "words": discreet(list(first), hidden)},
@@ -59,11 +57,11 @@ def fresh_people(
 
 def _first(
     bound: float, spread: DrawSpread, bootstrap: Bootstrap, small: SmallGroups, problem: Problem, shown: Discretion,
-    confidence: float,
+    hidden: frozenset[str], confidence: float,
 ) -> Iterator[str]:  # fmt: skip
     """Say what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
     ends = spread.quantiles["largest_ratio"].tolist()
-    within = f"in nine of ten the rates were {_off(ends[0])} to {_off(ends[-1])} apart in ratio"
+    within = f"in nine of ten the rates were {ranged(ends[0], ends[-1], '.3f')} apart in ratio"
     if spread.over is None:
         yield f"One release is one draw of a lottery. Of {spread.releases} simulated releases, {within}."
     else:
@@ -76,48 +74,30 @@ def _first(
     over = "" if bootstrap.over is None else f", and {bootstrap.over:.1%} of them exceed {bound:.4g}"
     yield (
         f"Had other people been in the table: on {bootstrap.resamples} resampled tables, the mapping held fixed, the "
-        f"expected rates are mostly {_off(low)} to {_off(high)} apart in ratio{over}."
+        f"expected rates are mostly {ranged(low, high, '.3f')} apart in ratio{over}."
     )
     yield (
         "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "
-        "mapping.theory.holdout(rows) gives exact intervals for them, all at once, and says whether the bound is met, "
-        "violated or not decided."
+        "Given their table as a hold-out, the theory of the mapping has exact intervals for them, all at once, and "
+        "says whether the bound is met, violated or not decided."
     )
-    groups = [row for row in small.frame.to_dict("records") if row["people"] >= shown.hide_below]
-    wide = sorted((row for row in groups if row["widest"] > WIDE), key=lambda row: -row["widest"])
+    # The theory's groups may be formed by some of the protected columns alone: who is hidden is told by name.
+    every = {
+        long_name({column: row[column] for column in problem.protected if column in row}): row["widest"]
+        for row in small.frame.to_dict("records")
+    }
+    widths = {name: width for name, width in every.items() if name not in hidden}
+    wide = [name for name in widths if widths[name] > WIDE]
     if wide:
-        name = long_name({column: wide[0][column] for column in problem.protected if column in wide[0]})
+        widest = max(wide, key=lambda name: widths[name])
         yield (
-            f"Of the {len(groups)} groups that are shown, {len(wide)} are so small that a rate of theirs is only known "
+            f"Of the {len(widths)} groups that are shown, {len(wide)} are so small that a rate of theirs is only known "
             f"to within an interval wider than {WIDE:g} ({confidence:.0%}, each by itself); the widest, "
-            f"{wide[0]['widest']:.2f}, is that of {name}."
+            f"{widths[widest]:.2f}, is that of {widest}."
         )
-    if hidden := int((~shown.groups).sum()):
+    if few := len(every) - len(widths):
+        have, count = ("group has", "counts") if few == 1 else ("groups have", "count")
         yield (
-            f"{hidden} {'group has' if hidden == 1 else 'groups have'} fewer than {shown.hide_below:g} people and "
-            f"cannot be named here, but counts in these shares: the rates of so few people move most."
+            f"{few} {have} fewer than {shown.hide_below:g} people and cannot be named here, but {count} in these "
+            f"shares: the rates of so few people move most."
         )
-
-
-def _off(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "infinitely far"
-
-
-def _apply_words(problem: Problem, found: Applying) -> Iterator[str]:
-    """Say what a person may undergo at apply time, and what of it happens to features."""
-    if not problem.charges:
-        yield "No budget was asked for, so nothing limits the distortion at apply time but the forbidden moves."
-        return
-    for charge, part in found.frame.groupby("charge", sort=False):
-        low, high = float(part["bound"].min()), float(part["bound"].max())
-        limit = f"{high:g}" if math.isclose(low, high) else f"{low:g} to {high:g}, depending on the cell"
-        bounded = "has no bound for one person" if math.isnan(high) else f"is at most {limit}"
-        yield (
-            f"At apply time the {charge} of a person, averaged over the outcomes that they may have, {bounded}; at "
-            f"most {part['achieved'].max():.4f} is achieved. The change of the outcome is counted in this, as the "
-            f"paper does; of the features alone, which are all that apply mode changes, it is at most "
-            f"{part['features_alone'].max():.4f}."
-        )
-    if any(charge.averaged for charge in problem.charges):
-        yield "A budget per (x, y) holds on average over the groups, and so bounds nothing for a single person."
-    yield "People whose protected columns and features were not in the table together are kept as they are."

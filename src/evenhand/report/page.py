@@ -7,7 +7,6 @@ what scripts read is JSON in which no tag can end.
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ from importlib import resources
 from typing import Any
 
 from evenhand.errors import MissingExtraError
+from evenhand.findings.changes import expected_people, told_changed
 from evenhand.findings.document import NONE
-from evenhand.findings.naming import long_name
+from evenhand.findings.naming import long_name, short_name
 from evenhand.report.charts import Chart
 from evenhand.report.charts.chart import altair, drawing
 
@@ -78,7 +78,7 @@ def page(summary: Json, charts: Mapping[str, Chart]) -> str:
         width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"', drawn)
         broad = width is not None and float(width[1]) > BROAD
         # JSON that no tag inside it can end.
-        live = json.dumps(chart.to_dict(), ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+        live = chart.to_json().replace("<", "\\u003c").replace("\u2028", "\\u2028")
         pictures[name] = Picture(chart.title, chart.description, still, live, broad)
     tables = {name: make(summary) for name, make in TABLES.items()}
     return str(
@@ -125,16 +125,6 @@ def number(value: Any, form: str = ".4g") -> str:
 def ends(low: Any, high: Any) -> str:
     """Write the smallest and the largest of some bounds, or the one that all are."""
     return " to ".join(dict.fromkeys((number(low), number(high))))
-
-
-def people(value: float) -> str:
-    """Write an expected number of people."""
-    return "under 1" if value < 1 else f"{value:,.0f}"
-
-
-def group(columns: Json) -> str:
-    """Name a group by its levels; the heading names the columns."""
-    return ", ".join(str(level) for level in columns.values())
 
 
 def group_heading(s: Json) -> str:
@@ -196,7 +186,7 @@ def _rates(s: Json) -> Table:
         5,
         tuple(
             (
-                group(row["group"]), str(row["outcome"]), f"{row['weight']:,.0f}", percent(row["before"]),
+                short_name(row["group"]), str(row["outcome"]), f"{row['weight']:,.0f}", percent(row["before"]),
                 percent(row["after"]), f"{percent(row['before_low'])} to {percent(row['before_high'])}",
                 f"{percent(row['after_low'])} to {percent(row['after_high'])}",
             )
@@ -227,10 +217,14 @@ def _budgets(s: Json) -> Table:
 
 
 def _groups(s: Json) -> Table:
-    suppressed = s["changes"]["suppressed"]
-    which, heading = ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
+    which, heading = told_changed(suppressed=s["changes"]["suppressed"])
     rows = [
-        (group(row["group"]), f"{row['weight']:,.0f}", percent(row[which]), number(row["expected_distortion"], ".4f"))
+        (
+            short_name(row["group"]),
+            f"{row['weight']:,.0f}",
+            percent(row[which]),
+            number(row["expected_distortion"], ".4f"),
+        )
         for row in s["changes"]["groups"]
     ]
     return Table("By group", (group_heading(s), "People", heading, "Expected distortion"), 3, tuple(rows))
@@ -238,7 +232,7 @@ def _groups(s: Json) -> Table:
 
 def _columns(s: Json) -> Table:
     rows = [
-        (row["column"], str(row["from"]), str(row["to"]), people(row["people"]), percent(row["share"], 2))
+        (row["column"], str(row["from"]), str(row["to"]), expected_people(row["people"]), percent(row["share"], 2))
         for row in s["changes"]["columns"]
     ]
     return Table("By column, in expectation", ("Column", "From", "To", "People", "Share of all"), 2, tuple(rows))
@@ -261,7 +255,7 @@ def _worst(s: Json) -> Table:
 def _predicted(s: Json) -> Table:
     rows = [
         (
-            group(row["group"]),
+            short_name(row["group"]),
             str(row["outcome"]),
             percent(row["seeing_protected"]),
             percent(row["not_seeing_protected"]),
@@ -277,7 +271,7 @@ def _fitted(s: Json) -> Table:
     fitted = s["models"]["fitted"] or {"rows": []}
     names = ("released", "predicted", "score", "decision")
     rows = [
-        (group(row["group"]), str(row["outcome"]), *(percent(row[name]) for name in names))
+        (short_name(row["group"]), str(row["outcome"]), *(percent(row[name]) for name in names))
         for row in fitted["rows"]
         if row["outcome"] in s["rates"]["shown"]
     ]

@@ -1,6 +1,6 @@
 """What a mapping does to whom, for a summary: plain rows, with cells and groups of few people left out.
 
-Every function takes the threshold below which cells are hidden, and says how many were.
+Who is shown is asked of a :class:`Discretion`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
-from evenhand.findings.naming import short_name
+from evenhand.findings.discretion import Discretion
+from evenhand.findings.naming import group_levels, short_name
 from evenhand.findings.rates import rates as group_rates
 from evenhand.findings.rates import shown_outcomes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
-from evenhand.report.discretion import Discretion
 from evenhand.spec import Problem
 
 WORST = 12
@@ -43,7 +43,7 @@ def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
     for row in audit.coverage.to_dict("records"):
         if row["rows"] > 0:
             # Of few people, only that there are some.
-            coverage.append(row | {"rows": float(row["rows"]) if row["rows"] >= shown.hide_below else None})
+            coverage.append(row | {"rows": float(row["rows"]) if shown.enough(row["rows"]) else None})
     return {
         "people": counts.people,
         "weight": float(counts.weight.sum()),
@@ -54,11 +54,10 @@ def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
     }
 
 
-def small_cells(counts: Counts, hide_below: float) -> Json:
+def small_cells(counts: Counts, shown: Discretion) -> Json:
     """Say how many cells and groups are too small to be shown by themselves."""
-    shown = Discretion(counts, hide_below)
     return {
-        "hide_below": hide_below,
+        "hide_below": shown.hide_below,
         "by_weight": counts.weighed,
         "cells": len(counts),
         "cells_hidden": int((~shown.cells).sum()),
@@ -68,9 +67,9 @@ def small_cells(counts: Counts, hide_below: float) -> Json:
     }
 
 
-def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, hide_below: float) -> Json:
+def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, shown: Discretion) -> Json:
     """Return each group's rates of every outcome, before and after, with intervals."""
-    rows = group_rates(problem, counts, kernel, confidence=confidence, hide_below=hide_below)
+    rows = group_rates(problem, counts, kernel, confidence=confidence, hide_below=shown.hide_below)
     return {
         "confidence": confidence,
         "intervals": "Clopper–Pearson, all at once; after: of the expected number, the mapping held fixed",
@@ -80,11 +79,11 @@ def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, h
             | {name: value for name, value in row.items() if name not in ("group", "columns", "level")}
             for row in rows
         ],
-        "groups_hidden": len(counts.groups.cells) - len(rows) // counts.domain.y.size,
+        "groups_hidden": int((~shown.groups).sum()),
     }
 
 
-def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:
+def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, shown: Discretion) -> Json:
     """Return how many people change, by group, and in which columns from what to what."""
     who = who_changes(counts, kernel, measured)
 
@@ -92,7 +91,7 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         return {"column": move.column.name, "from": move.levels[0], "to": move.levels[1], "people": move.people}
 
     # From a level that few have, no change is listed.
-    together = [row(m) | {"share": m.people / who.people} for m in who.together if m.had >= hide_below]
+    together = [row(m) | {"share": m.people / who.people} for m in who.together if shown.enough(m.had)]
     return {
         "words": who.words(suppressed=problem.suppresses),
         "suppressed": problem.suppresses,
@@ -101,26 +100,26 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         "expected_distortion": who.expected_distortion,
         "groups": [
             {
-                "group": counts.domain.d.labels(int(cell)),
+                "group": levels,
                 "weight": float(weight),
                 **{name: float(of[i]) for name, of in who.groups.items()},
             }
-            for i, (cell, weight) in enumerate(zip(counts.groups.cells, counts.group_weight, strict=True))
-            if weight >= hide_below
+            for i, (levels, weight) in enumerate(zip(group_levels(counts), counts.group_weight, strict=True))
+            if shown.groups[i]
         ],
         "columns": [move for move in together if move["share"] >= LEAST_SHARE][:MOST_MOVES],
         "outcome": [move for move in together if move["column"] == counts.domain.outcome.name],
         "by_group": [
             {"group": short_name(m.group), **row(m), "had": m.had, "probability": m.probability}
             for m in who.moves
-            if m.had >= hide_below
+            if shown.enough(m.had)
         ],
     }
 
 
-def worst_off(counts: Counts, kernel: Kernel, measured: Achieved, hide_below: float) -> Json:
+def worst_off(counts: Counts, kernel: Kernel, measured: Achieved, shown: Discretion) -> Json:
     """Return the cells (d, x, y) with the largest expected distortion, and what they most likely become."""
-    changed, enough = measured.changed > 0, Discretion(counts, hide_below).cells
+    changed, enough = measured.changed > 0, shown.cells
     return {
         "rows": worst_off_cells(counts, kernel, measured, enough, WORST),
         "cells_changed": int(changed.sum()),

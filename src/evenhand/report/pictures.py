@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.errors import DataError
-from evenhand.findings.changes import Chosen, Row, conditional, first_groups, most_changed, most_changed_groups
+from evenhand.findings.changes import (
+    LEAST_COLUMN,
+    Chosen,
+    Row,
+    conditional,
+    first_groups,
+    most_changed,
+    most_changed_groups,
+)
 from evenhand.findings.changes import changes as who_changes
-from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name
+from evenhand.findings.discretion import Discretion
+from evenhand.findings.naming import JOINT, Where, group_levels, long_name, matching, short_name
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import achieved
+from evenhand.kernel.achieved import Achieved
 from evenhand.report import charts
 from evenhand.report.charts import DIVERGING, SEQUENTIAL, Chart
-from evenhand.report.discretion import Discretion
 from evenhand.spec import Problem, check
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
 Parts = Where | Sequence[Where]
-
-LEAST_COLUMN = 0.05
-"""A target is shown only if its probabilities sum to more: figure 3."""
 
 LEAST_PROBABILITY = 0.005
 """A smaller probability would be written as 0, in hundredths or in percent."""
@@ -39,13 +45,13 @@ PAGE_WIDTH = 1240
 """What stands side by side on a page, in a chart's units."""
 
 
-def picture(kind: Kind, problem: Problem, counts: Counts, kernel: Kernel, **options: Any) -> Chart:
-    """Return one of the pictures of a mapping."""
+def picture(kind: Kind, problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, **options: Any) -> Chart:
+    """Return one of the pictures of a mapping, of which ``measured`` is what was achieved."""
     kinds: dict[str, Callable[..., Chart]] = {
         "rates": rate_chart,
-        "heat": heat_chart,
+        "heat": partial(heat_chart, measured=measured),
         "cohorts": cohort_chart,
-        "changes": change_chart,
+        "changes": partial(change_chart, measured=measured),
     }
     check.one_of("kind", kind, tuple(kinds))
     return kinds[kind](problem, counts, kernel, **options)
@@ -97,6 +103,7 @@ def heat_chart(
     counts: Counts,
     kernel: Kernel,
     *,
+    measured: Achieved,
     where: Parts | None = None,
     least: float = LEAST_COLUMN,
     hide_below: float = 0,
@@ -105,7 +112,7 @@ def heat_chart(
     """Draw P(x̂, ŷ | d, x, y) for parts of the table, one panel per part: figure 3. Else the most changed."""
     chosen, parts = None, [where] if isinstance(where, Mapping) else list(where or ())
     if where is None:
-        chosen = most_changed(counts, kernel, achieved(problem, counts, kernel).changed, hide_below=hide_below)
+        chosen = most_changed(counts, kernel, measured.changed, hide_below=hide_below)
         parts = chosen.parts
     cells: list[Row] = []
     order: dict[str, tuple[int, ...]] = {}
@@ -131,7 +138,8 @@ def heat_chart(
         f"probabilities sum to more than {least:g}, a number from {LEAST_PROBABILITY:g} on.",
         *([] if chosen is None else [_chosen_words(counts, chosen)]),
     ]
-    hidden = sum(int((matching(counts, part) & (counts.weight < hide_below)).sum()) for part in parts)
+    shown = Discretion(counts, hide_below)
+    hidden = sum(int((matching(counts, part) & ~shown.cells).sum()) for part in parts)
     if hidden:
         said.append(f"Left out of them: {hidden} cell{'s' * (hidden != 1)} of fewer than {hide_below:g} people.")
     return charts.grid(
@@ -180,8 +188,7 @@ def cohort_chart(
     """
     check.one_of("show", show, ("both", "rates", "change"))
     check.one_of("features", features, ("released", "original"))
-    every_group = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
-    listed = [{}, *(every_group if groups is None else groups)]
+    listed = [{}, *(group_levels(counts) if groups is None else groups)]
     found = cohorts(counts, kernel, listed, by=by, outcome=outcome, features=features, hide_below=hide_below)
     if not found:
         raise DataError(f"no cohort has {hide_below:g} people or more; lower hide_below")
@@ -259,17 +266,18 @@ def change_chart(
     counts: Counts,
     kernel: Kernel,
     *,
+    measured: Achieved,
     most: int = MOST_CHANGES,
     most_groups: int = MOST_COLUMNS,
     hide_below: float = 0,
     title: str = "Who changes, to what, how likely",
 ) -> Chart:
     """Draw for each group how likely a person with one level is released with another, the commonest changes first."""
-    measured = achieved(problem, counts, kernel)
+    shown = Discretion(counts, hide_below)
     kept = most_changed_groups(counts, measured.changed, most_groups, hide_below=hide_below)
     cells: list[Row] = []
     for move in who_changes(counts, kernel, measured).moves:
-        if move.had >= hide_below and move.group in kept:
+        if shown.enough(move.had) and move.group in kept:
             p = move.probability
             cells.append({
                 "panel": "Of those who have the value, in percent",

@@ -17,12 +17,12 @@ from typing import Any
 from evenhand._version import __version__
 from evenhand.errors import SpecError
 from evenhand.findings.audit import Audit
+from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import plain
 from evenhand.findings.prices import Prices
 from evenhand.findings.theory import Theory
 from evenhand.optimise.certificate import Certificate
 from evenhand.report import assurance, people
-from evenhand.report.discretion import Discretion, discreet
 from evenhand.report.fresh import fresh_people
 from evenhand.report.words import asked, certificate_words
 
@@ -73,8 +73,7 @@ class Material(assurance.Mapped):
 
 def summary(material: Material) -> Json:
     """Summarise: data in, plain values out, ready for ``json.dumps``."""
-    m, hide = material, material.settings.hide_below
-    shown = Discretion(m.counts, hide)
+    m, shown = material, Discretion(material.counts, material.settings.hide_below)
     hidden = shown.names(m.problem, (part.compared for part in m.achieved.parity))
     bounds, headlines = assurance.bounds(m, shown)
     notes = list(m.audit.notes)
@@ -94,15 +93,15 @@ def summary(material: Material) -> Json:
         "version": VERSION,
         "evenhand": __version__,
         "table": people.table(m.counts, m.audit, shown),
-        "small_cells": people.small_cells(m.counts, hide),
+        "small_cells": people.small_cells(m.counts, shown),
         "asked": _pairs(asked(m.problem)),
         "headlines": headlines,
         "bounds": bounds,
         "not_covered": discreet(notes, hidden),
         "certificate": {**m.certificate.as_dict(), "words": _pairs(certificate_words(m.certificate))},
-        "rates": people.rates(m.problem, m.counts, m.kernel, m.settings.confidence, hide),
-        "changes": people.changes(m.problem, m.counts, m.kernel, m.achieved, hide),
-        "worst_off": people.worst_off(m.counts, m.kernel, m.achieved, hide),
+        "rates": people.rates(m.problem, m.counts, m.kernel, m.settings.confidence, shown),
+        "changes": people.changes(m.problem, m.counts, m.kernel, m.achieved, shown),
+        "worst_off": people.worst_off(m.counts, m.kernel, m.achieved, shown),
         "models": {"predicted": assurance.scores(m.problem, m.audit, shown), "fitted": m.fitted},
         "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),
         "fresh_people": fresh_people(m.problem, m.theory, shown, hidden, m.settings.confidence, m.settings.seed),

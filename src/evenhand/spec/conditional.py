@@ -14,11 +14,11 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Domain, Value
+from evenhand.data.domain import Domain, Value, in_words
 from evenhand.errors import DataError, SpecError
 from evenhand.spec import check
 
-SUM_TOLERANCE = 1e-6
+SHARES_SUM_TOLERANCE = 1e-6
 """How far a model's probabilities may be from summing to one; they are then normalised."""
 
 
@@ -65,7 +65,7 @@ class Conditional:
     def _of(domain: Domain, table: Mapping[Any, Any], labels: Mapping[str, Value]) -> list[float]:
         features = tuple(labels.values())
         if features not in table:
-            words = ", ".join(f"{name}={level}" for name, level in labels.items())
+            words = in_words(labels)
             raise DataError(f"the conditional has no row for {words}; it needs one for every combination in the table")
         shares = dict(table[features])
         for level in shares:
@@ -84,7 +84,7 @@ def _row(features: Any, shares: Any) -> tuple[tuple[Any, ...], tuple[tuple[Any, 
     for level, share in pairs:
         check.number(f"the probability of outcome {level!r} given {tuple(named)!r}", share, low=0, high=1)
     total = sum(share for _, share in pairs)
-    if abs(total - 1) > SUM_TOLERANCE:
+    if abs(total - 1) > SHARES_SUM_TOLERANCE:
         raise SpecError(f"the conditional's probabilities given {tuple(named)!r} sum to {total:g}, not to 1")
     return tuple(named), tuple((level, float(share)) for level, share in pairs)
 

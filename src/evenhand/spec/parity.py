@@ -20,7 +20,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Value
+from evenhand.data.domain import Value, in_words
 from evenhand.errors import DataError, Setting, SpecError, did_you_mean
 from evenhand.spec import check
 from evenhand.spec.by import By, change_each, each, fields_of
@@ -28,7 +28,7 @@ from evenhand.spec.distance import Distance, Ratio
 from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.people import EVERYWHERE, People, Population, Segment
 
-SUM_TOLERANCE = 1e-9
+TARGET_SUM_TOLERANCE = 1e-9
 """How far the probabilities of a given target may be from summing to one."""
 
 AGAINST = ("each", "rest")
@@ -227,8 +227,7 @@ class PairwiseParity(Parity):
         if self.against == "rest":
             return f"for every group{self.where}, {self.distance.near(self.bound, 'that of all other people')}"
         named: Any = self.against
-        reference = ", ".join(f"{column}={level}" for column, level in named.items())
-        return f"for every other group{self.where}, {self.distance.near(self.bound, f'that of {reference}')}"
+        return f"for every other group{self.where}, {self.distance.near(self.bound, f'that of {in_words(named)}')}"
 
 
 @dataclass(frozen=True)
@@ -356,6 +355,6 @@ def _distribution(target: Any) -> Any:
     for level, share in target.items():
         check.number(f"the target's probability of outcome {level!r}", share, low=0, high=1)
     total = sum(target.values())
-    if abs(total - 1) > SUM_TOLERANCE:
+    if abs(total - 1) > TARGET_SUM_TOLERANCE:
         raise SpecError(f"the target of TargetParity sums to {total:g}, not to 1")
     return FrozenMap(target)

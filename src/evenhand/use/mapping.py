@@ -309,7 +309,7 @@ class Mapping:
         >>> mapping.chart("cohorts", groups=[{"race": "Caucasian"}], hide_below=50)
         <Chart: Rates by cohort, and their change>
         """
-        return picture(kind, self.problem, self.counts, self.kernel, **options)
+        return picture(kind, self.problem, self.counts, self.kernel, self.achieved, **options)
 
     def table(self, mode: Mode = "release") -> pd.DataFrame:
         """Return the mapping as tidy rows of positive probability.

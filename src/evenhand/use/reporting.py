@@ -20,10 +20,10 @@ from evenhand.engines import opened
 from evenhand.errors import DataError, EvenhandError, StorageError
 from evenhand.files import replace_file
 from evenhand.findings.changes import most_changed_groups
+from evenhand.findings.discretion import Discretion
 from evenhand.findings.feasibility import identity_from
 from evenhand.report import assurance
 from evenhand.report.charts import Chart, panels_within
-from evenhand.report.discretion import Discretion
 from evenhand.report.page import check_packages, page
 from evenhand.report.pictures import PAGE_WIDTH
 from evenhand.report.summary import Material, Settings, Source, summary

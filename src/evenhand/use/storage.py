@@ -73,7 +73,8 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
         "domain": [_described(variable) for variable in stored.counts.domain.variables],
         "claims": stored.claims,
     }
-    text = json.dumps(document | {"sha256": _digest(document, arrays)}, ensure_ascii=False, sort_keys=True)
+    signed = document | {"sha256": _digest(document, arrays)}
+    text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
     replace_file(path, safetensors.numpy.save(arrays, metadata={"evenhand": text}))
 
 

@@ -43,7 +43,7 @@ LOG = logging.getLogger("evenhand")
 EDGES_SHARE = 0.2
 """The share of the whole that finding the edges counts for in reports of progress."""
 
-ROUNDING = 1e-14
+NO_LOSS = 1e-14
 """A smaller loss is rounding, and would draw a curve of its own."""
 
 MOST_TOLD = 3
@@ -336,7 +336,7 @@ class _Point:
         bound, gap = (math.nan if v is None else v for v in (certificate.lower_bound, certificate.gap))
         # An alternating minimisation always tells its story, which is nothing remarkable.
         notes = more if certificate.history else certificate.notes + more
-        objective = certificate.objective if certificate.objective > ROUNDING else 0.0
+        objective = certificate.objective if certificate.objective > NO_LOSS else 0.0
         return cls(certificate.status, objective, bound, gap, certificate.max_violation, notes)
 
 

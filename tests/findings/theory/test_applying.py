@@ -59,6 +59,7 @@ def test_a_cell_without_a_limit_is_not_bounded(compas, compas_mapping):
     found = applying(compas.problem, counts, compas_mapping.kernel, limits=lambda charge: limit)
     both = sums(counts.people_before_outcome.of_source, np.isinf(limit).astype(float)) > 0
     assert np.isinf(found.frame["bound"].to_numpy()[both]).all()
+    assert "to infinite, depending on the cell" in found.words[0]
 
 
 def test_several_charges(compas, compas_mapping):

@@ -259,10 +259,10 @@ def test_weights_are_said(compas):
     counts = eh.count(compas.problem, cells, weights="people")
     found = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True, **NO_SEARCH)
     assert found.people == len(cells)
-    assert "people=5278" in found.words[-1]
+    assert "the number to assume is 5278" in found.words[-1]
     told = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True, people=5278, **NO_SEARCH)
     assert told.people == 5278
-    assert "people=5278" not in told.words[-1]
+    assert "the number to assume is 5278" not in told.words[-1]
 
 
 def test_the_plan_reaches_the_domain_needed(state):

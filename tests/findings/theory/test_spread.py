@@ -1,6 +1,9 @@
 """How much rates vary with the sample and with the draw."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import evenhand as eh
@@ -113,3 +116,14 @@ def test_refusals(compas, compas_mapping):
         bootstrap(compas.counts, compas_mapping.kernel, resamples=0)
     with pytest.raises(eh.SpecError, match="releases"):
         draw_spread(compas.counts, compas_mapping.kernel, releases=1.5)
+
+
+def test_what_is_infinite_is_written_as_everywhere():
+    """Nobody in one group has the outcome, so that the largest ratio is infinite however people are drawn."""
+    people = pd.DataFrame({"d": ["a"] * 40 + ["b"] * 40, "x": [0, 1] * 40, "y": [1, 0] * 20 + [0] * 40})
+    problem = eh.Problem(protected=["d"], features=["x"], outcome="y", distortion=eh.Distortion({"y": eh.Nominal(1)}))
+    counts = eh.count(problem, people)
+    same = identity(counts.domain.xy(counts.x, counts.y))
+    for found in (bootstrap(counts, same, resamples=50), draw_spread(counts, same)):
+        assert "off one by infinite" in found.words[0]
+        assert not any(re.search(r"\b(inf|nan)\b", words) for words in found.words)

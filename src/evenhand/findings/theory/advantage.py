@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError
-from evenhand.findings.theory.rates import group_names
+from evenhand.findings.naming import group_names
 from evenhand.tables import frame, labels
 
 if TYPE_CHECKING:

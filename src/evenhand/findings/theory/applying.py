@@ -8,7 +8,7 @@ mode never makes; what the features alone undergo is given beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
+from evenhand.findings.document import ranged
 from evenhand.kernel import Kernel
 from evenhand.spec import Charge, Problem
 from evenhand.tables import frame, labels
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 Limits = Callable[[Charge], Numbers]
 """For a charge, its limit for every source (d, x, y)."""
 
+ON_AVERAGE = (
+    "budgets are per (x, y) and hold on average over the protected groups: some groups are changed more than the "
+    "budget says, and no bound on distortion carries over to apply mode"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Applying:
@@ -35,8 +41,8 @@ class Applying:
     ----------
     frame : pandas.DataFrame
         For each charge and each (d, x) that occurs: its weight, ``bound`` c(d, x) (NaN where there is none, infinite
-        where some outcome is not limited),
-        ``achieved`` (as the paper's equation counts, outcome included) and ``features_alone``.
+        where some outcome is not limited), ``achieved`` (as the paper's equation counts, outcome included)
+        and ``features_alone``.
     worst : float
         The largest ``achieved − bound``; −∞ where nothing is bounded.
     words : tuple of str
@@ -123,28 +129,22 @@ def _table(counts: Counts, blocks: list[_Block]) -> dict[str, Any]:
     }
 
 
-def _words(problem: Problem, blocks: list[_Block]) -> list[str]:
+def _words(problem: Problem, blocks: list[_Block]) -> Iterator[str]:
     if not blocks:
-        return ["The problem has no budget, so nothing bounds the distortion at apply time but the forbidden moves."]
-    words = []
+        yield "There is no budget, so nothing bounds the distortion at apply time but the forbidden moves."
+        return
     for block in blocks:
-        if np.isnan(block.bound).any():
-            continue
         low, high = float(block.bound.min()), float(block.bound.max())
-        limit = f"{high:g}" if math.isclose(low, high) else f"{low:g} to {high:g}, depending on the cell"
-        words.append(
-            f"At apply time the {block.words} of a person (d, x) is bounded by {limit}; at most "
-            f"{block.achieved.max():.4f} is achieved, of which the features alone at most "
+        bounded = "has no bound for one person"
+        if not math.isnan(high):
+            varies = "" if math.isclose(low, high) else ", depending on the cell"
+            bounded = f"is at most {ranged(low, high, 'g')}{varies}"
+        yield (
+            f"At apply time the {block.words} of a person, averaged over the outcomes that they may have, {bounded}; "
+            f"at most {block.achieved.max():.4f} is achieved. The change of the outcome is counted in this, as the "
+            f"paper does; of the features alone, which are all that apply mode changes, it is at most "
             f"{block.features_alone.max():.4f}."
         )
     if any(charge.averaged for charge in problem.charges):
-        words.append(
-            "A budget per (x, y) holds on average over the protected groups and gives no bound for a person (d, x) "
-            "at apply time; what is achieved is listed without one."
-        )
-    words.append(
-        "These expectations count the change of the outcome, as the paper does. Apply mode changes features only, so "
-        "what is done to a person then is the column features_alone. People whose (d, x) was not in the table are "
-        "kept as they are."
-    )
-    return words
+        yield f"{ON_AVERAGE[0].upper()}{ON_AVERAGE[1:]}."
+    yield "People whose protected columns and features were not in the table together are kept as they are."

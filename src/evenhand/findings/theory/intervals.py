@@ -17,7 +17,8 @@ from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.engines import Opened, opened
 from evenhand.errors import DataError
-from evenhand.findings.theory.rates import by_group_and_outcome, group_names, number_of_people, people_words, share
+from evenhand.findings.naming import group_names
+from evenhand.findings.theory.rates import by_group_and_outcome, number_of_people, people_words, share
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws
@@ -341,7 +342,7 @@ def small_groups(
     confidence: float = 0.95,
     people: int | None = None,
 ) -> SmallGroups:
-    """Name the groups of fewer than 20 people, or whose rates have an exact interval wider than stated.
+    """Name the groups of fewer than ``FEW_PEOPLE`` people, or whose rates have an exact interval wider than stated.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.findings.theory.advantage import Advantage, advantage
 from evenhand.findings.theory.applying import Applying, applying
-from evenhand.findings.theory.intervals import HoldOut, SmallGroups, holdout, small_groups
+from evenhand.findings.theory.intervals import WIDE, HoldOut, SmallGroups, holdout, small_groups
 from evenhand.findings.theory.rates import l1_distance, largest_ratio, regrouped
 from evenhand.findings.theory.robustness import Robustness, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
@@ -136,7 +136,7 @@ class Theory:
             counts, kernel, bound=self._told_bound, target=self.target, releases=releases, seed=seed, people=people
         )  # fmt: skip
 
-    def small_groups(self, *, width: float = 0.1, confidence: float = 0.95) -> SmallGroups:
+    def small_groups(self, *, width: float = WIDE, confidence: float = 0.95) -> SmallGroups:
         """The groups too small to say much about."""
         counts, kernel = self._grouped
         return small_groups(counts, group_rates(counts, kernel), width=width, confidence=confidence)

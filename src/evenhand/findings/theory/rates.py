@@ -20,11 +20,6 @@ from evenhand.spec import Ratio, check
 from evenhand.tables import labels
 
 
-def group_names(counts: Counts) -> list[str]:
-    """Name every group that occurs, in words."""
-    return [counts.domain.d.words(int(cell)) for cell in counts.groups.cells]
-
-
 def by_group_and_outcome(counts: Counts) -> dict[str, Any]:
     """Return the first columns of a table with a row for each group and outcome."""
     groups, outcomes = counts.groups.cells, counts.domain.y.size
@@ -46,8 +41,8 @@ def people_words(counts: Counts, people: int) -> tuple[str, ...]:
         return ()
     return (
         f"The weights sum to {total:g}, and {people} independent people were assumed, each cell having its share of "
-        f"them; if the weights are themselves counts of people, state people={round(total)}. Unequal weights make the "
-        f"truth more uncertain than these numbers say.",
+        f"them; if the weights are themselves counts of people, the number to assume is {round(total)}. Unequal "
+        f"weights make the truth more uncertain than these numbers say.",
     )
 
 
@@ -87,6 +82,7 @@ def regrouped(counts: Counts, kernel: Kernel, on: Sequence[str]) -> tuple[Counts
     >>> data = eh.datasets.load("compas")
     >>> mapping = eh.fit(data.problem, data.counts)
     >>> counts, kernel = regrouped(data.counts, mapping.kernel, ["race"])
+    >>> from evenhand.findings.naming import group_names
     >>> group_names(counts)
     ['race=African-American', 'race=Caucasian']
     """

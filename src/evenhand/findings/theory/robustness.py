@@ -41,8 +41,9 @@ from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import LARGEST_DOMAIN, Role
 from evenhand.errors import DataError
+from evenhand.findings.naming import group_names
 from evenhand.findings.theory import merging
-from evenhand.findings.theory.rates import group_names, number_of_people, people_words, share
+from evenhand.findings.theory.rates import number_of_people, people_words, share
 from evenhand.spec import check
 from evenhand.tables import frame
 

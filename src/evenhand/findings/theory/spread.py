@@ -13,6 +13,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
+from evenhand.findings.document import ranged, written
 from evenhand.findings.theory.rates import (
     by_group_and_outcome,
     group_sums,
@@ -121,7 +122,8 @@ def bootstrap(
     empty = int(np.isnan(rates).any(axis=(1, 2)).sum())
     words = [
         f"On {size} resampled tables of as many people, the mapping held fixed, the largest ratio is off one by "
-        f"{largest[1]:.3f} to {largest[2]:.3f} in {confidence:.0%} of cases; on the table itself by {largest[0]:.3f}."
+        f"{ranged(*largest[1:], '.3f')} in {confidence:.0%} of cases; on the table itself by "
+        f"{written(largest[0], '.3f')}."
     ]
     if over is not None:
         words.append(f"It exceeds the bound of {bound:g} on {over:.1%} of them.")
@@ -229,9 +231,9 @@ def draw_spread(
     over = None if bound is None else float(np.mean(ratios > bound))
     ends = np.quantile(ratios, QUANTILES, method="inverted_cdf")
     words = [
-        f"In expectation over the draws the largest ratio is off one by {expected:.3f}; in single releases it varies "
-        f"with the lottery alone: in nine of ten of {size} simulated releases it was between {ends[0]:.3f} and "
-        f"{ends[-1]:.3f}."
+        f"In expectation over the draws the largest ratio is off one by {written(expected, '.3f')}; in single "
+        f"releases it varies with the lottery alone: in nine of ten of {size} simulated releases it was off by "
+        f"{ranged(ends[0], ends[-1], '.3f')}."
     ]
     if over is not None:
         words.append(

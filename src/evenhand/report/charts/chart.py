@@ -73,7 +73,7 @@ class Chart:
 
     def to_json(self) -> str:
         """Return the Vega-Lite specification as JSON."""
-        return json.dumps(self._values, ensure_ascii=False)
+        return json.dumps(self._values, ensure_ascii=False, allow_nan=False)
 
     def to_svg(self) -> str:
         """Return the chart as SVG text."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evenhand.arrays import Cells
-from evenhand.data.domain import Value
+from evenhand.data.domain import Value, in_words
 from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.tables.survey import Column, Survey
 from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, deciding, telling, told
@@ -100,7 +100,7 @@ class Draft:
     def group_sizes(self) -> list[tuple[str, int]]:
         """Every group by name, and how many people it has, the fewest first."""
         _, first, sizes = np.unique(self.groups, return_index=True, return_counts=True)
-        names = [", ".join(f"{c.name}={(*c.levels, 'missing')[c.codes[row]]}" for c in self.protected) for row in first]
+        names = [in_words({c.name: (*c.levels, "missing")[c.codes[row]] for c in self.protected}) for row in first]
         return sorted(zip(names, sizes.tolist(), strict=True), key=lambda group: group[1])
 
     @property

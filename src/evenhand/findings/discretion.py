@@ -1,7 +1,7 @@
 """Who is shown: groups, cells and comparisons of enough people. Sentences that name others are left out.
 
-The one place that decides it, so that summary, page and charts leave out the same. How many were left out is always
-told, never who. Bounds hold for everybody, shown or not.
+The one place that decides it, so that findings, summary, page and charts leave out the same. How many were left out is
+always told, never who. Bounds hold for everybody, shown or not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Discretion:
     counts: Counts
     hide_below: float
 
-    def enough(self, weight: Numbers) -> Flags:
+    def enough(self, weight: Numbers | float) -> Flags:
         """Return which weights are large enough."""
         return np.asarray(weight >= self.hide_below)
 
