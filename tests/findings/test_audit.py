@@ -145,3 +145,11 @@ def test_segments_that_were_left_out_are_named():
 )
 def test_a_rate_near_its_bound_is_told_from_it(value, shown):
     assert told_from(0.1, value) == shown
+
+
+def test_a_table_in_which_nobody_is_compared(compas, compas_mapping):
+    one = compas.frame[(compas.frame["sex"] == "Male") & (compas.frame["race"] == "Caucasian")]
+    found = compas_mapping.audit(one)
+    assert not (found.bounds["constraint"] == "PairwiseParity").any()
+    assert any("nothing to compare" in note for note in found.notes)
+    assert not any("binds nothing" in note for note in found.notes)

@@ -34,7 +34,8 @@ def test_targets_and_holders(counts):
     assert [naming.target_levels(counts, cell) for cell in (0, y)] == [
         {"score": 0, "hired": 0}, {"score": 1, "hired": 0},
     ]  # fmt: skip
-    sources = naming.holder_names(counts, "dxy", np.arange(len(counts)))
+    [own], [averaged] = (eh.ExpectedDistortion(0.5, per=per).charges for per in ("individual", "xy"))
+    sources = naming.holder_names(counts, own, np.arange(len(counts)))
     assert len(set(sources)) == len(counts)
-    records = naming.holder_names(counts, "xy", np.arange(len(counts.records.cells)))
+    records = naming.holder_names(counts, averaged, np.arange(len(counts.records.cells)))
     assert len(set(records)) == len(counts.records.cells) < len(counts)

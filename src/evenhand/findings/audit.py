@@ -171,7 +171,8 @@ def _notes(
     for constraint in constraints:
         yield from constraint.after.compared.left_out
         before, parity = constraint.before, constraint.before.parity
-        if before.violation <= 0:
+        # Of another table a constraint may compare nobody; what is left out says why.
+        if len(before.value) and before.violation <= 0:
             yield (
                 f"{type(parity).__name__} binds nothing: the table as it is keeps every bound of it (at most "
                 f"{before.value.max():.3f}, the smallest bound is {parity.smallest_bound:g})"

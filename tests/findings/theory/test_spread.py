@@ -127,3 +127,13 @@ def test_what_is_infinite_is_written_as_everywhere():
     for found in (bootstrap(counts, same, resamples=50), draw_spread(counts, same)):
         assert "off one by infinite" in found.words[0]
         assert not any(re.search(r"\b(inf|nan)\b", words) for words in found.words)
+
+
+def test_a_release_at_its_bound_does_not_exceed_it(compas):
+    """Where nobody's outcome changes every release has the same rates, up to the rounding of a quotient."""
+    counts = compas.counts
+    kernel = identity(counts.domain.xy(counts.x, counts.y))
+    exact = draw_spread(counts, kernel, releases=20).expected
+    for bound in (exact, np.nextafter(exact, 0)):
+        assert draw_spread(counts, kernel, bound=bound, releases=20).over == 0
+    assert draw_spread(counts, kernel, bound=exact - 1e-6, releases=20).over == 1

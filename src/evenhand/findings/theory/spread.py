@@ -13,6 +13,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
+from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import ranged, written
 from evenhand.findings.theory.rates import (
     by_group_and_outcome,
@@ -117,7 +118,7 @@ def bootstrap(
     ratios = largest_ratio(rates, target)
     ends = np.quantile(ratios, [tail, 1 - tail], method="inverted_cdf")
     largest = float(largest_ratio(now, target)), float(ends[0]), float(ends[1])
-    over = None if bound is None else float(np.mean(ratios > bound))
+    over = None if bound is None else float(np.mean(ratios > bound + ROUNDING))
     table = {**by_group_and_outcome(counts), "rate": now.ravel(), "low": low.ravel(), "high": high.ravel()}
     empty = int(np.isnan(rates).any(axis=(1, 2)).sum())
     words = [
@@ -228,7 +229,7 @@ def draw_spread(
     deviation = np.sqrt(variance) / group_sums(counts, weight)[:, None]
     table = {**by_group_and_outcome(counts), "rate": now.ravel(), "standard_deviation": deviation.ravel()}
     expected = float(largest_ratio(now, target))
-    over = None if bound is None else float(np.mean(ratios > bound))
+    over = None if bound is None else float(np.mean(ratios > bound + ROUNDING))
     ends = np.quantile(ratios, QUANTILES, method="inverted_cdf")
     words = [
         f"In expectation over the draws the largest ratio is off one by {written(expected, '.3f')}; in single "
