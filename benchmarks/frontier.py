@@ -117,7 +117,7 @@ def summary(rows, points):
 
 def show(rows):
     """Print one line per method."""
-    print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'ms a point':>12}{'found':>7}{'off':>10}")
+    print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'ms per point':>12}{'found':>7}{'off':>10}")
     for method, row in rows.items():
         if "a_point" not in row:
             print(f"  {method:<24}{row.get('died') or row['error']}")
