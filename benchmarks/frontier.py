@@ -103,7 +103,7 @@ def with_aif360(limit):
 
 
 def summary(rows, points):
-    """Add to each row its ratio to ours a point, how many points it found and how far off they are."""
+    """Add to each row its ratio to ours per point, how many points it found and how far off they are."""
     reference = np.array(rows[REFERENCE]["values"])
     for row in rows.values():
         if "a_point" not in row:
@@ -117,12 +117,12 @@ def summary(rows, points):
 
 def show(rows):
     """Print one line per method."""
-    print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'ms per point':>12}{'found':>7}{'off':>10}")
+    print(f"  {'method':<24}{'seconds':>9}{'ratio':>8}{'ms per point':>14}{'found':>7}{'off':>10}")
     for method, row in rows.items():
         if "a_point" not in row:
             print(f"  {method:<24}{row.get('died') or row['error']}")
             continue
-        line = f"  {method:<24}{row.get('seconds', math.nan):>9.3f}{row['ratio']:>8.2f}{1000 * row['a_point']:>12.1f}"
+        line = f"  {method:<24}{row.get('seconds', math.nan):>9.3f}{row['ratio']:>8.2f}{1000 * row['a_point']:>14.1f}"
         print(line + (f"{row['found']:>7}{row['off']:>10.1e}" if "found" in row else ""))
 
 
