@@ -6,6 +6,7 @@ Identifiers, texts and types are written by sqlglot. Knows nothing of mappings, 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ def _check_characters(what: str, value: str) -> None:
         raise SpecError(f"the {what} {value!r} holds NUL or half a character, which a query cannot hold; rename it")
 
 
-class Dialect:
+class Dialect(ABC):
     """The way one engine writes what a query needs."""
 
     called: str
@@ -120,13 +121,13 @@ class Dialect:
         """Say whether a number is none."""
         return f"isnan({self.cast(column, 'double')})"
 
+    @abstractmethod
     def draw(self, text: str) -> str:
         """Return the first 52 bits of the MD5 of a text as a whole number."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refusal(self, message: str, text: str) -> str:
         """Return a condition that ends the query with a message; ``text`` is any text of the row."""
-        raise NotImplementedError
 
     def type_of(self, column: str) -> str:
         """Return the name of a column's type, without what follows in brackets or after a space."""
@@ -172,9 +173,9 @@ class Dialect:
         """Return a step so that what it computes is computed once, not wherever it is used."""
         return step
 
+    @abstractmethod
     def all_columns(self, last: Last) -> str:
         """Return the last step for all columns of the table, whatever they are."""
-        raise NotImplementedError
 
     def listed_columns(self, last: Last, columns: Sequence[str]) -> str:
         """Return the last step for the given columns."""
