@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,3 +71,66 @@ def test_counts_refuse_disorder(counts):
     swapped = (a[::-1] for a in (counts.d, counts.x, counts.y, counts.weight))
     with pytest.raises(eh.DataError, match="sorted"):
         eh.Counts(counts.domain, *swapped, people=200)
+
+
+def test_people_and_squared_weights_of_cells_are_those_of_their_rows():
+    rng = np.random.default_rng(0)
+    frame = small_frame().assign(w=rng.choice([0.0, 0.5, 3.0], 200))
+    counts = eh.count(small_problem(), frame, weights="w")
+    rows = frame[frame["w"] > 0].assign(square=lambda f: f["w"] ** 2).groupby(["group", "score", "hired"])
+    assert counts.cell_people.tolist() == rows.size().tolist()
+    assert counts.cell_squares == pytest.approx(rows["square"].sum().to_numpy())
+    assert counts.people == counts.cell_people.sum() == (frame["w"] > 0).sum()
+    by_group = frame[frame["w"] > 0].groupby("group")["w"]
+    assert counts.group_people.tolist() == by_group.size().tolist()
+    effective = by_group.sum() ** 2 / by_group.agg(lambda w: (w**2).sum())
+    assert counts.group_effective_people == pytest.approx(effective.to_numpy())
+
+
+def test_without_weights_everybody_counts_once(counts):
+    assert not counts.weighed
+    assert counts.unweighted is counts
+    assert np.array_equal(counts.cell_people, counts.weight)
+    assert counts.group_effective_people == pytest.approx(counts.group_weight)
+
+
+@pytest.mark.parametrize("weight", [0.001, 7.0, 1e6, 1e-100, 1e100])
+def test_equal_weights_change_nobody(counts, weight):
+    weighed = eh.count(small_problem(), small_frame(), weights=[weight] * 200)
+    assert weighed.weighed
+    assert np.array_equal(weighed.unweighted.weight, counts.weight)
+    assert weighed.group_effective_people == pytest.approx(counts.group_weight)
+
+
+def test_weights_that_sum_to_the_rows_are_weights_all_the_same():
+    """Scaled to a mean of one, as weights of surveys often are."""
+    weighed = eh.count(small_problem(), small_frame(), weights=[0.5, 1.5] * 100)
+    assert weighed.weight.sum() == weighed.people
+    assert weighed.weighed
+    assert weighed.group_effective_people.max() < 100
+
+
+@pytest.mark.parametrize("weights", [[1e200] * 200, [1e-200] * 200])
+def test_weights_whose_squares_no_number_holds(weights):
+    with pytest.raises(eh.DataError, match="multiply all weights by the same number"):
+        eh.count(small_problem(), small_frame(), weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    {
+        "fewer people than cells": ({"people": 7}, "cannot be in 8 cells"),
+        "another total": ({"people": 201}, "sum to 201"),
+        "nobody in a cell": ({"cell_people": lambda of: of - 25}, "at least 1"),
+        "too few cells": ({"cell_people": lambda of: of[1:]}, "every cell"),
+        "half a person": ({"cell_people": lambda of: of + 0.5}, "whole numbers"),
+        "people without squares": ({"cell_squares": None}, "known together"),
+        "squares too small": ({"cell_squares": lambda of: of * 0.9}, "contradict"),
+        "squares too large": ({"cell_squares": lambda of: of**2 * 1.1}, "contradict"),
+        "squares that are no numbers": ({"cell_squares": lambda of: of * np.nan}, "contradict"),
+    }.values(),
+)
+def test_impossible_people(counts, change, words):
+    made = {name: to(getattr(counts, name)) if callable(to) else to for name, to in change.items()}
+    with pytest.raises(eh.DataError, match=words):
+        replace(counts, **made)

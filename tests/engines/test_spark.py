@@ -67,6 +67,17 @@ def test_fitting_and_auditing_by_groups(spark):
     assert np.array_equal(counted.weight, 2 * memory.counts.weight)
 
 
+def test_people_and_squared_weights_of_cells(spark):
+    frame = awkward(endless=False)
+    frame["w"] = np.random.default_rng(2).choice([0.0, 0.25, 3.0, 1e4], len(frame))
+    for weights in (None, "w"):
+        expected = eh.count(problem(), frame, weights=weights)
+        found = engine.counts(problem(), dataframe(spark, frame), weights)
+        assert np.array_equal(found.sources, expected.sources)
+        assert np.array_equal(found.cell_people, expected.cell_people)
+        assert found.cell_squares == pytest.approx(expected.cell_squares)
+
+
 def test_weights_that_are_none(spark):
     given = dataframe(spark, awkward(100))
     with pytest.raises(eh.DataError, match="100 rows have no weight of at least 0 in column 'w'"):

@@ -63,7 +63,7 @@ def test_a_group_with_no_one_at_some_outcome_is_legal_and_named():
 def test_small_groups_are_named():
     few = pd.DataFrame({"group": ["c"] * 4, "score": [0, 0, 1, 1], "hired": [0, 1, 0, 1]})
     mapping = eh.fit(small_problem(), pd.concat([small_frame(), few], ignore_index=True))
-    assert any("group=c has a weight of only 4" in note for note in mapping.audit().notes)
+    assert any("group=c has only 4 people" in note for note in mapping.audit().notes)
 
 
 def test_the_audit_says_what_is_not_covered(compas_mapping):

@@ -9,7 +9,11 @@ import pytest
 import reports
 
 import evenhand as eh
+from evenhand.findings.coverage import fitted_coverage
 from evenhand.findings.discretion import Discretion, discreet
+from evenhand.findings.naming import group_levels
+from evenhand.findings.rates import cohorts
+from evenhand.kernel.achieved import distances
 
 BOUND = 0.3
 PARITIES = {
@@ -80,6 +84,45 @@ def test_a_released_segment_counts_those_expected_in_it():
     words = [part.compared.words(at, mapping.counts.domain.y) for at in np.flatnonzero(few)]
     assert words
     assert not any("(missing)" in text for text in words)
+
+
+@pytest.mark.parametrize("scale", [0.001, 1.0, 1e6])
+@pytest.mark.parametrize("parity", ["each", "within segments", "within released segments"])
+def test_people_are_counted_whatever_they_weigh(parity, scale):
+    """Unequal weights that turn the order of groups and levels around: the same rows hide the same."""
+    frame, problem = reports.secretive_frame(), reports.secretive_problem(PARITIES[parity])
+    mapping = eh.fit(problem, frame)
+    few = frame["sex"].eq(reports.SECRET) | frame["job"].str.startswith(reports.SECRET)
+    weights = np.where(few, 1000.0, np.where(frame["sex"] == "w", 0.01, 1.0)) * scale
+    counts = eh.count(problem, frame, weights=weights)
+    plain, weighed = (Discretion(of, 20) for of in (mapping.counts, counts))
+    assert np.array_equal(weighed.cells, plain.cells)
+    assert np.array_equal(weighed.groups, plain.groups)
+    assert weighed.names(problem) == plain.names(problem) != frozenset()
+    for variable in counts.domain.variables:
+        assert np.array_equal(weighed.levels(variable), plain.levels(variable))
+    parts = (distances(problem, of, mapping.kernel) for of in (mapping.counts, counts))
+    for one, other in zip(*parts, strict=True):
+        shown = plain.comparisons(one, mapping.kernel)
+        assert np.array_equal(weighed.comparisons(other, mapping.kernel), shown)
+        assert not shown.all()
+    assert fitted_coverage(counts) == fitted_coverage(mapping.counts)
+    rows = [
+        [(row["group"], row["cell"]) for row in cohorts(of, mapping.kernel, group_levels(of), hide_below=20)]
+        for of in (mapping.counts, counts)
+    ]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weight", [0.001, 1e6])
+def test_the_name_of_a_few_heavy_people_is_nowhere(weight):
+    frame = reports.secretive_frame().assign(w=weight)
+    mapping = eh.fit(reports.secretive_problem(PARITIES["each"]), frame, weights="w")
+    report = eh.report_on(mapping, trace=False)
+    for text in everything(report):
+        assert reports.SECRET not in text
+    assert report.summary["rates"]["rows"]
 
 
 def test_names_are_matched_as_wholes():

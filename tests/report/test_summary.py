@@ -1,10 +1,12 @@
 """The summary: its numbers are the mapping's own, it is JSON, and small cells stay out of it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from families import small_frame, small_problem
 from reports import hostile_mapping, secretive_frame, secretive_problem
 
 import evenhand as eh
@@ -107,8 +109,8 @@ def test_small_groups_are_hidden_with_what_is_said_of_their_size():
     assert "small" not in {row["group"]["<b>group</b>"] for row in shown["changes"]["groups"]}
     assert shown["rates"]["groups_hidden"] == 1
     said = json.dumps(everything["not_covered"] + everything["fresh_people"])
-    assert "small has a weight of only 9" in said
-    assert "small has only 9 people" in said
+    assert "small has only 9 people; its rates" in said
+    assert "small has only 9 people: too few" in said
     hidden = json.dumps(shown["not_covered"] + shown["fresh_people"])
     assert "small has" not in hidden
 
@@ -210,26 +212,38 @@ def test_the_problem_can_be_read_again(found, compas_mapping):
 
 
 @pytest.mark.slow
-def test_thresholds_by_weight_say_so(compas_mapping):
+@pytest.mark.parametrize("weight", [0.001, 100.0, 1e6])
+def test_what_is_hidden_goes_by_people_whatever_they_weigh(compas_mapping, weight):
     data = eh.datasets.load("compas")
-    heavy = eh.fit(data.problem, data.frame.assign(w=100.0), weights="w")
-    assert of(heavy)["small_cells"]["by_weight"]
-    assert of(heavy)["small_cells"]["cells_hidden"] == 0
-    assert not of(compas_mapping)["small_cells"]["by_weight"]
+    weighed = of(eh.fit(data.problem, data.frame.assign(w=weight), weights="w"))
+    plain = of(compas_mapping)
+    assert weighed["small_cells"] == plain["small_cells"]
+    assert plain["small_cells"]["cells_hidden"] > 0
+    assert not weighed["small_cells"]["by_weight"]
+    assert len(weighed["changes"]["by_group"]) == len(plain["changes"]["by_group"])
+    assert weighed["prices"]["cells_hidden"] == plain["prices"]["cells_hidden"]
+
+
+def test_an_earlier_file_with_weights_is_hidden_by_weight_and_that_is_said():
+    mapping = eh.fit(small_problem(), small_frame().assign(w=100.0), weights="w")
+    earlier = replace(mapping, counts=replace(mapping.counts, cell_people=None, cell_squares=None))
+    assert of(earlier)["small_cells"]["by_weight"]
+    assert of(earlier, hide_below=99)["small_cells"]["cells_hidden"] == 0
+    assert of(mapping, hide_below=99)["small_cells"]["cells_hidden"] == 8
 
 
 @pytest.mark.parametrize("parity", [eh.PairwiseParity(0.5), eh.PairwiseParity(0.5, on=["sex"])], ids=["all", "on"])
 def test_the_widest_group_is_one_that_is_shown(parity):
-    """Weights count, not people: a group of many light people is hidden, and the next widest is told."""
+    """People count, not weights: a group of few heavy people is hidden, and the next widest is told."""
     rng = np.random.default_rng(3)
-    sizes = {"a": 400, "b": 60, "c": 25}
+    sizes = {"a": 400, "b": 60, "c": 15}
     sex = np.repeat(list(sizes), list(sizes.values()))
     frame = pd.DataFrame({"sex": sex, "region": "r", "x": rng.integers(0, 2, len(sex)), "y": np.arange(len(sex)) % 2})
     problem = eh.Problem(
         protected=["sex", "region"], features=["x"], outcome="y", parity=[parity],
         distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
     )  # fmt: skip
-    said = of(eh.fit(problem, frame, weights=[0.5] * len(frame)))["fresh_people"][0]["words"]
+    said = of(eh.fit(problem, frame, weights=[5.0] * len(frame)))["fresh_people"][0]["words"]
     (widest,) = [words for words in said if words.startswith("Of the 2 groups that are shown")]
     assert "is that of sex=b" in widest
     assert any(words.startswith("1 group has fewer than 20 people") for words in said)

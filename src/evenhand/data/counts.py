@@ -6,7 +6,7 @@ Only cells that somebody is in are kept, sorted by (d, x, y). This module knows 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,9 @@ from evenhand.data.domain import Domain
 from evenhand.errors import DataError
 
 SAME_WEIGHT = 1e-9
-"""Relative difference up to which the weights of a table sum to its number of rows."""
+"""Relative difference up to which two sums of weights are the same but for rounding."""
+
+SCALE = "multiply all weights by the same number, which changes nothing else"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,10 @@ class Counts:
         The positive weight of each cell.
     people : int
         The number of rows that were counted.
+    cell_people : array of int, optional
+        The same for each cell. Not known of counts that a file of an earlier version holds.
+    cell_squares : array of float, optional
+        The sum of the squared weights of each cell's rows; known together with its people.
     """
 
     domain: Domain
@@ -65,6 +71,8 @@ class Counts:
     y: Cells
     weight: Numbers
     people: int
+    cell_people: Cells | None = None
+    cell_squares: Numbers | None = None
 
     def __post_init__(self) -> None:
         ids = self.domain.dxy(self.d, self.x, self.y)
@@ -78,17 +86,60 @@ class Counts:
                 raise DataError(f"a cell of axis {axis} lies outside its domain of {size} cells")
         if not np.all(np.isfinite(self.weight)) or np.any(self.weight <= 0):
             raise DataError("every cell of a Counts needs a positive, finite weight")
+        with np.errstate(over="ignore"):
+            if not np.isfinite(self.weight.sum() ** 2):
+                raise DataError(f"the weights sum to {self.weight.sum():g}, whose square no number can hold; {SCALE}")
+        if self.people < len(self):
+            raise DataError(f"{self.people} people cannot be in {len(self)} cells, each of which somebody is in")
+        if (self.cell_people is None) != (self.cell_squares is None):
+            raise DataError("the people and the squared weights of cells are known together, or not at all")
+        if self.cell_people is not None and self.cell_squares is not None:
+            self._check_rows(self.cell_people, self.cell_squares)
+
+    def _check_rows(self, people: Cells, squares: Numbers) -> None:
+        """Refuse numbers of people and squared weights that no rows have."""
+        if not len(people) == len(squares) == len(self):
+            raise DataError("every cell of a Counts needs a number of people and a sum of squared weights")
+        if people.dtype.kind not in "iu" or people.min() < 1 or sum(people.tolist()) != self.people:
+            raise DataError(
+                f"the people of the cells must be whole numbers of at least 1 that sum to {self.people}, those of the "
+                f"whole table"
+            )
+        if np.any(squares < np.finfo(float).tiny):
+            raise DataError(f"a cell has a weight of {self.weight.min():g}, whose square no number can hold; {SCALE}")
+        # (Σw)² / n ≤ Σw² ≤ (Σw)², the first by Cauchy and Schwarz, the second since no weight is negative. Written so
+        # that a NaN is refused.
+        most, slack = self.weight**2, 1 + SAME_WEIGHT
+        if not np.all((squares <= most * slack) & (squares * people * slack >= most)):
+            raise DataError("the squared weights of a cell contradict its weight and its number of people")
 
     @classmethod
-    def of(cls, domain: Domain, d: Cells, x: Cells, y: Cells, weight: Numbers | None = None) -> Counts:
-        """Count rows, in any order and with repeats; rows of weight zero are left out."""
+    def of(
+        cls,
+        domain: Domain,
+        d: Cells,
+        x: Cells,
+        y: Cells,
+        weight: Numbers | None = None,
+        people: Numbers | None = None,
+        squares: Numbers | None = None,
+    ) -> Counts:
+        """Count rows, in any order and with repeats; rows of weight zero are left out.
+
+        Where a row stands for several equal ones, ``people`` says for how many of positive weight, and ``squares`` is
+        the sum of their squared weights.
+        """
         weight = np.ones(len(d)) if weight is None else checked_weights(np.asarray(weight, dtype=np.float64))
         weighted = weight > 0
         ids, inverse = np.unique(domain.dxy(d, x, y)[weighted], return_inverse=True)
-        total = sums(inverse, weight[weighted])
+        each = np.ones(len(weight)) if people is None else people
+        with np.errstate(over="ignore"):
+            squared = weight**2 if squares is None else squares
+        total, cell_people, cell_squares = (sums(inverse, of[weighted]) for of in (weight, each, squared))
         dx, y_cells = np.divmod(ids, domain.y.size)
         d_cells, x_cells = np.divmod(dx, domain.x.size)
-        return cls(domain, d_cells, x_cells, y_cells, total, int(weighted.sum()))
+        number = cell_people.astype(np.int64)
+        return cls(domain, d_cells, x_cells, y_cells, total, int(number.sum()), number, cell_squares)
 
     def __len__(self) -> int:
         return len(self.d)
@@ -117,10 +168,44 @@ class Counts:
         """The weight of each group that occurs."""
         return sums(self.groups.of_source, self.weight)
 
-    @property
+    @cached_property
     def weighed(self) -> bool:
         """Whether rows had weights that are not one per person."""
-        return not math.isclose(self.weight.sum(), self.people, rel_tol=SAME_WEIGHT)
+        if self.cell_people is None or self.cell_squares is None:
+            return not math.isclose(self.weight.sum(), self.people, rel_tol=SAME_WEIGHT)
+        # Σ(w − 1)² = Σw² − 2Σw + n is zero only where every weight is one.
+        return not (np.array_equal(self.cell_people, self.weight) and np.array_equal(self.cell_squares, self.weight))
+
+    @property
+    def knows_people(self) -> bool:
+        """Whether it is known how many people each cell has: not so where an earlier file had weights."""
+        return self.cell_people is not None or not self.weighed
+
+    @cached_property
+    def unweighted(self) -> Counts:
+        """The same table with every row counted once; as it is where that is not known.
+
+        Its weights are numbers of people: who is few is asked here.
+        """
+        if self.cell_people is None or not self.weighed:
+            return self
+        once = self.cell_people.astype(np.float64)
+        return replace(self, weight=once, cell_squares=once)
+
+    @property
+    def group_people(self) -> Numbers:
+        """How many people each group that occurs has; its weight where that is not known."""
+        return self.unweighted.group_weight
+
+    @cached_property
+    def group_effective_people(self) -> Numbers:
+        """How many people of equal weight would tell as much about each group's rates: (Σw)²/Σw² (Kish 1965).
+
+        Where the squared weights are not known, each group's share of the people.
+        """
+        if self.cell_squares is None:
+            return self.groups.probability * self.people
+        return np.asarray(self.group_weight**2 / sums(self.groups.of_source, self.cell_squares))
 
     @cached_property
     def features(self) -> Marginal:

@@ -19,7 +19,7 @@ from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
 from evenhand.engines.files import Source, connection, typed, watched
-from evenhand.engines.spark import ROWS, WEIGHT
+from evenhand.engines.spark import ROWS, SQUARES, WEIGHT
 from evenhand.errors import DataError, Option, SpecError
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Ordinal, Problem
@@ -95,10 +95,11 @@ def count_file(
         stands = {name: _standing(known[name], each, name, text=False) for name, each in listed.items()}
         counting.group(duck_, stands)
         chosen = typed(duck_, counting.source, problem.columns, blanks, table=GROUPS)
-        found = duck_.sql(f"SELECT {chosen}, {ROWS}, {WEIGHT} FROM {GROUPS} ORDER BY ALL").to_arrow_table()
+        found = duck_.sql(f"SELECT {chosen}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL").to_arrow_table()
     table = read(found)
     columns = table.select(list(problem.columns))
-    return count_rows(problem, columns, _numbers(table, WEIGHT), _numbers(table, ROWS), known)
+    weight, rows, squares = (_numbers(table, name) for name in (WEIGHT, ROWS, SQUARES))
+    return count_rows(problem, columns, weight, rows, known, squares)
 
 
 def _numbers(table: Table, name: str) -> Numbers:
@@ -166,7 +167,8 @@ class _Counting:
         """Count rows inside DuckDB into a table that it keeps."""
         duck_.execute(
             f"CREATE TEMP TABLE {name} AS SELECT {kept}, count(*) FILTER ({WEIGHT} > 0) AS {ROWS}, "
-            f"sum({WEIGHT})::DOUBLE AS {WEIGHT}, count(*) FILTER ({WRONG}) AS {WRONG} FROM "
+            f"sum({WEIGHT})::DOUBLE AS {WEIGHT}, sum({WEIGHT} * {WEIGHT})::DOUBLE AS {SQUARES}, "
+            f"count(*) FILTER ({WRONG}) AS {WRONG} FROM "
             f"(SELECT {chosen}, {self.weight} AS {WEIGHT}, {self.bad} AS {WRONG} FROM {tables}) GROUP BY {sets or kept}"
         )
 
@@ -217,7 +219,8 @@ def _list(columns: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The distinct rows of a table: weights, how many people each stands for, whether values are texts of a file.
+    """The distinct rows of a table: weights and their squares, how many people each stands for, whether values are
+    texts of a file.
 
     Where equal rows were put ``together``, they have no place in the table any more.
     """
@@ -225,6 +228,7 @@ class Rows:
     table: Table
     weight: Numbers
     people: Numbers
+    squares: Numbers
     text: bool
     together: bool = False
 
@@ -244,15 +248,16 @@ def distinct_rows(
         found = read(table)
         weight = weights_of(names, found, weights)
         if weight is None:
-            return Rows(found, np.ones(len(found)), np.ones(len(found)), text=False)
-        return Rows(found, weight, (weight > 0).astype(float), text=False)
+            weight = np.ones(len(found))
+        return Rows(found, weight, (weight > 0).astype(float), weight**2, text=False)
     counting = _Counting.of(table, format, names, weights)
     text = counting.source.format is not None
     with connection(counting.source.name) as duck_, watched(duck_, "counting", progress):
         listed = counting.listed(duck_, [v.name for v in domain.variables if v.coding is not None])
         stands = {name: _standing(domain.variable(name), each, name, text=text) for name, each in listed.items()}
         counting.group(duck_, stands)
-        grouped = duck_.sql(f"SELECT {_list(names)}, {ROWS}, {WEIGHT} FROM {GROUPS} ORDER BY ALL").to_arrow_table()
+        query = f"SELECT {_list(names)}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
+        grouped = duck_.sql(query).to_arrow_table()
     return _rows_of(grouped, repr(counting.source.name), text=text)
 
 
@@ -260,4 +265,5 @@ def _rows_of(grouped: Any, name: str, *, text: bool) -> Rows:
     found = read(grouped)
     if not len(found):
         raise DataError(f"{name} has no rows")
-    return Rows(found, _numbers(found, WEIGHT), _numbers(found, ROWS), text, together=True)
+    weight, people, squares = (_numbers(found, each) for each in (WEIGHT, ROWS, SQUARES))
+    return Rows(found, weight, people, squares, text, together=True)

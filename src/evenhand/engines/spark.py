@@ -20,7 +20,7 @@ from evenhand.spec import Problem
 from evenhand.tables import becomes_text, count_rows, read, weights_column
 from evenhand.tables.transforming import How, Transformer, transform_piece
 
-ROWS, WEIGHT = "evenhand_rows", "evenhand_weight"
+ROWS, WEIGHT, SQUARES = "evenhand_rows", "evenhand_weight", "evenhand_squares"
 NESTED = ("array", "map", "struct", "binary", "variant")
 
 SparkFrame = Any
@@ -53,12 +53,13 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
         A column of weights.
     """
     found = grouped(frame, problem.columns, weights)
-    table = read(found.drop_columns([ROWS, WEIGHT]))
-    return count_rows(problem, table, found[WEIGHT].to_numpy(), found[ROWS].to_numpy().astype(float))
+    table = read(found.drop_columns([ROWS, WEIGHT, SQUARES]))
+    rows, weight, squares = (found[name].to_numpy().astype(float) for name in (ROWS, WEIGHT, SQUARES))
+    return count_rows(problem, table, weight, rows, squares=squares)
 
 
 def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
-    """Return the distinct rows of some columns as an Arrow table, with their number and weight."""
+    """Return the distinct rows of some columns as an Arrow table, with their number, weight and squared weights."""
     functions = _pyspark().sql.functions
     of = weights_column(columns, weights, "a Spark dataframe")
     _require(frame, [*columns, *([] if of is None else [of])])
@@ -72,9 +73,10 @@ def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
             raise DataError(f"{wrong} rows have no weight of at least 0 in column {of!r}")
     chosen = numbered.select(*places, weight.alias(WEIGHT))
     positive = functions.count(functions.when(functions.col(WEIGHT) > 0, 1)).alias(ROWS)
-    found = chosen.groupBy(*places).agg(positive, functions.sum(WEIGHT).alias(WEIGHT)).toArrow()
+    squares = functions.sum(functions.col(WEIGHT) * functions.col(WEIGHT)).alias(SQUARES)
+    found = chosen.groupBy(*places).agg(positive, functions.sum(WEIGHT).alias(WEIGHT), squares).toArrow()
     # Partitions finish in any order; the same table must give the same counts.
-    return found.rename_columns([*columns, ROWS, WEIGHT]).sort_by([(name, "ascending") for name in columns])
+    return found.rename_columns([*columns, ROWS, WEIGHT, SQUARES]).sort_by([(name, "ascending") for name in columns])
 
 
 def release(mapping: Any, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:

@@ -149,16 +149,16 @@ def _lifts(counts: Counts, measured: Achieved) -> dict[str, Numbers]:
 def _notes(
     problem: Problem, counts: Counts, measured: Achieved, constraints: Sequence[bounds.Constraint]
 ) -> Iterator[str]:
-    names, outcome, weight = group_names(counts), counts.domain.outcome, counts.group_weight
+    names, outcome, people = group_names(counts), counts.domain.outcome, counts.group_people
     for group, y in zip(*np.nonzero(measured.rates_before == 0), strict=True):
         yield (
             f"nobody in the group {names[group]} has {outcome.name}={outcome.levels[y]} before; "
             f"after, the rate is {measured.rates_after[group, y]:.4g}"
         )
-    for group in np.flatnonzero(weight < FEW_PEOPLE):
-        yield (
-            f"the group {names[group]} has a weight of only {weight[group]:g}; its rates say little about other people"
-        )
+    for group in np.flatnonzero(people < FEW_PEOPLE):
+        # Of a table with weights it is rows that are counted, whatever each stands for.
+        unit = ("rows" if counts.weighed else "people") if counts.knows_people else "by weight"
+        yield f"the group {names[group]} has only {people[group]:g} {unit}; its rates say little about other people"
     if any(budget.averaged for budget in problem.budgets):
         yield ON_AVERAGE
     if any(parity.own_target for parity in problem.parity):

@@ -50,7 +50,10 @@ class Move:
     column : Variable
         The column, with the codes of its levels ``old`` and ``new``.
     people, had : float
-        How many are expected to change so, of how many who had the level. For everybody, of the groups that change so.
+        How many are expected to change so, of how many who had the level, by weight. For everybody, of the groups that
+        change so.
+    heads : float
+        How many people had the level, whatever their weight.
     """
 
     group: Where
@@ -59,6 +62,7 @@ class Move:
     new: int
     people: float
     had: float
+    heads: float
 
     @property
     def levels(self) -> tuple[Value, Value]:
@@ -100,9 +104,9 @@ class Changes:
         found: dict[tuple[str, int, int], Move] = {}
         for move in self.moves:
             key = (move.column.name, move.old, move.new)
-            so_far = found.get(key, Move({}, move.column, move.old, move.new, 0.0, 0.0))
-            people, had = so_far.people + move.people, so_far.had + move.had
-            found[key] = Move({}, move.column, move.old, move.new, people, had)
+            so_far = found.get(key, Move({}, move.column, move.old, move.new, 0.0, 0.0, 0.0))
+            people, had, heads = so_far.people + move.people, so_far.had + move.had, so_far.heads + move.heads
+            found[key] = Move({}, move.column, move.old, move.new, people, had, heads)
         return tuple(found.values())
 
     def words(self, *, suppressed: bool) -> str:
@@ -160,12 +164,14 @@ def _moves(counts: Counts, kernel: Kernel) -> list[Move]:
     total: dict[tuple[str, int, int], float] = {}
     for column, old, new in _columns_moved(counts, kernel):
         shape = (n_groups, len(column), len(column))
-        had = sums(counts.groups.of_source * len(column) + codes[column.name], counts.weight, n_groups * len(column))
+        level, size = counts.groups.of_source * len(column) + codes[column.name], n_groups * len(column)
+        had, heads = sums(level, counts.weight, size), sums(level, counts.unweighted.weight, size)
         moved = (old != new) & (mass > 0)
         # Only pairs of levels that occur: a table of all of them would be large where a column has many.
         keys, place = np.unique(np.ravel_multi_index((group, old, new), shape)[moved], return_inverse=True)
         for g, i, j, people in zip(*np.unravel_index(keys, shape), sums(place, mass[moved]), strict=True):
-            found.append(Move(labels[g], column, int(i), int(j), float(people), float(had[g * len(column) + i])))
+            of = g * len(column) + i
+            found.append(Move(labels[g], column, int(i), int(j), float(people), float(had[of]), float(heads[of])))
             key = (column.name, int(i), int(j))
             total[key] = total.get(key, 0.0) + float(people)
     return sorted(found, key=lambda move: -total[move.column.name, move.old, move.new])

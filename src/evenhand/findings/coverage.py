@@ -25,11 +25,11 @@ def coverage(axes: tuple[Axis, ...], rows: Rows, new_combinations: float) -> dic
 
 
 def fitted_coverage(counts: Counts) -> dict[str, list[Any]]:
-    """Count the missing values of the fitted table, by weight: there nothing is new."""
-    found = []
+    """Count the rows of the fitted table that have no value: there nothing is new."""
+    found, people = [], counts.unweighted.weight
     for axis, cells in ((counts.domain.d, counts.d), (counts.domain.x, counts.x)):
         for variable, codes in zip(axis.variables, axis.unravel(cells), strict=True):
-            missing = 0.0 if variable.missing is None else float(counts.weight[codes == variable.missing].sum())
+            missing = 0.0 if variable.missing is None else float(people[codes == variable.missing].sum())
             found.append((variable.name, "missing", missing, "an error" if variable.missing is None else "a level"))
     return _columns(found)
 

@@ -1,4 +1,5 @@
-"""Who is shown: groups, cells and comparisons of enough people. Sentences that name others are left out.
+"""Who is shown: groups, cells and comparisons of enough people, whatever their weight. Sentences that name others are
+left out.
 
 The one place that decides it, so that findings, summary, page and charts leave out the same. How many were left out is
 always told, never who. Bounds hold for everybody, shown or not.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +21,7 @@ from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, segment_shares
 from evenhand.spec import AGAINST_TARGET, Comparisons, Problem
+from evenhand.spec.comparison import shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,26 +31,31 @@ class Discretion:
     counts: Counts
     hide_below: float
 
-    def enough(self, weight: Numbers | float) -> Flags:
-        """Return which weights are large enough."""
-        return np.asarray(weight >= self.hide_below)
+    def enough(self, people: Numbers | float) -> Flags:
+        """Return which numbers of people are large enough."""
+        return np.asarray(people >= self.hide_below)
+
+    @property
+    def people(self) -> Numbers:
+        """How many people each source cell has."""
+        return self.counts.unweighted.weight
 
     @cached_property
     def groups(self) -> Flags:
         """Which of the groups that occur are shown."""
-        return self.enough(self.counts.group_weight)
+        return self.enough(self.counts.group_people)
 
     @cached_property
     def cells(self) -> Flags:
         """Which source cells (d, x, y) are shown."""
-        return self.enough(self.counts.weight)
+        return self.enough(self.people)
 
     def levels(self, variable: Variable) -> Flags:
         """Return which levels of a column are shown; those of the outcome always are, and those of nobody."""
         if variable.name == self.counts.domain.outcome.name:
             return np.ones(len(variable), dtype=bool)
-        weight = sums(self.codes[variable.name], self.counts.weight, len(variable))
-        return np.asarray(self.enough(weight) | (weight == 0))
+        people = sums(self.codes[variable.name], self.people, len(variable))
+        return np.asarray(self.enough(people) | (people == 0))
 
     @cached_property
     def codes(self) -> dict[str, Cells]:
@@ -58,13 +65,15 @@ class Discretion:
     def comparisons(self, part: ParityAchieved, kernel: Kernel) -> Flags:
         """Return which comparisons of a constraint are shown: those of two populations of enough people."""
         compared = part.compared
-        weight = self._populations(compared)
-        other = np.where(compared.against == AGAINST_TARGET, np.inf, weight[compared.against])
-        inside = segment_shares(compared, self.counts, kernel)
-        return self.enough(np.minimum(weight[compared.population] * inside, other))
+        people = self._populations(compared)
+        other = np.where(compared.against == AGAINST_TARGET, np.inf, people[compared.against])
+        # Shares of people, not of weight, are released into a segment.
+        counted = replace(compared, weights=shares(compared.populations, self.counts.unweighted))
+        inside = segment_shares(counted, self.counts, kernel)
+        return self.enough(np.minimum(people[compared.population] * inside, other))
 
     def _populations(self, compared: Comparisons) -> Numbers:
-        return np.array([float(self.counts.weight[p.member].sum()) for p in compared.populations])
+        return np.array([float(self.people[p.member].sum()) for p in compared.populations])
 
     def names(self, problem: Problem, constraints: Iterable[Comparisons] = ()) -> frozenset[str]:
         """Return the names, as sentences write them, of the groups, segments and levels that are hidden."""
@@ -78,7 +87,7 @@ class Discretion:
         found = set()
         for axis, cells in parts:
             distinct, place = np.unique(cells, return_inverse=True)
-            found |= {axis.words(int(cell)) for cell in distinct[~self.enough(sums(place, self.counts.weight))]}
+            found |= {axis.words(int(cell)) for cell in distinct[~self.enough(sums(place, self.people))]}
         for compared in constraints:
             small = ~self.enough(self._populations(compared))
             found |= {compared.populations[i].words for i in np.flatnonzero(small)}

@@ -123,13 +123,16 @@ def cohorts(
     rows, shown = [], Discretion(counts, hide_below)
     for group in groups:
         mask = matching(counts, group)
+        heads = shown.people * mask
+        enough = shown.enough(sums(own, heads, axis.size))
+        enough &= shown.enough(sums(to, heads[kernel.rows] * kernel.probability, axis.size))
         weight, mass = counts.weight * mask, (counts.weight * mask)[kernel.rows] * kernel.probability
         before, before_y = sums(own, weight, axis.size), sums(own, weight * (counts.y == y), axis.size)
         after, after_y = sums(to, mass, axis.size), sums(to, mass * (to_y == y), axis.size)
         for x in np.flatnonzero(before):
             people, released = float(before[x]), float(after[x])
             # Where nobody is released there is no rate.
-            if released == 0 or not shown.enough(min(people, released)):
+            if released == 0 or not enough[x]:
                 continue
             row = {"group": short_name(group), "cell": int(x), "people": people, "released_people": released}
             old, new = float(before_y[x] / people), float(after_y[x] / released)

@@ -126,7 +126,7 @@ def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:
     for charge, price in zip(m.problem.charges, found.cells, strict=True):
         weight = sums(charge.holders(m.counts), m.counts.weight)
         costly = np.nan_to_num(price) > ROUNDING
-        enough = np.flatnonzero(costly & shown.enough(weight))
+        enough = np.flatnonzero(costly & shown.enough(sums(charge.holders(m.counts), shown.people)))
         hidden += int(costly.sum()) - len(enough)
         for at, where in zip(enough, holder_names(m.counts, charge, enough), strict=True):
             row = {"constraint": charge.words, "where": where, "weight": float(weight[at]), "price": float(price[at])}

@@ -58,10 +58,10 @@ def small_cells(counts: Counts, shown: Discretion) -> Json:
     """Say how many cells and groups are too small to be shown by themselves."""
     return {
         "hide_below": shown.hide_below,
-        "by_weight": counts.weighed,
+        "by_weight": not counts.knows_people,
         "cells": len(counts),
         "cells_hidden": int((~shown.cells).sum()),
-        "people_in_hidden_cells": float(counts.weight[~shown.cells].sum()),
+        "people_in_hidden_cells": float(shown.people[~shown.cells].sum()),
         "groups": len(shown.groups),
         "groups_hidden": int((~shown.groups).sum()),
     }
@@ -91,7 +91,7 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         return {"column": move.column.name, "from": move.levels[0], "to": move.levels[1], "people": move.people}
 
     # From a level that few have, no change is listed.
-    together = [row(m) | {"share": m.people / who.people} for m in who.together if shown.enough(m.had)]
+    together = [row(m) | {"share": m.people / who.people} for m in who.together if shown.enough(m.heads)]
     return {
         "words": who.words(suppressed=problem.suppresses),
         "suppressed": problem.suppresses,
@@ -112,7 +112,7 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         "by_group": [
             {"group": short_name(m.group), **row(m), "had": m.had, "probability": m.probability}
             for m in who.moves
-            if shown.enough(m.had)
+            if shown.enough(m.heads)
         ],
     }
 

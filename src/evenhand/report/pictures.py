@@ -277,7 +277,7 @@ def change_chart(
     kept = most_changed_groups(counts, measured.changed, most_groups, hide_below=hide_below)
     cells: list[Row] = []
     for move in who_changes(counts, kernel, measured).moves:
-        if shown.enough(move.had) and move.group in kept:
+        if shown.enough(move.heads) and move.group in kept:
             p = move.probability
             cells.append({
                 "panel": "Of those who have the value, in percent",

@@ -133,7 +133,7 @@ def comparisons(parity: Parity, counts: Counts) -> Comparisons:
     kept = np.isfinite(bound)
     target = parity.targets(people, place, outcome)
     return Comparisons(
-        parity, tuple(number), _weights(tuple(number), counts), people.groups, people.segments,
+        parity, tuple(number), shares(tuple(number), counts), people.groups, people.segments,
         outcome[kept], population[kept], against[kept], released[kept], target[kept], bound[kept], tuple(left_out),
     )  # fmt: skip
 
@@ -175,7 +175,7 @@ def _segments(parity: Parity, people: People, left_out: list[str]) -> Iterator[S
             yield Segment(people, cell, everybody or people.populations(cell), left_out)
 
 
-def _weights(populations: tuple[Population, ...], counts: Counts) -> Any:
+def shares(populations: tuple[Population, ...], counts: Counts) -> Any:
     """Return p(source | population): one row per population, one column per source."""
     p = counts.probability
     if not populations:

@@ -63,8 +63,10 @@ def count_rows(
     weight: Numbers | None,
     people: Numbers | None = None,
     known: Mapping[str, Variable] | None = None,
+    squares: Numbers | None = None,
 ) -> Counts:
-    """Count rows of given weights; ``people`` is how many each stands for, where equal ones were put together.
+    """Count rows of given weights; ``people`` is how many each stands for, where equal ones were put together, and
+    ``squares`` the sum of their squared weights.
 
     ``known`` are variables that were made already, from all of a column's values.
     """
@@ -72,7 +74,7 @@ def count_rows(
         raise DataError("the table is empty: it has no rows")
     if weight is not None:
         weighted = checked_weights(weight) > 0
-        people = None if people is None else people[weighted]
+        people, squares = (None if of is None else of[weighted] for of in (people, squares))
         table, weight = (table, weight) if weighted.all() else (take(table, np.flatnonzero(weighted)), weight[weighted])
     encoded = _encoded(problem, table, problem.columns, people)
     each = np.ones(len(table)) if weight is None else weight
@@ -84,8 +86,7 @@ def count_rows(
         axis.ravel([_known(v, encoded[v.name], placed=people is None) for v in axis.variables])
         for axis in (domain.d, domain.x, domain.y)
     )
-    counts = Counts.of(domain, d, x, y, weight)
-    return counts if people is None else replace(counts, people=int(people.sum()))
+    return Counts.of(domain, d, x, y, weight, people, squares)
 
 
 def cells(axis: Axis, table: nw.DataFrame[Any], *, text: bool = False) -> tuple[Cells, NDArray[np.bool_]]:

@@ -98,7 +98,8 @@ def regrouped(counts: Counts, kernel: Kernel, on: Sequence[str]) -> tuple[Counts
     d, other = (axis.ravel([codes[name] for name in axis.names]) for axis in (own, rest))
     x = other * domain.x.size + counts.x
     order = np.argsort(wider.dxy(d, x, counts.y))
-    again = Counts(wider, d[order], x[order], counts.y[order], counts.weight[order], counts.people)
+    rows: Any = (None if of is None else of[order] for of in (counts.cell_people, counts.cell_squares))
+    again = Counts(wider, d[order], x[order], counts.y[order], counts.weight[order], counts.people, *rows)
     asked, entry = kernel.entries(order)
     to_x, to_y = domain.split_xy(kernel.targets[entry])
     targets = wider.xy(other[order][asked] * domain.x.size + to_x, to_y)
