@@ -1,10 +1,14 @@
 """The mapping file: intact ones load, anything else is a StorageError."""
 
 import json
+import re
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import safetensors.numpy
+import typer
 from families import small_frame, small_problem
 from formulations import BUDGETS, DISTORTIONS, MODES, PARITIES, table
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +16,9 @@ from hypothesis import strategies as st
 from people import people, problem
 
 import evenhand as eh
+from evenhand.cli.exits import Exit
+from evenhand.cli.mappings import verify
+from evenhand.kernel.achieved import achieved
 from evenhand.use import storage
 
 
@@ -414,3 +421,338 @@ def test_any_value_anywhere_in_the_document_is_refused_or_sound(tmp_path, data):
     finally:
         file.write_bytes(original)
     assert len(loaded.table()) > 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whoever writes a file can also write its checksum
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def weighed(frame):
+    return frame.assign(w=np.random.default_rng(5).choice([0.001, 1.5, 1e6], len(frame)))
+
+
+MERGED = eh.MergedLevels({"office": ["clerk", "übrig"], "kitchen": ["cook"]}, rest="all else")
+ALTERED = {
+    "plain": lambda: (small_problem(), small_frame(), None),
+    "plain, weighed": lambda: (small_problem(), weighed(small_frame()), "w"),
+    "bins and missing values": lambda: (problem(), people(300), None),
+    "bins, weighed": lambda: (problem(), weighed(people(300)), "w"),
+    "merged levels": lambda: (problem(bins={**problem().bins, "job": MERGED}), people(300), None),
+    "pooled levels": lambda: (
+        problem(bins={"age": eh.ChosenBins(4), "hours": eh.Quantiles(2), "job": eh.PooledLevels(40)}),
+        people(300),
+        None,
+    ),
+    "suppressed": lambda: (MODES_TO_KEEP["suppressed"], table(3), None),
+    "alternating": lambda: (MODES_TO_KEEP["alternating"], table(3), None),
+}
+VALUES = [None, True, "x", "", -1, 0, 1, 2, 0.5, -0.5, 1e308, 10**30, float("nan"), float("inf"), [], {}, [1], {"a": 1}]
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """One file of each kind, made when it is asked for."""
+    folder = tmp_path_factory.mktemp("originals")
+
+    def made(name):
+        path = folder / name
+        if not path.exists():
+            stated, frame, weights = ALTERED[name]()
+            eh.fit(stated, frame, weights=weights).save(path)
+        return path
+
+    return made
+
+
+def at(document, place):
+    for key in place:
+        document = document[key]
+    return document
+
+
+def altered_value(rng, value):
+    """Something else in the place of a value: of another type, permuted, shortened, or a little off."""
+    if isinstance(value, list) and len(value) > 1 and rng.random() < 0.5:
+        order = rng.permutation(len(value))
+        return [[value[i] for i in order], value[:-1], [*value, value[0]], value[1:] + value[:1]][rng.integers(4)]
+    if isinstance(value, int | float) and not isinstance(value, bool) and rng.random() < 0.5:
+        return [value + 1, value * 2, -value, value - 1, value * (1 + 1e-4)][rng.integers(5)]
+    return VALUES[rng.integers(len(VALUES))]
+
+
+def alter_document(rng, document):
+    """Change, delete or exchange something in the document."""
+    # Kept values are most places; each part of the document is to be as likely as any other.
+    every = [place for place in places(document) if place]
+    depth = rng.integers(1, max(map(len, every)) + 1)
+    chosen = [place for place in every if len(place) == depth]
+    place = chosen[rng.integers(len(chosen))]
+    parent, key = at(document, place[:-1]), place[-1]
+    kind = rng.integers(4)
+    if kind == 0 and isinstance(parent, dict):
+        del parent[key]
+    elif kind == 1 and place[0] == "domain" and len(place) > 2:
+        # The same place in another column.
+        other = document["domain"][rng.integers(len(document["domain"]))]
+        try:
+            there = at(other, place[2:-1])
+            parent[key], there[key] = there[key], parent[key]
+        except (KeyError, IndexError, TypeError):
+            parent[key] = altered_value(rng, parent[key])
+    elif key == "problem":
+        lines = parent[key].split("\n")
+        row = rng.integers(len(lines))
+        changes = [lines[row].replace("1", "2"), lines[row].replace("true", "false"), "", lines[row].replace("3", "0")]
+        parent[key] = "\n".join([*lines[:row], changes[rng.integers(4)], *lines[row + 1 :]])
+    else:
+        parent[key] = altered_value(rng, parent[key])
+
+
+def alter_arrays(rng, arrays):
+    """Change one array, or exchange two."""
+    name = sorted(arrays)[rng.integers(len(arrays))]
+    array = arrays[name].copy()
+    row = rng.integers(max(1, len(array)))
+    kind = rng.integers(8)
+    if kind == 0:
+        arrays.pop(name)
+        return
+    if kind == 1:
+        other = sorted(arrays)[rng.integers(len(arrays))]
+        arrays[name], arrays[other] = arrays[other], arrays[name]
+        return
+    if not len(array):
+        array = np.ones(1, dtype=array.dtype)
+    elif kind == 2:
+        array = array[rng.permutation(len(array))]
+    elif kind == 3:
+        array = array[:-1]
+    elif kind == 4:
+        array = array * 2
+    else:
+        other = [-1, 0, array[row] + 1, array[row] * 1.5, 2**62, np.nan, 1e308, 1e-300][rng.integers(8)]
+        array[row] = 0 if array.dtype.kind == "i" and other != other else min(other, 2**62)
+    arrays[name] = array
+
+
+def rows_of(mapping):
+    """One row for each cell of the fitted table, with values that the file says it had."""
+    columns = {}
+    counts, domain = mapping.counts, mapping.counts.domain
+    for axis, cells in ((domain.d, counts.d), (domain.x, counts.x), (domain.y, counts.y)):
+        for variable, codes in zip(axis.variables, axis.unravel(cells), strict=True):
+            values = list(variable.levels)
+            if variable.coding is not None:
+                values = [s.commonest if s.values else None for s in variable.coding.stock]
+            values = [None if code == variable.missing else values[code] for code in codes]
+            columns[variable.name] = pd.Series(values, dtype=object).infer_objects()
+    return pd.DataFrame(columns)
+
+
+def assert_consistent(path):
+    """A mapping that was loaded keeps what it says, as recomputed here."""
+    loaded = eh.Mapping.load(path)
+    counts, kernel, certificate = loaded.counts, loaded.kernel, loaded.certificate
+    assert np.bincount(kernel.rows, kernel.probability) == pytest.approx(np.ones(len(counts)), abs=1e-12)
+    again = achieved(loaded.problem, counts, kernel)
+    assert again.max_violation == pytest.approx(certificate.max_violation, abs=1e-12)
+    assert again.max_violation <= 1e-6
+    assert again.objective == pytest.approx(certificate.objective)
+    assert not certificate.history or certificate.history[-1] == pytest.approx(certificate.objective, abs=1e-6)
+    assert counts.people >= len(counts)
+    if counts.cell_people is None:
+        assert counts.people == pytest.approx(counts.weight.sum()) or storage_version(path) < storage.PEOPLE
+    for variable in counts.domain.variables:
+        if variable.coding is not None:
+            for level, stock in enumerate(variable.coding.stock):
+                values = np.array(stock.values, float) if variable.coding.numeric else list(stock.values)
+                assert np.all(variable.coding.codes(values) == level)
+    for probability in loaded.table()["probability"], loaded.table("apply")["probability"]:
+        assert np.isfinite(probability).all()
+    rows = rows_of(loaded)
+    with warnings.catch_warnings():
+        # One row at a time its cell is known, unless a level has no value of its own.
+        warnings.simplefilter("ignore", eh.EvenhandWarning)
+        released = loaded.release(rows, seed=1)
+        loaded.apply(rows, seed=1)
+    assert released.shape == rows.shape
+    assert len(loaded.audit().rates)
+    loaded.save(path.with_suffix(".again"))
+    assert eh.Mapping.load(path.with_suffix(".again")).certificate == certificate
+
+
+def storage_version(path):
+    return storage._open(path.read_bytes())[0]["version"]
+
+
+def assert_refused_or_consistent(original, path, rng):
+    path.write_bytes(original.read_bytes())
+    of_document = rng.random() < 0.7
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            rewrite(
+                path,
+                (lambda document: alter_document(rng, document)) if of_document else None,
+                None if of_document else lambda arrays: alter_arrays(rng, arrays),
+            )
+        assert_consistent(path)
+    except eh.StorageError:
+        return
+
+
+def swap_stock(document):
+    """The kept values of two bins, exchanged: each is then outside its own."""
+    stock = document["domain"][1]["coding"]["stock"]
+    stock[0], stock[1] = stock[1], stock[0]
+
+
+def swap_codings(document):
+    """The bins of two columns, exchanged: neither is what the problem states."""
+    one, other = document["domain"][1:3]
+    for key in ("levels", "coding"):
+        one[key], other[key] = other[key], one[key]
+
+
+def state(old, new):
+    """The problem says something else of its columns than they do."""
+
+    def change(document):
+        assert old in document["problem"]
+        document.update(problem=document["problem"].replace(old, new))
+
+    return change
+
+
+CONTRADICTIONS = {
+    "a value outside its bin": (swap_stock, "belongs to another level"),
+    "a value twice": (
+        lambda d: d["domain"][1]["coding"]["stock"][0]["values"].__setitem__(1, 18),
+        "not distinct and sorted",
+    ),
+    "values of another weight": (
+        lambda d: d["domain"][1]["coding"]["stock"][0]["weights"].__setitem__(0, 99.0),
+        "not those of its levels",
+    ),
+    "bins of another column": (swap_codings, "other levels than the problem's bins"),
+    "other edges": (state("30.0", "31.0"), "other levels than the problem's bins"),
+    "fewer bins": (state("number = 3", "number = 2"), "other levels than the problem's bins"),
+    "missing values are an error": (state('missing = "level"', 'missing = "error"'), "treats missing values"),
+    "another blank": (state('"?"', '"-"'), "for missing"),
+    "no bins at all": (lambda d: d["domain"][1].update(coding=None), "has no bins"),
+    "bins of a plain column": (
+        lambda d: d["domain"][3].update(coding=d["domain"][2]["coding"] | {"kind": "merges"}),
+        "do not fit its levels",
+    ),
+    "a truth for a number": (lambda d: d["domain"][1]["coding"]["edges"].__setitem__(0, True), "are not numbers"),
+    "another role": (lambda d: d["domain"][1].update(role="protected"), "protected columns are"),
+    "a type that the levels are not of": (lambda d: d["domain"][0].update(dtype="bool"), "not of its type"),
+    "people and a half": (lambda d: d.update(people=300.5), "cannot be 300.5"),
+    "fewer people than cells": (lambda d: d.update(people=3), "cannot be in"),
+    "no people": (lambda d: d.update(people=-300), "cannot be in"),
+    "more people than their weight": (lambda d: d.update(people=301), "no people of cells"),
+    "endless people": (lambda d: d.update(people=float("nan")), "cannot be nan"),
+    "a history of its own": (lambda d: d["claims"].update(history=[0.5, 0.1]), "history"),
+}
+
+
+@pytest.mark.parametrize("what", CONTRADICTIONS)
+def test_contradictions_are_refused_by_load_and_verify(originals, tmp_path, capsys, what):
+    path = tmp_path / "m.mapping"
+    path.write_bytes(originals("bins and missing values").read_bytes())
+    change, words = CONTRADICTIONS[what]
+    rewrite(path, change)
+    with pytest.raises(eh.StorageError, match=words):
+        eh.Mapping.load(path)
+    with pytest.raises(typer.Exit) as ended:
+        verify(path, as_json=True)
+    assert ended.value.exit_code == Exit.NO
+    assert re.search(words, json.loads(capsys.readouterr().out)["verdict"])
+
+
+IMPOSSIBLE = {
+    "people of another sum": ("counts.people", lambda of: of + 1),
+    "nobody": ("counts.people", lambda of: np.where(np.arange(len(of)) == 0, 0, of)),
+    "negative people": ("counts.people", lambda of: -of),
+    "people of real numbers": ("counts.people", lambda of: of.astype(float)),
+    "too few numbers": ("counts.people", lambda of: of[:-1]),
+    "people of other cells": ("counts.people", lambda of: np.roll(of, 1)),
+    "no number": ("counts.squares", lambda of: of * np.nan),
+    "squares below those of equal weights": ("counts.squares", lambda of: of * 1e-6),
+    "squares above that of one weight": ("counts.squares", lambda of: of * 1e6),
+    "negative squares": ("counts.squares", lambda of: -of),
+    "other weights": ("counts.weight", lambda of: of * 1e4),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+def test_impossible_numbers_of_people(originals, tmp_path, what):
+    path = tmp_path / "m"
+    path.write_bytes(originals("plain, weighed").read_bytes())
+    name, change = IMPOSSIBLE[what]
+    rewrite(path, None, lambda arrays: arrays.update({name: change(arrays[name])}))
+    with pytest.raises(eh.StorageError):
+        eh.Mapping.load(path)
+
+
+@pytest.mark.parametrize("name", ["counts.people", "counts.squares"])
+def test_people_and_squares_go_together(originals, tmp_path, name):
+    path = tmp_path / "m"
+    path.write_bytes(originals("plain, weighed").read_bytes())
+    rewrite(path, None, lambda arrays: arrays.pop(name))
+    with pytest.raises(eh.StorageError, match="known together"):
+        eh.Mapping.load(path)
+
+
+def test_weights_are_kept_with_people_and_squares(originals):
+    """Without weights nothing is added; an earlier version reads both, and an earlier file has its weights alone."""
+    stated, frame, weights = ALTERED["plain, weighed"]()
+    counts, loaded = eh.count(stated, frame, weights=weights), eh.Mapping.load(originals("plain, weighed")).counts
+    assert np.array_equal(loaded.cell_people, counts.cell_people)
+    assert np.array_equal(loaded.cell_squares, counts.cell_squares)
+    kept = {name: storage._open(originals(name).read_bytes()) for name in ("plain", "plain, weighed")}
+    assert [document["needs"] for document, _ in kept.values()] == [1, 1]
+    added = set(kept["plain, weighed"][1]) - set(kept["plain"][1])
+    assert added == {"counts.people", "counts.squares"}
+    assert not eh.Mapping.load(originals("plain")).counts.weighed
+
+
+def test_an_earlier_file_with_weights(originals, tmp_path):
+    path = tmp_path / "m"
+    path.write_bytes(originals("plain, weighed").read_bytes())
+    rewrite(
+        path,
+        lambda document: document.update(version=2),
+        lambda arrays: [arrays.pop(name) for name in ("counts.people", "counts.squares")],
+    )
+    counts = eh.Mapping.load(path).counts
+    assert counts.weighed
+    assert not counts.knows_people
+    assert counts.unweighted is counts
+
+
+def test_a_claim_that_does_not_hold(originals, tmp_path, capsys):
+    path = tmp_path / "m.mapping"
+    for claim, value in {
+        "status": "feasible", "objective": -1.0, "lower_bound": 1.0, "gap": float("nan"), "max_violation": 0.5,
+    }.items():  # fmt: skip
+        path.write_bytes(originals("plain").read_bytes())
+        rewrite(path, lambda document, claim=claim, value=value: document["claims"].update({claim: value}))
+        with pytest.raises(typer.Exit) as ended:
+            verify(path, as_json=True)
+        assert ended.value.exit_code == Exit.NO
+        assert not json.loads(capsys.readouterr().out)["stands"]
+
+
+@pytest.mark.slow(keep=4)
+@pytest.mark.parametrize("name", ALTERED)
+def test_an_altered_file_is_refused_or_consistent(originals, tmp_path, name):
+    for seed in range(12):
+        assert_refused_or_consistent(originals(name), tmp_path / "m", np.random.default_rng(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALTERED)
+def test_many_altered_files_are_refused_or_consistent(originals, tmp_path, name):
+    for seed in range(100, 500):
+        assert_refused_or_consistent(originals(name), tmp_path / "m", np.random.default_rng(seed))

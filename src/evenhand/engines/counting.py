@@ -22,7 +22,8 @@ from evenhand.engines.files import Source, connection, typed, watched
 from evenhand.engines.spark import ROWS, SQUARES, WEIGHT
 from evenhand.errors import DataError, Option, SpecError
 from evenhand.resources import Progress, current, words
-from evenhand.spec import CsvFormat, Ordinal, Problem
+from evenhand.spec import CsvFormat, Problem
+from evenhand.spec.agreement import disagreement
 from evenhand.tables import (
     Frame,
     Table,
@@ -68,12 +69,8 @@ def counts_of(
     names = tuple(v.name for v in table.domain.variables)
     if names != problem.columns:
         raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(problem.columns)}")
-    for name, rule in problem.distortion.rules.items():
-        levels = table.domain.variable(name).levels
-        if isinstance(rule, Ordinal) and rule.levels is not None and tuple(rule.levels) != levels:
-            raise DataError(
-                f"the rule of {name!r} gives the levels {list(rule.levels)}, but the counts have {list(levels)}"
-            )
+    if (words := disagreement(problem, table.domain)) is not None:
+        raise DataError(f"these counts are not the problem's: {words}; count the table for this problem")
     return table
 
 

@@ -24,7 +24,7 @@ from evenhand.findings.prices import Prices, prices
 from evenhand.findings.theory import Theory
 from evenhand.kernel import Kernel, for_apply, with_rows
 from evenhand.kernel.achieved import Achieved, achieved, released_conditional
-from evenhand.optimise.certificate import Certificate, bounding, certify
+from evenhand.optimise.certificate import CONTRADICTION, Certificate, bounding, certify
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers
 from evenhand.report.charts import Chart
@@ -606,6 +606,11 @@ class Mapping:
             )
         except EvenhandError as error:
             raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: ", *error.pieces) from None
+        if history and abs(history[-1] - certificate.objective) > CONTRADICTION:
+            raise StorageError(
+                f"{os.fspath(path)!r} claims a history that ends at {history[-1]:.9g}, but its mapping has an "
+                f"objective of {certificate.objective:.9g}"
+            )
         return cls(stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate)
 
     def __repr__(self) -> str:

@@ -2,15 +2,18 @@
 
 Arrays: the counts, the kernel and the multipliers. Text: one JSON document with the format's version, the problem
 (as TOML), the domain, the certificate as it was claimed and a SHA-256 over all of it. Loading executes no code,
-and checks everything before it is used. docs/mapping-file.md describes the format.
+and checks everything before it is used: whoever wrote a file can also write its checksum. docs/mapping-file.md
+describes the format.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +21,28 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from evenhand.arrays import sums
-from evenhand.data.counts import Counts
-from evenhand.data.domain import Domain, Role, Variable
-from evenhand.data.levels import UNSEEN, Coding, Stock, listed_values
+from evenhand.arrays import Numbers, sums
+from evenhand.data.counts import SAME_WEIGHT, Counts
+from evenhand.data.domain import Axis, Domain, Role, Variable
+from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
+from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
 from evenhand.optimise.certificate import ROW_TOLERANCE
 from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem
+from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
 from evenhand.spec.toml import registered
+from evenhand.tables import labels
 
 FORMAT = "evenhand-mapping"
-VERSION = 2
+VERSION = 3
 """Of the format as it is written here."""
+
+PEOPLE = 3
+"""From this version on a table that had weights is kept with the people and the squared weights of its cells."""
 
 PLAIN, CODED = 1, 2
 """What a reader must know: plain levels alone, or also how values become levels."""
@@ -46,6 +55,11 @@ REALS = (
     "multipliers.parity",
     "multipliers.budgets",
 )
+WEIGHED: dict[str, tuple[str, np.dtype[Any]]] = {
+    "counts.people": ("cell_people", np.dtype("i8")),
+    "counts.squares": ("cell_squares", np.dtype("f8")),
+}
+"""Of a table that had weights: without, everybody counts once."""
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -114,33 +128,55 @@ def _described(variable: Variable) -> dict[str, Any]:
     }
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _read_variable(entry: dict[str, Any]) -> Variable:
-    levels, missing = listed_values(entry["levels"]), entry.get("missing")
+    kinds = {"name": str, "role": str, "levels": list, "ordered": bool, "dtype": str}
+    for key, kind in kinds.items():
+        if not isinstance(entry[key], kind):
+            raise StorageError(f"the {key} of a column cannot be {entry[key]!r}")
+    name, levels, missing = entry["name"], listed_values(entry["levels"]), entry.get("missing")
+    if missing is not None and not (_is_whole(missing) and UNSEEN <= missing < len(levels)):
+        raise StorageError(f"column {name!r} has no level number {missing!r} for missing values")
     # A coding has one part for each level but that of missing values, which comes last.
     size = len(levels) - (missing is not None and missing >= 0)
     coding = None if entry.get("coding") is None else _read_coding(entry["coding"], size)
-    if missing is not None and not (isinstance(missing, int) and UNSEEN <= missing < len(levels)):
-        raise StorageError(f"column {entry['name']!r} has no level number {missing!r} for missing values")
     blanks = listed_values(entry.get("blanks", []))
-    role, ordered = Role(entry["role"]), bool(entry["ordered"])
-    return Variable(str(entry["name"]), role, levels, ordered, str(entry["dtype"]), coding, missing, blanks)
+    variable = Variable(name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks)
+    shown = labels(Axis((variable,)), np.arange(len(levels)))[name].tolist()
+    if any(a != b or isinstance(a, bool) != isinstance(b, bool) for a, b in zip(shown, levels, strict=True)):
+        raise StorageError(f"the levels of column {name!r} are not of its type {variable.dtype!r}")
+    return variable
 
 
 def _read_coding(entry: dict[str, Any], size: int) -> Coding:
     """Read how values become levels, of which there are so many."""
-    stock = []
-    for each in entry["stock"]:
-        values, weights = listed_values(each["values"]), tuple(float(weight) for weight in each["weights"])
-        if len(values) != len(weights) or not all(np.isfinite(weight) and weight > 0 for weight in weights):
-            raise StorageError("the kept values of a column have no sound weights")
-        stock.append(Stock(values, weights))
+    stock = tuple(_read_stock(each) for each in entry["stock"])
     known: dict[str, type[Coding]] = {binning.coding.kind: binning.coding for binning in registered(Binning)}
     if entry["kind"] not in known:
         raise StorageError(f"there is no coding of the kind {entry['kind']!r}")
-    coding = known[entry["kind"]].read(entry, tuple(stock), size)
     if len(stock) != size:
         raise StorageError("the kept values of a column do not fit its levels")
+    coding = known[entry["kind"]].read(entry, stock, size)
+    for level, each in enumerate(stock):
+        values: Any = np.array(each.values, dtype=float) if coding.numeric else list(each.values)
+        if np.any(coding.codes(values) != level):
+            raise StorageError(f"a kept value of level {level} of a column belongs to another level")
     return coding
+
+
+def _read_stock(entry: dict[str, Any]) -> Stock:
+    """Read the values that a level had, distinct and ascending, and how often."""
+    values, weights = listed_values(entry["values"]), entry["weights"]
+    sound = isinstance(weights, list) and len(weights) == len(values) <= MOST_KEPT
+    if not sound or not all(isinstance(w, int | float) and not isinstance(w, bool) and 0 < w < np.inf for w in weights):
+        raise StorageError("the kept values of a column have no sound weights")
+    order: list[tuple[bool, Any]] = [(isinstance(value, str), value) for value in values]
+    if any(a >= b for a, b in pairwise(order)):
+        raise StorageError("the kept values of a column are not distinct and sorted")
+    return Stock(values, tuple(map(float, weights)))
 
 
 def read(path: str | os.PathLike[str]) -> Stored:
@@ -153,15 +189,17 @@ def read(path: str | os.PathLike[str]) -> Stored:
         document, arrays = _open(content)
         if document.get("format") != FORMAT:
             raise StorageError("this is a safetensors file, but not an evenhand mapping")
-        version = document.get("version")
+        version: Any = document.get("version")
         needs: Any = document.get("needs", version)
         for number in (version, needs):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            if not _is_whole(number) or number < 1:
                 raise StorageError(f"the format version {number!r} makes no sense")
         if needs > VERSION:
             raise StorageError(
                 f"written by a newer evenhand (format {needs}, known up to {VERSION}); upgrade to read it"
             )
+        if needs > version:
+            raise StorageError(f"a file of format {version} cannot need format {needs}")
         claimed = document.pop("sha256", None)
         if claimed != _digest(document, arrays):
             raise StorageError("the checksum does not match: the file was damaged or altered")
@@ -187,6 +225,9 @@ def _arrays(stored: Stored) -> Arrays:
         part, field = name.split(".")
         kind = np.int64 if name in INTEGERS else np.float64
         arrays[name] = np.ascontiguousarray(getattr(parts[part], field), dtype=kind)
+    if stored.counts.weighed and stored.counts.cell_people is not None:
+        for name, (field, dtype) in WEIGHED.items():
+            arrays[name] = np.ascontiguousarray(getattr(stored.counts, field), dtype=dtype)
     return arrays
 
 
@@ -220,6 +261,9 @@ def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
             for name in names:
                 if name not in arrays or arrays[name].dtype != kind:
                     raise StorageError(f"the array {name!r} is missing or of another type")
+        for name, (_, wanted) in WEIGHED.items():
+            if name in arrays and arrays[name].dtype != wanted:
+                raise StorageError(f"the array {name!r} is of another type")
     return document, arrays
 
 
@@ -233,13 +277,15 @@ def _array(tensor: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     problem = Problem.from_toml(document["problem"])
-    domain = Domain.of(_read_variable(entry) for entry in document["domain"])
-    if tuple(v.name for v in domain.variables) != problem.columns:
-        raise StorageError("the domain's columns are not the problem's")
-    d, x, y, weight = (arrays[f"counts.{field}"] for field in ("d", "x", "y", "weight"))
-    if not len(d) == len(x) == len(y) == len(weight):
-        raise StorageError("the arrays of the counts differ in length")
-    counts = Counts(domain, d, x, y, weight, people=int(document["people"]))
+    variables = [_read_variable(entry) for entry in document["domain"]]
+    domain = Domain.of(variables)
+    if domain.variables != tuple(variables):
+        raise StorageError("the columns are not in the order of protected, features, outcome")
+    if (words := disagreement(problem, domain)) is not None:
+        raise StorageError(f"the table contradicts the problem: {words}")
+    if document.get("needs", document["version"]) < max(map(_needed, variables)):
+        raise StorageError("the file holds more than the format that it says a reader needs")
+    counts = _read_counts(document, domain, arrays)
     kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
     _check_kernel(kernel, counts)
     multipliers = Multipliers(*(arrays[f"multipliers.{f}"] for f in ("released", "parity", "budgets")))
@@ -248,11 +294,42 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     claims = document["claims"]
     if not isinstance(claims, dict):
         raise StorageError("the claimed certificate is not a JSON object")
-    for name, kind in (("notes", str), ("history", int | float)):
-        listed = claims.get(name, [])
-        if not isinstance(listed, list) or not all(isinstance(each, kind) for each in listed):
-            raise StorageError(f"the {name} of the claimed certificate make no sense")
+    notes, history = claims.get("notes", []), claims.get("history", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise StorageError("the notes of the claimed certificate make no sense")
+    if not isinstance(history, list) or any(isinstance(step, bool | str) for step in history):
+        raise StorageError("the history of the claimed certificate makes no sense")
+    # Written so that a NaN is refused.
+    if history and not (problem.alternates and np.all(np.isfinite(history)) and np.all(np.diff(history) <= 0)):
+        raise StorageError("only an alternating minimisation has a history, and it never rises")
     return Stored(problem, counts, kernel, multipliers, claims)
+
+
+def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Counts:
+    d, x, y, weight = (arrays[f"counts.{field}"] for field in ("d", "x", "y", "weight"))
+    if not len(d) == len(x) == len(y) == len(weight):
+        raise StorageError("the arrays of the counts differ in length")
+    people = document["people"]
+    if not _is_whole(people):
+        raise StorageError(f"the number of people cannot be {people!r}")
+    known = {field: arrays[name] for name, (field, _) in WEIGHED.items() if name in arrays}
+    counts = Counts(domain, d, x, y, weight, people, **known)
+    if document["version"] >= PEOPLE and not counts.knows_people:
+        raise StorageError(f"{people} people have a weight of {weight.sum():g}, but no people of cells are there")
+    for name, codes in source_codes(counts).items():
+        variable = domain.variable(name)
+        if variable.coding is not None:
+            _check_stock(variable, sums(codes, weight, len(variable)))
+    return counts
+
+
+def _check_stock(variable: Variable, weight: Numbers) -> None:
+    """Hold what is kept of each level against the weight that it has: as often as its values occurred, or thinned."""
+    assert variable.coding is not None
+    for stock, own in zip(variable.coding.stock, weight, strict=False):
+        kept = math.fsum(stock.weights)
+        if not math.isclose(kept, own, rel_tol=SAME_WEIGHT) and not (own > 0 and kept == MOST_KEPT):
+            raise StorageError(f"the kept values of column {variable.name!r} are not those of its levels")
 
 
 def _check_kernel(kernel: Kernel, counts: Counts) -> None:

@@ -63,6 +63,10 @@ class Binning(ABC):
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return the levels, the coding that gives them, and whether their order means something."""
 
+    def could_give(self, levels: Sequence[Value], coding: Coding) -> bool:
+        """Whether the statement, with the values of some table, gives these levels by this coding."""
+        return isinstance(coding, self.coding)
+
     @property
     @abstractmethod
     def words(self) -> str:

@@ -74,12 +74,17 @@ class Cuts(Coding):
     @classmethod
     def read(cls, entry: Mapping[str, Any], stock: tuple[Stock, ...], size: int) -> Cuts:
         """Read edges, which must ascend, one fewer than there are bins."""
-        edges = tuple(float(edge) for edge in entry["edges"])
+        edges = entry["edges"]
+        if not isinstance(edges, list) or any(isinstance(edge, str | bool) for edge in edges):
+            raise StorageError("the edges of a column are not numbers")
+        edges, whole = tuple(float(edge) for edge in edges), entry["whole"]
         if not edges or not all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0) or len(edges) + 1 != size:
             raise StorageError("the edges of a column do not fit its levels")
         if any(isinstance(value, str | bool) for each in stock for value in each.values):
             raise StorageError("a column with edges has kept values that are no numbers")
-        return cls(edges, stock, bool(entry["whole"]))
+        if not isinstance(whole, bool) or (whole and any(v != int(v) for each in stock for v in each.values)):
+            raise StorageError("a column of whole numbers has kept values that are none")
+        return cls(edges, stock, whole)
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,17 @@ class Cut(Binning):
     def names(self, edges: Sequence[float], whole: bool) -> tuple[Value, ...]:
         """Name the bins."""
         return _names(edges, whole)
+
+    @property
+    @abstractmethod
+    def most_bins(self) -> int:
+        """The largest number of bins there can be."""
+
+    def could_give(self, levels: Sequence[Value], coding: Coding) -> bool:
+        """Whether there are not too many bins, and they are named by their edges."""
+        if not isinstance(coding, Cuts) or len(coding.edges) >= self.most_bins:
+            return False
+        return tuple(levels) == self.names(coding.edges, coding.whole)
 
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return one level per bin, lowest first."""
@@ -169,6 +185,15 @@ class Edges(Cut):
         return tuple(self.edges)
 
     @property
+    def most_bins(self) -> int:
+        """One more than edges."""
+        return len(self.edges) + 1
+
+    def could_give(self, levels: Sequence[Value], coding: Coding) -> bool:
+        """Whether the edges are the given ones."""
+        return isinstance(coding, Cuts) and coding.edges == tuple(self.edges) and super().could_give(levels, coding)
+
+    @property
     def words(self) -> str:
         """Where bins begin."""
         return f"in bins that begin at {', '.join(f'{edge:g}' for edge in self.edges)}"
@@ -198,6 +223,11 @@ class Quantiles(Cut):
     def find(self, seen: Occurrence) -> tuple[float, ...]:
         """Return distinct edges; ties can make them fewer."""
         return _quantiles(seen, self.number)
+
+    @property
+    def most_bins(self) -> int:
+        """As many as were asked for."""
+        return self.number
 
     @property
     def words(self) -> str:
@@ -244,6 +274,11 @@ class ChosenBins(Cut):
                 break
             found.append(cut)
         return tuple(float(tried[i - 1]) for i in sorted(found)) or _quantiles(seen, 2)
+
+    @property
+    def most_bins(self) -> int:
+        """As many as were allowed."""
+        return self.most
 
     @property
     def words(self) -> str:

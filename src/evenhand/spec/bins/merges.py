@@ -63,8 +63,14 @@ class Merges(Coding):
     def read(cls, entry: Mapping[str, Any], stock: tuple[Stock, ...], size: int) -> Merges:
         """Read the values of each level."""
         members, rest = tuple(listed_values(m) for m in entry["members"]), entry["rest"]
-        if len(members) != size or not (rest is None or (isinstance(rest, int) and 0 <= rest < size)):
+        place = isinstance(rest, int) and not isinstance(rest, bool) and 0 <= rest < size
+        if len(members) != size or not (rest is None or place):
             raise StorageError("the merged values of a column do not fit its levels")
+        every = [value for values in members for value in values]
+        if len(set(every)) < len(every):
+            raise StorageError("a merged value of a column has two levels")
+        if not all(each.values for each in stock):
+            raise StorageError("a level of merged values has none that somebody had")
         return cls(members, rest, stock)
 
 
@@ -121,6 +127,23 @@ class MergedLevels(Binning):
             members |= {value: [value] for value in alone}
         return (*_grouped(seen, members, self.rest, ordered=self.ordered), self.ordered)
 
+    def could_give(self, levels: Sequence[Value], coding: Coding) -> bool:
+        """Whether each level stands for its own values, or for itself, and the rest for all else."""
+        if not isinstance(coding, Merges) or coding.rest != _place(self.rest, levels):
+            return False
+        listed = {value for values in self.into.values() for value in values}
+        for code, (level, members) in enumerate(zip(levels, coding.members, strict=True)):
+            own = next((tuple(values) for name, values in self.into.items() if name == level), ())
+            if code == coding.rest:
+                fits = members[: len(own)] == own and not listed & set(members[len(own) :])
+            elif level in self.into:
+                fits = members == own
+            else:
+                fits = self.rest is None and members == (level,) and level not in listed
+            if not fits:
+                return False
+        return True
+
     @property
     def words(self) -> str:
         """Which values each level stands for."""
@@ -169,10 +192,22 @@ class PooledLevels(Binning):
         members.setdefault(self.into, []).extend(pool)
         return (*_grouped(seen, members, self.into, ordered=True), False)
 
+    def could_give(self, levels: Sequence[Value], coding: Coding) -> bool:
+        """Whether every level stands for itself, but for the pool."""
+        if not isinstance(coding, Merges) or coding.rest not in (None, _place(self.into, levels)):
+            return False
+        pairs = enumerate(zip(levels, coding.members, strict=True))
+        return all(code == coding.rest or members == (level,) for code, (level, members) in pairs)
+
     @property
     def words(self) -> str:
         """What is rare."""
         return f"values of a weight below {self.fewer_than:g} are one level, {self.into!r}"
+
+
+def _place(level: str | None, levels: Sequence[Value]) -> int | None:
+    """Return the code of a level; None where there is none of that name."""
+    return levels.index(level) if level is not None and level in levels else None
 
 
 def _refuse_clash(column: str, members: Mapping[Value, Sequence[Value]], alone: Sequence[Value]) -> None:

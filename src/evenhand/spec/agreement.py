@@ -1,0 +1,54 @@
+"""Whether a table's levels could be what a problem makes of some table: asked of counts and of files from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evenhand.data.domain import MISSING, Domain, Role, Variable
+from evenhand.spec.distortion import Ordinal
+from evenhand.spec.problem import Problem
+
+
+def disagreement(problem: Problem, domain: Domain) -> str | None:
+    """Say in what a domain contradicts a problem; None where it does not.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> disagreement(data.problem, data.counts.domain)
+    >>> disagreement(data.problem, eh.datasets.load("adult").counts.domain)
+    "its protected columns are ['gender', 'race'], the problem's are ['sex', 'race']"
+    """
+    stated = {"protected": problem.protected, "feature": problem.features, "outcome": (problem.outcome,)}
+    for (role, names), axis in zip(stated.items(), (domain.d, domain.x, domain.y), strict=True):
+        if axis.names != names:
+            return f"its {role} columns are {list(axis.names)}, the problem's are {list(names)}"
+    found = (f"column {v.name!r} {words}" for v in domain.variables for words in _contradictions(problem, v))
+    return next(found, None)
+
+
+def _contradictions(problem: Problem, variable: Variable) -> Iterator[str]:
+    rule, binning = problem.distortion.rules.get(variable.name), problem.bins.get(variable.name)
+    levels, coding = variable.levels, variable.coding
+    if isinstance(rule, Ordinal) and rule.levels is not None:
+        wanted = tuple(rule.levels)
+        added = (MISSING,) if variable.has_missing and MISSING not in wanted else ()
+        if levels != (*wanted, *added):
+            yield f"has the levels {list(levels)}, but its rule gives the levels {list(wanted)}"
+    if (variable.missing is not None) != (problem.missing_is_level and variable.role is not Role.OUTCOME):
+        yield "treats missing values in another way than the problem"
+    if variable.blanks != tuple(problem.missing_values):
+        yield f"takes {list(variable.blanks)} for missing, the problem {list(problem.missing_values)}"
+    if variable.has_missing and levels[variable.missing or 0] != MISSING:
+        yield f"calls the level of missing values {levels[variable.missing or 0]!r}, not {MISSING!r}"
+    if coding is None:
+        if binning is not None and not variable.always_missing:
+            yield "has no bins, but the problem states some"
+        return
+    if variable.has_missing and variable.missing != len(levels) - 1:
+        yield "has its missing values among its bins"
+    if binning is None:
+        yield "has bins, but the problem states none"
+    elif not binning.could_give(levels[:-1] if variable.has_missing else levels, coding):
+        yield f"has other levels than the problem's bins give ({binning.words})"
