@@ -134,3 +134,15 @@ def test_impossible_people(counts, change, words):
     made = {name: to(getattr(counts, name)) if callable(to) else to for name, to in change.items()}
     with pytest.raises(eh.DataError, match=words):
         replace(counts, **made)
+
+
+def test_a_table_of_counts_can_be_said_to_be_one(counts):
+    cells = small_frame().value_counts().rename("n").reset_index()
+    counted = eh.count(small_problem(), cells, weights="n")
+    assert counted.group_people.tolist() == [4, 4]
+    again = counted.repeated()
+    assert (again.people, again.weighed) == (counts.people, False)
+    assert np.array_equal(again.cell_people, counts.cell_people)
+    assert again.group_people.tolist() == counts.group_people.tolist()
+    with pytest.raises(eh.DataError, match="not numbers of people"):
+        eh.count(small_problem(), cells.assign(n=cells["n"] / 2 + 0.25), weights="n").repeated()

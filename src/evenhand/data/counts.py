@@ -192,6 +192,25 @@ class Counts:
         once = self.cell_people.astype(np.float64)
         return replace(self, weight=once, cell_squares=once)
 
+    def repeated(self) -> Counts:
+        """Return the counts of a table in which every row stands as often as its weight says.
+
+        For a table of counts, whose weights are numbers of people. What is counted by people, such as who is hidden
+        in a report, is then counted by weight.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> counted = eh.count(data.problem, data.cells, weights="people")
+        >>> counted.people, counted.repeated().people
+        (142, 5278)
+        """
+        if np.any(self.weight != np.rint(self.weight)):
+            raise DataError("a row cannot stand a fraction of a time: these weights are not numbers of people")
+        people = self.weight.astype(np.int64)
+        return replace(self, people=int(people.sum()), cell_people=people, cell_squares=self.weight)
+
     @property
     def group_people(self) -> Numbers:
         """How many people each group that occurs has; its weight where that is not known."""
