@@ -14,10 +14,11 @@ import numpy as np
 from evenhand.arrays import Numbers, quotient
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
+from evenhand.data.sentences import Said
 from evenhand.findings import bounds
 from evenhand.findings.changes import Changes, changes
 from evenhand.findings.models import predicted_scores
-from evenhand.findings.naming import group_names
+from evenhand.findings.naming import group_levels, group_names
 from evenhand.findings.theory.applying import ON_AVERAGE
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
@@ -149,16 +150,18 @@ def _lifts(counts: Counts, measured: Achieved) -> dict[str, Numbers]:
 def _notes(
     problem: Problem, counts: Counts, measured: Achieved, constraints: Sequence[bounds.Constraint]
 ) -> Iterator[str]:
-    names, outcome, people = group_names(counts), counts.domain.outcome, counts.group_people
+    levels, names, outcome = group_levels(counts), group_names(counts), counts.domain.outcome
     for group, y in zip(*np.nonzero(measured.rates_before == 0), strict=True):
-        yield (
+        yield Said(
             f"nobody in the group {names[group]} has {outcome.name}={outcome.levels[y]} before; "
-            f"after, the rate is {measured.rates_after[group, y]:.4g}"
+            f"after, the rate is {measured.rates_after[group, y]:.4g}",
+            levels[group],
         )
-    for group in np.flatnonzero(people < FEW_PEOPLE):
+    for group in np.flatnonzero(counts.group_people < FEW_PEOPLE):
         # Of a table with weights it is rows that are counted, whatever each stands for.
         unit = ("rows" if counts.weighed else "people") if counts.knows_people else "by weight"
-        yield f"the group {names[group]} has only {people[group]:g} {unit}; its rates say little about other people"
+        number = f"only {counts.group_people[group]:g} {unit}"
+        yield Said(f"the group {names[group]} has {number}; its rates say little about other people", levels[group])
     if any(budget.averaged for budget in problem.budgets):
         yield ON_AVERAGE
     if any(parity.own_target for parity in problem.parity):

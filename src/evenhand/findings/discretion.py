@@ -1,5 +1,5 @@
-"""Who is shown: groups, cells and comparisons of enough people, whatever their weight. Sentences that name others are
-left out.
+"""Who is shown: groups, cells and comparisons of enough people, whatever their weight. Sentences that know they name
+others (:class:`Said`) are left out.
 
 The one place that decides it, so that findings, summary, page and charts leave out the same. How many were left out is
 always told, never who. Bounds hold for everybody, shown or not.
@@ -7,8 +7,7 @@ always told, never who. Bounds hold for everybody, shown or not.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,11 +15,12 @@ import numpy as np
 
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Variable
-from evenhand.findings.naming import source_codes
+from evenhand.data.domain import Variable
+from evenhand.data.sentences import about
+from evenhand.findings.naming import Where, matching, source_codes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, segment_shares
-from evenhand.spec import AGAINST_TARGET, Comparisons, Problem
+from evenhand.spec import AGAINST_TARGET, Comparisons
 from evenhand.spec.comparison import shares
 
 
@@ -75,38 +75,30 @@ class Discretion:
     def _populations(self, compared: Comparisons) -> Numbers:
         return np.array([float(self.people[p.member].sum()) for p in compared.populations])
 
-    def names(self, problem: Problem, constraints: Iterable[Comparisons] = ()) -> frozenset[str]:
-        """Return the names, as sentences write them, of the groups, segments and levels that are hidden."""
-        domain = self.counts.domain
-        parts = [(domain.d, self.counts.d)]
-        for parity in problem.parity:
-            for axis, cells, columns in ((domain.d, self.counts.d, parity.on), (domain.x, self.counts.x, parity.given)):
-                if columns is not None:
-                    part = Axis(tuple(v for v in axis.variables if v.name in columns))
-                    parts.append((part, axis.cells_of(part, cells)))
-        found = set()
-        for axis, cells in parts:
-            distinct, place = np.unique(cells, return_inverse=True)
-            found |= {axis.words(int(cell)) for cell in distinct[~self.enough(sums(place, self.people))]}
-        for compared in constraints:
-            small = ~self.enough(self._populations(compared))
-            found |= {compared.populations[i].words for i in np.flatnonzero(small)}
-        for variable in (*domain.d.variables, *domain.x.variables):
-            hidden = np.flatnonzero(~self.levels(variable))
-            found |= {f"{variable.name}={variable.levels[code]}" for code in hidden}
-        return frozenset(found)
+    def may_name(self, where: Where | None) -> bool:
+        """Whether part of a table may be named: where enough people are in it, or nobody; the outcome aside.
+
+        Anybody, which is None, only where everybody is shown.
+        """
+        if where is None:
+            return bool(self.cells.all())
+        outcome = self.counts.domain.outcome.name
+        inside = matching(self.counts, {column: level for column, level in where.items() if column != outcome})
+        return not inside.any() or bool(self.enough(self.people[inside].sum()))
 
 
-def discreet(sentences: Sequence[str], hidden: Iterable[str]) -> list[str]:
-    """Leave out the sentences that name what is hidden, and say at the end how many did.
+def discreet(sentences: Sequence[str], shown: Discretion) -> list[str]:
+    """Leave out the sentences that name a part of the table that is not shown, and say at the end how many did.
 
     Examples
     --------
-    >>> discreet(["the group sex=a has 3 people", "all is well"], ["sex=a"])
-    ['all is well', '1 sentence names a group or a level of too few people to be shown, and is left out']
+    >>> import evenhand as eh
+    >>> from evenhand.data.sentences import Said
+    >>> shown = Discretion(eh.datasets.load("compas").counts, 1300)
+    >>> discreet([Said("few of them", {"sex": "Female"}), Said("many", {"sex": "Male"}), "all is well"], shown)
+    ['many', 'all is well', '1 sentence names a group or a level of too few people to be shown, and is left out']
     """
-    patterns = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in hidden]
-    kept = [text for text in sentences if not any(pattern.search(text) for pattern in patterns)]
+    kept = [text for text in sentences if all(shown.may_name(part) for part in about(text))]
     left = len(sentences) - len(kept)
     if not left:
         return kept

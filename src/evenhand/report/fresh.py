@@ -19,26 +19,12 @@ FIRST = "Before signing"
 Json = dict[str, Any]
 
 
-def fresh_people(
-    problem: Problem, theory: Theory, shown: Discretion, hidden: frozenset[str], confidence: float, seed: int
-) -> list[Json]:
+def fresh_people(problem: Problem, theory: Theory, shown: Discretion, confidence: float, seed: int) -> list[Json]:
     """Return what can be said about others, heading by heading; all but the first are details."""
     bootstrap = theory.bootstrap(confidence=confidence, seed=seed)
     spread = theory.draw_spread(seed=seed)
     small = theory.small_groups(width=WIDE, confidence=confidence)
     robustness = theory.robustness(confidence=confidence)
-    few = {
-        (variable.name, level)
-        for variable in shown.counts.domain.x.variables
-        for level, is_shown in zip(variable.levels, shown.levels(variable), strict=True)
-        if not is_shown
-    }
-    # Proposals that name levels of few people are not told.
-    hidden = hidden | {
-        merge.words
-        for merge in (*robustness.merges, *robustness.plan)
-        if not merge.drops and any((merge.column, part) in few for level in merge.levels for part in level)
-    }
     details: dict[str, Sequence[str]] = {
         "By resampling": bootstrap.words,
         "One draw of the lottery": spread.words,
@@ -47,17 +33,17 @@ def fresh_people(
         "Proved from the table (section 3.5)": robustness.words,
         "Telling the group from the outcome (section 3.3)": theory.advantage().words,
     }
-    first = _first(theory.bound, spread, bootstrap, small, problem, shown, hidden, confidence)
-    told = [(heading, discreet(words, hidden)) for heading, words in details.items()]
+    first = _first(theory.bound, spread, bootstrap, small, problem, shown, confidence)
+    told = [(heading, discreet(words, shown)) for heading, words in details.items()]
     return [
-        {"heading": FIRST, "detail": False, "words": discreet(list(first), hidden)},
+        {"heading": FIRST, "detail": False, "words": discreet(list(first), shown)},
         *({"heading": heading, "detail": True, "words": words} for heading, words in told if words),
     ]
 
 
 def _first(
     bound: float, spread: DrawSpread, bootstrap: Bootstrap, small: SmallGroups, problem: Problem, shown: Discretion,
-    hidden: frozenset[str], confidence: float,
+    confidence: float,
 ) -> Iterator[str]:  # fmt: skip
     """Say what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
     ends = spread.quantiles["largest_ratio"].tolist()
@@ -81,12 +67,12 @@ def _first(
         "Given their table as a hold-out, the theory of the mapping has exact intervals for them, all at once, and "
         "says whether the bound is met, violated or not decided."
     )
-    # The theory's groups may be formed by some of the protected columns alone: who is hidden is told by name.
-    every = {
-        long_name({column: row[column] for column in problem.protected if column in row}): row["widest"]
+    # The theory's groups may be formed by some of the protected columns alone.
+    every = [
+        ({column: row[column] for column in problem.protected if column in row}, row["widest"])
         for row in small.frame.to_dict("records")
-    }
-    widths = {name: width for name, width in every.items() if name not in hidden}
+    ]
+    widths = {long_name(levels): width for levels, width in every if shown.may_name(levels)}
     wide = [name for name in widths if widths[name] > WIDE]
     if wide:
         widest = max(wide, key=lambda name: widths[name])

@@ -74,7 +74,6 @@ class Material(assurance.Mapped):
 def summary(material: Material) -> Json:
     """Summarise: data in, plain values out, ready for ``json.dumps``."""
     m, shown = material, Discretion(material.counts, material.settings.hide_below)
-    hidden = shown.names(m.problem, (part.compared for part in m.achieved.parity))
     bounds, headlines = assurance.bounds(m, shown)
     notes = list(m.audit.notes)
     if m.other_columns:
@@ -97,15 +96,15 @@ def summary(material: Material) -> Json:
         "asked": _pairs(asked(m.problem)),
         "headlines": headlines,
         "bounds": bounds,
-        "not_covered": discreet(notes, hidden),
+        "not_covered": discreet(notes, shown),
         "certificate": {**m.certificate.as_dict(), "words": _pairs(certificate_words(m.certificate))},
         "rates": people.rates(m.problem, m.counts, m.kernel, m.settings.confidence, shown),
         "changes": people.changes(m.problem, m.counts, m.kernel, m.achieved, shown),
         "worst_off": people.worst_off(m.counts, m.kernel, m.achieved, shown),
         "models": {"predicted": assurance.scores(m.problem, m.audit, shown), "fitted": m.fitted},
         "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),
-        "fresh_people": fresh_people(m.problem, m.theory, shown, hidden, m.settings.confidence, m.settings.seed),
-        "frontier": {**m.frontier, "words": " ".join(discreet([m.frontier["words"]], hidden))},
+        "fresh_people": fresh_people(m.problem, m.theory, shown, m.settings.confidence, m.settings.seed),
+        "frontier": {**m.frontier, "words": " ".join(discreet([m.frontier["words"]], shown))},
         "problem_toml": toml,
         "repeat": _repeat(m),
     }

@@ -18,7 +18,7 @@ def disagreement(problem: Problem, domain: Domain) -> str | None:
     >>> data = eh.datasets.load("compas")
     >>> disagreement(data.problem, data.counts.domain)
     >>> disagreement(data.problem, eh.datasets.load("adult").counts.domain)
-    "its protected columns are ['gender', 'race'], the problem's are ['sex', 'race']"
+    "its feature columns are ['age', 'education'], the problem's are ['age_cat', 'c_charge_degree', 'priors_count']"
     """
     stated = {"protected": problem.protected, "feature": problem.features, "outcome": (problem.outcome,)}
     for (role, names), axis in zip(stated.items(), (domain.d, domain.x, domain.y), strict=True):

@@ -18,6 +18,7 @@ from scipy import sparse
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
+from evenhand.data.sentences import Said
 from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.spec.by import Field, fields_of, numbers_at
 from evenhand.spec.distance import Line
@@ -165,12 +166,12 @@ def _segments(parity: Parity, people: People, left_out: list[str]) -> Iterator[S
     cells, place = np.unique(people.segment, return_inverse=True)
     for cell, size in zip(cells.tolist(), sums(place, people.counts.weight), strict=True):
         if people.segments is not None and size < parity.min_segment:
-            left_out.append(
+            moved = ", although people may be moved into it" if people.released else ""
+            words = (
                 f"the segment {people.segments.words(cell)} has a weight of {size:g}, below min_segment "
-                f"{parity.min_segment:g}: parity is not bounded there"
-                + ", although people may be moved into it"
-                * people.released
+                f"{parity.min_segment:g}: parity is not bounded there{moved}"
             )
+            left_out.append(Said(words, people.segments.labels(cell)))
         else:
             yield Segment(people, cell, everybody or people.populations(cell), left_out)
 

@@ -185,7 +185,8 @@ class PairwiseParity(Parity):
         """Yield every two groups in both orders, or each with the rest of the segment, or with the reference."""
         groups, axis = segment.groups, segment.people.groups
         if len(groups) < 2:
-            segment.leave_out(f"has the one group {axis.words(groups[0].group)}: nothing to compare")
+            only = groups[0].group
+            segment.leave_out(f"has the one group {axis.words(only)}: nothing to compare", only)
         elif self.against == "each":
             yield from ((own, other) for own in groups for other in groups if own is not other)
         elif self.against == "rest":
@@ -196,7 +197,7 @@ class PairwiseParity(Parity):
             if not found and segment.cell == EVERYWHERE:
                 raise DataError(f"against of PairwiseParity: nobody in the table is {axis.words(reference)}")
             if not found:
-                segment.leave_out(f"has nobody of the reference group {axis.words(reference)}")
+                segment.leave_out(f"has nobody of the reference group {axis.words(reference)}", reference)
             yield from ((own, other) for other in found for own in groups if own is not other)
 
     def _reference(self, people: People) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
+from evenhand.data.sentences import Said
 from evenhand.errors import SpecError, did_you_mean
 
 EVERYWHERE = -1
@@ -96,11 +97,12 @@ class Segment:
         others = self.people.inside(own.segment) & (self.people.group != own.group)
         return Population(f"everybody but {own.words}", others, own.group, own.segment, rest=True)
 
-    def leave_out(self, why: str) -> None:
-        """Note that nothing is compared here, and why."""
+    def leave_out(self, why: str, group: int) -> None:
+        """Note that nothing is compared here, and why: because of a group."""
         segments = self.people.segments
         where = "the table" if segments is None else f"the segment {segments.words(self.cell)}"
-        self.left_out.append(f"{where} {why}")
+        own = {} if segments is None else segments.labels(self.cell)
+        self.left_out.append(Said(f"{where} {why}", own, self.people.groups.labels(group)))
 
 
 def _part(what: str, axis: Axis, names: Any, kind: str) -> Axis:

@@ -16,6 +16,7 @@ from typing import Any
 
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
+from evenhand.data.sentences import ANYBODY, Said
 from evenhand.engines import opened
 from evenhand.errors import DataError, EvenhandError, StorageError
 from evenhand.files import replace_file
@@ -210,7 +211,7 @@ def _traced(mapping: Mapping, wanted: bool, progress: Progress) -> tuple[Frontie
             bounds = _bounds(problem, mapping.counts)
             found = frontier(problem, mapping.counts, bounds, time_limit=FRONTIER_SECONDS, progress=progress)
         except EvenhandError as error:
-            words = f"It could not be traced: {error}"
+            words = Said(f"It could not be traced: {error}", ANYBODY)
     if found is None:
         return None, {"words": words, "points": [], "edges": None, "chosen": None}
     words = (

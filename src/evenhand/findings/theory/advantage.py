@@ -18,8 +18,9 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
+from evenhand.data.sentences import Said
 from evenhand.errors import DataError
-from evenhand.findings.naming import group_names
+from evenhand.findings.naming import group_levels, long_name
 from evenhand.tables import frame, labels
 
 if TYPE_CHECKING:
@@ -156,14 +157,16 @@ def advantage(counts: Counts, rates: Numbers, *, bound: float | None = None) -> 
 def _words(
     counts: Counts, own: tuple[Estimator, ...], equals: tuple[Estimator, ...], bound: float | None
 ) -> Iterator[str]:
-    groups = group_names(counts)
+    groups = group_levels(counts)
     for when, best, equal in zip(("before", "after"), own, equals, strict=True):
         seen = np.flatnonzero(best.outcome > 0).tolist()
-        rule = "; ".join(f"{groups[best.guess[y]]} for {counts.domain.y.words(y)}" for y in seen)
-        yield (
+        guessed = [groups[best.guess[y]] for y in seen]
+        rule = "; ".join(f"{long_name(g)} for {counts.domain.y.words(y)}" for g, y in zip(guessed, seen, strict=True))
+        yield Said(
             f"{when.capitalize()}: the best estimator of the group from the outcome alone guesses {rule}. It is right "
             f"with probability {best.probability:.4f}, which is {best.advantage:.4f} times the {best.blind:.4f} of "
-            f"always guessing the largest group."
+            f"always guessing the largest group.",
+            *guessed,
         )
         stronger = max(best.proved, equal.proved)
         if stronger <= PROVES_NOTHING:

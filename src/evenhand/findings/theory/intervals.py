@@ -15,9 +15,10 @@ from scipy.special import betaincinv
 from evenhand.arrays import Numbers, positions, quotient, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
+from evenhand.data.sentences import Said
 from evenhand.engines import Opened, opened
 from evenhand.errors import DataError
-from evenhand.findings.naming import group_names
+from evenhand.findings.naming import group_levels, group_names, long_name
 from evenhand.findings.theory.rates import by_group_and_outcome, number_of_people, people_words, share
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
@@ -305,13 +306,15 @@ def _holdout_words(
 
 def _small_words(counts: Counts, people: Numbers, width: Numbers, wide: float) -> Iterator[str]:
     """Name the groups that are too small to say much about."""
-    for name, number, widest in zip(group_names(counts), people, width, strict=True):
+    for levels, number, widest in zip(group_levels(counts), people, width, strict=True):
+        name = long_name(levels)
         if number < FEW_PEOPLE:
-            yield f"The group {name} has only {number:g} people: too few to say anything about its rates."
+            yield Said(f"The group {name} has only {number:g} people: too few to say anything about its rates.", levels)
         elif widest > wide:
-            yield (
+            yield Said(
                 f"The group {name} has {number:g} people: a rate of it is only known to within an interval "
-                f"{widest:.3f} wide, more than {wide:g}."
+                f"{widest:.3f} wide, more than {wide:g}.",
+                levels,
             )
 
 

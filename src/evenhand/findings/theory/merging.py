@@ -15,6 +15,7 @@ import numpy as np
 from evenhand.arrays import sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Role, Value
+from evenhand.data.sentences import Said
 from evenhand.tables import frame
 
 if TYPE_CHECKING:
@@ -58,6 +59,11 @@ class Merge:
         """Cells saved for each unit of probability affected; infinite where nobody is."""
         saved = self.cells_before - self.cells_after
         return saved / self.affected if self.affected > 0 else np.inf
+
+    @property
+    def named(self) -> list[dict[str, Value]]:
+        """The levels that its words name."""
+        return [] if self.drops else [{self.column: level} for parts in self.levels for level in parts]
 
     @property
     def words(self) -> str:
@@ -163,15 +169,18 @@ def as_frame(merges: tuple[Merge, ...]) -> pd.DataFrame:
 
 def words(merges: tuple[Merge, ...], steps: tuple[Merge, ...], needed: int | None) -> list[str]:
     """Put the proposals into sentences."""
-    said = []
+    said: list[str] = []
     if merges:
-        listed = "; ".join(f"{m.words} ({m.cells_after} cells, {m.affected:.1%} of people)" for m in merges[:SHOWN])
-        said.append(f"What saves most cells for the fewest people whose label becomes coarser: {listed}.")
+        shown = merges[:SHOWN]
+        listed = "; ".join(f"{m.words} ({m.cells_after} cells, {m.affected:.1%} of people)" for m in shown)
+        what = f"What saves most cells for the fewest people whose label becomes coarser: {listed}."
+        said.append(Said(what, *(part for merge in shown for part in merge.named)))
     if steps:
-        said.append(
+        what = (
             f"To come down to {needed} cells: {', then '.join(m.words for m in steps)}, which leaves "
             f"{steps[-1].cells_after} cells. Fit again after merging: rates and the smallest pair may change."
         )
+        said.append(Said(what, *(part for merge in steps for part in merge.named)))
     elif needed is None:
         said.append(
             "No merging of features makes the statement on ratios reach its margin with these people. Merging "

@@ -40,8 +40,9 @@ from scipy.special import betaln, lambertw
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import LARGEST_DOMAIN, Role
+from evenhand.data.sentences import Said, about
 from evenhand.errors import DataError
-from evenhand.findings.naming import group_names
+from evenhand.findings.naming import group_levels, long_name
 from evenhand.findings.theory import merging
 from evenhand.findings.theory.rates import number_of_people, people_words, share
 from evenhand.spec import check
@@ -344,7 +345,8 @@ def robustness(
 
     state = merging.start(counts)
     group, outcome = np.unravel_index(int(setting.joint.argmin()), setting.joint.shape)
-    pair = f"{domain.y.words(int(outcome))} in the group {group_names(counts)[group]}"
+    levels = group_levels(counts)[group]
+    pair = Said(f"{domain.y.words(int(outcome))} in the group {long_name(levels)}", levels)
     merges = merging.single(state, cells, after)
     plan = () if needed is None else merging.plan(state, cells, needed, after)
     table = {f.name: np.array([getattr(s, f.name) for s in statements], dtype=object) for f in fields(Statement)}
@@ -487,10 +489,8 @@ def _words(setting: _Setting, found: Robustness, fewest: int) -> list[str]:
         f"{setting.loss_margin:g} {_needed(s.people_for_loss, s.cells_for_loss, fewest)}."
         for s in found.statements
     ]
-    words.append(
-        f"What spoils it is the smallest pair of group and outcome: {found.smallest_pair}, with probability "
-        f"{found.smallest:.4g}."
-    )
+    spoils = f"What spoils it is the smallest pair of group and outcome: {found.smallest_pair}, with probability "
+    words.append(Said(f"{spoils}{found.smallest:.4g}.", *about(found.smallest_pair)))
     if setting.pairwise:
         words.append(
             "The paper proves this against a fixed target; between two groups the same argument holds with its h "
