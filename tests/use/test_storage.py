@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import safetensors.numpy
 import typer
@@ -300,6 +302,41 @@ def test_a_users_measure_is_recorded_and_cannot_be_fitted_again(tmp_path):
     assert loaded.problem.utility.name == "squares"
     with pytest.raises(eh.SpecError, match="'squares' was a user's function and is only recorded here"):
         eh.fit(loaded.problem, table(3))
+
+
+COLUMNS = {
+    "truths": pd.Series([True, False] * 50),
+    "nullable truths": pd.Series([True, False] * 50, dtype="boolean"),
+    "small numbers": pd.Series([0, 200] * 50, dtype="uint8"),
+    "nullable numbers": pd.Series([1, 2] * 50, dtype="Int64"),
+    "numbers as texts": pd.Series(["1", "2"] * 50),
+    "objects": pd.Series(["a", "b"] * 50, dtype=object),
+    "texts of Arrow": pd.Series(["a", "b"] * 50, dtype="string[pyarrow]"),
+    "ordered categories": pd.Series(pd.Categorical(["b", "a"] * 50, ["b", "a", "c"], ordered=True)),
+    "categories of numbers": pd.Series([20, 10] * 50).astype("category"),
+    "categories of truths": pd.Series([True, False] * 50).astype("category"),
+    "missing numbers": pd.Series([1.0, None] * 50),
+    "missing texts": pd.Series(["a", None] * 50),
+    "nothing but missing": pd.Series([None] * 100),
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_columns_of_every_type_survive_the_file(column, library, tmp_path):
+    frame = pd.DataFrame({"g": ["a", "b", "b", "a"] * 25, "x": COLUMNS[column], "y": [0, 1, 1, 1, 0] * 20})
+    if library != "pandas":
+        native = pa.Table.from_pandas(frame)
+        frame = native if library == "pyarrow" else pl.from_arrow(native)
+    stated = eh.Problem(
+        protected=["g"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.5)], missing="level",
+        distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
+    )  # fmt: skip
+    mapping = eh.fit(stated, frame)
+    mapping.save(tmp_path / "m")
+    loaded = eh.Mapping.load(tmp_path / "m")
+    assert loaded.counts.domain == mapping.counts.domain
+    assert loaded.table().equals(mapping.table())
 
 
 class TestCodings:

@@ -145,8 +145,8 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
     coding = None if entry.get("coding") is None else _read_coding(entry["coding"], size)
     blanks = listed_values(entry.get("blanks", []))
     variable = Variable(name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks)
-    shown = labels(Axis((variable,)), np.arange(len(levels)))[name].tolist()
-    if any(a != b or isinstance(a, bool) != isinstance(b, bool) for a, b in zip(shown, levels, strict=True)):
+    shown = labels(Axis((variable,)), np.arange(len(levels)))[name]
+    if any(a != b or isinstance(a, bool | np.bool) != isinstance(b, bool) for a, b in zip(shown, levels, strict=True)):
         raise StorageError(f"the levels of column {name!r} are not of its type {variable.dtype!r}")
     return variable
 
