@@ -67,9 +67,10 @@ class Discretion:
         compared = part.compared
         people = self._populations(compared)
         other = np.where(compared.against == AGAINST_TARGET, np.inf, people[compared.against])
-        # Shares of people, not of weight, are released into a segment.
-        counted = replace(compared, weights=shares(compared.populations, self.counts.unweighted))
-        inside = segment_shares(counted, self.counts, kernel)
+        if compared.within_released and self.counts.weighed:
+            # The share of a group's people that is released into a segment is not that of its weight.
+            compared = replace(compared, weights=shares(compared.populations, self.counts.unweighted))
+        inside = segment_shares(compared, self.counts, kernel)
         return self.enough(np.minimum(people[compared.population] * inside, other))
 
     def _populations(self, compared: Comparisons) -> Numbers:
