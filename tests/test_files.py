@@ -117,7 +117,7 @@ def test_names_that_no_file_can_have(tmp_path):
         replace_file(tmp_path / ("x" * 300), b"new")
     with pytest.raises(eh.StorageError, match="null"):
         replace_file(tmp_path / "a\0b", b"new")
+    (tmp_path / "file").write_text("old")
     with pytest.raises(eh.StorageError, match="Not a directory"):
-        (tmp_path / "file").write_text("old")
         replace_file(tmp_path / "file" / "x", b"new")
     assert sorted(os.listdir(tmp_path)) == ["file", "loop"]
