@@ -1,6 +1,8 @@
 """Files appear whole or not at all."""
 
 import os
+import socket
+import stat
 
 import pytest
 
@@ -38,3 +40,84 @@ def test_what_goes_wrong_leaves_what_was_there(tmp_path):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(eh.StorageError, match="cannot write into"):
         replace_file(tmp_path / "no" / "a.txt", b"")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])
+def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(mode)
+    replace_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o7777 == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
+def test_a_replaced_file_keeps_its_owner(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    os.chown(path, 1234, 4321)
+    replace_file(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 4321)
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["to a file", "to a file that is not there yet"])
+def test_a_link_is_followed(tmp_path, there):
+    """What was written lies where the link points, and nothing beside the link."""
+    here, away = tmp_path / "here", tmp_path / "away"
+    here.mkdir()
+    away.mkdir()
+    if there:
+        (away / "a.txt").write_text("old")
+        (away / "a.txt").chmod(0o600)
+    (here / "link").symlink_to("../away/a.txt")
+    with replacing(here / "link") as temporary:
+        assert os.path.dirname(temporary) == str(away)
+        with open(temporary, "w") as file:
+            file.write("new")
+    assert (here / "link").is_symlink()
+    assert (away / "a.txt").read_text() == "new"
+    assert not there or (away / "a.txt").stat().st_mode & 0o777 == 0o600
+    assert (os.listdir(here), os.listdir(away)) == (["link"], ["a.txt"])
+
+
+def _device(path):
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only the superuser makes devices")
+
+
+def _socket(path):
+    """A name that is bound stays when its socket is closed."""
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(path))
+
+
+MADE = {"a device": _device, "a pipe": os.mkfifo, "a socket": _socket, "a folder": os.mkdir}
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["itself", "behind a link"])
+@pytest.mark.parametrize("kind", MADE)
+def test_only_regular_files_are_replaced(tmp_path, kind, linked):
+    MADE[kind](tmp_path / "out")
+    before = os.lstat(tmp_path / "out")
+    (tmp_path / "link").symlink_to("out")
+    with pytest.raises(eh.StorageError, match=f"is {kind}"):
+        replace_file(tmp_path / ("link" if linked else "out"), b"new")
+    assert os.lstat(tmp_path / "out") == before
+    assert sorted(os.listdir(tmp_path)) == ["link", "out"]
+
+
+def test_names_that_no_file_can_have(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(eh.StorageError, match="symbolic links"):
+        replace_file(tmp_path / "loop", b"new")
+    with pytest.raises(eh.StorageError, match="too long"):
+        replace_file(tmp_path / ("x" * 300), b"new")
+    with pytest.raises(eh.StorageError, match="null"):
+        replace_file(tmp_path / "a\0b", b"new")
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(eh.StorageError, match="Not a directory"):
+        replace_file(tmp_path / "file" / "x", b"new")
+    assert sorted(os.listdir(tmp_path)) == ["file", "loop"]

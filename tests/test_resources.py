@@ -72,6 +72,28 @@ def test_wrong_settings(settings, words):
         pass
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"memory": "9" * 400}, "from 64MB to 1000TB$"),
+        ({"memory": "9" * 5000 + "TB"}, "from 64MB to 1000TB$"),
+        ({"memory": 10**400}, "from 64MB to 1000TB$"),
+        ({"threads": 10**5000}, "from 1 to 256$"),
+        ({"spill": "x" * 5000}, "must be a folder that exists"),
+    ],
+)
+def test_settings_of_thousands_of_digits(settings, words):
+    test_wrong_settings(settings, words)
+
+
+def test_an_environment_of_thousands_of_digits(monkeypatch):
+    for name in ("MEMORY", "THREADS", "SPILL"):
+        with monkeypatch.context() as patched:
+            patched.setenv(f"EVENHAND_{name}", "9" * 5000)
+            with pytest.raises(eh.SpecError, match=f"{name.lower()} must"):
+                current()
+
+
 @pytest.mark.parametrize(("name", "value"), [("MEMORY", "much"), ("THREADS", "two"), ("THREADS", "0"), ("SPILL", "no")])
 def test_a_wrong_environment_is_named(monkeypatch, name, value):
     monkeypatch.setenv(f"EVENHAND_{name}", value)

@@ -14,8 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from evenhand.errors import SpecError
 
@@ -35,6 +34,9 @@ LEAST = "64MB"
 """With less DuckDB does not read a file of a few columns."""
 
 MOST = "1000TB"
+
+LARGEST = 10**30
+"""A number of bytes that is worth writing out."""
 
 MOST_THREADS = 256
 """More bring nothing on any machine, and thousands bring one down."""
@@ -66,16 +68,16 @@ class Resources:
 
     def __post_init__(self) -> None:
         if not in_bytes(LEAST) <= self.memory <= in_bytes(MOST):
-            raise SpecError(f"memory must be from {LEAST} to {MOST}, not {words(self.memory)}")
+            raise SpecError(f"memory must be from {LEAST} to {MOST}{_not(self.memory, words)}")
         whole = isinstance(self.threads, int) and not isinstance(self.threads, bool)
         if not whole or not 1 <= self.threads <= MOST_THREADS:
-            raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {self.threads!r}")
-        if self.spill is not None and not (isinstance(self.spill, str) and Path(self.spill).is_dir()):
+            raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}{_not(self.threads, repr)}")
+        if self.spill is not None and not (isinstance(self.spill, str) and os.path.isdir(self.spill)):
             raise SpecError(f"spill must be a folder that exists, not {self.spill!r}")
 
     def folder(self, target: str | None = None) -> str:
         """Return where to put what does not fit into memory: beside a result, unless a folder was chosen."""
-        beside = tempfile.gettempdir() if target is None else os.fspath(Path(target).resolve().parent)
+        beside = tempfile.gettempdir() if target is None else os.path.dirname(os.path.realpath(target))
         return self.spill or beside
 
 
@@ -91,7 +93,7 @@ def current() -> Resources:
     # A process may use fewer cores than there are.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        if threads and not threads.strip().isdecimal():
+        if threads and not re.fullmatch(r"\s*[0-9]{1,9}\s*", threads):
             raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}")
         return Resources(in_bytes(memory or USUAL), int(threads) if threads else cores, spill or None)
     except SpecError as error:
@@ -148,7 +150,8 @@ def in_bytes(size: str | int) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?I?)B?\s*", str(size).upper())
     if found is None or found[2] not in UNITS:
         raise SpecError(f"memory must look like 512MB or 2GB, not {size!r}")
-    return int(float(found[1]) * UNITS[found[2]])
+    # However many digits there are: a size that is far too large is one, which others refuse.
+    return int(min(float(found[1]) * UNITS[found[2]], LARGEST))
 
 
 def words(size: int) -> str:
@@ -169,6 +172,11 @@ def each_of(items: Sequence[T], work: Callable[[T], R]) -> list[R]:
         return [work(item) for item in items]
     with ThreadPoolExecutor(max_workers=threads) as pool:
         return list(pool.map(work, items))
+
+
+def _not(value: Any, said: Callable[[Any], str]) -> str:
+    """Say what was given instead, unless it has more digits than Python writes."""
+    return "" if isinstance(value, int) and abs(value) >= LARGEST else f", not {said(value)}"
 
 
 def in_blocks(size: int, work: Callable[[slice], R], block: int = BLOCK) -> list[R]:

@@ -198,3 +198,22 @@ def test_the_frontier(folder, inside):
     misused(inside("frontier", "fine.toml", "people.csv", "--bounds", "-1:1:3", "--out", "g"), "--bounds")
     misused(inside("frontier", "fine.toml", "people.csv", "--chart", "x.gif", "--out", "g"), "--chart", "x.gif")
     assert not (folder / "g").exists()
+
+
+def test_what_a_diagnosis_advises_is_worded_for_people_who_type(folder, inside, monkeypatch):
+    """Where no bounds can be weighed, the error's own words are the diagnosis."""
+    from dataclasses import replace
+
+    from evenhand.errors import InfeasibleError, Made, Setting
+    from evenhand.use import diagnosis
+
+    free = Setting("distortion", Made("Free"), column="hired")
+    error, known = InfeasibleError("No mapping meets the budgets. Write ", free, "."), diagnosis.diagnose
+
+    def unweighed(*given, **more):
+        return replace(known(*given, **more), conflict=None, reason=error, sentences=(str(error),))
+
+    monkeypatch.setattr(diagnosis, "diagnose", unweighed)
+    said = 'No mapping meets the budgets. Write rule = "free" in [distortion.rules.hired].'
+    assert said in flat(inside("diagnose", "tight.toml", "people.csv").stdout)
+    assert document(inside("diagnose", "tight.toml", "people.csv", "--json"))["sentences"] == [said]

@@ -231,3 +231,62 @@ def test_malformed_documents(which, old, new, words):
     assert old in text, text
     with pytest.raises(eh.SpecError, match=words):
         eh.Problem.from_toml(text.replace(old, new))
+
+
+ORDINAL = "{{ rules = {{ score = {{ rule = 'ordinal', step = 1, {} }}, hired = {{ rule = 'free' }} }} }}"
+FUNCTION = "{{ function = {{ from = [{}], to = [0], cost = [1] }} }}"
+FINE = {
+    "protected": "['group']",
+    "features": "['score']",
+    "outcome": "'hired'",
+    "distortion": ORDINAL.format("up = true"),
+}
+HOSTILE = {
+    "thousands of digits": ("outcome", "9" * 5000, "digits"),
+    "hundreds of digits": (
+        "parity",
+        "[{ kind = 'pairwise', bound = " + "9" * 400 + " }]",
+        "bound holds a whole number",
+    ),
+    "hexadecimal digits": ("targets", "0x" + "f" * 1000, "targets holds a whole number"),
+    "deep arrays": ("protected", "[" * 5000 + "]" * 5000, "too deeply"),
+    "deep tables": ("distortion", "{a=" * 5000 + "1" + "}" * 5000, "too deeply"),
+    "endless steps": ("distortion", ORDINAL.format("max_steps = inf"), "max_steps of Ordinal must be finite"),
+    "lists as levels": ("distortion", ORDINAL.format("levels = [[]]"), "levels of Ordinal must be one level"),
+    "tables as levels": ("distortion", ORDINAL.format("levels = [{ a = 1 }]"), "levels of Ordinal must be one level"),
+    "endless cells": ("distortion", FUNCTION.format("inf"), "three arrays"),
+    "endlessly many bins": ("bins", "{ score = { by = 'quantiles', number = 1e30 } }", "at most 10000"),
+    "nothing as a word for missing": ("missing_values", "[nan]", "missing_values"),
+    "infinity as a word for missing": ("missing_values", "['?', inf]", "missing_values"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_document_is_one_error(name):
+    """Whatever somebody else's file holds, it is refused in one sentence that does not repeat it all."""
+    key, value, words = HOSTILE[name]
+
+    def written(entries):
+        return "\n".join(f"{key} = {value}" for key, value in entries.items())
+
+    assert eh.Problem.from_toml(written(FINE)).outcome == "hired"
+    with pytest.raises(eh.SpecError, match=words) as found:
+        eh.Problem.from_toml(written(FINE | {key: value}))
+    assert len(str(found.value)) < 300
+
+
+def test_whole_numbers_of_any_table_come_back():
+    ids = eh.Ordinal(step=1, levels=[-(2**63), 0, 2**63, 2**64 - 1])
+    rules = eh.Distortion(rules={"id": ids, "hired": eh.Free()})
+    problem = eh.Problem(protected=["group"], features=["id"], outcome="hired", distortion=rules)
+    assert again(problem) == problem
+
+
+def test_numbers_that_are_too_large_for_python_too():
+    for build in (
+        lambda: eh.PairwiseParity(10**400),
+        lambda: eh.Ordinal(step=10**5000),
+        lambda: eh.Ordinal(1, -(10**400)),
+    ):
+        with pytest.raises(eh.SpecError, match="must be a number from"):
+            build()

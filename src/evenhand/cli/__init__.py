@@ -6,27 +6,30 @@ that take long to import are imported by the commands that need them, so that he
 
 from __future__ import annotations
 
-import os
 import sys
 
 from evenhand._version import __version__
 
 
 def main() -> None:
-    """Run the command line; explain errors instead of tracing them."""
-    try:
-        # The version is asked for by scripts, and is known before anything else is imported.
-        if sys.argv[1:] == ["--version"]:
-            sys.stdout.write(f"evenhand {__version__}\n")
-            sys.stdout.flush()
-            return
-        from evenhand.cli.commands import run
+    """Run the command line; explain errors instead of tracing them, also those that nobody thought of."""
+    from evenhand.cli.streams import guarded
 
-        run()
-    except BrokenPipeError:
-        # End without a word and without an answer, as other programs do whose reader went away. What is still buffered
-        # would be written, and fail, when Python ends.
-        from evenhand.cli.exits import Exit
+    with guarded():
+        try:
+            # The version is asked for by scripts, and is known before anything else is imported.
+            if sys.argv[1:] == ["--version"]:
+                sys.stdout.write(f"evenhand {__version__}\n")
+                sys.stdout.flush()
+                return
+            from evenhand.cli.commands import run
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(Exit.UNREAD)
+            run()
+        except KeyboardInterrupt:
+            from evenhand.cli.exits import Exit
+
+            sys.exit(Exit.INTERRUPTED)
+        except Exception as error:
+            from evenhand.cli.unexpected import explain
+
+            sys.exit(explain(error))

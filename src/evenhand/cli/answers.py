@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli import screen
+from evenhand.cli.streams import printable
 from evenhand.findings.document import plain
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document instead of words.")]
@@ -28,15 +28,11 @@ def answer(as_json: bool, command: str, document: Callable[[], Mapping[str, Any]
 
 
 def write(document: Mapping[str, Any]) -> None:
-    """Write one JSON document."""
-    try:
-        sys.stdout.write(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2) + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise screen.UnreadError from None
+    """Write one JSON document; in ASCII, so that any stream takes it and no terminal obeys it."""
+    write_text(json.dumps(plain(document), allow_nan=False, indent=2) + "\n")
 
 
 def write_text(text: str) -> None:
-    """Write a text as it is, for another program to read."""
-    sys.stdout.write(text)
+    """Write a text as it is, for another program to read; a terminal that shows it does not obey it."""
+    sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     sys.stdout.flush()

@@ -25,7 +25,8 @@ app = typer.Typer(
     name="evenhand",
     help="Bound an outcome's dependence on protected attributes by a certified, randomized change of the table.",
     epilog="Exit codes: 0 done, 1 the answer is no, 2 wrong command line, 3 wrong input, 4 no answer in time, "
-    "5 a package is missing, 130 interrupted, 141 output not read to its end, 143 told to stop.",
+    "5 a package is missing, 70 a defect of evenhand, 130 interrupted, 141 output not read to its end, "
+    "143 told to stop.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -38,13 +39,11 @@ def run() -> NoReturn:
         warnings.simplefilter("default", EvenhandWarning)
         warnings.showwarning = _note
         try:
-            code = app(prog_name="evenhand", standalone_mode=not as_json)
+            code = app(prog_name="evenhand", standalone_mode=False)
         except EvenhandError as error:
             _complain(worded(error), type(error).__name__, code_of(error), as_json)
         except UsageError as error:
-            _complain(error.format_message(), "UsageError", Exit.USAGE, as_json)
-        except SystemExit as ending:
-            code = ending.code
+            _misused(error, as_json)
         if code == Exit.INTERRUPTED:
             name, code = ("Stopped", Exit.STOPPED) if stop.asked else ("Interrupted", Exit.INTERRUPTED)
             _complain(f"{name}; no file was left half-written.", name, code, as_json)
@@ -52,8 +51,7 @@ def run() -> NoReturn:
 
 
 def _note(message: Warning | str, *place: Any, **more: Any) -> None:
-    said = worded(message) if isinstance(message, EvenhandWarning) else message
-    screen.complaints.print(f"[bold]Note[/]: {screen.escaped(said)}")
+    screen.note(worded(message) if isinstance(message, EvenhandWarning) else str(message))
 
 
 def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:
@@ -61,14 +59,22 @@ def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:
     if as_json:
         answers.write({"error": {"kind": kind, "message": message, "exit_code": int(code)}})
     else:
-        name = "" if code in (Exit.INTERRUPTED, Exit.STOPPED) else "[bold red]Error[/]: "
-        screen.complaints.print(f"{name}{screen.escaped(message)}")
+        screen.complain(message, error=code not in (Exit.INTERRUPTED, Exit.STOPPED))
     sys.exit(code)
+
+
+def _misused(error: Any, as_json: bool) -> NoReturn:
+    """Show how a command is used, and what is wrong with this use; a command line without a word was shown the help."""
+    if not error.format_message():
+        sys.exit(Exit.USAGE)
+    if not as_json and error.ctx is not None:
+        screen.usage(error.ctx.get_usage(), f"Try '{error.ctx.command_path} --help' for help.")
+    _complain(error.format_message(), "UsageError", Exit.USAGE, as_json)
 
 
 def _show_version(asked: bool) -> None:
     if asked:
-        screen.console.print(f"evenhand {__version__}")
+        answers.write_text(f"evenhand {__version__}\n")
         raise typer.Exit
 
 
@@ -84,7 +90,7 @@ def options(
     """Take the options that every command shares."""
     if verbose:
         # Also where no bar is drawn.
-        logging.basicConfig(format="%(message)s", stream=sys.stderr)
+        logging.basicConfig(format="%(message)s", handlers=[screen.LogLines()])
         logging.getLogger("evenhand").setLevel(logging.INFO)
 
 

@@ -7,6 +7,7 @@
 3      something given is wrong: the problem, the table, a file that cannot be read, an output that cannot be written
 4      no answer: the solver gave up, or the time limit came first
 5      a package is needed that is not installed
+70     something that evenhand did not expect, a defect of its own; the message asks to report it
 130    interrupted
 141    whoever read the output closed it before its end
 143    told to stop (SIGTERM)
@@ -29,6 +30,7 @@ class Exit(IntEnum):
     INPUT = 3
     UNSOLVED = 4
     EXTRA = 5
+    UNEXPECTED = 70
     INTERRUPTED = 130
     UNREAD = 141
     STOPPED = 143

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenhand.errors import EvenhandError, SpecError
+from evenhand.files import existing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,18 +112,27 @@ def check_readable(path: Path) -> None:
 def check_outputs(force: bool, *paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
     """Refuse, before any work is done, what could not be written after it; and to overwrite files unless asked to."""
     given = [path for path in paths if path is not None]
-    read = {path.resolve() for path in inputs if path is not None}
+    read = {os.path.realpath(path) for path in inputs if path is not None}
     for path in given:
-        folder = path.resolve().parent
-        if path.is_dir():
-            raise EvenhandError(f"{str(path)!r} is a folder; give the name of a file")
-        if not folder.is_dir():
-            raise EvenhandError(f"there is no folder {str(folder)!r} to write {path.name!r} into")
+        folder = os.path.dirname(os.path.realpath(path))
+        if not os.path.isdir(folder):
+            raise EvenhandError(f"there is no folder {folder!r} to write {path.name!r} into")
+        found = existing(path)
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise EvenhandError(f"cannot write into {str(folder)!r}: permission denied")
-        if path.resolve() in read:
+            raise EvenhandError(f"cannot write into {folder!r}: permission denied")
+        if os.path.realpath(path) in read:
             raise EvenhandError(f"{str(path)!r} is to be read and written; give the output a name of its own")
-        if path.exists() and not force:
+        if found is not None and not force:
             raise EvenhandError(f"{str(path)!r} exists already; --force overwrites it")
-    if len({path.resolve() for path in given}) < len(given):
+        if found is not None and any(map(partial(os.path.samestat, found), _printed_to())):
+            raise EvenhandError(f"{str(path)!r} is where the command prints; give the output a name of its own")
+    if len({os.path.realpath(path) for path in given}) < len(given):
         raise EvenhandError(f"{str(given[0])!r} is to be written twice; give every output a name of its own")
+
+
+def _printed_to() -> Iterator[os.stat_result]:
+    """Give what is known of the files, if they are any, that the output and the error stream lead to."""
+    for stream in (sys.stdout, sys.stderr):
+        # A stream that is closed, or only in memory, has no number.
+        with suppress(OSError, ValueError, AttributeError):
+            yield os.fstat(stream.fileno())

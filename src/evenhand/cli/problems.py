@@ -151,6 +151,7 @@ def diagnose(
     # Prices that are noise are left out, those that are not known are not.
     prices = None if found.prices is None else found.prices[~(found.prices["price"] <= DIGITS)]
     conflict = found.conflict
+    sentences = found.sentences if found.reason is None else (worded(found.reason),)
     document = {
         "written": {"proof": proof},
         "feasible": found.feasible,
@@ -158,7 +159,7 @@ def diagnose(
         "smallest_budget": found.smallest_budget,
         "smallest_budget_factor": found.smallest_budget_factor,
         "cheapest": found.cheapest,
-        "sentences": found.sentences,
+        "sentences": sentences,
         "conflict": None if conflict is None else conflict.bounds,
         "reach": None if conflict is None else conflict.reach,
         "prices": prices,
@@ -167,7 +168,7 @@ def diagnose(
 
     def show() -> None:
         screen.heading("Feasible" if found.feasible else "Infeasible")
-        screen.bullets(found.sentences)
+        screen.bullets(sentences)
         if conflict is not None:
             screen.heading("The bounds that conflict (share of the proof's weight)")
             screen.frame_table(conflict.bounds, TOP)

@@ -1,4 +1,8 @@
-"""What the terminal shows: tables, words and a progress bar, in plain order. Knows rich; computes nothing."""
+"""What the terminal shows: tables, words and a progress bar, in plain order. Knows rich; computes nothing.
+
+Whatever is shown may come from a table or a file that somebody else made. No text is read as markup, and none reaches
+the terminal with characters that it would obey: `Terminal` sees to it, for every text and every cell of a table.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,11 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
+from evenhand.cli.streams import printable
+from evenhand.cli.wording import worded
+from evenhand.errors import Message
 from evenhand.findings.document import written as written_number
 
 if TYPE_CHECKING:
@@ -33,21 +41,51 @@ MANY = 1000
 LOG = logging.getLogger("evenhand")
 
 
-class UnreadError(BrokenPipeError):
-    """Whoever read the output closed it before its end."""
-
-
 class Terminal(Console):
-    """A console that says so when nobody reads any more, instead of ending the process by itself."""
+    """A console that shows every text as it is, in one line, and obeys none."""
 
-    def on_broken_pipe(self) -> None:
-        """Leave it to the command line how to end."""
-        self.quiet = True
-        raise UnreadError
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Make printable what is to be printed; rich asks here for each string, also those inside of tables."""
+        return super().render_str(printable(text), **how)
 
 
-console = Terminal(highlight=False)
-complaints = Terminal(stderr=True, highlight=False)
+console = Terminal()
+complaints = Terminal(stderr=True)
+
+
+def styled(*parts: tuple[str, str]) -> Text:
+    """Return one text of several, each with its style."""
+    return Text.assemble(*(console.render_str(text, style=style) for text, style in parts))
+
+
+def note(message: str) -> None:
+    """Say on the error stream what should be known of an answer."""
+    complaints.print(styled(("Note", "bold"), (f": {message}", "")))
+
+
+def complain(message: str, *, error: bool = True) -> None:
+    """Say on the error stream what is wrong."""
+    complaints.print(styled(("Error", "bold red"), (f": {message}", "")) if error else message)
+
+
+def usage(*lines: str) -> None:
+    """Say on the error stream how a command is used."""
+    for line in lines:
+        complaints.print(line)
+    complaints.print()
+
+
+class LogLines(logging.Handler):
+    """Log to the error stream, in the words of the command line, and in lines that the terminal does not obey."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        if isinstance(record.args, tuple):
+            record.args = tuple(worded(given) if isinstance(given, Message) else given for given in record.args)
+        complaints.print(self.format(record), soft_wrap=True)
 
 
 def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Callable[[], None] | None = None) -> None:
@@ -59,7 +97,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     from evenhand.report.words import asked, certificate_words
 
     protected, outcome = mapping.problem.protected, mapping.problem.outcome
-    console.rule(f"[bold]{escaped(title)}")
+    console.rule(styled((title, "bold")))
     if about:
         console.print(about, style="dim")
     heading("What was asked")
@@ -68,7 +106,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     rates = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
     for row in shown(mapping, audit.rates).to_dict("records"):
         moved = abs(row["after"] - row["before"]) > ROUNDING
-        after = f"[bold]{row['after']:.4f}[/]" if moved else f"{row['after']:.4f}"
+        after = styled((f"{row['after']:.4f}", "bold" if moved else ""))
         who = (str(row[c]) for c in (*protected, outcome))
         rates.add_row(*who, f"{row['weight']:,.0f}", f"{row['before']:.4f}", after)
     console.print(Padding(rates, (0, 2)))
@@ -123,7 +161,7 @@ def frame_table(frame: pd.DataFrame, most: int | None = None) -> None:
     for i in right:
         table.columns[i].no_wrap = True
     for row in shown.itertuples(index=False):
-        table.add_row(*(escaped(cell(value)) for value in row))
+        table.add_row(*map(cell, row))
     console.print(Padding(table, (0, 2)))
     if len(shown) < len(frame):
         console.print(Padding(f"… and {len(frame) - len(shown)} more", (0, 2)), style="dim")
@@ -140,49 +178,42 @@ def cell(value: Any) -> str:
 
 
 def proof(report: Report) -> None:
-    """Show what was found in a proof file; names in it are printed, never obeyed."""
-    console.print(_harmless(report.sentences[0]) if report.sentences else "Not a proof that can be read.")
+    """Show what was found in a proof file."""
+    console.print(report.sentences[0] if report.sentences else "Not a proof that can be read.")
     if report.rows:
         console.print()
         table = table_of("Checked", "Recomputed", "Claimed")
         for row in report.rows:
-            table.add_row(*map(_harmless, row))
+            table.add_row(*row)
         console.print(table)
     console.print()
     paragraph: list[str] = []
     for line in (*report.sentences[1:], ""):
         if line and not line.startswith("  "):
-            paragraph.append(_harmless(line))
+            paragraph.append(line)
             continue
         if paragraph:
             console.print(" ".join(paragraph))
             paragraph = []
         if line:
-            bullets([_printable(line.strip())])
-    stands = f"[bold]{_harmless(report.verdict.capitalize())}[/]"
-    verdict = stands if report.stands else f"[bold red]Refused[/]: {_harmless(report.reason)}."
-    console.print(verdict)
-
-
-def _harmless(text: str) -> str:
-    return escaped(_printable(text))
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+            bullets([line.strip()])
+    if report.stands:
+        console.print(report.verdict.capitalize(), style="bold")
+    else:
+        refused(f"{report.reason}.")
 
 
 def written(path: Path, what: str) -> None:
     """Say that a file was written, and what it is."""
-    console.print(Padding(f"[bold]{escaped(path)}[/]", (0, 2)))
-    console.print(Padding(escaped(what), (0, 6)))
+    console.print(Padding(styled((str(path), "bold")), (0, 2)))
+    console.print(Padding(what, (0, 6)))
 
 
 def following(*commands: Iterable[object]) -> None:
     """Name the commands that usually come next, each on one line, however long, so that it can be copied."""
     heading("Next")
     for words in commands:
-        console.print("  " + escaped(command(*words)), soft_wrap=True)
+        console.print(f"  {command(*words)}", soft_wrap=True)
 
 
 def command(*words: object) -> str:
@@ -198,31 +229,35 @@ def command(*words: object) -> str:
 
 def refused(reason: str) -> None:
     """Say that a file does not stand."""
-    console.print(f"[bold red]Refused[/]: {escaped(reason)}")
+    console.print(styled(("Refused", "bold red"), (f": {reason}", "")))
 
 
 def comparison(rows: Iterable[Mapping_[str, Any]], verdict: str, stands: bool) -> None:
     """Show what was claimed beside what was found, and the verdict."""
     table = table_of("", "Claimed", "Recomputed", "Agrees", right=(1, 2))
     for row in rows:
-        sign = "yes" if row["agrees"] else "[bold red]NO[/]"
-        table.add_row(row["checked"], short(row["claimed"]), short(row["recomputed"]), sign)
+        table.add_row(row["checked"], short(row["claimed"]), short(row["recomputed"]), agreement(row["agrees"]))
     console.print(table)
-    console.print(escaped(verdict) if stands else f"[bold red]{escaped(verdict)}[/]")
+    console.print(verdict, style="" if stands else "bold red")
+
+
+def agreement(agrees: bool) -> Text:
+    """Say whether two numbers agree."""
+    return styled(("yes", "") if agrees else ("NO", "bold red"))
 
 
 def bullets(lines: Iterable[str]) -> None:
     """Print lines as a list."""
     grid = Table.grid(padding=(0, 1))
     for line in lines:
-        grid.add_row("•", escaped(line))
+        grid.add_row("•", line)
     console.print(Padding(grid, (0, 2)))
 
 
 def heading(text: str) -> None:
     """Print a heading."""
     console.print()
-    console.print(f"[bold]{escaped(text)}[/]")
+    console.print(text, style="bold")
 
 
 def pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -231,7 +266,7 @@ def pairs(pairs: Iterable[tuple[str, str]]) -> None:
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
     for name, text in pairs:
-        grid.add_row(name, escaped(text))
+        grid.add_row(name, text)
     console.print(Padding(grid, (0, 2)))
 
 
@@ -251,14 +286,14 @@ def progress_bar() -> Iterator[Callable[[str, float], None]]:
 
     Where the error stream is no terminal, stages are logged instead, which is silent unless somebody asked.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=complaints, transient=True, disable=not complaints.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
 
         def report(stage: str, share: float) -> None:
             if bar.disable:
                 LOG.info("%3.0f%% %s", 100 * share, stage)
-            bar.update(task, description=stage, completed=share)
+            bar.update(task, description=printable(stage), completed=share)
 
         yield report
 
@@ -270,8 +305,3 @@ def short(value: Any) -> str:
     if abs(value) < 1e6 and value == int(value):
         return f"{int(value)}"
     return written_number(value, ".1e" if abs(value) < 1e-6 else ".7f")
-
-
-def escaped(text: Any) -> str:
-    """Escape rich's markup."""
-    return str(text).replace("[", r"\[")

@@ -129,9 +129,9 @@ def _show_compared(found: list[Finding], drawn: list[tuple[Path, str]]) -> None:
     for finding in found:
         claim = finding.claim
         reference = f"{'at most ' * (claim.tolerance is None)}{claim.reference}"
-        agrees = "yes" if finding.agrees else "[bold red]NO[/]"
         tolerance = f"{claim.tolerance:.0e}" if claim.tolerance else ""
-        table.add_row(claim.study, claim.what, claim.paper, reference, tolerance, screen.short(finding.found), agrees)
+        compared = (reference, tolerance, screen.short(finding.found), screen.agreement(finding.agrees))
+        table.add_row(claim.study, claim.what, claim.paper, *compared)
     screen.console.print(table)
     wrong, total = sum(not finding.agrees for finding in found), len(found)
     screen.console.print(

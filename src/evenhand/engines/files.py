@@ -151,20 +151,26 @@ class Source:
 
 
 def _found(pattern: str) -> tuple[str, ...]:
-    if Path(pattern).is_dir():
+    # These answer no for a name that no file can have, where a Path would raise.
+    if os.path.isdir(pattern):
         raise DataError(
             f"{pattern!r} is a folder; give a file, or a pattern such as {str(Path(pattern) / '*.parquet')!r}"
         )
-    if Path(pattern).exists() and not Path(pattern).is_file():
+    if os.path.exists(pattern) and not os.path.isfile(pattern):
         raise DataError(
             f"{pattern!r} is a pipe or a device, which cannot be read twice; save the table to a file first"
         )
-    if Path(pattern).exists():
+    if os.path.exists(pattern):
         paths: list[str] = [pattern]
     else:
         paths = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else []
     if not paths:
         raise DataError(f"there is no file {pattern!r}")
+    for path in paths:
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"the name {path!r} is not text in UTF-8, as DuckDB needs it; rename the file") from None
     if len({is_parquet(path) for path in paths}) > 1:
         raise DataError(f"{pattern!r} matches files of different kinds")
     return tuple(paths)

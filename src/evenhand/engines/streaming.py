@@ -86,13 +86,11 @@ def transform_file(
     target: str = os.fspath(to)
     if not target.lower().endswith(ENDINGS):
         raise DataError(f"the result is written as .csv or .parquet, not as {target!r}")
-    if Path(target).is_dir():
-        raise StorageError(f"{target!r} is a folder; give the name of a file")
     # A link is followed, not replaced.
-    target = os.path.realpath(target) if Path(target).is_symlink() else target
+    target = os.path.realpath(target) if os.path.islink(target) else target
     source = Source.of(path, format)
     source.require((*mode.columns, *([] if how.key is None else [how.key])))
-    if any(Path(target).exists() and Path(target).samefile(each) for each in source.paths):
+    if any(os.path.exists(target) and os.path.samefile(target, each) for each in source.paths):
         raise DataError(f"{target!r} is a file that is read; give the result another name")
     # A CSV result is written like the file that was read, unless its name says that tabs are wanted.
     written = source.format or format or CsvFormat()

@@ -8,11 +8,17 @@ from typing import Any
 
 from evenhand.errors import SpecError, did_you_mean
 
+LARGEST = 1e300
+"""A whole number may have any number of digits; one beyond this is no real one."""
+
 
 def number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> float:
     """Return a number within [low, high], or say what is wrong with it."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise SpecError(f"{what} must be a number, not {value!r}")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        # Python writes out neither its digits, which may be thousands, nor how many there are.
+        raise SpecError(f"{what} must be a number from {-LARGEST:.0e} to {LARGEST:.0e}")
     if value < low:
         raise SpecError(f"{what} must be at least {low:g}, not {value:g}")
     if value > high:

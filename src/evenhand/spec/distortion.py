@@ -79,13 +79,14 @@ class Ordinal(Rule):
         if self.up_step is not None:
             check.finite("the up_step of Ordinal", self.up_step, low=0)
         if self.max_steps is not None:
-            check.number("the max_steps of Ordinal", self.max_steps, low=0)
+            check.finite("the max_steps of Ordinal", self.max_steps, low=0)
             if self.max_steps != int(self.max_steps):
                 raise SpecError(f"the max_steps of Ordinal must be a whole number, not {self.max_steps}")
         if self.levels is not None:
             if isinstance(self.levels, str) or not isinstance(self.levels, Iterable) or not tuple(self.levels):
                 raise SpecError(f"the levels of Ordinal must be a list of values, not {self.levels!r}")
-            object.__setattr__(self, "levels", tuple(self.levels))
+            levels = tuple(check.level("each of the levels of Ordinal", level) for level in self.levels)
+            object.__setattr__(self, "levels", levels)
 
     def names(self, level: Value) -> bool:
         """Whether the level is listed."""

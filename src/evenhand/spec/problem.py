@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -258,6 +259,11 @@ class Problem:
         if isinstance(self.missing_values, str) or not isinstance(self.missing_values, Iterable):
             raise SpecError(f"missing_values must be a list such as ['?'], not {self.missing_values!r}")
         values = tuple(check.level("each of missing_values", value) for value in self.missing_values)
+        for value in values:
+            if isinstance(value, float) and not math.isfinite(value):
+                raise SpecError(
+                    f"missing_values must be words or finite numbers; leave {value} out (NaN is always missing)"
+                )
         object.__setattr__(self, "missing_values", values)
         if self.csv is not None and not isinstance(self.csv, CsvFormat):
             raise SpecError(f"csv must be an eh.CsvFormat, not {self.csv!r}")

@@ -96,6 +96,12 @@ BINNINGS = Family("by", Binning)
 FAMILIES = (UTILITIES, DISTANCES, PARITIES, RULES, BUDGETS, BINNINGS)
 
 
+LARGEST_WHOLE = 2**64
+"""TOML promises 64 bits, with a sign; without one they are levels of some tables, too."""
+
+WHOLE = "whole numbers have at most 19 digits"
+
+
 def literal(value: Any) -> str:
     """Return a text, number, truth or list of them as TOML writes it in one line."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -187,6 +193,13 @@ def read(text: str, problem: type[Problem]) -> dict[str, Any]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"this is not valid TOML: {error}") from None
+    except ValueError:
+        raise SpecError(f"this is not valid TOML: it holds a whole number of thousands of digits; {WHOLE}") from None
+    except RecursionError:
+        raise SpecError(
+            "this TOML nests its arrays or tables too deeply to be read; a problem has five levels"
+        ) from None
+    _check_whole("the problem", document)
     given = _fields("the problem", document, problem)
     readers: dict[str, Callable[[Any], Any]] = {
         "utility": lambda table: _read_part("utility", UTILITIES, table),
@@ -200,6 +213,15 @@ def read(text: str, problem: type[Problem]) -> dict[str, Any]:
         "suppress_protected": lambda word: None if word == "no" else word,
     }
     return {key: readers[key](value) if key in readers else value for key, value in given.items()}
+
+
+def _check_whole(where: str, value: Any) -> None:
+    """Refuse whole numbers that TOML does not promise to keep, and nothing here could count with."""
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        raise SpecError(f"{where} holds a whole number that is too large; {WHOLE}")
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            _check_whole(key if isinstance(key, str) else where, inner)
 
 
 def _write_part(family: Family, part: Any) -> dict[str, Any]:
@@ -281,7 +303,7 @@ def _read_cost_table(table: Any) -> CostTable:
         return CostTable(moves, str(table.get("name", "a user's function")), columns)
     except SpecError as error:
         raise SpecError(f"{where}: ", *error.pieces) from None
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise SpecError(
             f"{where} needs 'from', 'to' and 'cost', three arrays of one length, and 'columns', an array of "
             f"{{name, levels}}"

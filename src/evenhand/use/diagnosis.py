@@ -62,6 +62,8 @@ class Diagnosis:
         :class:`evenhand.findings.prices.Prices`. None where it is not, and for problems that are not convex.
     conflict : Conflict or None
         Where it is infeasible: the bounds that conflict, how far rates can go, which forbidden moves would help.
+    reason : InfeasibleError or None
+        Where it is infeasible, and no bounds could be weighed: the error whose words are the sentences.
     """
 
     problem: Problem
@@ -74,6 +76,7 @@ class Diagnosis:
     sentences: tuple[str, ...]
     conflict: Conflict | None = None
     mapping: Mapping | None = None
+    reason: InfeasibleError | None = None
 
     @property
     def explanation(self) -> str:
@@ -219,6 +222,7 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         cheapest=cheapest,
         sentences=(str(error),) if why is None else tuple(_why(asked, why, bound, factor, cheapest)),
         conflict=why,
+        reason=error if why is None else None,
     )
 
 

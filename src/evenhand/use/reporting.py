@@ -69,8 +69,9 @@ class Report:
         """Write the page, and its summary beside it with the ending ``.json``; return both paths."""
         html, beside = Path(path), summary_path(path)
         text = json.dumps(self.summary, ensure_ascii=False, indent=2, allow_nan=False)
-        replace_file(beside, f"{text}\n".encode())
-        replace_file(html, self.html.encode())
+        # The name of a mapping file need not be text; what is none of it is spelled out, in JSON and in words.
+        replace_file(beside, f"{text}\n".encode(errors="backslashreplace"))
+        replace_file(html, self.html.encode(errors="backslashreplace"))
         return html, beside
 
     def __repr__(self) -> str:

@@ -19,7 +19,17 @@ import numpy as np
 
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
-from evenhand.errors import InfeasibleError, Made, Option, Setting, SolverError, SpecError, TimeLimitError
+from evenhand.errors import (
+    EvenhandError,
+    EvenhandWarning,
+    InfeasibleError,
+    Made,
+    Option,
+    Setting,
+    SolverError,
+    SpecError,
+    TimeLimitError,
+)
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved
@@ -237,7 +247,7 @@ def frontier(
     points = _trace(spots, counts, least, clock, report)
     notes = tuple(note for spot, point in zip(spots, points, strict=True) for note in _notes(spot, point, scale))
     for note in notes[:MOST_TOLD]:
-        LOG.info(note)
+        LOG.info("%s", note)
     if len(notes) > MOST_TOLD:
         LOG.info("%d more points were remarkable; see the frontier's notes", len(notes) - MOST_TOLD)
     report("done", 1.0)
@@ -251,7 +261,7 @@ def frontier(
         **{column: [line.budget for line in lines] for column in swept},
         **{name: [_number(getattr(line, name)) for line in lines] for name in EDGES},
     }
-    return Frontier(table(rows), table(edges), least, notes, type(problem.utility).__name__)
+    return Frontier(table(rows), table(edges), least, tuple(map(str, notes)), type(problem.utility).__name__)
 
 
 def _number(value: float | None) -> float:
@@ -328,7 +338,7 @@ class _Point:
     lower_bound: float = math.nan
     gap: float = math.nan
     max_violation: float = math.nan
-    notes: tuple[str, ...] = ()
+    notes: tuple[str | EvenhandError, ...] = ()
 
     @classmethod
     def of(cls, certificate: Certificate, *more: str) -> _Point:
@@ -387,7 +397,7 @@ def _trace(spots: Sequence[_Spot], counts: Counts, least: float | None, clock: C
             share = EDGES_SHARE + (1 - EDGES_SHARE) * (done + 1) / len(left)
             report(f"tracing {len(left)} points", share)
     except TimeLimitError as error:
-        unsolved = _Point("unsolved", notes=(str(error),))
+        unsolved = _Point("unsolved", notes=(error,))
         found |= {i: unsolved for i in left if i not in found}
     return [found[i] for i in range(len(spots))]
 
@@ -457,14 +467,16 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, *notes: str) -> _Point:
     except InfeasibleError as error:
         # An alternating minimisation without a feasible start proves nothing: another start might do.
         proved = not spot.problem.alternates or error.smallest_parity_bound is not None
-        return _Point("infeasible" if proved else "unsolved", notes=(str(error),))
+        return _Point("infeasible" if proved else "unsolved", notes=(error,))
     except SolverError as error:
-        return _Point("unsolved", notes=(*notes, str(error)))
+        return _Point("unsolved", notes=(*notes, error))
 
 
-def _notes(spot: _Spot, point: _Point, scale: _Budgets | None) -> Iterator[str]:
+def _notes(spot: _Spot, point: _Point, scale: _Budgets | None) -> Iterator[EvenhandWarning]:
+    """Give what is remarkable of a point, in pieces: each face words what an error advises."""
     where = [] if spot.bound is None else [f"bound {spot.bound:g}"]
     if scale is not None:
         where.append(f"{scale.column.replace('_', ' ')} {spot.line.budget:g}")
     for note in point.notes:
-        yield f"{', '.join(where)}: {note}"
+        pieces = (note,) if isinstance(note, str) else note.pieces
+        yield EvenhandWarning(f"{', '.join(where)}: ", *pieces)

@@ -128,3 +128,33 @@ def test_an_unknown_ending(tmp_path):
 )
 def test_a_page_writes_signs_for_the_words_of_its_summary(value, shown):
     assert number(value) == shown
+
+
+def test_names_that_no_picture_can_hold():
+    """The drawing library would end the process at a control character, and fail at a title with a backslash."""
+    hostile = [
+        "a\x1b[31m",
+        "b\r",
+        "c\n",
+        "d\\",
+        "e\x9b",
+        "f\u2028",
+        "g\ufffe",
+        "h\ud800",
+        'i"',
+        "j</text>",
+        "k\N{NO-BREAK SPACE}l",
+    ]
+    rows = [{"group": name, "level": name, "before": 0.2, "after": 0.3} for name in hostile]
+    for name in hostile:
+        drawn = charts.rates([row | {"level": name} for row in rows], outcome=name, title=name, subtitle=name)
+        spec = drawn.to_dict()
+        # Groups that differ stay apart, and what can be shown is shown as it is.
+        assert len({row["group"] for row in spec["data"]["values"]}) == len(hostile)
+        assert {'i"', "d\\", "a␛[31m", "k\N{NO-BREAK SPACE}l"} <= {row["group"] for row in spec["data"]["values"]}
+    assert drawn.to_svg().startswith("<svg")
+    for name in ("a\x1b", "b\r", "d\\"):
+        assert charts.rates(ROWS, outcome=name, title=name, subtitle=name).to_svg().startswith("<svg")
+        cells = [cell | {"panel": name, "row": name, "label": name} for cell in CELLS]
+        shared = {"across": name, "down": name, "title": name, "subtitle": name, "description": name}
+        assert charts.grid(cells, rows=[name], shades=charts.SEQUENTIAL, **shared).to_svg().startswith("<svg")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import textwrap
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,11 @@ LETTER = 6.2
 
 SHORTEST_LINE = 70
 """A subtitle's lines are no shorter than so many letters, however narrow the chart."""
+
+CONTROLS, PICTURES = "\x1f", ord("\N{SYMBOL FOR NULL}")
+"""The last of the control characters, and the first of the signs for them, which are in the same order."""
+
+JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 GREY = "#555555"
 ENDINGS = (".png", ".svg", ".html")
@@ -65,7 +71,7 @@ class Chart:
     def _values(self) -> dict[str, Any]:
         # Altair checks every value against its schema, which takes most of the time that a chart does.
         values = dict(self.specification.to_dict())
-        return {**values, "datasets": dict(self.datasets)} if self.datasets else values
+        return dict(_drawable({**values, "datasets": dict(self.datasets)} if self.datasets else values))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the Vega-Lite specification as plain values."""
@@ -84,6 +90,28 @@ class Chart:
 
     def __repr__(self) -> str:
         return f"<Chart: {self.title}>"
+
+
+def _drawable(part: Any, key: str = "") -> Any:
+    """Return a part of a specification without letters at which the drawing library ends, and the process with it.
+
+    SVG has no control characters; and titles get into programs, in quotes, where a backslash is no letter.
+    """
+    if isinstance(part, dict):
+        return {name: _drawable(inner, name) for name, inner in part.items()}
+    if isinstance(part, list | tuple):
+        return [_drawable(inner) for inner in part]
+    if not isinstance(part, str):
+        return part
+    shown = part if part.isprintable() else "".join(map(_visible, part))
+    return shown.replace("\\", "\N{REVERSE SOLIDUS OPERATOR}") if key == "title" else shown
+
+
+def _visible(letter: str) -> str:
+    """Return a letter, or a sign for it: of control characters their own, so that levels stay apart."""
+    if letter.isprintable() or letter in JOINERS or unicodedata.category(letter) == "Zs":
+        return letter
+    return chr(PICTURES + ord(letter)) if letter <= CONTROLS else "\N{REPLACEMENT CHARACTER}"
 
 
 def finished(

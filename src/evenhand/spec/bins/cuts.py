@@ -19,6 +19,9 @@ from evenhand.spec.bins.binning import Binning, Occurrence
 CANDIDATES = 200
 """How many places for an edge are tried."""
 
+MOST_BINS = 10_000
+"""More are no bins, and cost memory."""
+
 
 @dataclass(frozen=True)
 class Cuts(Coding):
@@ -287,7 +290,7 @@ class ChosenBins(Cut):
 
 
 def _several(what: str, value: int) -> int:
-    number = check.finite(what, value, low=2)
+    number = check.number(what, value, low=2, high=MOST_BINS)
     if number != int(number):
         raise SpecError(f"{what} must be a whole number, not {value}")
     return int(number)

@@ -1,0 +1,195 @@
+"""What comes from data is shown as it is, and nothing of it is obeyed: not by rich, and not by the terminal."""
+
+import ast
+import io
+import logging
+import random
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import document, flat
+
+import evenhand
+from evenhand.cli import screen
+from evenhand.errors import EvenhandWarning, Made, Option, Setting
+from evenhand.spec.toml import literal
+
+OBEYED = "\x1b\r\a\b\x7f\x9b\u202e\u2066\u200f"
+WORDS = ["[bold]", "[/bold]", "[/]", "[red]", r"\[", "\\", "\x1b[31m", "\r", "\n", "\a", "\x9b2J", "\u202e", "\u2066"]
+WORDS += [":smile:", "👩\u200d🔬", "עברית", "é", "{x}", "%s", "north [a]", " ", "'", '"', "</script>", "[link=x]", "\t"]
+PROBLEM = """
+protected = [{group}]
+features = [{score}]
+outcome = {hired}
+parity = [{{ kind = "pairwise", bound = 0.2 }}]
+budget = [{{ kind = "expected", limit = 0.45 }}]
+distortion.rules.{score} = {{ rule = "nominal", cost = 1 }}
+distortion.rules.{hired} = {{ rule = "nominal", cost = 1 }}
+"""
+
+
+def hostile(seed, number=6):
+    """Words that nobody would choose, all of them different."""
+    chosen = random.Random(seed)
+    return [f"{place}{''.join(chosen.choices(WORDS, k=chosen.randint(1, 4)))}" for place in range(number)]
+
+
+def obeyed(text):
+    return [letter for letter in OBEYED if letter in text]
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What a terminal of 256 colours gets from both consoles."""
+    stream = io.StringIO()
+    for name in ("console", "complaints"):
+        monkeypatch.setattr(getattr(screen, name), "_file", stream)
+        monkeypatch.setattr(getattr(screen, name), "_width", 20_000)
+    return stream.getvalue
+
+
+@pytest.mark.parametrize("word", [*WORDS, "x" * 10_000, ""], ids=ascii)
+def test_every_way_to_show_a_word(shown, word):
+    ways = (
+        lambda: screen.heading(word),
+        lambda: screen.bullets([word]),
+        lambda: screen.pairs([(word, word)]),
+        lambda: screen.written(Path(f"x{word}"), word),
+        lambda: screen.following(("fit", word)),
+        lambda: screen.refused(word),
+        lambda: screen.note(word),
+        lambda: screen.complain(word),
+        lambda: screen.usage(word),
+        lambda: screen.frame_table(pd.DataFrame({word: [word]})),
+        lambda: screen.comparison(
+            [{"checked": word, "claimed": word, "recomputed": word, "agrees": False}], word, False
+        ),
+        lambda: screen.LogLines().emit(logging.LogRecord("evenhand", logging.INFO, "", 0, word, (), None)),
+        lambda: screen.console.rule(screen.styled((word, "bold"))),
+    )
+    for show in ways:
+        before = len(shown())
+        show()
+        found = shown()[before:]
+        assert not obeyed(found)
+        assert screen.printable(word).strip() in found
+
+
+def test_a_line_stays_one_line(shown):
+    """Nobody's data writes a line that looks like one of ours."""
+    screen.note("a level 'x\nError: all is lost'")
+    screen.frame_table(pd.DataFrame({"a\nb": ["c\nd"]}))
+    assert shown().count("\n") == 3
+
+
+def test_a_bar_obeys_nothing(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = screen.Terminal(stderr=True)
+    monkeypatch.setattr(terminal, "_file", stream)
+    monkeypatch.setattr(terminal, "_force_terminal", True)
+    monkeypatch.setattr(terminal, "is_interactive", True)
+    monkeypatch.setattr(screen, "complaints", terminal)
+    with screen.progress_bar() as report:
+        report("[bold]x[/nope] \x07\u202e {task}", 0.5)
+    assert "[bold]x[/nope] �� {task}" in stream.getvalue()
+
+
+def test_what_an_error_advises_is_logged_as_people_type_it(shown):
+    """The notes of a frontier are logged; there and elsewhere an error's advice is worded for the command line."""
+    note = EvenhandWarning("bound 0.1: raise ", Option("time_limit", 5), " or write ", Setting("utility", Made("L1")))
+    log = logging.Logger("evenhand")
+    log.addHandler(screen.LogLines())
+    log.info("%s, %d%%", note, 5)
+    assert shown() == 'bound 0.1: raise --time-limit 5 or write utility = { measure = "L1" }, 5%\n'
+
+
+def test_rich_is_known_here_alone():
+    """Whoever printed with a console of their own would go around this one."""
+    for path in Path(evenhand.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert path.name == "screen.py" or not any(name.split(".")[0] == "rich" for name in names), path
+
+
+def table(levels, names):
+    """People of two groups, whose every value and name is one of these words."""
+    draws = np.random.default_rng(0)
+    group, score = draws.integers(0, 2, 200), draws.integers(0, 2, 200)
+    hired = draws.random(200) < 0.3 + 0.3 * group
+    places = zip(names, (group, score, hired.astype(int)), levels, strict=True)
+    return pd.DataFrame({name: np.array(pair, dtype=object)[codes] for name, codes, pair in places})
+
+
+def commands(names):
+    fit = ("fit", "odd.toml", "odd.parquet", "--force")
+    yield from ((*fit, "--proof", "odd.json"), (*fit, "--json"))
+    for more in ((), ("--json",)):
+        yield ("diagnose", "odd.toml", "odd.parquet", *more)
+        yield ("frontier", "odd.toml", "odd.parquet", "--bounds", "0.1,0.5", "--force", *more)
+        yield ("release", "evenhand.mapping", "odd.parquet", "--out", "r.csv", "--force", *more)
+        yield ("apply", "evenhand.mapping", "odd.parquet", "--out", "a.parquet", "--force", *more)
+        yield ("apply", "evenhand.mapping", "odd.parquet", "--out", "b.csv", "--force", "--key", names[0], *more)
+        yield ("audit", "evenhand.mapping", *more)
+        yield ("audit", "evenhand.mapping", "odd.parquet", *more)
+        yield ("verify", "evenhand.mapping", *more)
+        yield ("verify", "odd.json", *more)
+        yield ("theory", "evenhand.mapping", "--holdout", "odd.parquet", *more)
+        yield (
+            "sql",
+            "evenhand.mapping",
+            "--dialect",
+            "duckdb",
+            "--table",
+            "t",
+            "--key",
+            "k",
+            "--out",
+            "q",
+            "--force",
+            *more,
+        )
+        yield ("init", "odd.parquet", "--protected", "none\x1b[31m", "--outcome", names[2], *more)
+        yield ("fit", "odd.toml", "odd.parquet", "--weights", names[1], "--force", *more)
+        yield (names[0], *more)
+        yield ("fit", f"--{names[1]}", *more)
+        yield ("fit", "odd.toml", f"nowhere{names[1]}.csv", *more)
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("seed", range(8))
+def test_tables_of_hostile_words(folder, inside, seed):
+    """Every command, in words and as JSON: an answer or its own error, and nothing for the terminal to obey."""
+    words = hostile(seed, 9)
+    names, levels = words[:3], (words[3:5], words[5:7], words[7:9])
+    table(levels, names).to_parquet(folder / "odd.parquet")
+    quoted = dict(zip(("group", "score", "hired"), map(literal, names), strict=True))
+    (folder / "odd.toml").write_text(PROBLEM.format(**quoted), encoding="utf-8")
+    for line in commands(names):
+        result = inside(*line)
+        assert result.returncode in (0, 1, 2, 3), (line, result.stdout, result.stderr)
+        assert not obeyed(result.stdout + result.stderr), line
+        if "--json" in line:
+            document(result)
+
+
+def test_brackets_stay_in_the_rates(folder, inside):
+    """What looks like markup is part of a level's name."""
+    levels = (("north [a]", "[/bold]"), ("low", "high"), ("no", "yes"))
+    table(levels, ("group", "score", "hired")).to_csv(folder / "odd.csv", index=False)
+    quoted = {name: literal(name) for name in ("group", "score", "hired")}
+    (folder / "odd.toml").write_text(PROBLEM.format(**quoted))
+    said = flat(inside("fit", "odd.toml", "odd.csv").stdout)
+    before, after = said.split("Each group's rates, before and after")[1].split("What it cost", 1)
+    for level in ("north [a]", "[/bold]"):
+        assert level in before
+        assert level in after
+
+
+def test_a_table_of_one_group(fitted, inside):
+    (fitted / "one.csv").write_text("group,score,hired\n" + "a,1,0\na,0,1\n" * 50)
+    for more in ((), ("--json",)):
+        assert inside("audit", "fine.mapping", "one.csv", *more).returncode == 0

@@ -1,0 +1,153 @@
+"""Streams that are full, closed, of few letters or read by nobody: no command is surprised by them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from cli.test_exits import ANSWERS
+from commands import document
+
+from evenhand.cli.exits import Exit
+from evenhand.cli.streams import printable
+
+COMMANDS = {command: arguments for command, (arguments, _) in ANSWERS.items()}
+LINES = [
+    *([command, *arguments, *more] for command, arguments in COMMANDS.items() for more in ([], ["--json"])),
+    ["sql", *COMMANDS["sql"][:-2]],
+    ["fit", "tight.toml", "people.csv"],
+    ["fit", "tight.toml", "people.csv", "--json"],
+    ["diagnose", "tight.toml", "people.csv"],
+    ["--help"],
+    ["--verbose", "--version"],
+    [],
+]
+QUICK = [["fit", "--nope"], ["fit", "--help"], ["--version"], ["fit", "--nope", "--json"]]
+"""Lines that end before they load a library."""
+
+
+def every_line(test):
+    cases = [pytest.param(line, marks=pytest.mark.slow) for line in LINES] + QUICK
+    return pytest.mark.parametrize("line", cases, ids=" ".join)(test)
+
+
+def ended(folder, line, redirected, **environment):
+    """A process of its own whose streams a shell redirects."""
+    return subprocess.run(
+        ["bash", "-c", f'"$@" {redirected}', "bash", sys.executable, "-m", "evenhand", *line],
+        capture_output=True, text=True, cwd=folder, timeout=120, check=False, errors="surrogateescape",
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment},
+    )  # fmt: skip
+
+
+def expected(line):
+    """How the line ends where nothing is wrong with the streams."""
+    if "tight.toml" in line:
+        return Exit.NO
+    return Exit.USAGE if line == [] or "--nope" in line else Exit.DONE
+
+
+def speaks_on_output(line):
+    return "--json" in line or not (line[1:2] == ["--nope"] or line[:2] == ["fit", "tight.toml"])
+
+
+@every_line
+@pytest.mark.parametrize("stream", [1, 2], ids=["output", "errors"])
+def test_nobody_reads(fitted, line, stream):
+    """The reader is gone before a word is said: 141, without one."""
+    read, write = os.pipe()
+    os.close(read)
+    taken = (
+        {"stdout": write, "stderr": subprocess.PIPE} if stream == 1 else {"stdout": subprocess.PIPE, "stderr": write}
+    )
+    run = subprocess.Popen([sys.executable, "-m", "evenhand", *line], cwd=fitted, text=True, **taken)
+    os.close(write)
+    out, err = run.communicate(timeout=120)
+    speaks = speaks_on_output(line) == (stream == 1)
+    assert run.returncode == (Exit.UNREAD if speaks else expected(line)), (out, err)
+    if speaks:
+        assert not (err if stream == 1 else out)
+
+
+@every_line
+@pytest.mark.parametrize(("redirected", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
+def test_an_output_that_takes_nothing(fitted, line, redirected, why):
+    result = ended(fitted, line, redirected)
+    if speaks_on_output(line):
+        assert result.returncode == Exit.INPUT
+        assert result.stderr == f"Error: cannot write to the output stream: {why}\n"
+    else:
+        assert result.returncode == expected(line)
+        assert "Error: " in result.stderr
+
+
+@every_line
+@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "<&- 2>&-"])
+def test_complaints_that_nobody_hears(fitted, line, redirected):
+    """The code says it all, and the output is what it would have been."""
+    result = ended(fitted, line, redirected)
+    assert result.returncode == expected(line)
+    assert bool(result.stdout) == speaks_on_output(line)
+    if "--json" in line:
+        document(result)
+
+
+@every_line
+def test_no_stream_at_all(fitted, line):
+    """No file that is written gets the number of a closed stream, and words inside."""
+    result = ended(fitted, line, "<&- >&- 2>&-")
+    assert result.returncode == (Exit.INPUT if speaks_on_output(line) else expected(line))
+    if line[0:1] == ["fit"] and (fitted / "evenhand.mapping").exists():
+        assert ended(fitted, ["verify", "evenhand.mapping"], "").returncode == Exit.DONE
+
+
+@every_line
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
+    ids=["ascii", "C"],
+)
+def test_streams_of_few_letters(fitted, line, environment):
+    result = ended(fitted, line, "", **environment)
+    assert result.returncode == expected(line), result.stderr
+    assert (result.stdout + result.stderr).isascii()
+    if "--json" in line:
+        document(result)
+
+
+def test_what_a_terminal_would_obey():
+    for letter in (
+        "\x1b",
+        "\r",
+        "\n",
+        "\t",
+        "\a",
+        "\b",
+        "\x7f",
+        "\x9b",
+        "\u202e",
+        "\u2066",
+        "\u200f",
+        "\u2028",
+        "\ud800",
+    ):
+        assert printable(f"a{letter}b") == "a\N{REPLACEMENT CHARACTER}b"
+    for text in (
+        "naïve",
+        "日本",
+        "עברית",
+        "1\N{NARROW NO-BREAK SPACE}000",
+        "👩\N{ZERO WIDTH JOINER}🔬",
+        "می\N{ZERO WIDTH NON-JOINER}خواهم",
+    ):
+        assert printable(text) == text
+
+
+def test_json_is_ascii(fitted, inside):
+    """A terminal that a document is printed on does not obey it either."""
+    (fitted / "é\x9b.csv").write_bytes((fitted / "people.csv").read_bytes())
+    result = inside("audit", "fine.mapping", "é\x9b.csv", "--json")
+    assert result.stdout.isascii()
+    assert document(result)["table"] == "é\x9b.csv"
+    assert json.loads(inside("fit", "nö.toml", "--json").stdout)["error"]["message"].count("nö.toml") == 1
