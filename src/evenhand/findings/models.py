@@ -272,7 +272,8 @@ def model_rates(
     if model is None:
         scores = _table_scores(counts, released, applied, protected)
     else:
-        scores = _model_scores(problem, counts, released, applied, model, protected)
+        people = (tables.to_pandas(tables.as_levels(tables.read(frame), counts.domain.d)) for frame in (train, new))
+        scores = _model_scores(problem, counts, *people, model, protected)
     means = _by_group(counts, tables.read(applied), scores)
     predicted = predicted_scores(problem, counts, kernel, protected=protected)
     return tables.frame(

@@ -35,6 +35,7 @@ from evenhand.tables.reading import (
 from evenhand.tables.writing import (
     Lots,
     Restore,
+    as_levels,
     as_single,
     as_whole,
     becomes_text,
@@ -56,6 +57,7 @@ __all__ = [
     "Lots",
     "Restore",
     "Table",
+    "as_levels",
     "as_single",
     "as_whole",
     "becomes_text",

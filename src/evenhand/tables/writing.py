@@ -80,6 +80,44 @@ def replace(
     return table
 
 
+def as_levels(table: nw.DataFrame[Any], axis: Axis) -> nw.DataFrame[Any]:
+    """Return a table whose columns of an axis hold levels and nothing finer, in the types that they have.
+
+    Where levels stand for several values, a number becomes the one that stands for its level, any other value the
+    level's name. What has no level stays as it is, and so does a column that the table does not have.
+    """
+    for variable in (each.allowing_missing(True) for each in axis.variables if each.name in table.columns):
+        if variable.coding is None:
+            continue
+        series = table[variable.name]
+        codes = codes_of(variable, series)
+        if not variable.numeric:
+            table = table.with_columns(_named(series, variable, codes))
+            continue
+        at = np.flatnonzero((codes != UNSEEN) & (codes != variable.missing))
+        if len(at):
+            fresh = _restored(variable, at, codes[at], None, "midpoint")
+            table = table.with_columns(_overwrite(series, variable, fresh, False, None).alias(variable.name))
+    return table
+
+
+def _named(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Series[Any]:
+    """Return the names of levels as texts, or as categories: the same ones whoever is in the table."""
+    texts = _labelled(series, variable, codes, text=False)
+    if not isinstance(series.dtype, nw.Categorical | nw.Enum):
+        return texts
+    names = [str(level) for code, level in enumerate(variable.levels) if code != variable.missing]
+    own = list(dict.fromkeys([*names, *texts.drop_nulls().unique(maintain_order=True).to_list()]))
+    native = texts.to_native()
+    if isinstance(native, pd.Series):
+        kind: Any = series.to_native().dtype
+        made = native.astype(
+            pd.CategoricalDtype(own, ordered=variable.ordered or bool(getattr(kind, "ordered", False)))
+        )
+        return nw.from_native(made, series_only=True)
+    return texts.cast(nw.Enum(own) if isinstance(series.dtype, nw.Enum) else nw.Categorical())
+
+
 @dataclass(frozen=True, eq=False)
 class Fresh:
     """What a column gets: rows by position, and which of the distinct values each of them; None is a missing one."""

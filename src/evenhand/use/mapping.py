@@ -279,7 +279,8 @@ class Mapping:
         seed : int
             For the release; the draws of apply mode use the next seed.
         protected : bool
-            Whether the model sees the protected columns.
+            Whether the model sees the protected columns; those with bins or merged levels as their levels, as in
+            :class:`PreprocessedClassifier`.
         missing : {"level", "error"}, optional
             As in :meth:`release`; a model is handed what is missing as it is.
 
