@@ -44,6 +44,7 @@ from evenhand.tables.writing import (
     labels,
     merged,
     replace,
+    values,
     with_columns,
 )
 
@@ -87,6 +88,7 @@ __all__ = [
     "returned",
     "take",
     "to_pandas",
+    "values",
     "variable_of",
     "weights_column",
     "weights_of",

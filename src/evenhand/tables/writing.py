@@ -371,6 +371,31 @@ def labels(axis: Axis, cells_: Cells, prefix: str = "") -> dict[str, Any]:
     }
 
 
+def values(axis: Axis, cells_: Cells, draw: Callable[[str], int]) -> dict[str, Any]:
+    """Return the columns of an axis for given cells as a table has them: values of the levels, and not their names.
+
+    Of a level that stands for several values it is the one that a column's draw chooses, as it would for a person who
+    is moved there; the level of missing values is a missing one.
+    """
+    codes = axis.unravel(cells_)
+    return {
+        variable.name: _valued(variable, code, draw(variable.name))
+        for variable, code in zip(axis.variables, codes, strict=True)
+    }
+
+
+def _valued(variable: Variable, codes: Cells, draw: int) -> Any:
+    if variable.coding is None and not variable.has_missing:
+        return _typed(variable, codes)
+    fresh = _restored(variable, np.arange(len(codes)), codes, lambda _, at: np.full(len(at), draw), "sample")
+    found = [fresh.values[which] for which in fresh.which.tolist()]
+    if variable.coding is None and variable.dtype == "category":
+        # The level of missing values is no category.
+        kinds: Any = [level for code, level in enumerate(variable.levels) if code != variable.missing]
+        return pd.Categorical(found, categories=kinds, ordered=variable.ordered)
+    return pd.Series(found).infer_objects().array
+
+
 def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return a pandas frame of the given columns."""
     return pd.DataFrame(dict(columns))
