@@ -166,7 +166,7 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
         given.at(counts.domain, counts.features.cells)
         return given
     if not hasattr(given, "predict_proba"):
-        rows, levels = _rows(problem, given), counts.domain.outcome.levels
+        rows, levels = _rows(problem, counts, given), counts.domain.outcome.levels
         for _, shares in rows:
             lacking = [level for level in levels if level not in shares]
             if len(levels) == 2 and len(shares) == len(lacking) == 1:
@@ -178,9 +178,9 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
     return _asked(problem, counts, given)
 
 
-def _rows(problem: Problem, given: Any) -> Any:
+def _rows(problem: Problem, counts: Counts, given: Any) -> Any:
     try:
-        return conditional_rows(problem, given)
+        return conditional_rows(problem, counts.domain, given)
     except EvenhandError:
         raise
     except (TypeError, ValueError) as error:

@@ -142,17 +142,40 @@ def refuse_gaps(
         refuse_missing(encoded, *gap_advice(variable), people=people, where=partial(where, variable))
 
 
-def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
-    """Read p(ŷ|x̂) from a frame with a row for each combination of features and each outcome, and its probability."""
+def conditional_rows(
+    problem: Problem, domain: Domain, frame: Frame
+) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
+    """Read p(ŷ|x̂) from a frame with a row for each combination of features and each outcome, and its probability.
+
+    A column whose levels stand for several values may hold those or the levels' names. Of several combinations that
+    are one to the levels, the mean is taken.
+    """
     table = read(frame)
-    columns = [_complete(table, name).to_list() for name in (*problem.features, problem.outcome, PROBABILITY)]
-    found: dict[tuple[Value, ...], dict[Value, float]] = {}
-    for *features, outcome, probability in zip(*columns, strict=True):
-        shares = found.setdefault(tuple(features), {})
+    given = [_complete(table, name) for name in problem.features]
+    outcomes, probabilities = (_complete(table, name).to_list() for name in (problem.outcome, PROBABILITY))
+    single = zip(*(series.to_list() for series in given), strict=True)
+    levels = zip(*(_named_levels(domain.variable(series.name), series) for series in given), strict=True)
+    found: dict[tuple[Value, ...], dict[tuple[Value, ...], dict[Value, float]]] = {}
+    for cell, values, outcome, probability in zip(levels, single, outcomes, probabilities, strict=True):
+        shares = found.setdefault(cell, {}).setdefault(values, {})
         if outcome in shares:
-            raise DataError(f"the conditional gives {tuple(features)} with {problem.outcome}={outcome!r} twice")
+            raise DataError(f"the conditional gives {values} with {problem.outcome}={outcome!r} twice")
         shares[outcome] = float(probability)
-    return list(found.items())
+    means = []
+    for cell, each in found.items():
+        named = dict.fromkeys(outcome for shares in each.values() for outcome in shares)
+        total = {outcome: sum(shares.get(outcome, 0.0) for shares in each.values()) for outcome in named}
+        means.append((cell, {outcome: share / len(each) for outcome, share in total.items()}))
+    return means
+
+
+def _named_levels(variable: Variable, series: nw.Series[Any]) -> list[Value]:
+    """Return the level of each value of a column that may hold the names of levels; what has none stays as it is."""
+    values: list[Value] = series.to_list()
+    if variable.coding is None or set(values) <= set(variable.levels):
+        return values
+    codes = codes_of(variable, series).tolist()
+    return [value if code == UNSEEN else variable.levels[code] for value, code in zip(values, codes, strict=True)]
 
 
 def weights_of(
