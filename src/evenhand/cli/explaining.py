@@ -43,7 +43,7 @@ def audited(
     missing: Missing | None = None,
 ) -> Audit:
     """Audit a mapping, and note weights that were left out."""
-    others = {"weights": weights, "missing": missing, "progress": progress}
+    others: dict[str, Any] = {"weights": weights, "missing": missing, "progress": progress}
     found = mapping.audit() if table is None else mapping.audit(table, **others)
     more = [WEIGHED] if table is not None and unweighed(mapping, weights) else []
     return replace(found, notes=(*more, *found.notes))

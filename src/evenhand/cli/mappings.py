@@ -153,6 +153,7 @@ def theory(
 
     if missing is not None and holdout is None:
         raise typer.BadParameter("goes with --holdout", param_hint="--missing")
+    told: dict[str, Any] = {"confidence": confidence, "seed": seed, "missing": missing}
     with screen.progress_bar() as report:
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
@@ -167,7 +168,7 @@ def theory(
             "One draw": about.draw_spread(seed=seed),
             "Small groups": about.small_groups(confidence=confidence),
         }
-        fresh = None if rows is None else about.holdout(rows, confidence=confidence, seed=seed, missing=missing)
+        fresh = None if rows is None else about.holdout(rows, **told)
     if fresh is not None:
         said["People who were not used for fitting"] = fresh
     words = {title: tuple(part.words) for title, part in said.items()}

@@ -272,8 +272,7 @@ def model_rates(
     if model is None:
         scores = _table_scores(counts, released, applied, protected)
     else:
-        people = (tables.to_pandas(tables.as_levels(tables.read(frame), counts.domain.d)) for frame in (train, new))
-        scores = _model_scores(problem, counts, *people, model, protected)
+        scores = _model_scores(problem, counts, released, applied, model, protected)
     means = _by_group(counts, tables.read(applied), scores)
     predicted = predicted_scores(problem, counts, kernel, protected=protected)
     return tables.frame(
@@ -293,8 +292,12 @@ def _model_scores(
     if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
         raise SpecError(f"a model needs fit and predict_proba, like a scikit-learn classifier; {model!r} lacks one")
     names = [*(problem.protected if protected else ()), *problem.features]
-    model.fit(released[names], released[problem.outcome])
-    share = np.asarray(model.predict_proba(applied[names]), dtype=float)
+    # What the bounds are about are the levels of protected columns, nothing finer.
+    train, new = (
+        tables.to_pandas(tables.as_levels(tables.read(each), counts.domain.d))[names] for each in (released, applied)
+    )
+    model.fit(train, released[problem.outcome])
+    share = np.asarray(model.predict_proba(new), dtype=float)
     classes = list(model.classes_)
     scores = np.zeros((len(applied), counts.domain.y.size))
     for y, level in enumerate(counts.domain.outcome.levels):

@@ -236,7 +236,7 @@ def _points(counts: Counts) -> Iterator[dict[str, Any]]:
     for point in range(POINTS if several else 1):
         place = {name: point * STRIDE**order % POINTS for order, name in enumerate(several)}
         draws = {name: (2 * at + 1) * 2**DRAW_BITS // (2 * POINTS) for name, at in place.items()}
-        yield values(axis, counts.features.cells, lambda name, draws=draws: draws.get(name, 0))
+        yield values(axis, counts.features.cells, draws)
 
 
 def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) -> Problem | None:

@@ -35,6 +35,7 @@ from evenhand.tables.reading import (
 from evenhand.tables.writing import (
     Lots,
     Restore,
+    Restoring,
     as_levels,
     as_single,
     as_whole,
@@ -57,6 +58,7 @@ __all__ = [
     "Frame",
     "Lots",
     "Restore",
+    "Restoring",
     "Table",
     "as_levels",
     "as_single",

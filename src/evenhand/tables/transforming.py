@@ -26,7 +26,7 @@ from evenhand.kernel import Kernel, look_up
 from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import check
-from evenhand.tables import Encoded, Restore, Table
+from evenhand.tables import Encoded, Restore, Restoring, Table
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["keep", "error"]
@@ -65,12 +65,13 @@ class How:
     key: str | None = None
     draw: Draw = "independent"
     unseen: Unseen = "keep"
-    restore: Restore = "sample"
+    restore: Restoring = Restoring.SAMPLE
 
     def __post_init__(self) -> None:
         check.one_of("draw", self.draw, get_args(Draw))
         check.one_of("unseen", self.unseen, get_args(Unseen))
         check.one_of("restore", self.restore, get_args(Restore))
+        object.__setattr__(self, "restore", Restoring(self.restore))
         if self.key is not None and not isinstance(self.key, str):
             raise SpecError(f"key must be the name of a column, not {self.key!r}")
 
@@ -491,7 +492,7 @@ def _names(mode: Transformer) -> list[str]:
 
 def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDArray[np.float64]]:
     """Return every possible result of each row, the position of the row it belongs to, and its probability."""
-    if how.restore == "sample":
+    if how.restore.draws:
         other = (Option("restore", "midpoint"), " or ", Option("restore", "label"))
         raise SpecError("without a lottery no value is sampled; write ", *other)
     located = locate(mode, table)

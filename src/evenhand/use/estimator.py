@@ -6,7 +6,7 @@ imports scikit-learn, which is the extra ``sklearn``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -240,7 +240,10 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
 
     def _refuse_nan(self, array: Any, fitting: bool) -> None:
         """Refuse NaN in a column that is read, unless it is a level, in the words that scikit-learn's users know."""
+        columns: Collection[str]
+        advice: tuple[object, ...]
         if fitting:
+            assert self.problem is not None
             columns, advice = () if self.problem.missing_is_level else self.problem.columns, MISSING_ADVICE
         else:
             mode = self._mapping.apply_mode.with_missing(self.missing)
