@@ -803,6 +803,20 @@ class TestProtectedColumnsWithBins:
         with pytest.warns(eh.EvenhandWarning, match="1 of 2 rows"):
             model.predict_proba(pd.DataFrame({"age": [np.nan, 50.0], "skill": [1, 1]}))
 
+    @pytest.mark.parametrize("way", ["expected", "draw"])
+    def test_a_person_of_no_known_age_is_refused_or_scored_as_they_are(self, way):
+        X, y = workers(400, 0)
+        model = eh.PreprocessedClassifier(TREE, by_age(30), predict_with=way).fit(X, y)
+        new = X.astype({"age": float}).set_axis([f"p{i}" for i in X.index])
+        new.loc["p7", "age"] = np.nan
+        with pytest.raises(eh.DataError, match=r"'age' has a missing value in row 8 \(index 'p7'\); .*missing='level'"):
+            model.predict_proba(new)
+        model.preprocessor_.set_params(missing="level")
+        with pytest.warns(eh.EvenhandWarning, match="1 of 400 rows .* 1 of them for a missing value"):
+            scores = model.predict_proba(new)
+        assert np.array_equal(scores[[7]], model.estimator_.predict_proba(new.loc[["p7"]]))
+        assert np.array_equal(np.delete(scores, 7, axis=0), np.delete(model.predict_proba(X), 7, axis=0))
+
     def test_a_mapping_keeps_the_ages_it_is_given(self):
         """Release and apply are for people; levels are for models."""
         X, y = workers(400, 0)
