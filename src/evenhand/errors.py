@@ -21,7 +21,9 @@ A message without advice is one piece, a plain text. The tree::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+import warnings
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import EllipsisType
 
@@ -185,6 +187,17 @@ class MissingExtraError(EvenhandError, ImportError):
 
 class EvenhandWarning(Message, UserWarning):
     """The answer stands, but something in it should be known."""
+
+
+def warn(message: str, beyond: Collection[str] = ()) -> None:
+    """Warn at the line of whoever called evenhand, however deep in it this is.
+
+    Packages that are named in ``beyond`` are passed over too, down to a line in which something can be changed.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("evenhand", *beyond):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, EvenhandWarning, stacklevel=level)
 
 
 def did_you_mean(word: object, known: Iterable[object]) -> str:

@@ -1,5 +1,6 @@
 """Commands on a problem and its table."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from commands import complained, document, evenhand, flat, misused
@@ -94,6 +95,26 @@ class TestShield:
         mapping = eh.Mapping.load(folder / "evenhand.mapping")
         assert dict(dict(mapping.problem.conditional.rows)[(0,)])[1] == 0.2
         assert evenhand("verify", "s.proof", cwd=folder).returncode == 0
+
+    def test_scores_at_the_values_of_a_column_with_bins(self, folder, inside):
+        """What a model gives for numbers is the mean over those of a bin; or it is said bin by bin."""
+        ages = np.tile([20, 30, 50, 70], 50)
+        people = small_frame().assign(score=ages)
+        people.to_csv(folder / "ages.csv", index=False)
+        toml = (folder / "shield.toml").read_text() + '[bins.score]\nby = "edges"\nedges = [40]\n'
+        (folder / "binned.toml").write_text(toml)
+        rows = {20: 0.2, 30: 0.3, 50: 0.4, 70: 0.7}
+        scores = pd.DataFrame({"score": list(rows), "hired": 1, "probability": list(rows.values())})
+        named = pd.DataFrame({"score": ["<40", ">=40"], "hired": 1, "probability": [0.25, 0.55]})
+        for number, given in enumerate((scores, named)):
+            given.to_csv(folder / "scores.csv", index=False)
+            out = f"{number}.mapping"
+            result = inside("shield", "binned.toml", "ages.csv", "--scores", "scores.csv", "--out", out)
+            assert result.returncode == 0, result.stderr
+            table = dict(eh.Mapping.load(folder / out).problem.conditional.rows)
+            assert {level: dict(shares)[1] for (level,), shares in table.items()} == pytest.approx(
+                {"<40": 0.25, ">=40": 0.55}
+            )
 
     def test_scores_that_lack_a_combination(self, folder, inside):
         pd.DataFrame([(0, 0, 0.8), (0, 1, 0.2)], columns=["score", "hired", "probability"]).to_csv(

@@ -66,9 +66,11 @@ def test_words_of_options_are_those_of_the_library():
 
     from evenhand.cli import queries
     from evenhand.cli import transforming as options
-    from evenhand.tables import Restore, transforming
+    from evenhand.cli.options import Missing
+    from evenhand.tables import Restore, Restoring, transforming
 
     assert get_args(transforming.Draw) == tuple(options.Draw)
     assert get_args(transforming.Unseen) == tuple(options.Unseen)
-    assert get_args(Restore) == tuple(options.Restore)
+    assert get_args(transforming.Missing) == tuple(Missing)
+    assert get_args(Restore) == tuple(options.Restore) == tuple(Restoring)
     assert set(get_args(transforming.Mode)) == set(queries.Mode)

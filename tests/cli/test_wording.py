@@ -46,7 +46,7 @@ def test_missing_values(folder, inside):
     frame.to_csv(folder / "gaps.csv", index=False)
     said(inside("fit", "fine.toml", "gaps.csv"), 'write missing = "level" in the problem')
     assert inside("fit", "fine.toml", "people.csv", "--out", "m").returncode == 0
-    said(inside("apply", "m", "gaps.csv", "--out", "x.csv"), 'missing = "level"')
+    said(inside("apply", "m", "gaps.csv", "--out", "x.csv"), "--missing level")
 
 
 def test_rows_that_were_not_fitted(folder, inside):

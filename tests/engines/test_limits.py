@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -204,15 +205,14 @@ def test_no_room_for_what_is_balanced(mapping, folder, small_disk):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_missing_values_of_a_file_that_is_audited_have_no_row(tmp_path, kind):
+def test_missing_values_of_a_file_have_a_row_wherever_it_is_read(tmp_path, kind):
     table, path = small_frame(), tmp_path / f"gaps.{kind}"
     strict = eh.fit(small_problem(), table)
     table.loc[[50, 51], "group"] = None
     table.to_parquet(path) if kind == "parquet" else table.to_csv(path, index=False)
-    with pytest.raises(eh.DataError, match=r"column 'group' has 2 missing values; "):
-        strict.audit(path)
-    with pytest.raises(eh.DataError, match=r"column 'group' has 2 missing values, the first in row 51; "):
-        strict.apply(path, to=tmp_path / "out.parquet")
+    for call in (strict.audit, strict.realised, partial(strict.apply, to=tmp_path / "out.parquet")):
+        with pytest.raises(eh.DataError, match=r"column 'group' has 2 missing values, the first in row 51; "):
+            call(path)
 
 
 def test_a_fit_blames_the_text_that_is_no_number(tmp_path):

@@ -80,8 +80,11 @@ def test_a_query_refuses_what_the_kernel_refuses(postgres):
     given(postgres, new)
     with pytest.raises(psycopg.Error, match=r"must be text, whole numbers"):
         postgres.execute(mapping().to_sql("postgres", "people", "extra"))
-    with pytest.raises(psycopg.Error, match=r"evenhand: column 'balance' has a missing value"):
+    with pytest.raises(psycopg.Error, match=r"evenhand: column 'balance' has a missing value; .*in the row of key"):
         postgres.execute(mapping(missing="error", missing_values=()).to_sql("postgres", "people", KEY))
+    strict = mapping(missing="error", missing_values=())
+    kept = arrow(transformed(strict, "apply", new, missing="level"))
+    assert_same(ask(postgres, strict.to_sql("postgres", "people", KEY, missing="level"), kept.schema), kept)
     with pytest.raises(psycopg.Error, match=r"evenhand: a row has a combination of sex, age, .* not in the fitted"):
         postgres.execute(mapping().to_sql("postgres", "people", KEY, unseen="error"))
     known = awkward(endless=False)

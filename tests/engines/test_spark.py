@@ -1,5 +1,6 @@
 """Spark on this machine, with several partitions: the engine and Spark SQL against the kernel in memory."""
 
+import re
 import sys
 
 import numpy as np
@@ -236,6 +237,27 @@ def test_missing_keys_are_refused_when_the_job_runs(spark):
     given.createOrReplaceTempView("people")
     with pytest.raises(errors.SparkRuntimeException, match=r"evenhand: column .* has a missing value"):
         spark.sql(mapping().to_sql("spark", "people", KEY)).collect()
+
+
+def test_missing_values_of_no_level_are_refused_by_their_key_or_kept(spark):
+    fitted, new = mapping(missing="error", missing_values=()), awkward(400, seed=1, endless=False)
+    new["balance"] = new["balance"].fillna(0.0)
+    title = next(column for column in new if new[column].isna().any())
+    new[title] = new[title].fillna("")
+    new.loc[300, title] = None
+    given, key = dataframe(spark, new), new[KEY][300]
+    words = f"column .* has a missing value in the row whose .* is {re.escape(repr(key))}; .*missing='level'"
+    with pytest.raises(errors.PythonException, match=words):
+        fitted.apply(given, key=KEY).count()
+    expected = arrow(transformed(fitted, "apply", new, missing="level"))
+    assert_same(fitted.apply(given, key=KEY, missing="level").toArrow(), expected)
+    given.createOrReplaceTempView("people")
+    with pytest.raises(errors.SparkRuntimeException, match=r"has a missing value; .*in the row of key"):
+        spark.sql(fitted.to_sql("spark", "people", KEY)).collect()
+    assert_same(spark.sql(fitted.to_sql("spark", "people", KEY, missing="level")).toArrow(), expected)
+    with pytest.raises(eh.DataError, match=r"has a missing value; .*missing='level'"):
+        fitted.audit(given)
+    assert fitted.audit(given, missing="level").coverage.query("what == 'missing'")["rows"].sum() == 1
 
 
 def test_a_session_that_reads_texts_in_other_ways(spark):

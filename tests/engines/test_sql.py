@@ -174,7 +174,25 @@ def test_a_query_refuses_what_the_kernel_refuses(duck):
     refused(duck, text, new.assign(**{KEY: None}), "evenhand: column .* has a missing value")
     refused(duck, text, new.assign(**{KEY: np.arange(300) / 2}), "must be text, whole numbers")
     strict = mapping(missing="error", missing_values=()).to_sql("duckdb", "people", KEY)
-    refused(duck, strict, new, "evenhand: column 'balance' has a missing value")
+    missing = r"evenhand: column 'balance' has a missing value; .*missing='level' .*\(in the row of key .*\)"
+    refused(duck, strict, new, missing)
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("mode", ["apply", "release"])
+@pytest.mark.parametrize("restore", ["sample", "label"])
+@pytest.mark.parametrize("changes", [{}, {"suppress_protected": "fixed"}, {"blind": True}])
+def test_missing_values_of_no_level_are_kept_where_asked(duck, changes, restore, mode):
+    fitted, new = mapping(missing="error", missing_values=(), **changes), awkward(400, seed=1, endless=False)
+    text = fitted.to_sql("duckdb", "people", KEY, mode=mode, restore=restore, missing="level")
+    expected = arrow(transformed(fitted, mode, new, restore=restore, missing="level"))
+    assert_same(run(duck, text, new), expected)
+    kept = new[["balance", TITLE]].isna().any(axis=1)
+    assert 5 < kept.sum() < 50
+    if mode == "apply" and restore == "sample":
+        assert expected.to_pandas()[kept.to_numpy()]["balance"].equals(new[kept]["balance"])
+    strict = fitted.to_sql("duckdb", "people", KEY, mode=mode, restore=restore, missing="level", unseen="error")
+    refused(duck, strict, new, "evenhand: a row has a combination")
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from families import random_problem, small_frame, small_problem
 from formulations import DISTORTIONS, MODES, table
+from sklearn.linear_model import LogisticRegression
 
 import evenhand as eh
 from evenhand.findings.models import FrequencyTable, learned
@@ -352,3 +353,27 @@ def test_where_a_group_is_never_released_everybody_stands_in(adult_mapping):
     own, at = np.nonzero(table.mass > 0)
     assert np.abs(table.shares[own, at] - table.shares[-1, at]).max() > 0.1
     assert np.allclose(table.shares.sum(axis=2), 1)
+
+
+def test_a_model_that_sees_a_protected_column_with_bins_sees_its_levels():
+    """And one that is linear in a number then meets the rates of two groups."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 80, 6000)
+    skill = rng.binomial(3, 0.15 + 0.012 * (age - 18))
+    chance = np.clip(0.1 + 0.15 * skill - 0.004 * (age - 48), 0.02, 0.98)
+    frame = pd.DataFrame({"age": age, "skill": skill, "y": (rng.random(len(age)) < chance).astype(int)})
+    problem = eh.Problem(
+        protected=["age"], features=["skill"], outcome="y", bins={"age": eh.Edges([25])},
+        parity=[eh.PairwiseParity(0.1)], distortion=eh.Distortion({"y": eh.Nominal(1)}),
+    )  # fmt: skip
+    shown = []
+
+    class Watching(LogisticRegression):
+        def fit(self, X, y):
+            shown.append(X)
+            return super().fit(X, y)
+
+    rates = eh.fit(problem, frame).model_rates(frame, Watching(), protected=True)
+    assert shown[0]["age"].nunique() == 2
+    assert shown[0]["age"].dtype == frame["age"].dtype
+    assert rates["score"].to_numpy() == pytest.approx(rates["released"].to_numpy(), abs=0.015)

@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from families import small_frame, small_problem
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import evenhand as eh
 from evenhand.optimise.tabulate import tabulated
@@ -140,3 +143,127 @@ def test_a_measure_of_negative_curvature():
     )
     with pytest.raises(eh.SpecError, match=r"curvature of gain .* is negative, so the measure is not convex"):
         eh.fit(small_problem(utility=concave), small_frame())
+
+
+class Recording:
+    """A model of the columns it was trained on, which keeps what it is asked."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, score):
+        self.score, self.asked = score, []
+
+    def predict_proba(self, x):
+        self.asked.append(x)
+        score = np.asarray(self.score(x), dtype=float)
+        return np.column_stack([1 - score, score])
+
+
+def shielded(model, **changes):
+    """A problem whose outcome is a model's, with its features free to move."""
+    columns = changes.get("features", ["age"])
+    rules = {column: eh.Nominal(1) for column in columns} | {"y": eh.Free()}
+    stated = {
+        "protected": ["d"], "features": columns, "outcome": "y", "suppress_protected": "fixed", "conditional": model,
+        "parity": [eh.PairwiseParity(0.1)], "distortion": eh.Distortion(rules),
+    }  # fmt: skip
+    return eh.Problem(**{**stated, **changes})
+
+
+class TestModelsOfColumnsWithBins:
+    """A model is asked for values as it was trained on, numbers as numbers."""
+
+    @pytest.mark.parametrize("kind", ["int64", "int8", "float64", "Int64"])
+    def test_numbers_of_the_table_in_their_bins(self, kind):
+        age = np.tile([18, 19, 20, 21, 60], 40)
+        frame = pd.DataFrame({"d": np.arange(200) % 2, "age": pd.array(age, dtype=kind), "y": np.arange(200) % 3 == 0})
+        model = Recording(lambda x: x["age"] / 100)
+        problem = shielded(model, bins={"age": eh.Edges([30])}, parity=[eh.PairwiseParity(5)])
+        counts = eh.count(problem, frame.astype({"y": int}))
+        table = tabulated(problem, counts).conditional.at(counts.domain, counts.features.cells)
+        # The mean of what people in the bin are scored, not the score of its middle.
+        assert table[:, 1] == pytest.approx([0.195, 0.6], abs=1e-3)
+        assert all(x["age"].dtype.kind == "i" for x in model.asked)
+        assert {value for x in model.asked for value in x["age"]} == {18, 19, 20, 21, 60}
+
+    def test_real_numbers_stay_real(self):
+        frame = pd.DataFrame({"d": [0, 1] * 50, "age": np.linspace(0, 10, 100), "y": [0, 1, 1, 0] * 25})
+        model = Recording(lambda x: x["age"] / 20)
+        problem = shielded(model, bins={"age": eh.Edges([5])})
+        tabulated(problem, eh.count(problem, frame))
+        assert all(x["age"].dtype == float for x in model.asked)
+        assert {value for x in model.asked for value in x["age"]} <= set(frame["age"])
+
+    def test_several_columns_are_asked_together_and_their_mean_is_over_all_pairs(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"d": rng.integers(0, 2, 4000), "y": rng.integers(0, 2, 4000)})
+        frame = frame.assign(a=rng.integers(0, 40, 4000), b=rng.integers(0, 40, 4000), c=rng.integers(0, 40, 4000))
+        model = Recording(lambda x: 0.2 + (x["a"] > x["b"]) * 0.5 + (x["b"] > x["c"]) * 0.2)
+        bins = {name: eh.Edges([50]) for name in "abc"}
+        problem = shielded(model, features=["a", "b", "c"], bins=bins)
+        table = tabulated(problem, eh.count(problem, frame)).conditional.rows
+        expected = np.mean(model.score(frame))
+        assert len(table) == 1
+        assert dict(table[0][1])[1] == pytest.approx(expected, abs=0.02)
+
+    def test_other_columns_come_as_they_were(self):
+        """Categories with their order, whole numbers, texts of merged levels, and nothing where a value is missing."""
+        n = 240
+        frame = pd.DataFrame(
+            {
+                "d": np.arange(n) % 2,
+                "size": pd.Categorical(np.array(["s", "m", "l"])[np.arange(n) % 3], ["s", "m", "l"], ordered=True),
+                "kids": np.where(np.arange(n) % 5, np.arange(n) % 4, np.nan),
+                "town": np.array(["A", "B", "B", "C"])[np.arange(n) % 4],
+                "rank": np.arange(n) // 2 % 3,
+                "word": pd.Series(np.array(["x", None, "z"], dtype=object)[np.arange(n) // 3 % 3]),
+                "y": np.arange(n) % 7 % 2,
+            }
+        )
+        model = Recording(lambda x: np.full(len(x), 0.5))
+        features = ["size", "kids", "town", "rank", "word"]
+        merged = {"town": eh.MergedLevels({"both": ["A", "B"]})}
+        problem = shielded(model, features=features, bins=merged, missing="level")
+        tabulated(problem, eh.count(problem, frame))
+        for x in model.asked:
+            assert x["size"].dtype == frame["size"].dtype
+            assert x["rank"].dtype == frame["rank"].dtype
+            assert x["kids"].dtype == frame["kids"].dtype
+            assert set(x["kids"].dropna()) <= {0.0, 1.0, 2.0, 3.0}
+            assert x["kids"].isna().any()
+            assert set(x["town"]) <= {"A", "B", "C"}
+            assert set(x["word"].dropna()) == {"x", "z"}
+            assert x["word"].isna().any()
+        assert {value for x in model.asked for value in x["town"]} == {"A", "B", "C"}
+
+    def test_without_bins_it_is_asked_once(self):
+        model = Recording(lambda x: np.where(x["score"] > 0, 0.7, 0.3))
+        rules = {"score": eh.Nominal(1), "hired": eh.Free()}
+        problem = small_problem(suppress_protected="fixed", conditional=model, distortion=eh.Distortion(rules))
+        tabulated(problem, eh.count(problem, small_frame()))
+        assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), DecisionTreeClassifier(max_depth=4)])
+def test_a_model_of_numbers_is_shielded_within_its_bound_in_the_population(model):
+    """Ages are spread alike within every bin, whoever it is, but lie to one side of its middle."""
+
+    def draw(n, seed):
+        rng = np.random.default_rng(seed)
+        man = rng.random(n) < 0.5
+        older = rng.random(n) < np.where(man, 0.6, 0.35)
+        age = np.where(older, 40 + 50 * rng.random(n) ** 4, 18 + 22 * rng.random(n) ** 3).astype(int)
+        y = rng.random(n) < 1 / (1 + np.exp(-(0.06 * (age - 40))))
+        return pd.DataFrame({"d": np.where(man, "m", "f"), "age": age, "y": y.astype(int)})
+
+    people, others = draw(6000, 0), draw(200_000, 1)
+    model.fit(people[["age"]], people["y"])
+    mapping = eh.fit(shielded(model, bins={"age": eh.Edges([40])}, parity=[eh.PairwiseParity(0.05)]), people)
+
+    def means(frame):
+        return pd.Series(model.predict_proba(frame[["age"]])[:, 1]).groupby(frame["d"]).mean()
+
+    bare, found = means(others), means(mapping.apply(others, seed=0))
+    assert bare.max() / bare.min() > 1.15
+    assert found.max() / found.min() <= 1.05 + 0.01
+    assert found.to_numpy() == pytest.approx(mapping.achieved.rates_after[:, 1], abs=0.01)

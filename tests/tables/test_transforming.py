@@ -1,5 +1,6 @@
 """Real columns through train mode and apply mode: bins, missing values, keys, balanced draws, every kind of table."""
 
+import re
 from dataclasses import replace
 from functools import partial
 from unittest.mock import Mock
@@ -10,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from families import small_frame, small_problem
 from people import people, problem
 
 import evenhand as eh
@@ -609,3 +611,160 @@ def test_a_blank_stands_for_the_number_that_it_reads_as_at_fit_and_afterwards(bl
     fitted = eh.fit(stated, frame)
     assert ("(missing)" in fitted.counts.domain.variable("x").levels) == is_missing
     assert fitted.apply(frame, key="y").equals(frame)
+
+
+class TestMissingWhereTheFittedTableHadNone:
+    """An error that names the row and says what to write; or, so asked, a row of an unseen kind."""
+
+    LEVEL = re.escape("or write missing='level' to keep them as they are")
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def strict():
+        return eh.fit(small_problem(), small_frame())
+
+    @staticmethod
+    def gaps():
+        """People with labels of their own, one of no known group and one of no known score."""
+        frame = small_frame().astype({"score": float})
+        frame.loc[150, "group"], frame.loc[9, "score"] = None, np.nan
+        return frame.set_axis([f"p{i}" for i in frame.index])
+
+    def uses(self, mapping):
+        return {
+            "apply": mapping.apply, "release": mapping.release, "audit": mapping.audit, "realised": mapping.realised,
+            "possibilities": mapping.possibilities, "expand": mapping.expand, "holdout": mapping.theory.holdout,
+            "model_rates": mapping.model_rates, "predictor": mapping.predictor().predict_proba,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        "use",
+        ["apply", "release", "audit", "realised", "possibilities", "expand", "holdout", "model_rates", "predictor"],
+    )
+    @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
+    def test_every_use_names_the_row_and_takes_what_it_advises(self, strict, use):
+        call, gaps = self.uses(strict)[use], self.gaps()
+        for column, row, label in (("group", 151, "p150"), ("score", 10, "p9")):
+            one = gaps.assign(**{other: small_frame()[other].to_numpy() for other in {"group", "score"} - {column}})
+            with pytest.raises(
+                eh.DataError,
+                match=rf"column '{column}' has a missing value in row {row} \(index '{label}'\); .*{self.LEVEL}",
+            ):
+                call(one)
+            with pytest.raises(eh.DataError, match=f"column '{column}' has a missing value in row {row};"):
+                call(pl.from_pandas(one.reset_index(drop=True)))
+        call(gaps, missing="level")
+
+    @pytest.mark.parametrize("mode", ["apply", "release"])
+    def test_its_row_is_kept_and_counted_and_all_others_are_drawn_as_without_it(self, strict, mode):
+        gaps = self.gaps()
+        whole = gaps.assign(group=small_frame()["group"].array, score=small_frame()["score"].array)
+        with pytest.warns(eh.EvenhandWarning, match=r"2 of 200 rows .* first in row 10 .*, 2 of them for a missing"):
+            found = getattr(strict, mode)(gaps, seed=3, missing="level")
+        pd.testing.assert_frame_equal(found.loc[["p9", "p150"]], gaps.loc[["p9", "p150"]])
+        expected = getattr(strict, mode)(whole, seed=3)
+        others = [label for label in gaps.index if label not in ("p9", "p150")]
+        pd.testing.assert_frame_equal(found.loc[others], expected.loc[others], check_dtype=False)
+        assert not expected.equals(whole)
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_files(self, strict, tmp_path, kind):
+        gaps, path, to = self.gaps().reset_index(drop=True), tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
+        gaps.to_parquet(path) if kind == "parquet" else gaps.to_csv(path, index=False)
+        for column, row in (("group", 151), ("score", 10)):
+            one = gaps.assign(**{other: small_frame()[other] for other in {"group", "score"} - {column}})
+            one.to_parquet(path) if kind == "parquet" else one.to_csv(path, index=False)
+            for call in (partial(strict.apply, to=to), partial(strict.release, to=to), strict.audit, strict.realised):
+                with pytest.raises(eh.DataError, match=f"'{column}' has a missing value in row {row}; .*{self.LEVEL}"):
+                    call(path)
+            assert not to.exists()
+        gaps.to_parquet(path) if kind == "parquet" else gaps.to_csv(path, index=False)
+        with pytest.warns(eh.EvenhandWarning, match="2 of them for a missing value"):
+            done = strict.apply(path, to=to, missing="level")
+        assert (done.rows, done.unseen, done.missing, done.first_unseen) == (200, 2, 2, 10)
+        written = pd.read_parquet(to) if kind == "parquet" else pd.read_csv(to)
+        assert np.flatnonzero(written[["group", "score"]].isna().any(axis=1)).tolist() == [9, 150]
+        counted = strict.audit(path, missing="level").coverage.set_index(["column", "what"])
+        assert counted["rows"].xs("missing", level="what").to_dict() == {"group": 1, "score": 1, "hired": 0}
+        assert counted.loc[("group", "missing"), "policy"] == "kept, left out of this audit"
+
+    @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
+    def test_an_audit_is_that_of_the_others(self, strict):
+        gaps = self.gaps()
+        others = strict.audit(gaps.dropna())
+        found = strict.audit(gaps, missing="level")
+        pd.testing.assert_frame_equal(found.rates, others.rates)
+        pd.testing.assert_frame_equal(found.bounds, others.bounds)
+
+    def test_a_missing_outcome_is_refused_whatever_is_said(self, strict):
+        gaps = small_frame().astype({"hired": float})
+        gaps.loc[4, "hired"] = np.nan
+        for missing in (None, "level"):
+            with pytest.raises(eh.DataError, match="'hired' has a missing value in row 5; every row needs its outcome"):
+                strict.release(gaps, missing=missing)
+        assert strict.apply(gaps)["hired"].isna().sum() == 1
+
+    def test_with_unseen_error_it_is_refused_as_such(self, strict):
+        with pytest.raises(eh.DataError, match=r"2 of 200 rows .*\(column 'group' has a missing value\), 2 of them"):
+            strict.apply(self.gaps(), missing="level", unseen="error")
+
+    def test_a_mapping_that_allows_them_can_be_told_not_to(self):
+        lenient = eh.fit(small_problem(missing="level"), small_frame())
+        with pytest.warns(eh.EvenhandWarning, match="2 of them for a missing value"):
+            lenient.apply(self.gaps())
+        with pytest.raises(eh.DataError, match=r"'group' has a missing value in row 151 "):
+            lenient.apply(self.gaps(), missing="error")
+        with pytest.raises(eh.SpecError, match="missing must be one of"):
+            lenient.apply(self.gaps(), missing="keep")
+
+    def test_a_level_that_was_fitted_stays_one(self):
+        frame = small_frame().astype({"score": float})
+        frame.loc[::20, "score"] = np.nan
+        mapping = eh.fit(small_problem(missing="level"), frame)
+        for missing in (None, "level", "error"):
+            pd.testing.assert_frame_equal(mapping.apply(frame, missing=missing), mapping.apply(frame))
+
+    def test_words_that_stand_for_a_missing_value(self):
+        mapping = eh.fit(small_problem(missing_values=["?"]), small_frame())
+        frame = small_frame()
+        frame.loc[2, "group"] = "?"
+        with pytest.raises(eh.DataError, match="'group' has a missing value in row 3;"):
+            mapping.apply(frame)
+        with pytest.warns(eh.EvenhandWarning, match=r"\(column 'group' has a missing value\), 1 of them for a missing"):
+            found = mapping.apply(frame, missing="level")
+        assert found["group"][2] == "?"
+
+    def test_where_the_group_is_suppressed_an_unknown_group_gets_the_outcome_of_its_features(self):
+        rules = {"score": eh.Ordinal(step=1), "hired": eh.Free()}
+        suppressed = small_problem(distortion=eh.Distortion(rules), suppress_protected="fixed")
+        mapping = eh.fit(suppressed, small_frame())
+        many = pd.concat([small_frame().assign(group=None)] * 20, ignore_index=True)
+        with pytest.warns(eh.EvenhandWarning, match="4000 of them for a missing value .* get ŷ from"):
+            found = mapping.release(many, seed=0, missing="level")
+        assert found["score"].equals(many["score"])
+        shares = small_frame().groupby("score")["hired"].mean()
+        assert found.groupby("score")["hired"].mean().to_dict() == pytest.approx(shares.to_dict(), abs=0.05)
+
+    @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
+    def test_a_blind_mapping_reads_no_group(self):
+        mapping = eh.fit(small_problem(blind=True, parity=[eh.PairwiseParity(0.7)]), small_frame())
+        gaps = self.gaps().assign(score=small_frame()["score"].to_numpy())
+        assert len(mapping.apply(gaps)) == 200
+        with pytest.raises(eh.DataError, match="'group' has a missing value in row 151 "):
+            mapping.audit(gaps)
+        assert mapping.audit(gaps, missing="level").coverage["rows"].sum() == 1
+
+
+def test_a_warning_names_the_line_that_called(tmp_path):
+    mapping = eh.fit(small_problem(), small_frame())
+    new = small_frame().head(5).assign(group="c")
+    new.to_csv(tmp_path / "in.csv", index=False)
+    for call in (
+        lambda: mapping.apply(new),
+        lambda: mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv"),
+        lambda: mapping.possibilities(new),
+        lambda: mapping.predictor().predict_proba(new),
+    ):
+        with pytest.warns(eh.EvenhandWarning, match="5 of 5 rows") as told:
+            call()
+        assert [each.filename for each in told] == [__file__]

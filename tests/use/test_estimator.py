@@ -1,6 +1,9 @@
 """The scikit-learn face: its own checks, its own ways of composing, and scores that are exactly what they should be."""
 
+import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +30,9 @@ import evenhand as eh
 from evenhand.use.estimator import stated, takes_weights
 
 EXACT = 1e-12
+OTHERS = pytest.mark.filterwarnings(
+    "ignore:the estimator also sees columns that are outside:evenhand.errors.EvenhandWarning"
+)
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
 # Real numbers in numbered columns, as the checks pass them: a group is half of column 0, a feature a quarter of
@@ -289,8 +295,16 @@ class TestPreprocessor:
         fitted = eh.OptimizedPreprocessor(coded_problem()).fit(X, y)
         assert np.array_equal(fitted.transform(X)[:, 2], X[:, 2], equal_nan=True)
         X[3, 1] = np.nan
-        with pytest.raises(eh.DataError, match="contains NaN in column '1'"):
+        with pytest.raises(
+            eh.DataError, match=r"contains NaN in column '1', first in row 4; .* write missing='level' to"
+        ):
             fitted.transform(X)
+        with pytest.raises(eh.DataError, match=r"column '1', first in row 4; .* missing='level' in the problem"):
+            eh.OptimizedPreprocessor(coded_problem()).fit(X, y)
+        with pytest.warns(eh.EvenhandWarning, match="1 of them for a missing value"):
+            new = fitted.set_params(missing="level").transform(X)
+        assert np.isnan(new[3, 1])
+        assert np.isnan(new[:, 1]).sum() == 1
         rules = {"1": eh.Ordinal(step=1), "hired": eh.Ordinal(step=1, up=False)}
         level = coded_problem(missing="level", bins={"1": eh.Edges([0.5])})
         assert level.distortion.rules == rules
@@ -340,12 +354,13 @@ class TestPreprocessor:
         assert not by_position.transform(mixed).equals(by_position.transform(X).loc[mixed.index])
 
 
+@OTHERS
 class TestComposing:
     def test_clone_and_parameters(self):
         preprocessor = eh.OptimizedPreprocessor(small_problem(), bound=0.3, budget=0.4, seed=7, key="k", unseen="error")
         twin = clone(preprocessor)
         assert twin.get_params() == preprocessor.get_params()
-        assert set(twin.get_params()) == {"problem", "bound", "budget", "seed", "key", "unseen"}
+        assert set(twin.get_params()) == {"problem", "bound", "budget", "seed", "key", "unseen", "missing"}
         assert "preprocessor__bound" in whole().get_params()
 
     @pytest.mark.parametrize("output", ["pandas", "polars"])
@@ -439,6 +454,7 @@ class TestComposing:
         assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
 
 
+@OTHERS
 class TestClassifier:
     def test_a_model_that_learns_exactly_scores_the_released_rates(self):
         """Eq. (8) through scikit-learn: expected rows, a full tree, expected scores; nothing is sampled."""
@@ -629,6 +645,7 @@ class TestClassifier:
             eh.PreprocessedClassifier(LogisticRegression(), StandardScaler()).fit(X, y)
 
 
+@OTHERS
 class TestModelsThatDoNotSeeTheGroup:
     def test_on_an_ordinary_mapping_there_is_a_warning(self):
         X, y = coded()
@@ -678,12 +695,197 @@ class TestModelsThatDoNotSeeTheGroup:
             model.predict_proba(X.drop(columns="score"))
 
 
+class Watching(LogisticRegression):
+    """A model that keeps what it is shown."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = [X]
+        return super().fit(X, y, sample_weight)
+
+    def predict_proba(self, X):
+        self.seen_.append(X)
+        return super().predict_proba(X)
+
+    def predict(self, X):
+        self.seen_.append(X)
+        return super().predict(X)
+
+
+def workers(n, seed):
+    """People of whom the old know more and are hired less: by chances that depend on the very age."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 80, n)
+    skill = rng.binomial(3, 0.15 + 0.012 * (age - 18))
+    chance = 0.1 + 0.15 * skill - 0.3 * (age >= 60) - 0.004 * (age - 48) * (age < 60)
+    return pd.DataFrame({"age": age, "skill": skill}), (rng.random(n) < np.clip(chance, 0.02, 0.98)).astype(int)
+
+
+def by_age(*edges, **changes):
+    rules = eh.Distortion({"skill": eh.Ordinal(1, max_steps=1), "y": eh.Nominal(1)})
+    bins = {"age": eh.Edges(edges)} if edges else {}
+    stated = {
+        "protected": ["age"], "features": ["skill"], "outcome": "y", "bins": bins,
+        "parity": [eh.PairwiseParity(0.1)], "distortion": rules, "budget": eh.ExpectedDistortion(0.5),
+    }  # fmt: skip
+    return eh.OptimizedPreprocessor(eh.Problem(**{**stated, **changes}))
+
+
+class TestProtectedColumnsWithBins:
+    """They reach the estimator as their levels: one value for each."""
+
+    @pytest.mark.parametrize(("edges", "encoder"), [([45], StandardScaler), ([25], StandardScaler), ([30, 60], None)])
+    def test_mean_scores_are_the_released_rates_in_the_population(self, edges, encoder):
+        """A linear model with a weight for each group: on the people it learned from, and on many others."""
+        (X, y), (others, _) = workers(8000, 0), workers(100_000, 1)
+        first = encoder() if encoder else make_column_transformer((OneHotEncoder(), ["age"]), remainder="passthrough")
+        model = eh.PreprocessedClassifier(make_pipeline(first, LogisticRegression()), by_age(*edges)).fit(X, y)
+        released = model.preprocessor_.mapping_.achieved.rates_after[:, 1]
+        for people, near in ((X, 0.001), (others, 0.01)):
+            scores = pd.Series(model.predict_proba(people)[:, 1])
+            means = scores.groupby(np.digitize(people["age"], edges)).mean().to_numpy()
+            assert means == pytest.approx(released, abs=near)
+            assert means.max() / means.min() < 1.1 + 10 * near
+
+    @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "array", "float32"])
+    @pytest.mark.parametrize("way", ["expected", "draw"])
+    def test_whatever_it_sees(self, kind, way):
+        X, y = workers(400, 0)
+        given = {
+            "pandas": X, "polars": pl.from_pandas(X), "arrow": pa.Table.from_pandas(X), "array": X.to_numpy(),
+            "float32": X.astype({"age": "float32"}),
+        }[kind]  # fmt: skip
+        before = by_age(30, 60)
+        if kind == "array":
+            rules = eh.Distortion({"1": eh.Ordinal(1, max_steps=1), "y": eh.Nominal(1)})
+            bins = {"0": eh.Edges([30, 60])}
+            before.set_params(
+                problem=replace(before.problem, protected=["0"], features=["1"], distortion=rules, bins=bins)
+            )
+        model = eh.PreprocessedClassifier(Watching(), before, train_on=way, predict_with=way).fit(given, y)
+        model.predict_proba(given)
+        model.predict(given)
+        model.score(given, y)
+        assert len(model.estimator_.seen_) >= 3
+        for shown in model.estimator_.seen_:
+            assert type(shown) is type(given)
+            ages = np.asarray(shown[:, 0] if kind == "array" else shown["age"])
+            assert ages.dtype == np.asarray(given[:, 0] if kind == "array" else given["age"]).dtype
+            assert len(np.unique(ages)) == 3
+            assert np.unique(np.digitize(ages, [30, 60])).tolist() == [0, 1, 2]
+
+    @pytest.mark.parametrize("kind", ["str", "category"])
+    def test_merged_levels_go_by_their_names(self, kind):
+        X, y = workers(900, 0)
+        places = np.random.default_rng(0).choice(["north", "east", "west"], len(X))
+        X = X.assign(place=pd.Series(places).astype(kind)).drop(columns="age")
+        merged = {"place": eh.MergedLevels({"elsewhere": ["east", "west"]})}
+        before = by_age(protected=["place"], bins=merged)
+        encoder = make_column_transformer((OneHotEncoder(), ["place"]), remainder="passthrough")
+
+        class Keeping(type(encoder)):
+            def fit_transform(self, X, y=None, **more):
+                self.shown_ = X
+                return super().fit_transform(X, y, **more)
+
+        keeping = Keeping([("place", OneHotEncoder(), ["place"])], remainder="passthrough")
+        model = eh.PreprocessedClassifier(make_pipeline(keeping, LogisticRegression()), before).fit(X, y)
+        shown = model.estimator_[0].shown_["place"]
+        assert set(shown) == {"elsewhere", "north"}
+        assert (
+            shown.dtype == X["place"].dtype if kind == "str" else list(shown.cat.categories) == ["elsewhere", "north"]
+        )
+        north = X[X["place"] == "north"].head(3)
+        assert np.array_equal(model.predict_proba(north), model.predict_proba(X)[north.index])
+
+    def test_who_has_no_level_is_shown_as_they_are(self):
+        X, y = workers(400, 0)
+        model = eh.PreprocessedClassifier(TREE, by_age(30, missing="level")).fit(X, y)
+        with pytest.warns(eh.EvenhandWarning, match="1 of 2 rows"):
+            model.predict_proba(pd.DataFrame({"age": [np.nan, 50.0], "skill": [1, 1]}))
+
+    @pytest.mark.parametrize("way", ["expected", "draw"])
+    def test_a_person_of_no_known_age_is_refused_or_scored_as_they_are(self, way):
+        X, y = workers(400, 0)
+        model = eh.PreprocessedClassifier(TREE, by_age(30), predict_with=way).fit(X, y)
+        new = X.astype({"age": float}).set_axis([f"p{i}" for i in X.index])
+        new.loc["p7", "age"] = np.nan
+        with pytest.raises(eh.DataError, match=r"'age' has a missing value in row 8 \(index 'p7'\); .*missing='level'"):
+            model.predict_proba(new)
+        model.preprocessor_.set_params(missing="level")
+        with pytest.warns(eh.EvenhandWarning, match="1 of 400 rows .* 1 of them for a missing value"):
+            scores = model.predict_proba(new)
+        assert np.array_equal(scores[[7]], model.estimator_.predict_proba(new.loc[["p7"]]))
+        assert np.array_equal(np.delete(scores, 7, axis=0), np.delete(model.predict_proba(X), 7, axis=0))
+
+    def test_a_mapping_keeps_the_ages_it_is_given(self):
+        """Release and apply are for people; levels are for models."""
+        X, y = workers(400, 0)
+        before = by_age(30, 60).fit(X, y)
+        assert before.transform(X)["age"].equals(X["age"])
+        assert before.fit_resample(X, y)[0]["age"].equals(X["age"])
+
+
+class TestColumnsOutsideTheProblem:
+    def people(self):
+        X, y = table()
+        return X.assign(town=np.arange(len(X)) % 3, person=np.arange(len(X))), y
+
+    def test_they_are_named_once_at_the_line_of_the_fit(self):
+        X, y = self.people()
+        before = eh.OptimizedPreprocessor(small_problem(), key="person")
+        with pytest.warns(eh.EvenhandWarning) as told:
+            model = eh.PreprocessedClassifier(tree(), before).fit(X, y)
+        assert [each.filename for each in told] == [__file__]
+        assert "nothing bounds what it learns from them: town; list them as features" in str(told[0].message)
+        model.predict_proba(X), model.predict(X), model.score(X, y)
+
+    def test_none_are_named_where_there_are_none(self):
+        X, y = table()
+        whole().fit(X, y)
+
+    def test_columns_of_arrays_and_of_frames_with_odd_names(self):
+        X, y = coded()
+        wide = np.column_stack([X, np.zeros((len(X), 20))])
+        model = eh.PreprocessedClassifier(TREE, eh.OptimizedPreprocessor(coded_problem()))
+        with pytest.warns(eh.EvenhandWarning, match=r"from them: 2, 3, 4, .*, 13 and 9 more;"):
+            model.fit(wide, y)
+        frame = pd.DataFrame(X.astype(int), columns=[10, 20, 30])
+        with pytest.warns(eh.EvenhandWarning, match="from them: 30;"):
+            model.fit(frame, y)
+
+    def test_a_search_says_it_at_the_line_that_searches(self):
+        """Python shows one warning for each line: that of cross-validation is one line, whatever the folds."""
+        code = """
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, cross_validate
+from families import small_frame, small_problem
+from sklearn.tree import DecisionTreeClassifier
+import evenhand as eh
+X = small_frame()
+y = X.pop("hired")
+X["group"] = X["group"].eq("b").astype(int)
+X["town"] = np.arange(len(X)) % 3
+model = eh.PreprocessedClassifier(DecisionTreeClassifier(), eh.OptimizedPreprocessor(small_problem(), bound=0.8))
+cross_validate(model, X, y, cv=StratifiedKFold(3, shuffle=True, random_state=0), error_score="raise")
+"""
+        path = ":".join(sys.path)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert done.stderr.count("outside the problem") == 1, done.stderr
+        assert done.stderr.startswith("<string>:12: EvenhandWarning")
+
+
 def test_fairlearn_reads_the_results(compas):
     """MetricFrame on predictions and mean scores, by the same groups that the mapping bounds."""
     metrics = pytest.importorskip("fairlearn.metrics")
     X, y = compas.frame.drop(columns="is_recid"), compas.frame["is_recid"]
     linear = make_pipeline(OneHotEncoder(), LogisticRegression())
-    problem = replace(compas.problem, protected=["race"])
+    problem, X = replace(compas.problem, protected=["race"]), X.drop(columns="sex")
     model = eh.PreprocessedClassifier(linear, eh.OptimizedPreprocessor(problem)).fit(X, y)
     decided, scores = model.predict(X), model.predict_proba(X)[:, 1]
 

@@ -12,6 +12,7 @@ from evenhand.cli import screen
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evenhand.cli.options import Missing
     from evenhand.findings.audit import Audit
     from evenhand.findings.new_people import Realised
     from evenhand.spec import Problem
@@ -39,9 +40,11 @@ def audited(
     table: Path | pd.DataFrame | None = None,
     weights: str | None = None,
     progress: Callable[[str, float], None] | None = None,
+    missing: Missing | None = None,
 ) -> Audit:
     """Audit a mapping, and note weights that were left out."""
-    found = mapping.audit() if table is None else mapping.audit(table, weights=weights, progress=progress)
+    others: dict[str, Any] = {"weights": weights, "missing": missing, "progress": progress}
+    found = mapping.audit() if table is None else mapping.audit(table, **others)
     more = [WEIGHED] if table is not None and unweighed(mapping, weights) else []
     return replace(found, notes=(*more, *found.notes))
 

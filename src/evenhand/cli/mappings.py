@@ -12,7 +12,14 @@ from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audit_document, audited, show_readers, show_verdict
 from evenhand.cli.files import check_readable, read_table
-from evenhand.cli.options import ConfidenceOption, MappingArgument, MarginOption, SeedOption, TableWeightsOption
+from evenhand.cli.options import (
+    ConfidenceOption,
+    MappingArgument,
+    MarginOption,
+    MissingOption,
+    SeedOption,
+    TableWeightsOption,
+)
 from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
 
@@ -26,6 +33,7 @@ def audit(
         Path | None, typer.Argument(help="A CSV or Parquet file to audit instead of the fitted table.")
     ] = None,
     weights: TableWeightsOption = None,
+    missing: MissingOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a mapping does: rates by group before and after, every bound, who changes; for any table.
@@ -36,11 +44,13 @@ def audit(
 
     if weights is not None and table is None:
         raise typer.BadParameter("goes with a table; the fitted one has its own", param_hint="--weights")
+    if missing is not None and table is None:
+        raise typer.BadParameter("goes with a table; the fitted one says it itself", param_hint="--missing")
     with screen.progress_bar() as report:
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
         report("auditing", 0.4)
-        found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share))
+        found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share), missing)
     document = {"mapping": mapping, "table": table, **audit_document(fitted, found)}
 
     def show() -> None:
@@ -135,11 +145,15 @@ def theory(
     confidence: ConfidenceOption = 0.95,
     margin: MarginOption = 0.05,
     seed: SeedOption = 0,
+    missing: MissingOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what can be said about fresh people: advantage, apply time, robustness, intervals, the spread of one draw."""
     from evenhand.use.mapping import Mapping
 
+    if missing is not None and holdout is None:
+        raise typer.BadParameter("goes with --holdout", param_hint="--missing")
+    told: dict[str, Any] = {"confidence": confidence, "seed": seed, "missing": missing}
     with screen.progress_bar() as report:
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
@@ -154,7 +168,7 @@ def theory(
             "One draw": about.draw_spread(seed=seed),
             "Small groups": about.small_groups(confidence=confidence),
         }
-        fresh = None if rows is None else about.holdout(rows, confidence=confidence, seed=seed)
+        fresh = None if rows is None else about.holdout(rows, **told)
     if fresh is not None:
         said["People who were not used for fitting"] = fresh
     words = {title: tuple(part.words) for title, part in said.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,22 @@ MarginOption = Annotated[
     float, typer.Option(callback=_at_least_zero, help="How much the parity bound may widen on fresh people.")
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Makes the draws repeatable.")]
+
+
+class Missing(StrEnum):
+    """What a missing value is where the fitted table had none."""
+
+    level = "level"
+    error = "error"
+
+
+MissingOption = Annotated[
+    Missing | None,
+    typer.Option(
+        help="A missing value where the fitted table had none: a level that nobody had, so that its row is kept as it "
+        "is and counted, or an error; by default what the problem says."
+    ),
+]
 
 
 def numbers(option: str, text: str | None) -> list[float] | None:

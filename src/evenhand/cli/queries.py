@@ -11,7 +11,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer, write_text
 from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, MappingArgument, SeedOption
+from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption
 from evenhand.cli.options import words as listed
 from evenhand.cli.transforming import Restore, RestoreOption, Unseen, UnseenOption
 
@@ -53,6 +53,7 @@ def sql(
     mode: Annotated[Mode, typer.Option(help="Apply mode, or train mode.")] = Mode.apply,
     seed: SeedOption = 0,
     unseen: UnseenOption = Unseen.keep,
+    missing: MissingOption = None,
     restore: RestoreOption = Restore.sample,
     columns: Annotated[
         str | None, typer.Option(help="The columns that come out, separated by commas; by default all of them.")
@@ -66,7 +67,9 @@ def sql(
     from evenhand.use.mapping import Mapping
 
     check_outputs(force, out, inputs=(mapping,))
-    options: dict[str, Any] = {"mode": mode.value, "seed": seed, "unseen": unseen.value, "restore": restore.value}
+    options: dict[str, Any] = {
+        "mode": mode.value, "seed": seed, "unseen": unseen.value, "missing": missing, "restore": restore.value,
+    }  # fmt: skip
     chosen = listed("--columns", columns)
     with screen.progress_bar() as report:
         report("reading the mapping", 0.0)

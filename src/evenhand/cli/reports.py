@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,14 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import WEIGHED, unweighed
 from evenhand.cli.files import check_outputs, read_table
-from evenhand.cli.options import ConfidenceOption, ForceOption, MappingArgument, SeedOption, TableWeightsOption
+from evenhand.cli.options import (
+    ConfidenceOption,
+    ForceOption,
+    MappingArgument,
+    MissingOption,
+    SeedOption,
+    TableWeightsOption,
+)
 from evenhand.data import FEW_PEOPLE
 from evenhand.errors import DataError, did_you_mean
 
@@ -35,6 +42,7 @@ def report(
     frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost.")] = True,
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
+    missing: MissingOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -44,17 +52,20 @@ def report(
 
     if weights is not None and table is None:
         raise typer.BadParameter("goes with --table; the fitted one has its own", param_hint="--weights")
+    if missing is not None and table is None:
+        raise typer.BadParameter("goes with --table", param_hint="--missing")
     # The summary of a page of another name could have the same name, and no browser would open the page.
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
     check_outputs(force, out, summary_path(out), inputs=(mapping, table))
+    given: dict[str, Any] = {"missing": missing}
     with screen.progress_bar() as progress:
         progress("reading", 0.0)
         fitted = Mapping.load(mapping)
         frame = None if table is None else _people(read_table(table, fitted.problem), weights)
         found = report_on(
             fitted, frame=frame, hide_below=hide_below, trace=frontier, confidence=confidence, seed=seed,
-            source=mapping, progress=progress,
+            source=mapping, progress=progress, **given,
         )  # fmt: skip
     page, summary = found.save(out)
     notes = [WEIGHED] if table is not None and unweighed(fitted, weights) else []

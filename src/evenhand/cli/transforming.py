@@ -14,7 +14,7 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, named, outside, show_realised, unweighed
 from evenhand.cli.files import check_outputs, columns_of
-from evenhand.cli.options import ForceOption, MappingArgument, SeedOption, check_ending
+from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, check_ending
 from evenhand.cli.wording import worded
 from evenhand.errors import EvenhandError
 
@@ -67,6 +67,7 @@ def release(
     key: KeyOption = None,
     draw: DrawOption = Draw.independent,
     unseen: UnseenOption = Unseen.keep,
+    missing: MissingOption = None,
     restore: RestoreOption = Restore.sample,
     weights: Annotated[
         str | None, typer.Option(help="A column of weights: for the rates that are shown, and passed through.")
@@ -75,7 +76,7 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Train mode: write a table with features and outcome drawn anew, for training or publication."""
-    options = {"seed": seed, "key": key, "draw": draw.value, "unseen": unseen.value, "restore": restore.value}
+    options = {"seed": seed, "key": key, "draw": draw, "unseen": unseen, "missing": missing, "restore": restore}
     done = _transform("release", mapping, table, out, force, options)
     drawn = _drawn(done, out, weights)
     document = {**done.document, "weights": weights, **drawn.document}
@@ -100,12 +101,13 @@ def apply(
     key: KeyOption = None,
     draw: DrawOption = Draw.independent,
     unseen: UnseenOption = Unseen.keep,
+    missing: MissingOption = None,
     restore: RestoreOption = Restore.sample,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Apply mode: write a table with features drawn anew; an outcome column is passed through unread."""
-    options = {"seed": seed, "key": key, "draw": draw.value, "unseen": unseen.value, "restore": restore.value}
+    options = {"seed": seed, "key": key, "draw": draw, "unseen": unseen, "missing": missing, "restore": restore}
     done = _transform("apply", mapping, table, out, force, options)
 
     def show() -> None:
@@ -129,7 +131,7 @@ class Done:
     @property
     def document(self) -> dict[str, Any]:
         """The same as a document."""
-        counted = {name: getattr(self.tally, name) for name in ("rows", "changed", "unseen")}
+        counted = {name: getattr(self.tally, name) for name in ("rows", "changed", "unseen", "missing")}
         passed = {"passed_through": self.passed_through}
         return {"written": {"table": self.out}, **counted, **passed, "options": self.options}
 
@@ -181,7 +183,8 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
         notes += done.fitted.theory.draw_spread().words
     try:
         with screen.progress_bar() as report:
-            return Drawn(done.fitted.realised(out, weights=weights, progress=report), tuple(notes))
+            found = done.fitted.realised(out, weights=weights, missing=done.options["missing"], progress=report)
+            return Drawn(found, tuple(notes))
     except EvenhandError as error:
         return Drawn(None, (f"its rates could not be counted: {worded(error)}",))
 
@@ -195,6 +198,7 @@ def _show_done(done: Done, what: str, mode: str) -> None:
             ("Rows", f"{tally.rows:,}"),
             ("Changed", f"{tally.changed:,} ({share:.1%}) in their {what}"),
             *([("Unseen", f"{tally.unseen:,} of a kind that was not in the fitted table")] if tally.unseen else []),
+            *([("Missing", f"{tally.missing:,} of these, for a value that is missing")] if tally.missing else []),
             *([("Key", f"{key}: rows that share a key share one draw")] if key is not None else []),
             *([("Passed through", passed)] if done.passed_through else []),
         ]

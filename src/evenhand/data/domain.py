@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -89,6 +89,20 @@ class Variable:
     def has_missing(self) -> bool:
         """Whether missing values have a level of their own that somebody had."""
         return self.missing is not None and self.missing != UNSEEN
+
+    def allowing_missing(self, allowed: bool) -> Variable:
+        """Return the variable that allows missing values where they have no level, or that refuses them.
+
+        A missing outcome is refused whatever is said: there is nothing to draw from.
+
+        Examples
+        --------
+        >>> Variable("age", Role.FEATURE, ("young", "old"), ordered=True).allowing_missing(True).missing == UNSEEN
+        True
+        """
+        if self.has_missing or self.role is Role.OUTCOME:
+            return self
+        return replace(self, missing=UNSEEN if allowed else None)
 
     @property
     def always_missing(self) -> bool:
@@ -229,6 +243,10 @@ class Domain:
         listed = tuple(variables)
         d, x, y = (Axis(tuple(v for v in listed if v.role is role)) for role in Role)
         return cls(d, x, y)
+
+    def allowing_missing(self, allowed: bool) -> Domain:
+        """Return the domain that allows missing values where they have no level, or that refuses them."""
+        return Domain.of(variable.allowing_missing(allowed) for variable in self.variables)
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -29,6 +29,7 @@ from evenhand.tables import (
     Table,
     count,
     count_rows,
+    is_missing,
     is_path,
     levels_of,
     quoted,
@@ -40,6 +41,9 @@ from evenhand.tables import (
 
 WRONG, VALUE = "evenhand_wrong", "evenhand_value"
 GROUPS, VALUES, ONE, SET = "evenhand_groups", "evenhand_values", "evenhand_one", "evenhand_set"
+
+BATCH = 1 << 17
+"""Rows that are looked through at once for one that has no value."""
 
 BYTES_PER_VALUE = 256
 """What it takes to sort one distinct value of a column into its bin; half of the memory is for that."""
@@ -219,7 +223,8 @@ class Rows:
     """The distinct rows of a table: weights and their squares, how many people each stands for, whether values are
     texts of a file.
 
-    Where equal rows were put ``together``, they have no place in the table any more.
+    Where equal rows were put ``together``, they have no place in the table any more; the ``source`` is the file that
+    they came from.
     """
 
     table: Table
@@ -228,6 +233,22 @@ class Rows:
     squares: Numbers
     text: bool
     together: bool = False
+    source: Source | None = None
+
+    def where(self, variable: Variable, row: int) -> str:
+        """Say where a file has its first missing value in a column; nothing of other tables."""
+        if self.source is None:
+            return ""
+        import pyarrow
+
+        first = 0
+        with connection(self.source.name) as duck_:
+            for part in duck_.sql(f"SELECT {quoted(variable.name)} FROM {self.source.sql}").to_arrow_reader(BATCH):
+                found = np.flatnonzero(is_missing(variable, read(pyarrow.Table.from_batches([part])), text=self.text))
+                if len(found):
+                    return f" in row {first + found[0] + 1}"
+                first += len(part)
+        return ""
 
 
 def distinct_rows(
@@ -255,12 +276,12 @@ def distinct_rows(
         counting.group(duck_, stands)
         query = f"SELECT {_list(names)}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
         grouped = duck_.sql(query).to_arrow_table()
-    return _rows_of(grouped, repr(counting.source.name), text=text)
+    return _rows_of(grouped, repr(counting.source.name), text=text, source=counting.source)
 
 
-def _rows_of(grouped: Any, name: str, *, text: bool) -> Rows:
+def _rows_of(grouped: Any, name: str, *, text: bool, source: Source | None = None) -> Rows:
     found = read(grouped)
     if not len(found):
         raise DataError(f"{name} has no rows")
     weight, people, squares = (_numbers(found, each) for each in (WEIGHT, ROWS, SQUARES))
-    return Rows(found, weight, people, squares, text, together=True)
+    return Rows(found, weight, people, squares, text, together=True, source=source)

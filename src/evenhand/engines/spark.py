@@ -17,7 +17,7 @@ from typing import Any
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean
 from evenhand.spec import Problem
-from evenhand.tables import becomes_text, count_rows, read, weights_column
+from evenhand.tables import Table, becomes_text, count_rows, read, refuse_gaps, weights_column
 from evenhand.tables.transforming import How, Transformer, transform_piece
 
 ROWS, WEIGHT, SQUARES = "evenhand_rows", "evenhand_weight", "evenhand_squares"
@@ -141,10 +141,22 @@ def _batches(batches: Iterable[Any], names: list[str], mode: Transformer, how: H
     texts = _texts(mode, how)
     for batch in batches:
         given = pyarrow.Table.from_batches([batch]).rename_columns(names)
-        done = transform_piece(mode, read(given), how)
+        table = read(given)
+        try:
+            done = transform_piece(mode, table, how)
+        except DataError:
+            # A batch's rows have no place in the table: what is missing is named by its key.
+            _refuse_gaps(mode, table, how)
+            raise
         fields = [field.with_type(pyarrow.string()) if field.name in texts else field for field in given.schema]
         schema = pyarrow.schema([field.with_nullable(True) for field in fields])
         yield from done.table.to_native().cast(schema).to_batches()
+
+
+def _refuse_gaps(mode: Transformer, table: Table, how: How) -> None:
+    assert how.key is not None
+    keys = table[how.key]
+    refuse_gaps(mode.reads, table, lambda _, row: f" in the row whose {keys.name!r} is {keys[row]!r}")
 
 
 def _texts(mode: Transformer, how: How) -> set[str]:

@@ -99,7 +99,7 @@ def transform_file(
     with replacing(target, suffix=".part") as temporary:
         tally = _copy(run, temporary, target)
         report_unseen(mode, tally, how.unseen)
-    return Written(tally.rows, tally.changed, tally.unseen, tally.first_unseen, tally.example, path=target)
+    return Written(**vars(tally), path=target)
 
 
 @dataclass(frozen=True, eq=False)

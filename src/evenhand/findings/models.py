@@ -5,8 +5,7 @@ Knows the kernel, the counts and tables; nothing of how the kernel was found, an
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,13 +14,13 @@ import numpy as np
 from evenhand import tables
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis
-from evenhand.errors import DataError, EvenhandWarning, Option, SpecError
+from evenhand.data.domain import Axis, Domain
+from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Problem, check
-from evenhand.tables.transforming import Unseen
+from evenhand.tables.transforming import Missing, Unseen, domain_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,7 +202,7 @@ class Predictor:
             }
         )
 
-    def predict_proba(self, frame: Any, *, unseen: str = "keep") -> Numbers:
+    def predict_proba(self, frame: Any, *, unseen: str = "keep", missing: Missing | None = None) -> Numbers:
         """Return each person's expected score of each outcome.
 
         Parameters
@@ -213,6 +212,9 @@ class Predictor:
         unseen : {"keep", "error"}
             Of people whose (d, x) was not in the fitted table: apply mode keeps them, and their score is p(ŷ|x̂,d) at
             x̂ = x, else everybody's p(ŷ|x), else p(ŷ).
+        missing : {"level", "error"}, optional
+            Whether a missing value for which the mapping has no level makes its row one of these, or is refused; by
+            default what the problem says.
 
         Returns
         -------
@@ -220,7 +222,7 @@ class Predictor:
             One row per person, one column per outcome in the order of ``classes_``.
         """
         check.one_of("unseen", unseen, get_args(Unseen))
-        group, x, row, known = self._people(tables.read(frame))
+        group, x, row, known = self._people(domain_with(self.counts.domain, missing), tables.read(frame))
         if not known.all():
             message = (
                 f"{int((~known).sum())} of {len(known)} rows have features or a group that were not in the fitted table"
@@ -228,12 +230,12 @@ class Predictor:
             if unseen == "error":
                 keep = Option("unseen", "keep")
                 raise DataError(f"{message}; with ", keep, " they are scored at the features they have")
-            warnings.warn(f"{message}; they are scored at the features they have", EvenhandWarning, stacklevel=2)
+            warn(f"{message}; they are scored at the features they have")
         return np.where(known[:, None], self._scores[row], self._learned.at(group, x))
 
-    def predict(self, frame: Any, *, unseen: str = "keep") -> Any:
+    def predict(self, frame: Any, *, unseen: str = "keep", missing: Missing | None = None) -> Any:
         """Return the likeliest outcome of each person: a decision, which no bound covers."""
-        return self.classes_[np.argmax(self.predict_proba(frame, unseen=unseen), axis=1)]
+        return self.classes_[np.argmax(self.predict_proba(frame, unseen=unseen, missing=missing), axis=1)]
 
     def __repr__(self) -> str:
         given = "x̂, d" if self.reads_protected else "x̂"
@@ -247,9 +249,9 @@ class Predictor:
     def _scores(self) -> Numbers:
         return scores_before_outcome(self.problem, self.counts, self.kernel, self._learned)
 
-    def _people(self, table: Any) -> tuple[Cells, Cells, Cells, Any]:
+    def _people(self, domain: Domain, table: Any) -> tuple[Cells, Cells, Cells, Any]:
         """Return each person's group and x, -1 for none; the row of apply mode's kernel, and whether there is one."""
-        domain, counts = self.counts.domain, self.counts
+        counts = self.counts
         x, new_x = tables.cells(domain.x, table)
         if self.problem.blind:
             found, row = positions(counts.features.cells, x)
@@ -265,6 +267,8 @@ def model_rates(
 ) -> pd.DataFrame:
     """Fit a model on a release, score people transformed in apply mode, and return means and decisions by group."""
     released, applied = tables.to_pandas(train), tables.to_pandas(new)
+    # Missing values that release and apply let pass are not refused here.
+    counts = replace(counts, domain=counts.domain.allowing_missing(True))
     if model is None:
         scores = _table_scores(counts, released, applied, protected)
     else:
@@ -288,8 +292,12 @@ def _model_scores(
     if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
         raise SpecError(f"a model needs fit and predict_proba, like a scikit-learn classifier; {model!r} lacks one")
     names = [*(problem.protected if protected else ()), *problem.features]
-    model.fit(released[names], released[problem.outcome])
-    share = np.asarray(model.predict_proba(applied[names]), dtype=float)
+    # What the bounds are about are the levels of protected columns, nothing finer.
+    train, new = (
+        tables.to_pandas(tables.as_levels(tables.read(each), counts.domain.d))[names] for each in (released, applied)
+    )
+    model.fit(train, released[problem.outcome])
+    share = np.asarray(model.predict_proba(new), dtype=float)
     classes = list(model.classes_)
     scores = np.zeros((len(applied), counts.domain.y.size))
     for y, level in enumerate(counts.domain.outcome.levels):

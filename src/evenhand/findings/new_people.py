@@ -14,7 +14,6 @@ import numpy as np
 from evenhand import tables
 from evenhand.arrays import positions
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis
 from evenhand.engines import Rows
 from evenhand.errors import DataError
 from evenhand.findings import bounds
@@ -38,10 +37,11 @@ class Meeting:
     coverage: dict[str, Any]
 
 
-def meeting(mode: Transformer, rows: Rows, groups: Axis) -> Meeting:
+def meeting(mode: Transformer, rows: Rows) -> Meeting:
     """Count a table, and give each of its cells the row of the kernel that train mode would use."""
+    groups = mode.domain.d
     if rows.together:
-        tables.refuse_gaps((groups, *mode.reads), rows.table, rows.people, text=rows.text)
+        tables.refuse_gaps((groups, *mode.reads), rows.table, rows.where, people=rows.people, text=rows.text)
     located = locate(mode, rows.table, text=rows.text)
     d, new_d = tables.cells(groups, rows.table, text=rows.text)
     axes = tuple(dict.fromkeys((groups, *mode.reads)))

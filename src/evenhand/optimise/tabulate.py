@@ -6,6 +6,7 @@ distance becomes lines. What a mapping file keeps are the tables, so that readin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from evenhand.data.domain import Axis
 from evenhand.errors import DataError, EvenhandError, SpecError
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved
+from evenhand.kernel.draws import DRAW_BITS
 from evenhand.optimise.compile import moves_of_records
 from evenhand.spec import (
     Conditional,
@@ -25,7 +27,10 @@ from evenhand.spec import (
     Problem,
     comparisons,
 )
-from evenhand.tables import conditional_rows, frame, labels
+from evenhand.tables import conditional_rows, frame, values
+
+POINTS, STRIDE = 61, 17
+"""At how many points a model is asked where levels stand for several values, and how those of columns are paired."""
 
 CUT_TOLERANCE = 5e-10
 """A user's J beyond its bound by more than this asks for another line."""
@@ -161,7 +166,7 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
         given.at(counts.domain, counts.features.cells)
         return given
     if not hasattr(given, "predict_proba"):
-        rows, levels = _rows(problem, given), counts.domain.outcome.levels
+        rows, levels = _rows(problem, counts, given), counts.domain.outcome.levels
         for _, shares in rows:
             lacking = [level for level in levels if level not in shares]
             if len(levels) == 2 and len(shares) == len(lacking) == 1:
@@ -173,9 +178,9 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
     return _asked(problem, counts, given)
 
 
-def _rows(problem: Problem, given: Any) -> Any:
+def _rows(problem: Problem, counts: Counts, given: Any) -> Any:
     try:
-        return conditional_rows(problem, given)
+        return conditional_rows(problem, counts.domain, given)
     except EvenhandError:
         raise
     except (TypeError, ValueError) as error:
@@ -183,18 +188,23 @@ def _rows(problem: Problem, given: Any) -> Any:
 
 
 def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
-    """Ask a classifier for its probabilities at every combination of features."""
-    x = frame(labels(counts.domain.x, counts.features.cells))
-    wanted = [str(name) for name in getattr(model, "feature_names_in_", x.columns)]
-    lacking = [name for name in wanted if name not in x.columns]
+    """Ask a classifier for its probabilities at every combination of features.
+
+    It is handed values as the table has them. Where levels stand for several of those, it is asked at many points of
+    each combination, and the mean is taken: what people who are moved there are scored, one with another.
+    """
+    names = list(counts.domain.x.names)
+    wanted = [str(name) for name in getattr(model, "feature_names_in_", names)]
+    lacking = [name for name in wanted if name not in names]
     if lacking:
         raise DataError(
-            f"the classifier reads {lacking}, which are not features of the problem ({list(x.columns)}); it must take "
+            f"the classifier reads {lacking}, which are not features of the problem ({names}); it must take "
             f"those as they are: put encoder and model into one pipeline. A model that reads protected columns cannot "
             f"be shielded"
         )
     try:
-        shares = np.asarray(model.predict_proba(x[wanted]), dtype=float)
+        asked = [model.predict_proba(frame(each)[wanted]) for each in _points(counts)]
+        shares = np.mean(np.asarray(asked, dtype=float), axis=0)
     except Exception as error:
         raise DataError(
             f"the classifier's predict_proba failed on the columns {wanted}: {type(error).__name__}: {error}; it must "
@@ -204,14 +214,29 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
     levels = list(counts.domain.outcome.levels)
     if set(classes) != set(levels):
         raise DataError(f"the classifier's classes are {classes}, the levels of {problem.outcome!r} are {levels}")
-    if shares.shape != (len(x), len(classes)):
+    shape = len(counts.features.cells), len(classes)
+    if shares.shape != shape:
         raise DataError(
             f"the classifier's predict_proba must give one row per combination of features and one column per class: "
-            f"{(len(x), len(classes))}, not {shares.shape}"
+            f"{shape}, not {shares.shape}"
         )
     cells = [tuple(counts.domain.x.labels(int(cell)).values()) for cell in counts.features.cells]
     rows = [dict(zip(classes, row / row.sum(), strict=True)) for row in shares]
     return Conditional(list(zip(cells, rows, strict=True)))
+
+
+def _points(counts: Counts) -> Iterator[dict[str, Any]]:
+    """Yield the values of every combination of features: once, or at each point of those with several values.
+
+    The points of a column are evenly spaced over the values that its levels had. Whole multiples modulo a prime pair
+    those of several columns: each meets every one of its points once, and no two columns go together.
+    """
+    axis = counts.domain.x
+    several = [variable.name for variable in axis.variables if variable.coding is not None]
+    for point in range(POINTS if several else 1):
+        place = {name: point * STRIDE**order % POINTS for order, name in enumerate(several)}
+        draws = {name: (2 * at + 1) * 2**DRAW_BITS // (2 * POINTS) for name, at in place.items()}
+        yield values(axis, counts.features.cells, draws)
 
 
 def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) -> Problem | None:

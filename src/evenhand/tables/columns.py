@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.data.domain import Value, Variable
+from evenhand.data.domain import Role, Value, Variable
 from evenhand.data.levels import UNSEEN, Coding
-from evenhand.errors import DataError, Setting, did_you_mean
+from evenhand.errors import DataError, Option, Setting, did_you_mean
 from evenhand.tables.numbering import NULL, numbered
 
-A_LEVEL = Setting("missing", "level")
-MISSING_ADVICE = ("fill them, drop those rows, or write ", A_LEVEL, " in the problem")
-APPLY_ADVICE = ("fill them or drop those rows; a problem with ", A_LEVEL, " would have made them a level")
+MISSING_ADVICE = ("fill them, drop those rows, or write ", Setting("missing", "level"), " in the problem")
+APPLY_ADVICE = (
+    "the fitted table had none there: fill in what is missing, drop such rows, or write ",
+    Option("missing", "level"),
+    " to keep them as they are",
+)
+OUTCOME_ADVICE = ("every row needs its outcome here: drop such rows",)
 REAL = r"[-+]?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
 """Texts that are numbers; one with leading zeros is a code, not a number, and so is one too long for a real number."""
 
@@ -108,11 +113,17 @@ def plain(value: Any) -> Any:
     return value
 
 
-def refuse_missing(encoded: Encoded, *advice: object, first: int = 0, people: Numbers | None = None) -> None:
+def refuse_missing(
+    encoded: Encoded,
+    *advice: object,
+    first: int = 0,
+    people: Numbers | None = None,
+    where: Callable[[int], str] | None = None,
+) -> None:
     """Raise the error that names the first missing value of a column, if there is one.
 
     ``first`` is the position of the first row, where a table comes in pieces; ``people`` how many rows of a file each
-    row stands for, where equal ones were put together: they have no place.
+    row stands for, where equal ones were put together: they have no place, unless ``where`` knows one.
     """
     # Codes are small integers: their least is found faster than every null.
     if not len(encoded.codes) or encoded.codes.min() != NULL:
@@ -121,9 +132,25 @@ def refuse_missing(encoded: Encoded, *advice: object, first: int = 0, people: Nu
     if len(rows):
         number = len(rows) if people is None else int(people[rows].sum())
         what = "a missing value" if number == 1 else f"{number} missing values"
-        comma = ", the first" if number > 1 else ""
-        where = f"{comma} in row {first + rows[0] + 1}" if people is None else ""
-        raise DataError(f"column {encoded.series.name!r} has {what}{where}; ", *(advice or MISSING_ADVICE))
+        if where is not None:
+            place = where(int(rows[0]))
+        else:
+            place = "" if people is not None else in_row(encoded.series, int(rows[0]), first)
+        comma = ", the first" if number > 1 and place else ""
+        raise DataError(f"column {encoded.series.name!r} has {what}{comma}{place}; ", *(advice or MISSING_ADVICE))
+
+
+def in_row(series: nw.Series[Any], row: int, first: int = 0) -> str:
+    """Say where a row is: its place, counted from 1, and its label where a pandas index has others than places."""
+    native = series.to_native()
+    index = native.index if isinstance(native, pd.Series) else pd.RangeIndex(len(series))
+    label = "" if index.equals(pd.RangeIndex(len(index))) else f" (index {plain(index[row])!r})"
+    return f" in row {first + row + 1}{label}"
+
+
+def gap_advice(variable: Variable) -> tuple[object, ...]:
+    """Return what to do about missing values that a mapping has no level for."""
+    return OUTCOME_ADVICE if variable.role is Role.OUTCOME else APPLY_ADVICE
 
 
 def codes_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Cells:
@@ -162,7 +189,7 @@ def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False,
 def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: int = 0) -> Coded:
     """Return the levels of a column whose values are numbered already."""
     if variable.missing is None:
-        refuse_missing(encoded, *APPLY_ADVICE, first=first)
+        refuse_missing(encoded, *gap_advice(variable), first=first)
     values = [as_number(value) for value in encoded.values] if text and variable.numeric else encoded.values
     if not text:
         _refuse_other_kind(variable, values)
@@ -202,7 +229,7 @@ def _of_numbers(variable: Variable, coding: Coding, series: nw.Series[Any], firs
     if variable.blanks:
         numbers = np.where(np.isin(numbers, blank_numbers(variable)), np.nan, numbers)
     if variable.missing is None and np.isnan(numbers).any():
-        refuse_missing(encode(series, variable.blanks), *APPLY_ADVICE, first=first)
+        refuse_missing(encode(series, variable.blanks), *gap_advice(variable), first=first)
     codes = coding.codes(numbers)
     return codes if variable.missing is None else np.where(np.isnan(numbers), variable.missing, codes)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -18,13 +19,13 @@ from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Made, Setting, did_you_mean
 from evenhand.spec import Occurrence, Ordinal, Problem
 from evenhand.tables.columns import (
-    APPLY_ADVICE,
     Encoded,
     coded,
     codes_of,
     column,
     encode,
     encoded_as,
+    gap_advice,
     plain,
     refuse_missing,
 )
@@ -98,50 +99,84 @@ def cells(axis: Axis, table: nw.DataFrame[Any], *, text: bool = False) -> tuple[
 
 def first_unseen(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False) -> str | None:
     """Name the first column and value that is not a level; None where every value is one."""
-    for name, number, value in unseen_values(axes, table, text=text):
-        if number:
-            return f"column {name!r} has the new value {value!r}"
+    for variable in (variable for axis in axes for variable in axis.variables):
+        missing, unseen = gaps(variable, table, text=text)
+        if unseen.any():
+            row = int(np.argmax(unseen))
+            new = "a missing value" if missing[row] else f"the new value {plain(table[variable.name][row])!r}"
+            return f"column {variable.name!r} has {new}"
     return None
 
 
-def unseen_values(
-    axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False
-) -> Iterable[tuple[str, int, Any]]:
-    """For each column, how many rows have a value that is not a level, and the first such value."""
-    for axis in axes:
-        for variable in axis.variables:
-            series = column(table, variable.name)
-            rows = np.flatnonzero(codes_of(variable, series, text=text) == UNSEEN)
-            yield variable.name, len(rows), plain(series[int(rows[0])]) if len(rows) else None
+def lacking(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False) -> NDArray[np.bool_]:
+    """Return which rows have a missing value that is allowed, but has no level."""
+    found = np.zeros(len(table), dtype=bool)
+    for variable in (variable for axis in axes for variable in axis.variables if variable.missing == UNSEEN):
+        found |= is_missing(variable, table, text=text)
+    return found
+
+
+def is_missing(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> NDArray[np.bool_]:
+    """Return which rows have no value in a variable's column."""
+    return encoded_as(variable, column(table, variable.name), text=text).missing
 
 
 def gaps(
     variable: Variable, table: nw.DataFrame[Any], *, text: bool = False
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows have no value in a column, and which have none that is a level."""
-    series = column(table, variable.name)
-    missing = encoded_as(variable, series, text=text).missing
-    return missing, np.asarray(codes_of(variable, series, text=text) == UNSEEN)
+    missing = is_missing(variable, table, text=text)
+    return missing, np.asarray(codes_of(variable, table[variable.name], text=text) == UNSEEN)
 
 
-def refuse_gaps(axes: Iterable[Axis], table: nw.DataFrame[Any], people: Numbers, *, text: bool) -> None:
-    """Refuse missing values of a table in which equal rows were put together, so that they have no place."""
+def refuse_gaps(
+    axes: Iterable[Axis],
+    table: nw.DataFrame[Any],
+    where: Callable[[Variable, int], str],
+    *,
+    people: Numbers | None = None,
+    text: bool = False,
+) -> None:
+    """Refuse missing values that have no level in a table whose rows have no place; ``where`` names one of them."""
     for variable in (variable for axis in axes for variable in axis.variables if variable.missing is None):
         encoded = encoded_as(variable, column(table, variable.name), text=text)
-        refuse_missing(encoded, *APPLY_ADVICE, people=people)
+        refuse_missing(encoded, *gap_advice(variable), people=people, where=partial(where, variable))
 
 
-def conditional_rows(problem: Problem, frame: Frame) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
-    """Read p(ŷ|x̂) from a frame with a row for each combination of features and each outcome, and its probability."""
+def conditional_rows(
+    problem: Problem, domain: Domain, frame: Frame
+) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
+    """Read p(ŷ|x̂) from a frame with a row for each combination of features and each outcome, and its probability.
+
+    A column whose levels stand for several values may hold those or the levels' names. Of several combinations that
+    are one to the levels, the mean is taken.
+    """
     table = read(frame)
-    columns = [_complete(table, name).to_list() for name in (*problem.features, problem.outcome, PROBABILITY)]
-    found: dict[tuple[Value, ...], dict[Value, float]] = {}
-    for *features, outcome, probability in zip(*columns, strict=True):
-        shares = found.setdefault(tuple(features), {})
+    given = [_complete(table, name) for name in problem.features]
+    outcomes, probabilities = (_complete(table, name).to_list() for name in (problem.outcome, PROBABILITY))
+    single = zip(*(series.to_list() for series in given), strict=True)
+    levels = zip(*(_named_levels(domain.variable(series.name), series) for series in given), strict=True)
+    found: dict[tuple[Value, ...], dict[tuple[Value, ...], dict[Value, float]]] = {}
+    for cell, values, outcome, probability in zip(levels, single, outcomes, probabilities, strict=True):
+        shares = found.setdefault(cell, {}).setdefault(values, {})
         if outcome in shares:
-            raise DataError(f"the conditional gives {tuple(features)} with {problem.outcome}={outcome!r} twice")
+            raise DataError(f"the conditional gives {values} with {problem.outcome}={outcome!r} twice")
         shares[outcome] = float(probability)
-    return list(found.items())
+    means = []
+    for cell, each in found.items():
+        named = dict.fromkeys(outcome for shares in each.values() for outcome in shares)
+        total = {outcome: sum(shares.get(outcome, 0.0) for shares in each.values()) for outcome in named}
+        means.append((cell, {outcome: share / len(each) for outcome, share in total.items()}))
+    return means
+
+
+def _named_levels(variable: Variable, series: nw.Series[Any]) -> list[Value]:
+    """Return the level of each value of a column that may hold the names of levels; what has none stays as it is."""
+    values: list[Value] = series.to_list()
+    if variable.coding is None or set(values) <= set(variable.levels):
+        return values
+    codes = codes_of(variable, series).tolist()
+    return [value if code == UNSEEN else variable.levels[code] for value, code in zip(values, codes, strict=True)]
 
 
 def weights_of(

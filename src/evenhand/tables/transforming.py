@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import secrets
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -22,21 +21,31 @@ from evenhand.arrays import Cells, Flags, positions
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.data.levels import UNSEEN as NO_LEVEL
-from evenhand.errors import DataError, EvenhandWarning, Option, SpecError
+from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.kernel import Kernel, look_up
 from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import check
-from evenhand.tables import Encoded, Restore, Table
+from evenhand.tables import Encoded, Restore, Restoring, Table
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["keep", "error"]
+Missing = Literal["level", "error"]
 Draw = Literal["independent", "balanced"]
 Levels = Callable[[str], Cells]
 """The level of each kind of rows in a column."""
 
 Draws = Callable[[slice], Cells]
 """The draws of a block of rows: what is never held for all rows at once need not be."""
+
+
+def domain_with(domain: Domain, missing: Missing | None) -> Domain:
+    """Return a domain that allows or refuses missing values for which it has no level; None leaves it as it is."""
+    if missing is None:
+        return domain
+    check.one_of("missing", missing, get_args(Missing))
+    return domain.allowing_missing(missing == "level")
+
 
 LARGEST_INDEX = 1 << 22
 """Of more sources that could be, those that are known are searched for instead."""
@@ -56,12 +65,13 @@ class How:
     key: str | None = None
     draw: Draw = "independent"
     unseen: Unseen = "keep"
-    restore: Restore = "sample"
+    restore: Restoring = Restoring.SAMPLE
 
     def __post_init__(self) -> None:
         check.one_of("draw", self.draw, get_args(Draw))
         check.one_of("unseen", self.unseen, get_args(Unseen))
         check.one_of("restore", self.restore, get_args(Restore))
+        object.__setattr__(self, "restore", Restoring(self.restore))
         if self.key is not None and not isinstance(self.key, str):
             raise SpecError(f"key must be the name of a column, not {self.key!r}")
 
@@ -133,6 +143,16 @@ class Transformer:
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""
         return tuple(variable.name for variable in self.read)
+
+    def with_missing(self, missing: Missing | None) -> Transformer:
+        """Return the mode that keeps or refuses rows with a missing value for which there is no level.
+
+        ``"level"`` takes such a value for a level that nobody had, so that its row is of an unseen kind; ``"error"``
+        refuses it; None does what the mapping's problem says.
+        """
+        domain = domain_with(self.domain, missing)
+        new = {self.domain.d: domain.d, self.domain.x: domain.x, self.domain.y: domain.y}
+        return replace(self, domain=domain, reads=tuple(new[axis] for axis in self.reads))
 
     @cached_property
     def _places(self) -> Cells | None:
@@ -277,6 +297,8 @@ class Tally:
         The first of them, counting from 1.
     example : str or None
         The first new value, where there is one.
+    missing : int
+        How many of the unseen rows have a missing value that has no level.
     """
 
     rows: int = 0
@@ -284,12 +306,16 @@ class Tally:
     unseen: int = 0
     first_unseen: int | None = None
     example: str | None = None
+    missing: int = 0
 
     def __add__(self, more: Tally) -> Tally:
         first, example = self.first_unseen, self.example
         if first is None and more.first_unseen is not None:
             first, example = self.rows + more.first_unseen, more.example
-        return Tally(self.rows + more.rows, self.changed + more.changed, self.unseen + more.unseen, first, example)
+        rows, changed, unseen, missing = (
+            getattr(self, each) + getattr(more, each) for each in ("rows", "changed", "unseen", "missing")
+        )
+        return Tally(rows, changed, unseen, first, example, missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,6 +461,7 @@ def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: 
         unseen=len(unknown),
         first_unseen=int(unknown[0]) + 1 if len(unknown) else None,
         example=tables.first_unseen(mode.reads, table, text=text) if len(unknown) else None,
+        missing=int(tables.lacking(mode.reads, table, text=text).sum()) if len(unknown) else 0,
     )
 
 
@@ -449,10 +476,12 @@ def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen) -> None:
     )
     if tally.example is not None:
         message += f" ({tally.example})"
+    if tally.missing:
+        message += f", {tally.missing} of them for a missing value that has no level in the mapping"
     then = "are left unchanged" if mode.fallback is None else "keep their features and get ŷ from p(ŷ|x)"
     if unseen == "error":
         raise DataError(f"{message}; with ", Option("unseen", "keep"), f" they {then}")
-    warnings.warn(f"{message}; they {then}", EvenhandWarning, stacklevel=4)
+    warn(f"{message}; they {then}")
 
 
 def _names(mode: Transformer) -> list[str]:
@@ -463,7 +492,7 @@ def _names(mode: Transformer) -> list[str]:
 
 def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDArray[np.float64]]:
     """Return every possible result of each row, the position of the row it belongs to, and its probability."""
-    if how.restore == "sample":
+    if how.restore.draws:
         other = (Option("restore", "midpoint"), " or ", Option("restore", "label"))
         raise SpecError("without a lottery no value is sampled; write ", *other)
     located = locate(mode, table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal
 
 import narwhals as nw
@@ -22,6 +23,8 @@ from evenhand.tables.columns import Encoded, codes_of, encode, encoded_as, plain
 from evenhand.tables.numbering import NULL, kept_by_arrow
 
 Restore = Literal["sample", "midpoint", "label"]
+"""What people call the ways in which a level that stands for several values is written."""
+
 Lots = Callable[[str, Cells], Cells]
 """Second draws: for a column and some rows by position, one for each of them."""
 
@@ -30,9 +33,27 @@ PIECE = 1 << 19
 """Rows of texts that are made at once."""
 
 
-def becomes_text(variable: Variable, restore: Restore) -> bool:
+class Restoring(StrEnum):
+    """One of these ways, and what follows from it."""
+
+    SAMPLE = "sample"
+    MIDPOINT = "midpoint"
+    LABEL = "label"
+
+    @property
+    def draws(self) -> bool:
+        """Whether a second draw chooses one of the values that the level had."""
+        return self is Restoring.SAMPLE
+
+    @property
+    def names(self) -> bool:
+        """Whether the column becomes text, the names of its levels."""
+        return self is Restoring.LABEL
+
+
+def becomes_text(variable: Variable, restore: Restoring) -> bool:
     """Whether a column that is written gets the names of its levels, whatever it held."""
-    return variable.coding is not None and restore == "label"
+    return variable.coding is not None and restore.names
 
 
 def replace(
@@ -43,7 +64,7 @@ def replace(
     new: Cells,
     *,
     lots: Lots | None = None,
-    restore: Restore = "sample",
+    restore: Restoring = Restoring.SAMPLE,
     text: bool = False,
     encoded: Mapping[str, Encoded] | None = None,
 ) -> nw.DataFrame[Any]:
@@ -56,8 +77,8 @@ def replace(
     at, old, new : array
         Rows by position, ascending; the cell that each has, and the one that it gets.
     lots : callable, optional
-        Where draws come from, which ``restore="sample"`` needs.
-    restore : {"sample", "midpoint", "label"}
+        Where draws come from, for a way that draws.
+    restore : Restoring
         What is written for a level that stands for several values.
     text : bool
         Whether the frame holds texts, in which numbers are written out.
@@ -78,6 +99,44 @@ def replace(
             given = numbered.get(variable.name)
             table = table.with_columns(_overwrite(series, variable, fresh, text, given).alias(variable.name))
     return table
+
+
+def as_levels(table: nw.DataFrame[Any], axis: Axis) -> nw.DataFrame[Any]:
+    """Return a table whose columns of an axis hold levels and nothing finer, in the types that they have.
+
+    Where levels stand for several values, a number becomes the one that stands for its level, any other value the
+    level's name. What has no level stays as it is, and so does a column that the table does not have.
+    """
+    for variable in (each.allowing_missing(True) for each in axis.variables if each.name in table.columns):
+        if variable.coding is None:
+            continue
+        series = table[variable.name]
+        codes = codes_of(variable, series)
+        if not variable.numeric:
+            table = table.with_columns(_named(series, variable, codes))
+            continue
+        at = np.flatnonzero((codes != UNSEEN) & (codes != variable.missing))
+        if len(at):
+            fresh = _restored(variable, at, codes[at], None, Restoring.MIDPOINT)
+            table = table.with_columns(_overwrite(series, variable, fresh, False, None).alias(variable.name))
+    return table
+
+
+def _named(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Series[Any]:
+    """Return the names of levels as texts, or as categories: the same ones whoever is in the table."""
+    texts = _labelled(series, variable, codes, text=False)
+    if not isinstance(series.dtype, nw.Categorical | nw.Enum):
+        return texts
+    names = [str(level) for code, level in enumerate(variable.levels) if code != variable.missing]
+    own = list(dict.fromkeys([*names, *texts.drop_nulls().unique(maintain_order=True).to_list()]))
+    native = texts.to_native()
+    if isinstance(native, pd.Series):
+        kind: Any = series.to_native().dtype
+        made = native.astype(
+            pd.CategoricalDtype(own, ordered=variable.ordered or bool(getattr(kind, "ordered", False)))
+        )
+        return nw.from_native(made, series_only=True)
+    return texts.cast(nw.Enum(own) if isinstance(series.dtype, nw.Enum) else nw.Categorical())
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +160,7 @@ class Fresh:
         return [value for value in self.values if value is not None]
 
 
-def choices(variable: Variable, level: int, restore: Restore) -> tuple[Sequence[Value | None], Cells]:
+def choices(variable: Variable, level: int, restore: Restoring) -> tuple[Sequence[Value | None], Cells]:
     """Return the values that a record may get with a level, and for each the draw that no longer chooses it.
 
     With more than one value a second draw decides: the first whose end lies above it. None is a missing value.
@@ -112,14 +171,14 @@ def choices(variable: Variable, level: int, restore: Restore) -> tuple[Sequence[
         values = [None]
     elif coding is None:
         values = [variable.levels[level]]
-    elif restore != "sample" or not coding.stock[level].values:
+    elif not restore.draws or not coding.stock[level].values:
         values = [coding.middle(level)]
     else:
         values, weights = coding.stock[level].values, np.asarray(coding.stock[level].weights)
     return values, thresholds(weights / np.sum(weights), np.array([0, len(values)]), np.zeros(len(values), np.int64))
 
 
-def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots | None, restore: Restore) -> Fresh:
+def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots | None, restore: Restoring) -> Fresh:
     """Return a value for each of the rows that moved; None for the level of missing values."""
     if variable.coding is None:
         levels = [None if code == variable.missing else level for code, level in enumerate(variable.levels)]
@@ -127,7 +186,7 @@ def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots | None, re
     values: list[Any] = []
     which = np.empty(len(codes), dtype=np.int64)
     draws = np.zeros(len(codes), np.int64)
-    if restore == "sample":
+    if restore.draws:
         assert lots is not None
         draws = lots(variable.name, at)
     for code in np.unique(codes):
@@ -331,6 +390,31 @@ def labels(axis: Axis, cells_: Cells, prefix: str = "") -> dict[str, Any]:
     return {
         prefix + variable.name: _typed(variable, code) for variable, code in zip(axis.variables, codes, strict=True)
     }
+
+
+def values(axis: Axis, cells_: Cells, draws: Mapping[str, int]) -> dict[str, Any]:
+    """Return the columns of an axis for given cells as a table has them: values of the levels, and not their names.
+
+    Of a level that stands for several values it is the one that a column's draw chooses, as it would for a person who
+    is moved there; the level of missing values is a missing one.
+    """
+    codes = axis.unravel(cells_)
+    return {
+        variable.name: _valued(variable, code, draws.get(variable.name, 0))
+        for variable, code in zip(axis.variables, codes, strict=True)
+    }
+
+
+def _valued(variable: Variable, codes: Cells, draw: int) -> Any:
+    if variable.coding is None and not variable.has_missing:
+        return _typed(variable, codes)
+    fresh = _restored(variable, np.arange(len(codes)), codes, lambda _, at: np.full(len(at), draw), Restoring.SAMPLE)
+    found = [fresh.values[which] for which in fresh.which.tolist()]
+    if variable.coding is None and variable.dtype == "category":
+        # The level of missing values is no category.
+        kinds: Any = [level for code, level in enumerate(variable.levels) if code != variable.missing]
+        return pd.Categorical(found, categories=kinds, ordered=variable.ordered)
+    return pd.Series(found).infer_objects().array
 
 
 def frame(columns: Mapping[str, Any]) -> pd.DataFrame:

@@ -6,18 +6,18 @@ imports scikit-learn, which is the extra ``sklearn``.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from evenhand.arrays import Numbers, sums
-from evenhand.errors import DataError, EvenhandWarning, MissingExtraError, SpecError
+from evenhand.errors import DataError, MissingExtraError, SpecError, warn
 from evenhand.spec import Problem, check
-from evenhand.tables import Frame, arrays, to_pandas
-from evenhand.tables.transforming import Unseen
+from evenhand.tables import Frame, arrays, as_levels, read, returned, to_pandas
+from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
+from evenhand.tables.transforming import Missing, Unseen
 from evenhand.use.fitting import fit
 from evenhand.use.mapping import Mapping
 
@@ -52,6 +52,9 @@ except ImportError:
 
 ROW, WEIGHT = "evenhand row", "evenhand weight"
 """Names of the columns of positions and probabilities beside the caller's own."""
+
+MOST_NAMED = 12
+"""How many columns a sentence names."""
 
 Way = Literal["expected", "draw"]
 WAYS = ("expected", "draw")
@@ -111,6 +114,9 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         A column of X that identifies people, so that each gets the same draw in any order. No estimator is shown it.
     unseen : {"keep", "error"}
         What to do with people whose cell was not in the fitted table.
+    missing : {"level", "error"}, optional
+        After ``fit``: whether a missing value where the fitted table had none makes its person one of these, or is an
+        error that names the row; by default what the problem says. To an estimator it is handed as it is.
 
     Attributes
     ----------
@@ -142,6 +148,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         seed: int | None = 0,
         key: str | None = None,
         unseen: Unseen = "keep",
+        missing: Missing | None = None,
     ) -> None:
         self.problem = problem
         self.bound = bound
@@ -149,6 +156,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         self.seed = seed
         self.key = key
         self.unseen = unseen
+        self.missing = missing
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimizedPreprocessor:
         """Learn the mapping from features and outcomes, one row per person or with weights."""
@@ -214,7 +222,10 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         outcome = {"y": None} if y is None else {}
         if not arrays.is_frame(X):
             array = validate_data(self, X, **outcome, reset=fitting, dtype=None, ensure_all_finite="allow-nan")
-            return _Features(array) if problem is None else _numbered(problem, array)
+            if problem is None:
+                return _Features(array)
+            self._refuse_nan(array, fitting)
+            return _Features(arrays.from_array(array, problem.columns, _whole(problem)), dtype=array.dtype)
         if not _num_samples(X):
             raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
         names = tuple(arrays.names(X))
@@ -226,6 +237,22 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         if all(isinstance(name, str) for name in names):
             return _Features(X)
         return _Features(arrays.renamed(X, [str(i) for i in range(len(names))]), labels=names)
+
+    def _refuse_nan(self, array: Any, fitting: bool) -> None:
+        """Refuse NaN in a column that is read, unless it is a level, in the words that scikit-learn's users know."""
+        columns: Collection[str]
+        advice: tuple[object, ...]
+        if fitting:
+            assert self.problem is not None
+            columns, advice = () if self.problem.missing_is_level else self.problem.columns, MISSING_ADVICE
+        else:
+            mode = self._mapping.apply_mode.with_missing(self.missing)
+            columns, advice = {variable.name for variable in mode.read if variable.missing is None}, APPLY_ADVICE
+        for place in np.flatnonzero(np.isnan(array).any(axis=0)) if array.dtype.kind == "f" else ():
+            # In a column that the problem does not read, NaN is passed through.
+            if str(place) in columns:
+                row = int(np.flatnonzero(np.isnan(array[:, place]))[0])
+                raise DataError(f"Input X contains NaN in column '{place}', first in row {row + 1}; ", *advice)
 
     def _table(self, people: _People) -> Frame:
         """Return the table of (d, x, y) that the problem is about."""
@@ -247,7 +274,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         return () if self.key is None or self.key in self._mapping.problem.columns else (self.key,)
 
     def _applied(self, given: _Features) -> Frame:
-        return self._mapping.apply(given.frame, seed=self.seed, key=self.key, unseen=self.unseen)
+        return self._mapping.apply(given.frame, seed=self.seed, key=self.key, unseen=self.unseen, missing=self.missing)
 
     def _released(self, people: _People) -> tuple[Frame, Any]:
         """Draw in train mode: the features as a frame, the outcome as the kind that was given."""
@@ -293,19 +320,6 @@ def _whole(problem: Problem) -> tuple[str, ...]:
     return tuple(name for name in problem.columns if name not in problem.bins)
 
 
-def _numbered(problem: Problem, array: Any) -> _Features:
-    """Return an array as a frame with numbered columns."""
-    if not problem.missing_is_level and array.dtype.kind == "f":
-        for place in np.flatnonzero(np.isnan(array).any(axis=0)):
-            # In a column that the problem does not read, NaN is passed through.
-            if str(place) in problem.columns:
-                raise DataError(
-                    f"Input X contains NaN in column '{place}', which the problem reads; fill it, drop those rows, or "
-                    f'write missing="level" in the problem'
-                )
-    return _Features(arrays.from_array(array, problem.columns, _whole(problem)), dtype=array.dtype)
-
-
 def _classes(y: Any) -> Any:
     """Return the values of an outcome, which must be classes."""
     values = column_or_1d(y)
@@ -344,7 +358,8 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     Parameters
     ----------
     estimator : classifier
-        It sees the columns of X as they are, transformed; put an encoder before a linear model. It is cloned.
+        It sees the columns of X transformed, protected ones with bins as their levels; put an encoder before a linear
+        model. It is cloned.
     preprocessor : OptimizedPreprocessor
         Holds the problem; it is cloned.
     train_on : {"expected", "draw"}
@@ -375,8 +390,14 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     often over the mapping.
 
     The bounds are about the problem's columns. Others in X reach the estimator as they are, and what it learns from
-    them is not covered: list them as features, which stay fixed unless a rule says otherwise. In expectation, a binned
-    value that moves becomes the middle of its new bin.
+    them is not covered: a warning names them, once for a model and its clones. List them as features, which stay fixed
+    unless a rule says otherwise.
+
+    A protected column with bins or merged levels reaches the estimator as its level: numbers as the one that stands for
+    their bin (its middle), other values as the level's name, in the column's own type. With ages beside groups of age a
+    model need not learn the rate of each group, and no bound would cover it. A linear model learns one for each of more
+    than two levels only if an encoder comes before it. Features keep the values that people have; in expectation, a
+    binned one that moves becomes the middle of its new bin.
 
     Examples
     --------
@@ -386,7 +407,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     >>> from sklearn.preprocessing import OneHotEncoder
     >>> from dataclasses import replace
     >>> data = eh.datasets.load("compas")
-    >>> X, y = data.frame.drop(columns="is_recid"), data.frame["is_recid"]
+    >>> X, y = data.frame.drop(columns=["sex", "is_recid"]), data.frame["is_recid"]
     >>> by_race = eh.OptimizedPreprocessor(replace(data.problem, protected=["race"]))
     >>> linear = make_pipeline(OneHotEncoder(), LogisticRegression())
     >>> model = eh.PreprocessedClassifier(linear, by_race).fit(X, y)
@@ -431,13 +452,13 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.classes_ = _classes(people.outcome)
         mapping: Mapping | None = self.preprocessor_.mapping_
         if mapping is not None and self.drop_protected and not mapping.problem.suppresses:
-            warnings.warn(
+            _tell(
                 "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
                 "covers its mean scores, which can differ by group as much as without any mapping; write "
-                'suppress_protected="fixed" in the problem',
-                EvenhandWarning,
-                stacklevel=2,
+                'suppress_protected="fixed" in the problem'
             )
+        if mapping is not None:
+            self._name_others(people.features)
         rows = (X, y, sample_weight) if mapping is None else self._training_rows(people)
         self.estimator_ = _fitted(clone(self.estimator), *rows)
         return self
@@ -462,6 +483,11 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         scores = self._scored(X, self._probabilities if probable else votes)
         return self.classes_[np.argmax(scores, axis=1)]
 
+    def __sklearn_clone__(self) -> Any:
+        found = super().__sklearn_clone__()
+        found._told = self.__dict__.setdefault("_told", set())
+        return found
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -476,6 +502,24 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def _mapping(self) -> Mapping | None:
         found: Mapping | None = self.preprocessor_.mapping_
         return found
+
+    def _name_others(self, given: _Features) -> None:
+        """Tell which columns the estimator sees that the problem does not name."""
+        before: OptimizedPreprocessor = self.preprocessor_
+        known = (*before._mapping.problem.columns, *before._identifies)
+        others = [name for name in arrays.names(given.frame) if name not in known]
+        # A search or a cross-validation fits a clone for each fold: what one was told need not be told again.
+        told: set[tuple[str, ...]] = self.__dict__.setdefault("_told", set())
+        if others and tuple(others) not in told:
+            told.add(tuple(others))
+            # A frame's own names, where a problem goes by the numbers of its columns.
+            shown = [str(name if given.labels is None else given.labels[int(name)]) for name in others[:MOST_NAMED]]
+            more = f" and {len(others) - MOST_NAMED} more" * (len(others) > MOST_NAMED)
+            _tell(
+                f"the estimator also sees columns that are outside the problem, and nothing bounds what it learns from "
+                f"them: {', '.join(shown)}{more}; list them as features, which stay fixed unless a rule says "
+                f"otherwise, or leave them out"
+            )
 
     def _training_rows(self, people: _People) -> tuple[Any, Any, Any]:
         """Return what the estimator is trained on: features, outcome and weights."""
@@ -493,16 +537,22 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             frame, outcome, weights = arrays.split(wide, before._mapping.problem.outcome, WEIGHT)
             # Outcomes of whole numbers were read as integers; the estimator gets the classes that were given.
             classes = arrays.numbers(outcome).astype(self.classes_.dtype)
-            return self._shown(people.features, frame), classes, arrays.numbers(weights)
+            return self._shown(people.features, self._levelled(frame)), classes, arrays.numbers(weights)
         if self.train_on == "expected":
-            warnings.warn(
+            _tell(
                 f"{type(_last(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
-                f'(seed {before.seed}) and not on the expected one; write train_on="draw" to say so',
-                EvenhandWarning,
-                stacklevel=3,
+                f'(seed {before.seed}) and not on the expected one; write train_on="draw" to say so'
             )
         frame, outcome = before._released(people)
-        return self._shown(people.features, frame), outcome, people.weights
+        return self._shown(people.features, self._levelled(frame)), outcome, people.weights
+
+    def _levelled(self, frame: Frame) -> Frame:
+        """Return a transformed frame with the protected columns as their levels, which are what the bounds are about.
+
+        Whoever sees an age beside the groups of age need not learn one rate for each group.
+        """
+        assert self._mapping is not None
+        return returned(as_levels(read(frame), self._mapping.counts.domain.d), frame)
 
     def _shown(self, given: _Features, frame: Frame) -> Any:
         """Return a transformed frame as the estimator sees it."""
@@ -517,10 +567,12 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if self._mapping is None:
             return score(X)
         if self.predict_with == "draw":
-            return score(self._shown(given, before._applied(given)))
-        wide = before._mapping.possibilities(given.frame, row_column=ROW, weight_column=WEIGHT, unseen=before.unseen)
+            return score(self._shown(given, self._levelled(before._applied(given))))
+        wide = before._mapping.possibilities(
+            given.frame, row_column=ROW, weight_column=WEIGHT, unseen=before.unseen, missing=before.missing
+        )
         frame, row, weight, *_ = arrays.split(wide, ROW, WEIGHT, *before._identifies)
-        row, weight = arrays.numbers(row), arrays.numbers(weight)
+        frame, row, weight = self._levelled(frame), arrays.numbers(row), arrays.numbers(weight)
         # Many people share their possible features: the estimator is asked once for each.
         first, kind = arrays.distinct(frame)
         scores = score(self._shown(given, arrays.rows(frame, first)))[kind] * weight[:, None]
@@ -531,6 +583,11 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         found = np.zeros((_num_samples(X), len(self.classes_)))
         found[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = self.estimator_.predict_proba(X)
         return found
+
+
+def _tell(message: str) -> None:
+    """Warn at the line that asked for a fit, whatever of scikit-learn lies between."""
+    warn(message, beyond=("sklearn", "joblib"))
 
 
 def takes_weights(estimator: Any) -> bool:

@@ -32,7 +32,18 @@ from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
 from evenhand.spec import Problem, Recorded, check, outcome_given_features
 from evenhand.tables import Frame, Restore
-from evenhand.tables.transforming import Draw, How, Mode, Transformer, Unseen, apply_mode, train_mode, transform, unfold
+from evenhand.tables.transforming import (
+    Draw,
+    How,
+    Missing,
+    Mode,
+    Transformer,
+    Unseen,
+    apply_mode,
+    train_mode,
+    transform,
+    unfold,
+)
 from evenhand.use import storage
 
 if TYPE_CHECKING:
@@ -122,6 +133,7 @@ class Mapping:
         table: AnyTable | None = None,
         *,
         weights: str | Sequence[float] | None = None,
+        missing: Missing | None = None,
         progress: Progress | None = None,
     ) -> Audit:
         """Return what the mapping does to a table, in expectation over its draws, as tables and words.
@@ -132,6 +144,9 @@ class Mapping:
             Other people than those that were fitted; by default the fitted table.
         weights : str or sequence of float, optional
             With ``table``: a column of it, or one number per row.
+        missing : {"level", "error"}, optional
+            As in :meth:`release`. Rows with a missing value that has no level are counted in ``coverage``, and left out
+            of everything else.
         progress : callable, optional
             For a path: called with a text and the share that is counted.
 
@@ -145,7 +160,7 @@ class Mapping:
         """
         if table is None:
             return audit(self.problem, self.counts, self.kernel, self.achieved, fitted_coverage(self.counts))
-        met = self._met(table, weights, progress)
+        met = self._met(table, weights, missing, progress)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
         seeing, not_seeing = (
@@ -159,6 +174,7 @@ class Mapping:
         table: AnyTable,
         *,
         weights: str | Sequence[float] | None = None,
+        missing: Missing | None = None,
         progress: Progress | None = None,
     ) -> Realised:
         """Hold the rates of a table as it stands against the bounds: of one release, which strays from expectation.
@@ -169,6 +185,8 @@ class Mapping:
             A result of :meth:`release`, or any other with the protected columns, the features and the outcome.
         weights : str or sequence of float, optional
             A column of it, or one number per row.
+        missing : {"level", "error"}, optional
+            As in :meth:`audit`.
         progress : callable, optional
             For a path: called with a text and the share that is counted.
 
@@ -180,12 +198,18 @@ class Mapping:
         >>> mapping.realised(mapping.release(data.frame, seed=0)).words
         ('the rates of this very table are 0... apart at worst (...), ... the bound 0.1',)
         """
-        met = self._met(table, weights, progress)
+        met = self._met(table, weights, missing, progress)
         return realised(with_own_target(self.problem, self.counts), met.counts)
 
-    def _met(self, table: AnyTable, weights: str | Sequence[float] | None, progress: Progress | None) -> Meeting:
+    def _met(
+        self,
+        table: AnyTable,
+        weights: str | Sequence[float] | None,
+        missing: Missing | None,
+        progress: Progress | None,
+    ) -> Meeting:
         rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
-        return meeting(self.release_mode, rows, self.counts.domain.d)
+        return meeting(self.release_mode.with_missing(missing), rows)
 
     @property
     def has_prices(self) -> bool:
@@ -232,7 +256,15 @@ class Mapping:
         """
         proof.write_mapping(path, self.problem, self.counts, self.kernel, self.multipliers, self.certificate)
 
-    def model_rates(self, frame: Frame, model: Any = None, *, seed: int = 0, protected: bool = False) -> pd.DataFrame:
+    def model_rates(
+        self,
+        frame: Frame,
+        model: Any = None,
+        *,
+        seed: int = 0,
+        protected: bool = False,
+        missing: Missing | None = None,
+    ) -> pd.DataFrame:
         """Fit a model on one release of a table, apply it to the same people in apply mode, and return its mean scores.
 
         Eqs. (8) and (9) predict them: (8) for a model that sees the protected columns, (9) for one that does not.
@@ -247,7 +279,10 @@ class Mapping:
         seed : int
             For the release; the draws of apply mode use the next seed.
         protected : bool
-            Whether the model sees the protected columns.
+            Whether the model sees the protected columns; those with bins or merged levels as their levels, as in
+            :class:`PreprocessedClassifier`.
+        missing : {"level", "error"}, optional
+            As in :meth:`release`; a model is handed what is missing as it is.
 
         Returns
         -------
@@ -266,7 +301,7 @@ class Mapping:
         """
         if engines.is_spark(frame):
             tables.read(frame)  # which says that a model needs rows in memory
-        train, new = self.release(frame, seed=seed), self.apply(frame, seed=seed + 1)
+        train, new = self.release(frame, seed=seed, missing=missing), self.apply(frame, seed=seed + 1, missing=missing)
         rates: pd.DataFrame = model_rates(
             self.problem, self.counts, self.kernel, train, new, model, protected=protected
         )
@@ -345,6 +380,7 @@ class Mapping:
         key: str | None = None,
         draw: Draw = "independent",
         unseen: Unseen = "keep",
+        missing: Missing | None = None,
         restore: Restore = "sample",
         to: Path | None = None,
         progress: Progress | None = None,
@@ -369,6 +405,11 @@ class Mapping:
             who else is in the table.
         unseen : {"keep", "error"}
             What to do with rows whose (d, x, y) was not in the table that was fitted.
+        missing : {"level", "error"}, optional
+            What a missing value is in a column where the fitted table had none: ``level``, one that nobody had, so that
+            its row is an unseen one (as a rule kept as it is, and counted), or an error that names the row. By default
+            what the problem says. Where missing values have a level in the mapping, they keep it; a missing outcome is
+            an error.
         restore : {"sample", "midpoint", "label"}
             What is written where a column has bins, or merged levels, and its level changes: a value that somebody of
             the new level had in the fitted table, the middle of the bin (the commonest of merged values), or the
@@ -382,10 +423,10 @@ class Mapping:
         -------
         dataframe
             Of the same type, with the same columns; for a path, what was done, with ``rows``, ``changed``, ``unseen``
-            and ``path``.
+            (``missing`` of them for a missing value) and ``path``.
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return self._transformed(self.release_mode, frame, how, to, progress)
+        return self._transformed(self.release_mode.with_missing(missing), frame, how, to, progress)
 
     def apply(
         self,
@@ -395,6 +436,7 @@ class Mapping:
         key: str | None = None,
         draw: Draw = "independent",
         unseen: Unseen = "keep",
+        missing: Missing | None = None,
         restore: Restore = "sample",
         to: Path | None = None,
         progress: Progress | None = None,
@@ -414,7 +456,7 @@ class Mapping:
         (5278, False)
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return self._transformed(self.apply_mode, frame, how, to, progress)
+        return self._transformed(self.apply_mode.with_missing(missing), frame, how, to, progress)
 
     def _transformed(
         self, mode: Transformer, frame: AnyTable, how: How, to: Path | None, progress: Progress | None
@@ -441,6 +483,7 @@ class Mapping:
         seed: int | None = 0,
         draw: Draw = "independent",
         unseen: Unseen = "keep",
+        missing: Missing | None = None,
         restore: Restore = "sample",
         columns: Sequence[str] | None = None,
     ) -> str:
@@ -459,7 +502,7 @@ class Mapping:
             of its own is given as a sequence of parts. Everything is quoted.
         key : str
             The column that says who a row is: text, whole numbers, dates, booleans or UUIDs. A missing key ends the
-            query with an error, and so does a missing value where the problem does not allow it.
+            query with an error, and so does a missing value where ``missing`` does not allow it.
         mode : {"apply", "release"}
             Which of the two.
         seed : int or None
@@ -469,6 +512,9 @@ class Mapping:
         unseen : {"keep", "error"}
             Rows of an unknown kind stay as they are (where D is suppressed, they get ŷ from p(ŷ|x)), without a
             warning, or end the query.
+        missing : {"level", "error"}, optional
+            As in :meth:`release`: whether a missing value for which the mapping has no level makes its row an unseen
+            one, or ends the query.
         restore : {"sample", "midpoint", "label"}
             As in :meth:`release`.
         columns : sequence of str, optional
@@ -488,7 +534,7 @@ class Mapping:
         True
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return engines.write_query(self._mode(mode), how, dialect, table, columns)
+        return engines.write_query(self._mode(mode).with_missing(missing), how, dialect, table, columns)
 
     def possibilities(
         self,
@@ -499,6 +545,7 @@ class Mapping:
         row_column: str = "row",
         weight_column: str = "weight",
         unseen: Unseen = "keep",
+        missing: Missing | None = None,
     ) -> F:
         """Return every possible result of each row, with the position of the row and the probability of the result.
 
@@ -516,6 +563,8 @@ class Mapping:
             The names of the two columns that are added.
         unseen : {"keep", "error"}
             As in :meth:`release`.
+        missing : {"level", "error"}, optional
+            As in :meth:`release`.
 
         Examples
         --------
@@ -526,7 +575,7 @@ class Mapping:
         >>> round(float(every["weight"].sum()), 6)
         100.0
         """
-        chosen = self._mode(mode)
+        chosen = self._mode(mode).with_missing(missing)
         table = tables.read(frame)
         for name in (row_column, weight_column):
             _refuse_column(table, name)
@@ -542,6 +591,7 @@ class Mapping:
         weights: str | Sequence[float] | None = None,
         weight_column: str = "weight",
         unseen: Unseen = "keep",
+        missing: Missing | None = None,
         restore: Restore = "midpoint",
     ) -> F:
         """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
@@ -557,6 +607,8 @@ class Mapping:
         weight_column : str
             The name of the column of weights in the result; they sum to the number of rows, or to ``weights``.
         unseen : {"keep", "error"}
+            As in :meth:`release`.
+        missing : {"level", "error"}, optional
             As in :meth:`release`.
         restore : {"midpoint", "label"}
             As in :meth:`release`; without a lottery, no value is sampled.
@@ -575,7 +627,8 @@ class Mapping:
         if isinstance(weights, str):
             table = table.drop(weights)
         _refuse_column(table, weight_column)
-        wide, rows, share = unfold(self.release_mode, table, How.of(0, unseen=unseen, restore=restore))
+        mode = self.release_mode.with_missing(missing)
+        wide, rows, share = unfold(mode, table, How.of(0, unseen=unseen, restore=restore))
         weight = share if given is None else share * given[rows]
         found: F = tables.returned(tables.merged(wide, weight, weight_column), frame)
         return found

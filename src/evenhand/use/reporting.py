@@ -31,6 +31,7 @@ from evenhand.report.summary import Material, Settings, Source, summary
 from evenhand.resources import Progress
 from evenhand.spec import Problem, check
 from evenhand.tables import Frame
+from evenhand.tables.transforming import Missing
 from evenhand.use.mapping import Mapping
 from evenhand.use.tradeoff import Frontier, frontier
 
@@ -93,6 +94,7 @@ def report_on(
     trace: bool = True,
     confidence: float = 0.95,
     seed: int = 0,
+    missing: Missing | None = None,
     source: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -116,6 +118,8 @@ def report_on(
         Of every interval and statement.
     seed : int
         Of every draw.
+    missing : {"level", "error"}, optional
+        With ``frame``: as in :meth:`evenhand.Mapping.release`.
     source : path, optional
         The mapping's file, to be named with its checksum.
     progress : callable, optional
@@ -142,7 +146,7 @@ def report_on(
     threshold = check.finite("hide_below", hide_below, low=0)
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
     tell("measuring", 0.05)
-    fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, settings)
+    fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
     other_columns = None
     if frame is not None:
         columns = opened(frame, mapping.problem.csv).table.columns
@@ -174,9 +178,11 @@ def _source(path: str | os.PathLike[str] | None) -> Source:
     return Source(Path(path).name, hashlib.sha256(content).hexdigest())
 
 
-def _fitted(mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, settings: Settings) -> dict[str, Any]:
+def _fitted(
+    mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, missing: Missing | None, settings: Settings
+) -> dict[str, Any]:
     seed = settings.seed
-    rates = mapping.model_rates(frame, model, seed=seed, protected=sees_protected)
+    rates = mapping.model_rates(frame, model, seed=seed, protected=sees_protected, missing=missing)
     name = "The shares of each outcome by features" if model is None else f"The model {type(model).__name__}"
     sight = "with" if sees_protected else "without"
     words = (

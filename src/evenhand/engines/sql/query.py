@@ -18,7 +18,7 @@ from evenhand.engines.sql.dialects.base import OWN, Change, Last
 from evenhand.engines.sql.moves import Moves, moves_of
 from evenhand.engines.sql.values import Values
 from evenhand.errors import Option, SpecError
-from evenhand.tables import becomes_text
+from evenhand.tables import becomes_text, gap_advice
 from evenhand.tables.transforming import How, Transformer
 
 MOST_BYTES = 16_000_000
@@ -194,7 +194,8 @@ class _Query:
                 yield sql.has_type(name, other), f"column {variable.name!r} must hold {kind.value}, as at fit"
         for variable in self.mode.read:
             if variable.missing is None:
-                yield missing(sql, variable), f"column {variable.name!r} has a missing value"
+                advice = "".join(map(str, gap_advice(variable)))
+                yield missing(sql, variable), f"column {variable.name!r} has a missing value; {advice}"
         for variable in self._labelled:
             odd = unwritable(sql, variable)
             if odd is not None:

@@ -11,7 +11,7 @@ from evenhand.arrays import Cells
 from evenhand.data.domain import Value, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.dialects import Dialect
-from evenhand.tables import Restore, as_single, as_whole, choices
+from evenhand.tables import Restoring, as_single, as_whole, choices
 
 FORMS = ("value", "whole", "single")
 """A value as it is, and as columns of whole numbers and of single precision get it."""
@@ -32,7 +32,7 @@ class Values:
     of_level: Mapping[int, tuple[Choice, ...]]
 
     @classmethod
-    def of(cls, variable: Variable, targets: Cells, restore: Restore) -> Values:
+    def of(cls, variable: Variable, targets: Cells, restore: Restoring) -> Values:
         """Return the values of the levels that occur among targets."""
         of_level = {}
         for level in sorted(set(targets.tolist()) - {UNSEEN}):

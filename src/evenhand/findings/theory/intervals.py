@@ -6,7 +6,7 @@ Knows counts and kernels; a hold-out comes as a frame, which only ``tables`` rea
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws
 from evenhand.spec import CsvFormat, check
 from evenhand.tables import Frame, cells, first_unseen, frame, labels
-from evenhand.tables.transforming import Transformer, locate, train_mode
+from evenhand.tables.transforming import Missing, Transformer, domain_with, locate, train_mode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,6 +150,7 @@ def holdout(
     target: Numbers | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    missing: Missing | None = None,
     format: CsvFormat | None = None,
 ) -> HoldOut:
     """Release rows that were not used for fitting, and say how sure the rates are.
@@ -175,6 +176,9 @@ def holdout(
         With which all intervals hold.
     seed : int
         Of the draws.
+    missing : {"level", "error"}, optional
+        Whether rows with a missing value for which the mapping has no level are rows of an unseen kind, or refused; by
+        default what the problem says.
     format : CsvFormat, optional
         How CSV files are written.
 
@@ -188,7 +192,8 @@ def holdout(
     >>> found.rows, len(found.rates), len(found.comparisons), found.verdict
     (1778, 8, 24, 'not decided')
     """
-    drawn = _drawn(counts, mode or train_mode(counts, kernel), opened(rows, format), seed)
+    releases = (mode or train_mode(counts, kernel)).with_missing(missing)
+    drawn = _drawn(replace(counts, domain=domain_with(counts.domain, missing)), releases, opened(rows, format), seed)
     trials = drawn.number.sum(axis=1, keepdims=True)
     low, high = clopper_pearson(drawn.number, trials, _each(drawn.number.shape, share("confidence", confidence)))
     people = np.broadcast_to(trials, drawn.number.shape)

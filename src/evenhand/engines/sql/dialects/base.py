@@ -126,8 +126,12 @@ class Dialect(ABC):
         """Return the first 52 bits of the MD5 of a text as a whole number."""
 
     @abstractmethod
-    def refusal(self, message: str, text: str) -> str:
-        """Return a condition that ends the query with a message; ``text`` is any text of the row."""
+    def refusal(self, message: str, key: str) -> str:
+        """Return a condition that ends the query with a message, which names the row by its key's text."""
+
+    def complaint(self, message: str, key: str) -> str:
+        """Return the text that a query ends with."""
+        return f"{self.text(f'{message} (in the row of key ')} || coalesce({key}, 'null') || ')'"
 
     def type_of(self, column: str) -> str:
         """Return the name of a column's type, without what follows in brackets or after a space."""

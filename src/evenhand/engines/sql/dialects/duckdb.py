@@ -21,9 +21,9 @@ class DuckDB(Dialect):
         """Return the first 52 bits of the MD5 of a text."""
         return f"CAST('0x' || substr(md5({text}), 1, {HEX_DIGITS}) AS BIGINT)"
 
-    def refusal(self, message: str, text: str) -> str:
+    def refusal(self, message: str, key: str) -> str:
         """End the query with a message."""
-        return f"error({self.text(message)})"
+        return f"error({self.complaint(message, key)})"
 
     def exact(self, column: str) -> str:
         """Return a column of texts that are compared by their bytes."""

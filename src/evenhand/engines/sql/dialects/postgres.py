@@ -60,11 +60,11 @@ class Postgres(Dialect):
         """Return the first 52 bits of the MD5 of a text."""
         return f"('x' || lpad(substr(md5(convert_to({text}, 'UTF8')), 1, {HEX_DIGITS}), 16, '0'))::bit(64)::bigint"
 
-    def refusal(self, message: str, text: str) -> str:
+    def refusal(self, message: str, key: str) -> str:
         """End the query with a message."""
-        # There is no function that raises an error, but a text that is no truth does; it must depend on the row, or it
+        # There is no function that raises an error, but a text that is no truth does; it depends on the row, or it
         # would be read before any row is.
-        return f"CAST({self.text(message)} || substr(coalesce({text}, ''), 1, 0) AS BOOLEAN)"
+        return f"CAST({self.complaint(message, key)} AS BOOLEAN)"
 
     def bad_key(self, key: str) -> str:
         """Say whether a key is of a type, or a date in a style, of its own."""

@@ -46,9 +46,9 @@ class Spark(Dialect):
         """Return the first 52 bits of the MD5 of a text."""
         return f"CAST(conv(substr(md5({text}), 1, {HEX_DIGITS}), 16, 10) AS BIGINT)"
 
-    def refusal(self, message: str, text: str) -> str:
+    def refusal(self, message: str, key: str) -> str:
         """End the query with a message."""
-        return f"raise_error({self.text(message)})"
+        return f"raise_error({self.complaint(message, key)})"
 
     def all_columns(self, last: Last) -> str:
         """Return the last step for all columns."""
