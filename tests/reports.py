@@ -26,6 +26,12 @@ def hostile_frame():
     return pd.DataFrame([(d, x, y) for d, x, y, n in cells for _ in range(n)], columns=["<b>group</b>", "x", "y"])
 
 
+def weighed_frame():
+    """The same as counts: one row per cell, with a column of how many."""
+    frame = hostile_frame()
+    return frame.groupby(list(frame.columns)).size().rename("how many").reset_index()
+
+
 def hostile_mapping(bound=0.5):
     """A mapping of it."""
     problem = eh.Problem(

@@ -19,7 +19,7 @@ def of(mapping, hide_below=20, **more):
             problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
             achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
             prices=mapping.prices() if mapping.has_prices else None, settings=Settings(hide_below, 0.95, 0),
-            **{"fitted": None, "frontier": {"words": "", "points": []}, "source": Source(), **more},
+            **{"fitted": None, "frontier": {"words": "", "points": []}, "source": Source(), "command": "", **more},
         )
     )  # fmt: skip
 
@@ -209,11 +209,22 @@ def test_the_problem_can_be_read_again(found, compas_mapping):
     assert found["repeat"]["commands"][0]["command"] == "evenhand verify fitted.mapping"
 
 
+def test_it_says_how_to_repeat_it(compas_mapping):
+    repeat = of(compas_mapping, source=Source("my people/a.mapping", "0f"), command="evenhand report x")["repeat"]
+    assert [step["command"] for step in repeat["commands"]] == [
+        "evenhand verify 'my people/a.mapping'",
+        "evenhand fit problem.toml table.csv --out 'my people/a.mapping'",
+        "evenhand report x",
+    ]
+    assert repeat["mapping_file"] == "a.mapping"
+
+
 @pytest.mark.slow
 def test_thresholds_by_weight_say_so(compas_mapping):
     data = eh.datasets.load("compas")
     heavy = eh.fit(data.problem, data.frame.assign(w=100.0), weights="w")
     assert of(heavy)["small_cells"]["by_weight"]
+    assert "table.csv --weights COLUMN" in of(heavy)["repeat"]["commands"][1]["command"]
     assert of(heavy)["small_cells"]["cells_hidden"] == 0
     assert not of(compas_mapping)["small_cells"]["by_weight"]
 

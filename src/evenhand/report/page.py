@@ -295,11 +295,14 @@ def _cell_prices(s: Json) -> Table:
 
 
 def _frontier(s: Json) -> Table:
-    rows = [
-        (number(row["bound"]), number(row["objective"], ".6f"), row["status"])
-        for row in s["frontier"].get("points", ())
-    ]
-    return Table("Points of the frontier", ("Parity bound", "Utility lost", "Status"), 0, tuple(rows))
+    points, chosen = s["frontier"]["points"], s["frontier"]["chosen"] or {}
+    headings = {"bound": "Parity bound", "bound_factor": "Factor on the parity bounds"}
+    column = next((name for name in headings if name in chosen), "bound")
+    rows = []
+    for row in points:
+        status = f"{row['status']}: this mapping" if row[column] == chosen.get(column) else row["status"]
+        rows.append((number(row[column]), number(row["objective"], ".6f"), status))
+    return Table("Points of the frontier", (headings[column], "Utility lost", "Status"), 0, tuple(rows))
 
 
 def _versions(s: Json) -> Table:
