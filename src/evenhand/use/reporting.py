@@ -22,6 +22,7 @@ from evenhand.findings.changes import most_changed_groups
 from evenhand.findings.discretion import Discretion
 from evenhand.report import assurance
 from evenhand.report.charts import Chart, panels_within
+from evenhand.report.extent import MOST_ACROSS
 from evenhand.report.page import check_packages, page
 from evenhand.report.pictures import PAGE_WIDTH
 from evenhand.report.summary import Material, Settings, Source, summary
@@ -273,8 +274,6 @@ def _cohorts(mapping: Mapping, hide_below: float) -> Chart:
             break
         by.append(variable.name)
     groups = most_changed_groups(counts, mapping.achieved.changed, PANELS, hide_below=hide_below)
-    total, note = len(counts.groups.cells), ""
-    if len(groups) < total:
-        note = f"Shown: everybody, and of {total} groups the {len(groups)} with the most people changed."
-    across = panels_within(PAGE_WIDTH, len(counts.domain.variable(by[-1])))
-    return mapping.chart("cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across, note=note)
+    across = panels_within(PAGE_WIDTH, min(MOST_ACROSS, len(counts.domain.variable(by[-1]))))
+    which = "with the most people changed"
+    return mapping.chart("cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across, which=which)
