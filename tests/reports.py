@@ -1,5 +1,7 @@
 """Reports to test: of a study with everything in it, of a table whose names are hostile, of one with few of a kind."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
@@ -24,6 +26,12 @@ def hostile_frame():
         ("small", CLOSING, 0, 6), ("small", CLOSING, 1, 3),
     ]  # fmt: skip
     return pd.DataFrame([(d, x, y) for d, x, y, n in cells for _ in range(n)], columns=["<b>group</b>", "x", "y"])
+
+
+def weighed_frame():
+    """The same as counts: one row per cell, with a column of how many."""
+    frame = hostile_frame()
+    return frame.groupby(list(frame.columns)).size().rename("how many").reset_index()
 
 
 def hostile_mapping(bound=0.5):
@@ -80,3 +88,34 @@ def long_mapping():
         budget=eh.ExpectedDistortion(0.5),
     )  # fmt: skip
     return eh.fit(problem, frame)
+
+
+WIDE_TABLES = {
+    "two groups": (2, 2, (3, 2), 400),
+    "many groups": (70, 2, (2,), 2500),
+    "many outcomes": (4, 40, (2,), 2500),
+    "many of both": (14, 12, (2,), 4000),
+    "many levels": (3, 2, (90,), 4000),
+    "many cohorts": (3, 2, (30, 40), 6000),
+}
+"""How many groups, outcomes, levels of each feature and people a table has: as wide as tables come, in small."""
+
+
+@cache
+def wide_mapping(name):
+    """A mapping of a table with many groups, outcomes or levels, some of them of few people, some with long names."""
+    groups, outcomes, sizes, people = WIDE_TABLES[name]
+    rng = np.random.default_rng(len(name))
+    # A few groups are much larger than the others.
+    group = np.minimum(rng.integers(0, groups, people), rng.integers(0, groups, people))
+    frame = pd.DataFrame({f"f{i}": rng.integers(0, size, people) for i, size in enumerate(sizes)})
+    outcome = rng.beta(2.0, 2.0 + group % 3, people) * outcomes
+    frame["group"] = [f"the {at}th of all the groups – größer, and with a name that goes on" for at in group]
+    frame["y"] = outcome.astype(int)
+    problem = eh.Problem(
+        protected=["group"], features=[f"f{i}" for i in range(len(sizes))], outcome="y",
+        parity=[eh.TargetParity(0.4, distance=eh.Difference())], budget=eh.ExpectedDistortion(1.0),
+        distortion=eh.Distortion({"f0": eh.Ordinal(1, max_steps=1), "y": eh.Ordinal(1, max_steps=1)}),
+    )  # fmt: skip
+    bound = 0.8 * eh.identity_from(problem, frame)
+    return eh.fit(problem.with_bounds(lambda _: bound), frame)

@@ -1,7 +1,11 @@
 """The pictures of a mapping hold the findings, and say what they leave out."""
 
+import re
+from itertools import product
+
 import pytest
 from families import small_frame
+from reports import WIDE_TABLES, wide_mapping
 
 import evenhand as eh
 from evenhand.findings.changes import first_groups, most_changed
@@ -124,3 +128,142 @@ def test_where_nobody_changes_there_is_nothing_to_draw():
     for kind in ("changes", "heat"):
         with pytest.raises(eh.DataError, match="nobody"):
             pictures.picture(kind, mapping.problem, mapping.counts, mapping.kernel, mapping.achieved)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whatever the table
+# ---------------------------------------------------------------------------------------------------------------------
+
+HIGHEST, WIDEST = 3600, 2000
+"""The largest extent of a picture, in its units: about three sheets of paper."""
+
+CASES = list(product(WIDE_TABLES, (0, 30)))
+
+
+def drawn(kind, name, hide_below):
+    """Return a picture of a wide table, its subtitle and its specification; none where nobody is left to draw."""
+    try:
+        chart = wide_mapping(name).chart(kind, hide_below=hide_below)
+    except eh.DataError:
+        return None
+    spec = chart.to_dict()
+    return chart, " ".join(spec["title"]["subtitle"]), spec
+
+
+def counted(pattern, subtitle):
+    """The numbers that a subtitle says, where it says them."""
+    found = re.search(pattern, subtitle)
+    return None if found is None else tuple(map(int, found.groups()))
+
+
+def held(chart):
+    return [cell for rows in chart.datasets.values() for cell in rows]
+
+
+def few_groups(name, hide_below):
+    return int((wide_mapping(name).counts.group_weight < hide_below).sum())
+
+
+def check_groups(name, hide_below, which, subtitle, number):
+    """A subtitle says how many groups are shown and hidden, of all that there are."""
+    total, few = len(wide_mapping(name).counts.groups.cells), few_groups(name, hide_below)
+    assert counted(r"(\d+) of (\d+) groups ha", subtitle) == ((few, total) if few else None)
+    said = counted(rf"the (\d+) {which} of (\d+) groups", subtitle)
+    assert said == (None if number == total - few else (number, total))
+
+
+@pytest.mark.slow(keep=6)
+@pytest.mark.parametrize("kind", ["rates", "heat", "cohorts", "changes"])
+@pytest.mark.parametrize(("name", "hide_below"), CASES)
+def test_no_picture_is_higher_than_a_few_sheets(kind, name, hide_below):
+    found = drawn(kind, name, hide_below)
+    if found is None:
+        assert hide_below
+        return
+    width, height = map(float, re.search(r'<svg[^>]*?width="([\d.]+)" height="([\d.]+)"', found[0].to_svg()).groups())
+    assert height <= HIGHEST
+    assert width <= WIDEST
+
+
+@pytest.mark.slow(keep=6)
+@pytest.mark.parametrize(("name", "hide_below"), CASES)
+def test_the_rates_that_are_shown_are_counted(name, hide_below):
+    if (found := drawn("rates", name, hide_below)) is None:
+        return
+    _, subtitle, spec = found
+    rows = spec["data"]["values"]
+    levels, outcomes = {row["level"] for row in rows}, WIDE_TABLES[name][1]
+    said = counted(r"the (\d+) commonest of (\d+) outcomes", subtitle)
+    occur = wide_mapping(name).counts.domain.y.size
+    assert said == (None if len(levels) == occur or outcomes == 2 else (len(levels), occur))
+    check_groups(name, hide_below, "largest", subtitle, len({row["group"] for row in rows}))
+
+
+@pytest.mark.slow(keep=6)
+@pytest.mark.parametrize(("name", "hide_below"), CASES)
+def test_the_changes_that_are_shown_are_counted(name, hide_below):
+    if (found := drawn("changes", name, hide_below)) is None:
+        return
+    chart, subtitle, spec = found
+    (panel,) = spec["concat"]
+    encoding = panel["layer"][0]["encoding"]
+    check_groups(name, hide_below, "most changed", subtitle, len(encoding["x"]["scale"]["domain"]))
+    rows = {cell["row"] for cell in held(chart)}
+    assert set(encoding["y"]["scale"]["domain"]) == rows
+    every = held(wide_mapping(name).chart("changes", hide_below=hide_below, most=10**6))
+    number = len({cell["row"] for cell in every})
+    some = counted(r"^The (\d+) commonest of (\d+) changes", subtitle)
+    assert (some or counted(r"^All (\d+) changes", subtitle) * 2) == (len(rows), number)
+
+
+@pytest.mark.slow(keep=6)
+@pytest.mark.parametrize(("name", "hide_below"), CASES)
+def test_the_parts_that_a_heat_map_shows_are_counted(name, hide_below):
+    if (found := drawn("heat", name, hide_below)) is None:
+        return
+    _, subtitle, spec = found
+    mapping, panels = wide_mapping(name), spec["concat"]
+    number = most_changed(mapping.counts, mapping.kernel, mapping.achieved.changed, hide_below=hide_below).number
+    some = counted(r"of (\d+) parts .* the (\d+) with the most people changed", subtitle)
+    assert (some or counted(r"all (\d+) parts", subtitle) * 2) == (number, len(panels))
+    rows = panels[0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    if said := counted(r"Of (\d+) rows, the (\d+) of the most people", subtitle):
+        assert said[1] == len(rows) < said[0]
+
+
+@pytest.mark.slow(keep=6)
+@pytest.mark.parametrize(("name", "hide_below"), CASES)
+def test_the_cohorts_that_are_shown_are_counted(name, hide_below):
+    if (found := drawn("cohorts", name, hide_below)) is None:
+        return
+    chart, subtitle, spec = found
+    mapping, above = wide_mapping(name), spec["vconcat"][0]["concat"]
+    shown, there = 0, 0
+    for panel, own in zip(above, chart.datasets.values(), strict=False):
+        axes = panel["layer"][0]["encoding"]
+        rows, columns = (axes[way]["scale"]["domain"] for way in "yx")
+        shown += len(own)
+        name_of = own[0]["panel"]
+        where = {} if name_of == "everybody" else {"group": name_of}
+        for row in cohorts(mapping.counts, mapping.kernel, [where], hide_below=0):
+            *down, across = map(str, mapping.counts.domain.x.labels(row["cell"]).values())
+            there += (" · ".join(down) or "all") in rows and across in columns
+    said = counted(r"\((\d+) of (\d+) cohorts\)", subtitle)
+    assert said == (None if shown == there else (there - shown, there))
+    groups = counted(r"and of (\d+) groups the (\d+) that are largest", subtitle)
+    assert groups in (None, (len(mapping.counts.groups.cells), len(above) - 1))
+    columns = above[0]["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    if cut := counted(r"(\d+) of (\d+) levels", subtitle):
+        assert cut[0] == len(columns) < cut[1]
+
+
+@pytest.mark.slow
+def test_a_part_that_is_asked_for_is_cut_too():
+    chart = wide_mapping("many cohorts").chart("heat", where=[{"y": 1}])
+    subtitle = " ".join(chart.to_dict()["title"]["subtitle"])
+    every, rows = counted(r"Of (\d+) rows, the (\d+) of the most people", subtitle)
+    (panel,) = chart.to_dict()["concat"]
+    assert every > rows == len(panel["layer"][0]["encoding"]["y"]["scale"]["domain"])
+    assert len({cell["row"] for cell in held(chart)}) > rows / 2
+    most = counted(r"such columns of a panel, the (\d+) with the largest sums", subtitle)
+    assert most == (len({cell["column"] for cell in held(chart)}),)

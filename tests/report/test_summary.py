@@ -21,7 +21,7 @@ def of(mapping, hide_below=20, **more):
             problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
             achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
             prices=mapping.prices() if mapping.has_prices else None, settings=Settings(hide_below, 0.95, 0),
-            **{"fitted": None, "frontier": {"words": "", "points": []}, "source": Source(), **more},
+            **{"fitted": None, "frontier": {"words": "", "points": []}, "source": Source(), "command": "", **more},
         )
     )  # fmt: skip
 
@@ -211,6 +211,16 @@ def test_the_problem_can_be_read_again(found, compas_mapping):
     assert found["repeat"]["commands"][0]["command"] == "evenhand verify fitted.mapping"
 
 
+def test_it_says_how_to_repeat_it(compas_mapping):
+    repeat = of(compas_mapping, source=Source("my people/a.mapping", "0f"), command="evenhand report x")["repeat"]
+    assert [step["command"] for step in repeat["commands"]] == [
+        "evenhand verify 'my people/a.mapping'",
+        "evenhand fit problem.toml table.csv --out 'my people/a.mapping'",
+        "evenhand report x",
+    ]
+    assert repeat["mapping_file"] == "a.mapping"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("weight", [0.001, 100.0, 1e6])
 def test_what_is_hidden_goes_by_people_whatever_they_weigh(compas_mapping, weight):
@@ -220,6 +230,7 @@ def test_what_is_hidden_goes_by_people_whatever_they_weigh(compas_mapping, weigh
     assert weighed["small_cells"] == plain["small_cells"]
     assert plain["small_cells"]["cells_hidden"] > 0
     assert not weighed["small_cells"]["by_weight"]
+    assert "table.csv --weights COLUMN" in weighed["repeat"]["commands"][1]["command"]
     assert len(weighed["changes"]["by_group"]) == len(plain["changes"]["by_group"])
     assert weighed["prices"]["cells_hidden"] == plain["prices"]["cells_hidden"]
 

@@ -2,11 +2,17 @@
 
 import base64
 import hashlib
+import html
+import inspect
+import itertools
 import json
 import re
+import shlex
 import sys
+import time
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import reports
@@ -15,6 +21,8 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli.commands import app
+from evenhand.cli.reports import report as cli_report
+from evenhand.use import reporting
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +163,41 @@ def test_the_model_is_the_mappings(report, compas, compas_mapping):
 def test_the_frontier_has_the_mapping_on_it(report, compas_mapping):
     frontier = report.summary["frontier"]
     assert frontier["chosen"] == {"bound": 0.1, "objective": compas_mapping.objective}
-    point = next(row for row in frontier["points"] if row["bound"] == 0.1)
-    assert point["objective"] == pytest.approx(compas_mapping.objective, abs=1e-6)
+    (point,) = [row for row in frontier["points"] if row["bound"] == 0.1]
+    for name in ("objective", "lower_bound", "status"):
+        assert point[name] == getattr(compas_mapping.certificate, name)
     assert frontier["edges"]["identity_from"] == pytest.approx(0.6146101, abs=1e-6)
+    assert "optimal: this mapping" in report.html
+    # The mapping's own, and one beyond the last edge, are known without solving.
+    assert len(frontier["points"]) == reporting.POINTS + 2
+
+
+def test_no_clock_decides_what_is_in_a_report(monkeypatch):
+    """On a machine so slow that an hour goes by whenever somebody looks, the frontier is the same."""
+    mapping = reports.hostile_mapping()
+    quick = reporting._traced(mapping, 4, lambda *_: None)[1]
+    hours = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 3600.0 * next(hours))
+    assert reporting._traced(mapping, 4, lambda *_: None)[1] == quick
+    assert {row["status"] for row in quick["points"]} == {"optimal"}
+    assert "second" not in quick["words"]
+
+
+def test_what_cannot_be_traced_still_has_the_mapping(monkeypatch):
+    def fails(*_, **__):
+        raise eh.SolverError("nothing was found")
+
+    monkeypatch.setattr(reporting, "frontier_around", fails)
+    mapping = reports.hostile_mapping()
+    found = reporting._traced(mapping, 4, lambda *_: None)[1]
+    assert found["points"] == [found["chosen"] | {"lower_bound": mapping.certificate.lower_bound, "status": "optimal"}]
+    assert "nothing was found" in found["words"]
+
+
+@pytest.mark.parametrize("points", [1, 2.5, True, "many"])
+def test_a_number_of_points_that_is_none(compas_mapping, points):
+    with pytest.raises(eh.SpecError, match="points must be a whole number of at least 2"):
+        eh.report_on(compas_mapping, points=points)
 
 
 def test_it_names_its_file(report):
@@ -165,6 +205,28 @@ def test_it_names_its_file(report):
     assert repeat["mapping_file"] == "compas.mapping"
     assert re.fullmatch("[0-9a-f]{64}", repeat["mapping_sha256"])
     assert repeat["mapping_sha256"] in report.html
+
+
+def said_to_repeat(report):
+    return report.summary["repeat"]["commands"][-1]["command"]
+
+
+@pytest.mark.slow
+def test_the_call_that_it_names_gives_the_same_bytes(tmp_path, monkeypatch):
+    """A table is named as its argument is; everything else is written out."""
+    monkeypatch.chdir(tmp_path)
+    reports.hostile_mapping().save("it's people.mapping")
+    names = {"eh": eh, "frame": reports.hostile_frame(), "mapping": reports.hostile_mapping()}
+    found = eh.report_on(
+        eh.Mapping.load("it's people.mapping"), frame=names["frame"], hide_below=5, points=3, confidence=0.9, seed=4,
+        sees_protected=True, source="it's people.mapping",
+    )  # fmt: skip
+    bare = eh.report_on(names["mapping"], trace=False)
+    assert said_to_repeat(bare) == 'eh.report_on(mapping, trace=False).save("report.html")'
+    for report in (found, bare):
+        assert said_to_repeat(report) in html.unescape(report.html)
+        exec(said_to_repeat(report), names)
+        assert Path("report.html").read_text(encoding="utf-8") == report.html
 
 
 def test_names_are_escaped_wherever_they_stand(hostile):
@@ -262,6 +324,51 @@ def test_the_command_writes_the_page_and_its_summary(folder):
     assert answer["summary"]["models"]["fitted"]["rows"]
     digest = hashlib.sha256((folder / "people.mapping").read_bytes()).hexdigest()
     assert answer["summary"]["repeat"]["mapping_sha256"] == digest
+
+
+GIVEN = [
+    ("people.mapping",),
+    ("people.mapping", "--no-frontier", "--hide-below", "5"),
+    ("people.mapping", "--points", "3", "--seed", "7", "--confidence", "0.925", "--memory", "1GB"),
+    ("people.mapping", "--table", "the people's.csv", "--weights", "how many", "--no-frontier", "--hide-below", "2.5"),
+]
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=len)
+def test_the_command_that_was_run_is_named_with_its_options(folder, given, monkeypatch):
+    """As it was typed, but for where the page goes and how fast it comes, which are not on it."""
+    reports.weighed_frame().to_csv("the people's.csv", index=False)
+    told = []
+
+    def stop(*_, command, **__):
+        told.append(command)
+        raise eh.SolverError("enough")
+
+    monkeypatch.setattr(reporting, "report_on", stop)
+    run("report", *given)
+    run("report", *given, "--out", "elsewhere.html", "--force", "--json", "--threads", "1")
+    (first, second) = told
+    assert first == second
+    assert shlex.split(first)[:3] == ["evenhand", "report", "people.mapping"]
+    assert sorted(shlex.split(first)) == sorted(("evenhand", "report", *given))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", GIVEN, ids=len)
+def test_the_command_that_is_named_gives_the_same_bytes(folder, given):
+    reports.weighed_frame().to_csv("the people's.csv", index=False)
+    assert run("report", *given, "--out", "a.html").exit_code == 0
+    summary = json.loads(Path("a.json").read_text(encoding="utf-8"))
+    program, *again = shlex.split(summary["repeat"]["commands"][-1]["command"])
+    assert program == "evenhand"
+    assert run(*again).exit_code == 0
+    assert Path("report.html").read_bytes() == Path("a.html").read_bytes()
+    assert Path("report.json").read_bytes() == Path("a.json").read_bytes()
+
+
+def test_the_points_are_as_many_from_python():
+    asked = inspect.signature(cli_report).parameters["points"].default
+    assert asked == inspect.signature(eh.report_on).parameters["points"].default == reporting.POINTS
 
 
 @pytest.mark.slow

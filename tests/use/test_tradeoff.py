@@ -11,7 +11,7 @@ from families import random_problem, small_frame, small_problem
 
 import evenhand as eh
 from evenhand.report import charts
-from evenhand.use.tradeoff import Frontier, frontier
+from evenhand.use.tradeoff import Frontier, frontier, frontier_around
 
 module = import_module("evenhand.use.tradeoff")
 
@@ -419,3 +419,72 @@ class TestChart:
 
 def test_it_says_what_it_is(figure):
     assert repr(figure).startswith("<Frontier of 50 points (35 optimal, 15 infeasible): smallest feasible ε 0.2109")
+
+
+def around(mapping, points=6):
+    return frontier_around(mapping.problem, mapping.counts, mapping.certificate, points=points)
+
+
+def feasible_problem(seed):
+    """A random problem that can be met, at a bound somewhat looser than its smallest."""
+    problem, frame = random_problem(np.random.default_rng(seed))
+    edge = eh.smallest_parity_bound(problem, frame)
+    return problem.with_bounds(lambda _: 0.05 + 1.2 * edge), frame
+
+
+class TestAroundAMapping:
+    @pytest.mark.slow(keep=2)
+    @pytest.mark.parametrize("seed", [6, 7, 9, 11, 20])
+    def test_its_points_are_those_of_fits_and_the_mapping_is_one_of_them(self, seed):
+        mapping = eh.fit(*feasible_problem(seed))
+        found, chosen = around(mapping), mapping.problem.one_bound
+        assert found.frame["bound"].is_monotonic_increasing
+        assert found.frame["bound"].min() == pytest.approx(found.smallest_feasible, abs=2e-9)
+        assert found.frame["bound"].max() >= found.identity_from
+        (own,) = found.frame[found.frame["bound"] == chosen].to_dict("records")
+        for name in ("objective", "lower_bound", "gap", "max_violation", "status"):
+            assert own[name] == getattr(mapping.certificate, name)
+        assert_as_cold(found, mapping.problem, mapping.counts)
+
+    def test_it_is_solved_from_the_mapping_outwards(self, compas_mapping, monkeypatch):
+        runs, solved = [], module._solved
+        monkeypatch.setattr(
+            module, "_solved", lambda spots, *rest: runs.append([s.bound for s in spots]) or solved(spots, *rest)
+        )
+        found = around(compas_mapping, 8)
+        tighter, looser = runs
+        assert tighter == sorted(tighter, reverse=True)
+        assert looser == sorted(looser)
+        assert max(tighter) < 0.1 < min(looser)
+        # What the edges settle, the lossless bound and one beyond, need not be solved.
+        assert len(tighter) + len(looser) == 7
+        assert len(found.frame) == 8 + 1 + 1
+
+    @pytest.mark.parametrize("points", [2, 5, 12])
+    def test_as_many_points_as_were_asked_for(self, compas_mapping, points):
+        assert len(around(compas_mapping, points).frame) == points + 2
+
+    @pytest.mark.parametrize("bound", [0.6146100920391904, 1.0, 1e6])
+    def test_a_bound_at_which_nobody_changes(self, compas, bound):
+        mapping = eh.fit(compas.problem.with_bounds(lambda _: bound), compas.counts)
+        frame = around(mapping).frame
+        assert frame.loc[frame["bound"] == bound, "objective"].tolist() == [mapping.objective]
+        # The points are where something is lost, wherever the mapping is.
+        assert (frame["objective"] > 0).sum() >= 4
+
+    @pytest.mark.slow
+    def test_bounds_that_differ_are_changed_by_one_factor(self, compas):
+        parity = [eh.PairwiseParity(0.3, on=["sex"]), eh.PairwiseParity(0.25, on=["race"])]
+        problem = replace(compas.problem, parity=parity, budget=eh.ExpectedDistortion(0.25))
+        mapping = eh.fit(problem, compas.counts)
+        found = around(mapping, 4)
+        at = found.frame.set_index("bound_factor")
+        assert at.loc[1.0, "objective"] == mapping.objective
+        assert at.loc[0.0, "status"] == "infeasible"
+        assert (at.loc[at.index >= 1, "status"] == "optimal").all()
+        for factor in at.index[at["status"] == "optimal"]:
+            fitted = eh.fit(replace(problem.with_bounds(lambda own, f=factor: own * f), tie_break=None), compas.counts)
+            assert at.loc[factor, "objective"] == pytest.approx(fitted.objective, abs=SAME)
+        last = found.identity_from
+        assert at.loc[at.index >= last, "objective"].tolist() == [0.0] * int((at.index >= last).sum())
+        assert "factor on all parity bounds" in found.chart().to_json()

@@ -25,8 +25,12 @@ from evenhand.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
+BESIDE_THE_PAGE = ("out", "force", "as_json", "threads")
+"""Where an answer goes, and how fast it comes: what is on the page does not depend on them, and does not name them."""
+
 
 def report(
+    context: typer.Context,
     mapping: MappingArgument,
     out: Annotated[Path, typer.Option(help="Where to write the page; its summary goes beside it, as .json.")] = Path(
         "report.html"
@@ -40,6 +44,7 @@ def report(
         float, typer.Option(min=0, help="Cells and groups of fewer people are not shown; 0 shows all.")
     ] = FEW_PEOPLE,
     frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost.")] = True,
+    points: Annotated[int, typer.Option(min=2, help="How many bounds the frontier is solved at.")] = 16,
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
     missing: MissingOption = None,
@@ -64,8 +69,8 @@ def report(
         fitted = Mapping.load(mapping)
         frame = None if table is None else _people(read_table(table, fitted.problem), weights)
         found = report_on(
-            fitted, frame=frame, hide_below=hide_below, trace=frontier, confidence=confidence, seed=seed,
-            source=mapping, progress=progress, **given,
+            fitted, frame=frame, hide_below=hide_below, trace=frontier, points=points, confidence=confidence,
+            seed=seed, source=mapping, command=_typed(context), progress=progress, **given,
         )  # fmt: skip
     page, summary = found.save(out)
     notes = [WEIGHED] if table is not None and unweighed(fitted, weights) else []
@@ -86,6 +91,23 @@ def report(
         )
 
     answer(as_json, "report", lambda: document, show)
+
+
+def _typed(context: typer.Context) -> str:
+    """Return the command that is being run, with the options that it was given."""
+    words: list[Any] = [context.command.name]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE" or name in BESIDE_THE_PAGE:
+            continue
+        value = context.params[name]
+        if isinstance(value, bool):
+            words.append((parameter.opts if value else parameter.secondary_opts)[0])
+        else:
+            words += [] if parameter.param_type_name == "argument" else parameter.opts[:1]
+            words.append(f"{value:.15g}" if isinstance(value, float) else value)
+    return screen.command(*words)
 
 
 def _people(frame: pd.DataFrame, weights: str | None) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -20,6 +20,7 @@ from evenhand.findings.document import NONE
 from evenhand.findings.naming import long_name, short_name
 from evenhand.report.charts import Chart
 from evenhand.report.charts.chart import altair, drawing
+from evenhand.report.extent import foremost, groups_drawn
 
 Json = dict[str, Any]
 
@@ -31,6 +32,12 @@ MOST_OUTCOMES = 3
 
 MOST_LEVELS = 24
 """How many levels of a column are listed."""
+
+MOST_LISTED = 60
+"""How many rows of a table are listed."""
+
+MOST_SENTENCES = 24
+"""How many sentences stand below one heading."""
 
 BROAD = 640
 """A chart of more units across cannot be read on a phone at the page's width, and is scrolled there."""
@@ -50,6 +57,14 @@ class Table:
         """Each heading, and whether its column holds numbers: the last ones do."""
         first = len(self.headings) - self.numbers
         return [(heading, at >= first) for at, heading in enumerate(self.headings)]
+
+    @property
+    def cut(self) -> Table:
+        """The same, with no more rows than are listed; the caption says how many there are."""
+        if len(self.rows) <= MOST_LISTED:
+            return self
+        caption = f"{self.caption}: the first {MOST_LISTED} of {len(self.rows):,}"
+        return replace(self, caption=caption, rows=self.rows[:MOST_LISTED])
 
 
 @dataclass(frozen=True)
@@ -80,10 +95,12 @@ def page(summary: Json, charts: Mapping[str, Chart]) -> str:
         # JSON that no tag inside it can end.
         live = chart.to_json().replace("<", "\\u003c").replace("\u2028", "\\u2028")
         pictures[name] = Picture(chart.title, chart.description, still, live, broad)
-    tables = {name: make(summary) for name, make in TABLES.items()}
+    tables = {name: make(summary).cut for name, make in TABLES.items()}
+    told = sum(min(len(part["words"]), MOST_SENTENCES) for part in summary["fresh_people"] if part["detail"])
     return str(
         _template().render(
             s=summary, facts=_facts(summary), tables=tables, pictures=pictures, bundle=_bundle(),
+            most_sentences=MOST_SENTENCES, detailed=told,
             style=_text("page.css"), script=_text("page.js"),
         )
     )  # fmt: skip
@@ -178,10 +195,24 @@ def _levels(s: Json) -> Table:
     return Table("The columns and their levels, as values became them", headings, 1, tuple(rows))
 
 
+def _drawn(s: Json, rows: Sequence[Json]) -> tuple[list[Json], str]:
+    """Return the rows of the outcomes and of the largest groups that are shown, and say of how many these are."""
+    outcomes = s["rates"]["shown"]
+    people = {short_name(row["group"]): row["weight"] for row in s["changes"]["groups"]}
+    kept = foremost(people, groups_drawn(len(outcomes)))
+    shown = [
+        row for row in rows if short_name(row["group"]) in kept and ("outcome" not in row or row["outcome"] in outcomes)
+    ]
+    (levels,) = [column["levels"] for column in s["table"]["columns"] if column["role"] == "outcome"]
+    said = [f"the {len(kept)} largest of {s['table']['groups']} groups"] * (len(kept) < len(people))
+    said += [f"the {len(outcomes)} commonest of {len(levels)} outcomes"] * (1 < len(outcomes) < len(levels))
+    return shown, f": {' and '.join(said)}" if said else ""
+
+
 def _rates(s: Json) -> Table:
-    shown = [row for row in s["rates"]["rows"] if row["outcome"] in s["rates"]["shown"]]
+    shown, which = _drawn(s, s["rates"]["rows"])
     return Table(
-        f"Rates by group, with {s['rates']['confidence']:.0%} intervals that hold all at once",
+        f"Rates by group, with {s['rates']['confidence']:.0%} intervals that hold all at once{which}",
         (group_heading(s), "Outcome", "People", "Before", "After", "Interval before", "Interval after"),
         5,
         tuple(
@@ -218,6 +249,7 @@ def _budgets(s: Json) -> Table:
 
 def _groups(s: Json) -> Table:
     which, heading = told_changed(suppressed=s["changes"]["suppressed"])
+    shown, of = _drawn(s, s["changes"]["groups"])
     rows = [
         (
             short_name(row["group"]),
@@ -225,9 +257,9 @@ def _groups(s: Json) -> Table:
             percent(row[which]),
             number(row["expected_distortion"], ".4f"),
         )
-        for row in s["changes"]["groups"]
+        for row in shown
     ]
-    return Table("By group", (group_heading(s), "People", heading, "Expected distortion"), 3, tuple(rows))
+    return Table(f"By group{of}", (group_heading(s), "People", heading, "Expected distortion"), 3, tuple(rows))
 
 
 def _columns(s: Json) -> Table:
@@ -253,6 +285,7 @@ def _worst(s: Json) -> Table:
 
 
 def _predicted(s: Json) -> Table:
+    shown, of = _drawn(s, s["models"]["predicted"])
     rows = [
         (
             short_name(row["group"]),
@@ -260,23 +293,19 @@ def _predicted(s: Json) -> Table:
             percent(row["seeing_protected"]),
             percent(row["not_seeing_protected"]),
         )
-        for row in s["models"]["predicted"]
-        if row["outcome"] in s["rates"]["shown"]
+        for row in shown
     ]
     headings = (group_heading(s), "Outcome", "Sees the protected columns", "Does not")
-    return Table("Mean score of a model that learns the released data well", headings, 2, tuple(rows))
+    return Table(f"Mean score of a model that learns the released data well{of}", headings, 2, tuple(rows))
 
 
 def _fitted(s: Json) -> Table:
     fitted = s["models"]["fitted"] or {"rows": []}
     names = ("released", "predicted", "score", "decision")
-    rows = [
-        (short_name(row["group"]), str(row["outcome"]), *(percent(row[name]) for name in names))
-        for row in fitted["rows"]
-        if row["outcome"] in s["rates"]["shown"]
-    ]
+    shown, of = _drawn(s, fitted["rows"])
+    rows = [(short_name(row["group"]), str(row["outcome"]), *(percent(row[name]) for name in names)) for row in shown]
     headings = (group_heading(s), "Outcome", "Released rate", "Predicted score", "Mean score", "Decided so")
-    return Table("A model fitted on one release", headings, 4, tuple(rows))
+    return Table(f"A model fitted on one release{of}", headings, 4, tuple(rows))
 
 
 def _prices(s: Json) -> Table:
@@ -295,11 +324,14 @@ def _cell_prices(s: Json) -> Table:
 
 
 def _frontier(s: Json) -> Table:
-    rows = [
-        (number(row["bound"]), number(row["objective"], ".6f"), row["status"])
-        for row in s["frontier"].get("points", ())
-    ]
-    return Table("Points of the frontier", ("Parity bound", "Utility lost", "Status"), 0, tuple(rows))
+    points, chosen = s["frontier"]["points"], s["frontier"]["chosen"] or {}
+    headings = {"bound": "Parity bound", "bound_factor": "Factor on the parity bounds"}
+    column = next((name for name in headings if name in chosen), "bound")
+    rows = []
+    for row in points:
+        status = f"{row['status']}: this mapping" if row[column] == chosen.get(column) else row["status"]
+        rows.append((number(row[column]), number(row["objective"], ".6f"), status))
+    return Table("Points of the frontier", (headings[column], "Utility lost", "Status"), 0, tuple(rows))
 
 
 def _versions(s: Json) -> Table:

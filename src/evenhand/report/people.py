@@ -14,9 +14,9 @@ from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import group_levels, short_name
 from evenhand.findings.rates import rates as group_rates
-from evenhand.findings.rates import shown_outcomes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
+from evenhand.report.extent import outcomes_drawn
 from evenhand.spec import Problem
 
 WORST = 12
@@ -73,7 +73,7 @@ def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, s
     return {
         "confidence": confidence,
         "intervals": "Clopper–Pearson, all at once; after: of the expected number, the mapping held fixed",
-        "shown": shown_outcomes(counts.domain),
+        "shown": outcomes_drawn(counts),
         "rows": [
             {"group": row["columns"], "outcome": row["level"]}
             | {name: value for name, value in row.items() if name not in ("group", "columns", "level")}

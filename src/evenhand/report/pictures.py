@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
@@ -21,12 +23,21 @@ from evenhand.findings.changes import (
 )
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion
-from evenhand.findings.naming import JOINT, Where, group_levels, long_name, matching, short_name
+from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.report import charts
 from evenhand.report.charts import DIVERGING, SEQUENTIAL, Chart
+from evenhand.report.extent import (
+    MOST_ACROSS,
+    MOST_DOWN,
+    MOST_LINES,
+    foremost,
+    groups_drawn,
+    outcomes_drawn,
+    totals,
+)
 from evenhand.spec import Problem, check
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
@@ -38,8 +49,17 @@ LEAST_PROBABILITY = 0.005
 MOST_CHANGES = 16
 MOST_GROUPS = 40
 MOST_COLUMNS = 8
+MOST_PANELS = 12
+"""How many groups have a panel of cohorts, unless others are asked for."""
+
+MOST_SAID = 12
+"""How many rates the words beside a picture repeat."""
+
 WIDE_CELL = 118
 HEAT_CELL = 36
+FEWEST_DOWN = 4
+"""However many panels stand below one another, each has so many rows."""
+
 
 PAGE_WIDTH = 1240
 """What stands side by side on a page, in a chart's units."""
@@ -68,30 +88,35 @@ def rate_chart(
     title: str = "Rates by group, before and after",
 ) -> Chart:
     """Draw each group's rates before and after, with intervals and the permitted band."""
-    levels = shown_outcomes(counts.domain)
+    levels = outcomes_drawn(counts)
     found = rates(problem, counts, kernel, confidence=confidence, hide_below=hide_below)
-    groups = [short_name(group) for group in first_groups(counts, counts.groups.probability, most_groups)]
-    shown = [row for row in found if row["level"] in levels and row["group"] in groups]
-    said = [f"{row['group']}: {row['before']:.1%} before, {row['after']:.1%} after" for row in shown]
+    worth = np.where(Discretion(counts, hide_below).groups, counts.groups.probability, -np.inf)
+    groups = first_groups(counts, worth, min(most_groups, groups_drawn(len(levels))))
+    named = [short_name(group) for group in groups]
+    shown = [row for row in found if row["level"] in levels and row["group"] in named]
+    said = [f"{row['group']}: {row['before']:.1%} before, {row['after']:.1%} after" for row in shown[:MOST_SAID]]
+    said += [f"and {len(shown) - MOST_SAID} more"] if len(shown) > MOST_SAID else []
     bound = "; ".join(parity.words for parity in problem.parity)
     banded = any(row["permitted_low"] is not None for row in shown)
+    every = len(shown_outcomes(counts.domain))
     subtitle = " ".join((
         f"Bound: {bound}." if bound else "No parity bound.",
         f"Bars: {confidence:.0%} Clopper–Pearson intervals, all at once; after, of the expected number, the mapping "
         f"held fixed.",
         *["Grey: where the rates after must lie."] * banded,
-        *_left_out_groups(counts, most_groups, "largest", hide_below),
+        *[f"Shown: the {len(levels)} commonest of {every} outcomes."] * (len(levels) < every),
+        *_left_out_groups(counts, len(groups), "largest", hide_below),
     ))  # fmt: skip
     return charts.rates(
         shown, outcome=problem.outcome, title=title, subtitle=subtitle, description=f"{title}. {'; '.join(said)}."
     )
 
 
-def _left_out_groups(counts: Counts, most: int, which: str, hide_below: float) -> list[str]:
+def _left_out_groups(counts: Counts, drawn: int, which: str, hide_below: float) -> list[str]:
     """Say how many groups are left out, and why."""
     total = len(counts.groups.cells)
     few = int((~Discretion(counts, hide_below).groups).sum())
-    said = [f"Shown: the {most} {which} of {total} groups."] if total > most else []
+    said = [f"Shown: the {drawn} {which} of {total} groups."] if drawn < total - few else []
     if few:
         said.append(f"{few} of {total} groups {'has' if few == 1 else 'have'} fewer than {hide_below:g} people and "
                     f"{'is' if few == 1 else 'are'} not shown; the bounds hold for them too.")  # fmt: skip
@@ -114,16 +139,24 @@ def heat_chart(
     if where is None:
         chosen = most_changed(counts, kernel, measured.changed, hide_below=hide_below)
         parts = chosen.parts
+    found = {long_name(part): conditional(counts, kernel, part, least=least, hide_below=hide_below) for part in parts}
+    entries = [row for rows in found.values() for row in rows]
+    order = {row["source"]: row["source_cell"] for row in entries}
+    people = {row["source"]: row["people"] for row in entries}
+    sources = foremost(people, MOST_DOWN)
     cells: list[Row] = []
-    order: dict[str, tuple[int, ...]] = {}
-    for part in parts:
-        found = conditional(counts, kernel, part, least=least, hide_below=hide_below)
-        order |= {row["source"]: row["source_cell"] for row in found}
-        for row in sorted(found, key=lambda row: int(row["target_cell"])):
+    released = 0
+    for panel, rows in found.items():
+        rows = sorted((row for row in rows if row["source"] in sources), key=lambda row: int(row["target_cell"]))
+        worth = totals(rows, "target", "probability")
+        columns = foremost(worth, MOST_ACROSS)
+        released = max(released, len(worth))
+        for row in rows:
             value = row["probability"]
             label = f"{value:.2f}".lstrip("0") if value >= LEAST_PROBABILITY else ""
-            cell = {"panel": long_name(part), "row": row["source"], "column": row["target"]}
-            cells.append(cell | {"value": value, "label": label, "exact": f"{value:.4f}"})
+            cell = {"panel": panel, "row": row["source"], "column": row["target"]}
+            if row["target"] in columns:
+                cells.append(cell | {"value": value, "label": label, "exact": f"{value:.4f}"})
     if not cells:
         raise DataError(f"nobody to show: {'; '.join(map(long_name, parts)) or 'nobody changes'}")
     drawn, wrap = list(dict.fromkeys(cell["panel"] for cell in cells)), None
@@ -136,27 +169,31 @@ def heat_chart(
     said = [
         f"Down: {down}, as they are. Across: {across}, as released. Each row sums to 1; a column is shown if its "
         f"probabilities sum to more than {least:g}, a number from {LEAST_PROBABILITY:g} on.",
-        *([] if chosen is None else [_chosen_words(counts, chosen)]),
+        *([] if chosen is None else [_chosen_words(counts, chosen, len(drawn))]),
     ]
-    shown = Discretion(counts, hide_below)
-    hidden = sum(int((matching(counts, part) & ~shown.cells).sum()) for part in parts)
+    if released > MOST_ACROSS:
+        said.append(f"Of up to {released} such columns of a panel, the {MOST_ACROSS} with the largest sums.")
+    if len(people) > len(sources):
+        said.append(f"Of {len(people)} rows, the {len(sources)} of the most people.")
+    few = ~Discretion(counts, hide_below).cells
+    hidden = int(np.any([matching(counts, part) & few for part in parts], axis=0).sum())
     if hidden:
         said.append(f"Left out of them: {hidden} cell{'s' * (hidden != 1)} of fewer than {hide_below:g} people.")
     return charts.grid(
-        cells, rows=sorted(order, key=lambda source: order[source]), across="released as", down="from",
+        cells, rows=sorted(sources, key=lambda source: order[source]), across="released as", down="from",
         shades=SEQUENTIAL, title=title, subtitle=" ".join(said), wrap=wrap, cell_width=HEAT_CELL,
         description=f"{title}, for {'; '.join(drawn)}. {_strongest(cells)}", tooltip={"exact": "probability"},
     )  # fmt: skip
 
 
-def _chosen_words(counts: Counts, chosen: Chosen) -> str:
+def _chosen_words(counts: Counts, chosen: Chosen, drawn: int) -> str:
     """Say which parts of the table were chosen, of how many."""
     by = " × ".join((*counts.domain.d.names, counts.domain.outcome.name, *chosen.held))
     which = (
-        f"Shown: of {chosen.number} parts of the table (by {by}) in which people change, the {len(chosen.parts)} with "
+        f"Shown: of {chosen.number} parts of the table (by {by}) in which people change, the {drawn} with "
         f"the most people changed"
     )
-    if len(chosen.parts) == chosen.number:
+    if drawn == chosen.number:
         which = f"Shown: all {chosen.number} parts of the table (by {by}) in which people change"
     return f"{which}: {chosen.people / chosen.everybody:.0%} of all expected changes."
 
@@ -179,16 +216,19 @@ def cohort_chart(
     features: Features = "released",
     hide_below: float = FEW_PEOPLE,
     wrap: int | None = None,
-    note: str = "",
+    which: str = "",
     title: str = "Rates by cohort, and their change",
 ) -> Chart:
     """Draw the rates of each cohort x, for everybody and by group, and their change: figures 4 and 5.
 
-    ``note`` is said below the title: how the groups were chosen.
+    ``which`` says how the groups were chosen: those "with the most people changed".
     """
     check.one_of("show", show, ("both", "rates", "change"))
     check.one_of("features", features, ("released", "original"))
-    listed = [{}, *(group_levels(counts) if groups is None else groups)]
+    asked = groups is not None
+    if groups is None:
+        groups, which = first_groups(counts, counts.groups.probability, MOST_PANELS), "that are largest"
+    listed: list[Where] = [{}, *groups]
     found = cohorts(counts, kernel, listed, by=by, outcome=outcome, features=features, hide_below=hide_below)
     if not found:
         raise DataError(f"no cohort has {hide_below:g} people or more; lower hide_below")
@@ -200,19 +240,25 @@ def cohort_chart(
     every = cohorts(counts, kernel, listed, by=by, outcome=outcome, features=features, hide_below=0)
     axis = cohort_axis(counts.domain, by)
     rest = [name for name in counts.domain.x.names if name not in axis.names]
-    said = [note] if note else []
+    draw = _Cohorts(axis, found, wrap, asked=asked)
+    found = draw.found
+    panels = {row["group"] for row in found}
+    said = _cohort_groups(len(groups), len(panels) - 1, len(counts.groups.cells), which)
     if rest:
         said.append(f"Cohorts by {' × '.join(axis.names)}; averaged over {', '.join(rest)}.")
-    if len(every) == len(found):
+    if draw.cut_down or draw.cut_across:
+        said.append(draw.cut_words)
+    # Where a panel, a row or a column has nothing to show it is not there, nor what is grey in it.
+    some = [row for row in every if draw.may_show(row["cell"])]
+    there = [row for row in some if row["group"] in panels and draw.is_drawn(row["cell"])]
+    if len(there) == len(found):
         said.append("Grey: nobody.")
     else:
         few = f"fewer than {hide_below:g} people before or after"
-        said.append(f"Grey: nobody, or {few} ({len(every) - len(found)} of {len(every)} cohorts).")
-    empty = len({row["group"] for row in every} - {row["group"] for row in found})
-    if empty:
-        said.append(f"Of {empty} of these groups nothing is left to draw.")
+        said.append(f"Grey: nobody, or {few} ({len(there) - len(found)} of {len(there)} cohorts).")
+    if len(there) < len(some):
+        said.append(f"Not drawn at all: {len(some) - len(there)} more of so few people.")
     hidden = " ".join(said)
-    draw = _Cohorts(axis, found, wrap)
     if show != "both":
         field = "before" if show == "rates" else "change"
         return draw.chart(field, headings[field], hidden)
@@ -221,12 +267,57 @@ def cohort_chart(
     return charts.stacked(above, below, title=title, subtitle=hidden, description=told)
 
 
-class _Cohorts:
-    """Cohorts laid out: the last feature across, the others down."""
+def _cohort_groups(given: int, drawn: int, total: int, which: str) -> list[str]:
+    """Say which groups have panels beside everybody's: all but those of which nothing is left to draw."""
+    if not which or given == total:
+        return [f"Of {given - drawn} of these groups nothing is left to draw."] if drawn < given else []
+    if drawn == given:
+        return [f"Shown: everybody, and of {total} groups the {given} {which}."]
+    some = f"and {drawn} of the {given} {which}, of {total} groups" if drawn else "no group by itself"
+    return [
+        f"Shown: everybody, {some}: of the {'other ' * bool(drawn)}{given - drawn} {which} nothing is left to draw."
+    ]
 
-    def __init__(self, axis: Axis, found: Sequence[Row], wrap: int | None) -> None:
+
+class _Cohorts:
+    """Cohorts laid out: the last feature across, the others down; of too many rows or columns, those of most people."""
+
+    def __init__(self, axis: Axis, found: Sequence[Row], wrap: int | None, *, asked: bool) -> None:
         *down, self.across = axis.variables
-        self.down, self.axis, self.found, self.wrap = down, axis, found, wrap
+        self.down, self.axis = down, axis
+        placed = [{"down": d, "across": a, **row} for row in found for d, a in [self.labels(row["cell"])]]
+        self.people_down, self.people_across = (totals(placed, name, "people") for name in ("down", "across"))
+        across = foremost(self.people_across, MOST_ACROSS)
+        panels = len({row["group"] for row in found})
+        # Groups that were asked for stand side by side, unless that was said as well.
+        self.wrap = wrap or (panels if asked else charts.panels_within(PAGE_WIDTH, len(across)))
+        # Panels that stand below one another share the height.
+        most = min(MOST_DOWN, max(FEWEST_DOWN, MOST_LINES // -(-panels // self.wrap)))
+        self.cut_down = set(self.people_down) - foremost(self.people_down, most)
+        self.cut_across = set(self.people_across) - across
+        self.found = [row for row in found if self.may_show(row["cell"])]
+        placed = [self.labels(row["cell"]) for row in self.found]
+        self.drawn_down, self.drawn_across = {down for down, _ in placed}, {across for _, across in placed}
+
+    def may_show(self, cell: int) -> bool:
+        """Whether a cohort is in none of the rows and columns that are left out."""
+        down, across = self.labels(cell)
+        return down not in self.cut_down and across not in self.cut_across
+
+    def is_drawn(self, cell: int) -> bool:
+        """Whether the row and the column of a cohort are there."""
+        down, across = self.labels(cell)
+        return down in self.drawn_down and across in self.drawn_across
+
+    @property
+    def cut_words(self) -> str:
+        """Say how many rows and columns are shown, of how many."""
+        of = (
+            ("rows", self.drawn_down, self.people_down),
+            (f"levels of {self.across.name}", self.drawn_across, self.people_across),
+        )
+        said = [f"{len(drawn)} of {len(every)} {what}" for what, drawn, every in of if len(drawn) < len(every)]
+        return f"Shown: {' and '.join(said)}, those of the most people."
 
     def labels(self, cell: int) -> tuple[str, str]:
         """Return the row and the column of a cohort."""
@@ -276,30 +367,35 @@ def change_chart(
     shown = Discretion(counts, hide_below)
     kept = most_changed_groups(counts, measured.changed, most_groups, hide_below=hide_below)
     cells: list[Row] = []
+    unseen: set[str] = set()
     for move in who_changes(counts, kernel, measured).moves:
-        if shown.enough(move.heads) and move.group in kept:
-            p = move.probability
-            cells.append({
-                "panel": "Of those who have the value, in percent",
-                "row": f"{move.column.name}: {move.levels[0]} → {move.levels[1]}", "column": short_name(move.group),
-                "value": p, "label": "<1" if p < LEAST_PROBABILITY else f"{100 * p:.0f}", "exact": f"{p:.2%}",
-                "people": f"{move.people:,.1f} of {move.had:,.0f}",
-            })  # fmt: skip
+        if move.group not in kept:
+            continue
+        p, row = move.probability, f"{move.column.name}: {move.levels[0]} → {move.levels[1]}"
+        if not shown.enough(move.heads):
+            unseen.add(row)
+            continue
+        cells.append({
+            "panel": "Of those who have the value, in percent", "row": row, "column": short_name(move.group),
+            "value": p, "label": "<1" if p < LEAST_PROBABILITY else f"{100 * p:.0f}", "exact": f"{p:.2%}",
+            "people": f"{move.people:,.1f} of {move.had:,.0f}",
+        })  # fmt: skip
     if not cells:
         raise DataError("nobody changes, so there is nothing to draw")
-    groups = list(map(short_name, kept))
     every = list(dict.fromkeys(cell["row"] for cell in cells))
     order = every[:most]
+    unseen -= set(every)
     cells = [cell for cell in cells if cell["row"] in order]
-    used = {cell["column"] for cell in cells}
     few = f", or fewer than {hide_below:g} people have the value" if hide_below > 0 else ""
     which = f"All {len(every)}" if len(every) == len(order) else f"The {len(order)} commonest of {len(every)}"
+    whose = " of these groups" if len(kept) < len(counts.groups.cells) else ""
     subtitle = " ".join((
-        f"{which} changes of a column, in expectation over the draws. Grey: never{few}.",
-        *_left_out_groups(counts, most_groups, "most changed", hide_below),
+        f"{which} changes of a column{whose}, in expectation over the draws. Grey: never{few}.",
+        *[f"Not counted: {len(unseen)} from values that fewer have in every group."] * bool(unseen),
+        *_left_out_groups(counts, len(kept), "most changed", hide_below),
     ))  # fmt: skip
     return charts.grid(
-        cells, rows=order, columns=[group for group in groups if group in used], across=" × ".join(problem.protected),
+        cells, rows=order, columns=list(map(short_name, kept)), across=" × ".join(problem.protected),
         down="change", shades=SEQUENTIAL, title=title, subtitle=subtitle,
         description=f"{title}. {_strongest(cells)}", tooltip={"exact": "probability", "people": "people"},
         cell_width=WIDE_CELL,

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from evenhand._version import __version__
@@ -46,10 +47,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Source:
-    """The mapping file that is reported on, where there is one."""
+    """The mapping file that is reported on, where there is one: its path as it was given."""
 
-    name: str | None = None
+    path: str | None = None
     sha256: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the file, without its folder."""
+        return None if self.path is None else Path(self.path).name
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +63,8 @@ class Material(assurance.Mapped):
     """What a report is made of.
 
     ``fitted`` holds the rates of a model fitted on one release, with what is said of it; ``frontier`` its points, edges
-    and words; ``other_columns`` those of a given table that the problem does not name, None where no table was given.
+    and words; ``other_columns`` those of a given table that the problem does not name, None where no table was given;
+    ``command`` what writes the same report again.
     """
 
     certificate: Certificate
@@ -68,6 +75,7 @@ class Material(assurance.Mapped):
     frontier: Json
     settings: Settings
     source: Source
+    command: str
     other_columns: tuple[str, ...] | None = None
 
 
@@ -117,8 +125,8 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> list[Json]:
 
 def _repeat(material: Material) -> Json:
     """Say how to get the same numbers again; there is no date here, so that the same mapping gives the same report."""
-    name, settings = shlex.quote(material.source.name or "fitted.mapping"), material.settings
-    options = f"--hide-below {settings.hide_below:g} --confidence {settings.confidence:g} --seed {settings.seed}"
+    name = shlex.quote(material.source.path or "fitted.mapping")
+    weights = " --weights COLUMN" if material.counts.weighed else ""
     packages = {}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -126,12 +134,15 @@ def _repeat(material: Material) -> Json:
     return {
         "commands": [
             {"command": f"evenhand verify {name}", "what": "recompute the certificate of the mapping"},
-            {"command": f"evenhand fit problem.toml table.csv --out {name}", "what": "learn the mapping again"},
-            {"command": f"evenhand report {name} --out report.html {options}", "what": "write this report again"},
+            {
+                "command": f"evenhand fit problem.toml table.csv{weights} --out {name}",
+                "what": "learn the mapping again",
+            },
+            {"command": material.command, "what": "write this report again"},
         ],
         "mapping_file": material.source.name,
         "mapping_sha256": material.source.sha256,
-        "seed": settings.seed,
+        "seed": material.settings.seed,
         "python": platform.python_version(),
         "packages": packages,
     }

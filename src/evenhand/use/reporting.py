@@ -6,8 +6,8 @@ A report is a JSON summary and an HTML page made from it; both are plain values 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,34 +15,30 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data import FEW_PEOPLE
-from evenhand.data.counts import Counts
 from evenhand.data.sentences import ANYBODY, Said
 from evenhand.engines import opened
-from evenhand.errors import DataError, EvenhandError, StorageError
+from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.files import replace_file
 from evenhand.findings.changes import most_changed_groups
 from evenhand.findings.discretion import Discretion
-from evenhand.findings.feasibility import identity_from
 from evenhand.report import assurance
 from evenhand.report.charts import Chart, panels_within
+from evenhand.report.extent import MOST_ACROSS
 from evenhand.report.page import check_packages, page
 from evenhand.report.pictures import PAGE_WIDTH
 from evenhand.report.summary import Material, Settings, Source, summary
 from evenhand.resources import Progress
-from evenhand.spec import Problem, check
+from evenhand.spec import check
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing
 from evenhand.use.mapping import Mapping
-from evenhand.use.tradeoff import Frontier, frontier
+from evenhand.use.tradeoff import Frontier, frontier_around
 
-POINTS = 24
-"""How many bounds the frontier is traced at, beside the mapping's own."""
+POINTS = 16
+"""How many bounds the frontier is solved at, beside the mapping's own, which is known."""
 
-BEYOND = 1.15
-"""The frontier is traced this many times as far as where nobody need change, or the mapping's own bound."""
-
-FRONTIER_SECONDS = 30.0
-"""A frontier that takes longer is left unfinished, and the report says so."""
+FEWEST_POINTS = 2
+"""One on either side of the mapping's own."""
 
 MOST_COHORTS = 72
 """Cohorts are formed by as many features, in their order, as leave no more of them than this."""
@@ -92,10 +88,12 @@ def report_on(
     sees_protected: bool = False,
     hide_below: float = FEW_PEOPLE,
     trace: bool = True,
+    points: int = POINTS,
     confidence: float = 0.95,
     seed: int = 0,
     missing: Missing | None = None,
     source: str | os.PathLike[str] | None = None,
+    command: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Report on a mapping, for the person who signs off on it. Needs the extra ``charts``.
@@ -114,6 +112,8 @@ def report_on(
         Cells and groups of fewer people are not shown by themselves; 0 shows all.
     trace : bool
         Whether to trace the frontier, which takes most of the time.
+    points : int
+        How many bounds it is solved at, from the mapping's own outwards; no clock stops it.
     confidence : float
         Of every interval and statement.
     seed : int
@@ -122,6 +122,8 @@ def report_on(
         With ``frame``: as in :meth:`evenhand.Mapping.release`.
     source : path, optional
         The mapping's file, to be named with its checksum.
+    command : str, optional
+        What the page names as the way to write it again; None names this call.
     progress : callable, optional
         Called with the name of the stage and the share that is done.
 
@@ -145,27 +147,45 @@ def report_on(
     tell = progress or (lambda stage, share: None)
     threshold = check.finite("hide_below", hide_below, low=0)
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
+    if isinstance(points, bool) or not isinstance(points, int) or points < FEWEST_POINTS:
+        raise SpecError(f"points must be a whole number of at least {FEWEST_POINTS}, not {points!r}")
     tell("measuring", 0.05)
     fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
     other_columns = None
     if frame is not None:
         columns = opened(frame, mapping.problem.csv).table.columns
         other_columns = tuple(str(column) for column in columns if column not in mapping.problem.columns)
-    traced, values = _traced(mapping, trace, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
+    traced, values = _traced(mapping, points if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
     tell("summarising", 0.65)
     found = summary(
         Material(
             problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
             achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
             prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
-            frontier=values, settings=settings, source=_source(source),
-            other_columns=other_columns,
+            frontier=values, settings=settings, source=_source(source), other_columns=other_columns,
+            command=command or _called(
+                source, frame=frame, model=model, sees_protected=sees_protected, hide_below=hide_below, trace=trace,
+                points=points, confidence=confidence, seed=seed,
+            ),
         )
     )  # fmt: skip
     tell("drawing", 0.8)
     html = page(found, _charts(mapping, traced, settings))
     tell("done", 1.0)
     return Report(found, html)
+
+
+def _called(source: str | os.PathLike[str] | None, **given: Any) -> str:
+    """Return a call of :func:`report_on`, with what it was given beside the defaults; tables and models by name."""
+    usual = inspect.signature(report_on).parameters
+    words = ["mapping" if source is None else f"eh.Mapping.load({os.fspath(source)!r})"]
+    for name, value in given.items():
+        plain = value is None or isinstance(value, bool | int | float | str | os.PathLike)
+        if not plain or value != usual[name].default:
+            shown = os.fspath(value) if isinstance(value, os.PathLike) else value
+            words.append(f"{name}={shown!r}" if plain else f"{name}={name}")
+    words += [] if source is None else [f"source={os.fspath(source)!r}"]
+    return f'eh.report_on({", ".join(words)}).save("report.html")'
 
 
 def _source(path: str | os.PathLike[str] | None) -> Source:
@@ -175,7 +195,7 @@ def _source(path: str | os.PathLike[str] | None) -> Source:
         content = Path(path).read_bytes()
     except OSError as error:
         raise StorageError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
-    return Source(Path(path).name, hashlib.sha256(content).hexdigest())
+    return Source(os.fspath(path), hashlib.sha256(content).hexdigest())
 
 
 def _fitted(
@@ -194,44 +214,39 @@ def _fitted(
     return assurance.model_rates(mapping.problem, rates, words, shown, sees_protected=sees_protected)
 
 
-def _bounds(problem: Problem, counts: Counts) -> list[float]:
-    """Return the bounds to trace: from zero to beyond where nobody need change, with the mapping's own."""
-    own = problem.one_bound
-    unchanged = math.inf if problem.suppresses else identity_from(problem, counts)
-    ends = [end for end in (own, unchanged) if end is not None and math.isfinite(end)]
-    furthest = BEYOND * max([*ends, 0.1])
-    grid = {furthest * i / (POINTS - 1) for i in range(POINTS)}
-    return sorted(grid | ({own} if own is not None else set()))
-
-
-def _traced(mapping: Mapping, wanted: bool, progress: Progress) -> tuple[Frontier | None, dict[str, Any]]:
-    """Trace the frontier of the mapping's problem, and say what was found, or why there is none."""
-    problem, found, words = mapping.problem, None, ""
-    if not wanted:
+def _traced(mapping: Mapping, points: int | None, progress: Progress) -> tuple[Frontier | None, dict[str, Any]]:
+    """Trace the frontier around a mapping, and say what was found, or why there is none."""
+    problem, certificate, words = mapping.problem, mapping.certificate, ""
+    if points is None:
         words = "It was not asked for."
     elif not problem.parity:
         words = "There is no parity bound to trace."
     elif not mapping.has_prices:
         words = "It is not traced for a problem that is not convex."
-    else:
-        try:
-            bounds = _bounds(problem, mapping.counts)
-            found = frontier(problem, mapping.counts, bounds, time_limit=FRONTIER_SECONDS, progress=progress)
-        except EvenhandError as error:
-            words = Said(f"It could not be traced: {error}", ANYBODY)
-    if found is None:
+    if words or points is None:
         return None, {"words": words, "points": [], "edges": None, "chosen": None}
-    words = (
-        "What tighter and looser parity bounds would lose, the budgets held as they are. Its edges are found exactly."
-    )
-    if (found.frame["status"] == "unsolved").any():
-        words += f" Points that were not reached within {FRONTIER_SECONDS:g} seconds are unsolved."
-    own = problem.one_bound
+    own, column = problem.one_bound, "bound"
+    moved = "What tighter and looser parity bounds would lose"
+    if own is None:
+        own, column = 1.0, "bound_factor"
+        moved = "What would be lost if all parity bounds, which differ, were multiplied by a factor"
+    here = {column: own, "objective": mapping.objective}
+    try:
+        found = frontier_around(problem, mapping.counts, certificate, points=points, progress=progress)
+    except EvenhandError as error:
+        alone = here | {"lower_bound": certificate.lower_bound, "status": certificate.status}
+        words = Said(f"It could not be traced beyond the mapping itself: {error}", ANYBODY)
+        return None, {"words": words, "points": [alone], "edges": None, "chosen": here}
+    said = [f"{moved}, the budgets held as they are, from this mapping outwards."]
+    if found.smallest_feasible is not None:
+        said.append(f"No mapping meets a bound below {found.smallest_feasible:.4g}, found exactly, as are the others.")
+    if unsolved := int((found.frame["status"] == "unsolved").sum()):
+        said.append(f"{unsolved} of {len(found.frame)} points could not be solved.")
     return found, {
-        "words": words,
-        "points": found.frame[["bound", "objective", "lower_bound", "status"]].to_dict("records"),
+        "words": " ".join(said),
+        "points": found.frame[[column, "objective", "lower_bound", "status"]].to_dict("records"),
         "edges": found.edges.to_dict("records")[0],
-        "chosen": None if own is None else {"bound": own, "objective": mapping.objective},
+        "chosen": here,
     }
 
 
@@ -246,7 +261,7 @@ def _charts(mapping: Mapping, traced: Frontier | None, settings: Settings) -> di
     }
     if traced is not None:
         own = mapping.problem.one_bound
-        wanted["frontier"] = lambda: traced.chart(chosen=None if own is None else (own, mapping.objective))
+        wanted["frontier"] = lambda: traced.chart(chosen=(1.0 if own is None else own, mapping.objective))
     drawn = {}
     for name, draw in wanted.items():
         try:
@@ -267,8 +282,6 @@ def _cohorts(mapping: Mapping, hide_below: float) -> Chart:
             break
         by.append(variable.name)
     groups = most_changed_groups(counts, mapping.achieved.changed, PANELS, hide_below=hide_below)
-    total, note = len(counts.groups.cells), ""
-    if len(groups) < total:
-        note = f"Shown: everybody, and of {total} groups the {len(groups)} with the most people changed."
-    across = panels_within(PAGE_WIDTH, len(counts.domain.variable(by[-1])))
-    return mapping.chart("cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across, note=note)
+    across = panels_within(PAGE_WIDTH, min(MOST_ACROSS, len(counts.domain.variable(by[-1]))))
+    which = "with the most people changed"
+    return mapping.chart("cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across, which=which)

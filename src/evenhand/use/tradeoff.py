@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product, tee
+from itertools import chain, product, tee
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from evenhand.errors import (
 )
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
 from evenhand.kernel import Kernel, unchanged
-from evenhand.kernel.achieved import achieved
+from evenhand.kernel.achieved import achieved, distances
 from evenhand.optimise.certificate import Certificate, certify
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers, Program
@@ -63,8 +63,22 @@ EDGES = ("smallest_feasible", "lossless_from", "identity_from")
 TRACED = ("objective", "lower_bound", "gap", "max_violation", "status")
 """The columns of the two tables."""
 
-AXES = {"bound": "parity bound ε", "budget_limit": "budget c", "budget_factor": "factor on all budgets"}
+AXES = {
+    "bound": "parity bound ε",
+    "bound_factor": "factor on all parity bounds",
+    "budget_limit": "budget c",
+    "budget_factor": "factor on all budgets",
+}
 """What the columns are called in a chart."""
+
+BEYOND = 1.15
+"""A frontier around a mapping ends this many times as far as where nobody need change, or the mapping's own bound."""
+
+ROUNDING = 1e-3
+"""A bound that exceeds a step by a smaller share of one is that step."""
+
+LOOSER = 2.0
+"""Where no bound is known from which nothing is lost: how many times the mapping's own bound is solved up to."""
 
 SEVERAL = "shaded: infeasible, the darker at the more budgets"
 
@@ -79,7 +93,8 @@ class Frontier:
     Attributes
     ----------
     frame : pandas.DataFrame
-        One row per point, in the order asked for: ``bound`` (NaN where the problem's own bounds differ and are kept),
+        One row per point, in the order asked for: ``bound`` (NaN where the problem's own bounds differ and are kept; in
+        a report on a mapping with such bounds it is ``bound_factor``, on all of them),
         where budgets are swept ``budget_limit`` (the one limit of the problem) or ``budget_factor`` (on all its
         limits), then ``objective``, ``lower_bound``, ``gap``, ``max_violation`` and ``status``: ``optimal``,
         ``feasible`` or ``local`` as in a certificate, ``infeasible``, or ``unsolved`` where a solver failed or the
@@ -120,6 +135,11 @@ class Frontier:
         """The column that the budgets are in; None where they are not swept."""
         return next((name for name in ("budget_limit", "budget_factor") if name in self.edges), None)
 
+    @property
+    def bound_column(self) -> str:
+        """The column that the parity bounds are in: ``bound``, or ``bound_factor`` where they differ and all change."""
+        return "bound_factor" if "bound_factor" in self.frame else "bound"
+
     def chart(
         self, *, title: str = "Utility lost along the frontier", chosen: tuple[float, float] | None = None
     ) -> Chart:
@@ -130,7 +150,7 @@ class Frontier:
         """
         budget = self.budget_column
         along_budgets = budget is not None and self.frame["bound"].nunique() <= 1
-        at = budget if along_budgets and budget is not None else "bound"
+        at = budget if along_budgets and budget is not None else self.bound_column
         many = budget is not None and not along_budgets and len(self.edges) > 1
 
         def line(row: dict[Hashable, Any]) -> str:
@@ -140,12 +160,12 @@ class Frontier:
             {"at": row[column], "line": line(row), "edge": name}
             for row in self.edges.to_dict("records")
             for column, name in zip(EDGES, charts.EDGES, strict=True)
-            if at == "bound" and not math.isnan(row[column])
+            if at == self.bound_column and not math.isnan(row[column])
         ]
-        if at != "bound" and self.smallest_budget is not None:
+        if at == budget and self.smallest_budget is not None:
             edges = [{"at": self.smallest_budget, "line": "", "edge": charts.EDGES[0]}]
         # What is the same at every point is said once.
-        others = [column for column in ("bound", budget) if column is not None and column != at]
+        others = [column for column in (self.bound_column, budget) if column is not None and column != at]
         held = [f"{AXES[c]} = {self.frame[c].iloc[0]:g}" for c in others if self.frame[c].notna().all()]
         return charts.frontier(
             [
@@ -244,7 +264,67 @@ def frontier(
         factor = budget_edge(scale.given(problem, max(scale.values)), counts, clock)
         least = None if factor is None else factor * max(scale.values)
     spots = [_Spot.at(line, bound) for line, bound in product(lines, asked)]
-    points = _trace(spots, counts, least, clock, report)
+    return _traced(problem, spots, _trace(spots, counts, least, clock, report), lines, scale, least, report)
+
+
+def frontier_around(
+    problem: Problem, counts: Counts, own: Certificate, *, points: int, progress: Progress | None = None
+) -> Frontier:
+    """Trace the frontier around a fitted mapping, from its own bound outwards.
+
+    ``points`` bounds are solved, evenly spaced on either side: towards the smallest feasible bound, and towards where
+    nothing is lost. How many is all that limits the work, so that a slow machine finds the same. The mapping itself,
+    of which ``own`` is the certificate, is on the frontier as it is. Where the problem's parity bounds differ, it is a
+    factor on all of them that changes, the mapping's own being 1, and the edges but that of the identity are not known.
+    """
+    counts, clock, report = begin(problem, counts, None, None, progress)
+    problem, chosen = replace(problem, tie_break=None), problem.one_bound
+    factors = chosen is None
+    line = _Line(problem, None, None, None, _identity_factor(problem, counts), 0.0, None)
+    if not factors:
+        (line,) = _lines(problem, counts, None, clock, report)
+    here = 1.0 if chosen is None else chosen
+    spots = [_Spot.at(line, bound, factors) for bound in sorted({here, *_places(line, here, points)})]
+    # As it is: a loss that is rounding is still the mapping's own.
+    itself = replace(_Point.of(own), objective=own.objective)
+    found = _trace(spots, counts, None, clock, report, start=(here, itself))
+    return _traced(problem, spots, found, [line], None, None, report, factors=factors)
+
+
+def _identity_factor(problem: Problem, counts: Counts) -> float | None:
+    """Return the factor on all parity bounds from which nobody need change; None where there is none."""
+    if problem.suppresses:
+        return None
+    needed = 0.0
+    for part in distances(problem, counts, unchanged(counts)):
+        beyond = part.value > 0
+        with np.errstate(divide="ignore"):
+            needed = max(needed, float(np.max(part.value[beyond] / part.compared.bound[beyond], initial=0.0)))
+    return needed if math.isfinite(needed) else None
+
+
+def _places(line: _Line, chosen: float, points: int) -> list[float]:
+    """Return the bounds to solve around the chosen one, and one beyond all edges, where nobody need change."""
+    known = [edge for edge in (line.lossless_from, line.identity_from) if edge is not None]
+    loose = min(known, default=LOOSER * chosen)
+    tight = min(line.smallest_feasible or 0.0, loose, chosen)
+    if chosen < loose:
+        # Evenly on either side, so that both begin beside the chosen bound.
+        tighter = min(max(round(points * (chosen - tight) / (loose - tight)), 1), points - 1)
+        sides = [np.linspace(chosen, tight, tighter + 1)[1:], np.linspace(chosen, loose, points - tighter + 1)[1:]]
+    else:
+        sides = [np.linspace(loose, tight, points)]
+    places = np.concatenate([*sides, [BEYOND * max(known)] if known else []])
+    # In steps that a solver tells apart; never below the edge, and no zero with a sign.
+    whole = np.unique(np.ceil(places / EDGE_TOLERANCE - ROUNDING) * EDGE_TOLERANCE + 0.0)
+    return [float(bound) for bound in whole if abs(bound - chosen) > EDGE_TOLERANCE]
+
+
+def _traced(
+    problem: Problem, spots: Sequence[_Spot], points: Sequence[_Point], lines: Sequence[_Line],
+    scale: _Budgets | None, least: float | None, report: Progress, *, factors: bool = False,
+) -> Frontier:  # fmt: skip
+    """Put what was found into tables, and tell what was remarkable."""
     notes = tuple(note for spot, point in zip(spots, points, strict=True) for note in _notes(spot, point, scale))
     for note in notes[:MOST_TOLD]:
         LOG.info("%s", note)
@@ -253,7 +333,7 @@ def frontier(
     report("done", 1.0)
     swept = () if scale is None else (scale.column,)
     rows = {
-        "bound": [_number(spot.bound) for spot in spots],
+        "bound_factor" if factors else "bound": [_number(spot.bound) for spot in spots],
         **{column: [spot.line.budget for spot in spots] for column in swept},
         **{name: [getattr(point, name) for point in points] for name in TRACED},
     }
@@ -316,12 +396,12 @@ class _Spot:
     problem: Problem
 
     @classmethod
-    def at(cls, line: _Line, bound: float | None) -> _Spot:
-        """Put a bound into the problem of a line."""
+    def at(cls, line: _Line, bound: float | None, factor: bool = False) -> _Spot:
+        """Put a bound into the problem of a line, or a factor on its bounds."""
         if bound is None:
             return cls(line, None, line.problem)
         given = float(bound)
-        return cls(line, bound, line.problem.with_bounds(lambda _: given))
+        return cls(line, bound, line.problem.with_bounds(lambda own: own * given if factor else given))
 
     @property
     def looseness(self) -> tuple[float, float]:
@@ -385,14 +465,26 @@ def _lines(problem: Problem, counts: Counts, scale: _Budgets | None, clock: Cloc
     return lines
 
 
-def _trace(spots: Sequence[_Spot], counts: Counts, least: float | None, clock: Clock, report: Progress) -> list[_Point]:
-    """Settle what the edges settle, solve the rest, and put everything back in the order asked for."""
+def _trace(
+    spots: Sequence[_Spot], counts: Counts, least: float | None, clock: Clock, report: Progress,
+    start: tuple[float, _Point] | None = None,
+) -> list[_Point]:  # fmt: skip
+    """Settle what the edges settle, solve the rest, and put everything back in the order asked for.
+
+    ``start`` is a bound at which the point is known already; the others are solved from there outwards.
+    """
     found = {i: point for i, spot in enumerate(spots) if (point := _settled(spot, counts, least)) is not None}
+    if start is not None:
+        found |= {i: start[1] for i, spot in enumerate(spots) if spot.bound == start[0]}
     # From loose to tight: there is more room at the start, and fewer steps are needed than the other way.
     left = sorted((i for i in range(len(spots)) if i not in found), key=lambda i: spots[i].looseness, reverse=True)
-    solved = _solved([spots[i] for i in left], counts, clock)
+    runs = [left]
+    if start is not None:
+        tighter = [i for i in left if (spots[i].bound or 0.0) < start[0]]
+        runs = [tighter, [i for i in reversed(left) if i not in tighter]]
+    solved = chain.from_iterable(_solved([spots[i] for i in run], counts, clock) for run in runs)
     try:
-        for done, (i, point) in enumerate(zip(left, solved, strict=True)):
+        for done, (i, point) in enumerate(zip(chain.from_iterable(runs), solved, strict=True)):
             found[i] = point
             share = EDGES_SHARE + (1 - EDGES_SHARE) * (done + 1) / len(left)
             report(f"tracing {len(left)} points", share)

@@ -28,6 +28,12 @@ CONTROLS, PICTURES = "\x1f", ord("\N{SYMBOL FOR NULL}")
 
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
+MOST_SUBTITLE_LINES = 12
+"""A subtitle of more lines is cut."""
+
+LONGEST_TITLE = 600
+"""A title that is longer, and longer than its chart is wide, is cut."""
+
 GREY = "#555555"
 ENDINGS = (".png", ".svg", ".html")
 
@@ -125,12 +131,14 @@ def finished(
     datasets: Mapping[str, Any] | None = None,
 ) -> Chart:
     """Give a specification its title and the look that all charts share; the subtitle is wrapped to the width."""
-    lines = textwrap.wrap(subtitle, max(SHORTEST_LINE, int(width / LETTER)))
-    heading = altair().Title(title, subtitle=lines, anchor="start", subtitleColor=GREY, offset=10)
+    letters = max(SHORTEST_LINE, int(width / LETTER))
+    lines = textwrap.wrap(subtitle, letters, max_lines=MOST_SUBTITLE_LINES, placeholder=" …")
+    longest = max(LONGEST_TITLE, width)
+    heading = altair().Title(title, subtitle=lines, anchor="start", subtitleColor=GREY, offset=10, limit=longest)
     dressed = (
         specification.properties(title=heading, description=description)
         .configure_view(stroke=None)
-        .configure_axis(labelFontSize=12, titleFontSize=12, grid=grid)
+        .configure_axis(labelFontSize=12, titleFontSize=12, titleLimit=LONGEST_TITLE, grid=grid)
         .configure_legend(labelFontSize=12, titleFontSize=12, symbolSize=90)
     )
     return Chart(dressed, title, description, datasets or {})

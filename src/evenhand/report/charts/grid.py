@@ -15,6 +15,9 @@ SPACING = 14
 LETTER = 7
 """The width of a letter of a label."""
 
+MOST_NAME_LINES = 8
+"""A panel's name of more lines is cut."""
+
 BREAK = " · "
 """Where a label may be broken into lines."""
 
@@ -150,7 +153,8 @@ def _panel(alt: Any, data: str, name: str, axes: _Axes, scale: Any, tooltip: Map
 def _lines(name: str, most: int) -> list[str]:
     """Break a panel's name where its levels meet, and only then within them."""
     parts = [name] if len(name) <= most else name.split(BREAK)
-    return [line for part in parts for line in textwrap.wrap(part, most)]
+    lines = [line for part in parts for line in textwrap.wrap(part, most)]
+    return lines if len(lines) <= MOST_NAME_LINES else [*lines[: MOST_NAME_LINES - 1], "…"]
 
 
 def panels_within(width: float, columns: int, cell_width: int = CELL_WIDTH) -> int:

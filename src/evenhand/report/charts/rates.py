@@ -17,6 +17,7 @@ WIDTH = 460
 STEP = 52
 """The height of a group."""
 
+LONGEST_LABEL = 320
 WHEN = ("before", "after")
 
 
@@ -34,7 +35,12 @@ def rates(
     long = [_point(row, when, outcome) for row in rows for when in WHEN]
     order = list(dict.fromkeys(row["group"] for row in rows))
     heading = f"rate of {outcome} = {levels[0]}" if len(levels) == 1 else "rate"
-    y = alt.Y("group:N", title=None, sort=order, axis=alt.Axis(labelLimit=320, ticks=False, domain=False, grid=False))
+    y = alt.Y(
+        "group:N",
+        title=None,
+        sort=order,
+        axis=alt.Axis(labelLimit=LONGEST_LABEL, ticks=False, domain=False, grid=False),
+    )
     furthest = max((value for point in long for value in (point["rate"], point.get("high", 0.0))), default=1.0)
     top = min(1.0, math.ceil(furthest / TICK + 0.2) * TICK)
     for point in long:
@@ -73,7 +79,11 @@ def rates(
     )
     layered = alt.layer(*layers, data=alt.Data(values=long)).properties(width=WIDTH, height=STEP * len(order))
     if len(levels) > 1:
-        layered = layered.facet(row=alt.Row("level:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")))
+        layered = layered.facet(
+            row=alt.Row(
+                "level:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=LONGEST_LABEL)
+            )
+        )
     said = description or f"Rates of {outcome} by group, before and after."
     return finished(layered, title=title, subtitle=subtitle, description=said, width=WIDTH + 160)
 
