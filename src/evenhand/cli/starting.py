@@ -10,7 +10,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, words
+from evenhand.cli.options import ForceOption, WeightsOption, words
 from evenhand.cli.wording import worded
 from evenhand.errors import SpecError
 from evenhand.files import replace_file
@@ -32,6 +32,7 @@ def init(
             metavar="LEVEL", help="The outcome that is good for a person; people are then moved towards it only."
         ),
     ] = None,
+    weights: WeightsOption = None,
     delimiter: Annotated[str, typer.Option(help="What stands between two fields.")] = ",",
     names: Annotated[str | None, typer.Option(help="All columns' names, for a file without a header: a,b,c.")] = None,
     missing_values: Annotated[
@@ -54,29 +55,38 @@ def init(
     with screen.progress_bar() as report:
         found = propose(
             table, protected=words("--protected", protected) or [], outcome=outcome,
-            features=words("--features", features), favourable=favourable,
+            features=words("--features", features), favourable=favourable, weights=weights,
             missing_values=words("--missing-values", missing_values),
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
     replace_file(out, found.text.encode())
-    draft = found.draft
+    draft, instead = found.draft, found.instead
     document = {
         "written": {"problem": out},
-        "rows": draft.rows,
+        "rows": draft.found.rows,
+        "people": draft.found.people,
+        "weights": weights,
         "protected": found.problem.protected,
+        "protected_notes": {column.name: column.why for column in draft.protected if column.why},
         "features": [{"column": f.name, "rule": f.rule} for f in draft.features],
+        "doubts": draft.doubts,
         "outcome": found.problem.outcome,
         "favourable": found.direction.favourable,
         "one_way": found.direction.only,
-        "small_groups": [{"group": name, "people": size} for name, size in draft.tiny_groups],
+        "rate_of": draft.rated.words,
+        "rate": draft.rated.overall,
+        "small_groups": [{"group": g.name, "people": g.people, "rate": g.rate} for g in draft.tiny_groups],
         "left_out": dict(draft.left_out),
+        "distance": found.bounds.distance.word,
         "bound": found.bounds.bound,
         "budget": found.bounds.limit,
         "smallest_bound": found.bounds.smallest_bound,
         "smallest_budget": found.bounds.smallest_limit,
+        "losing": found.bounds.losing,
+        "instead_of": None if instead is None else {"distance": instead.distance.word, "losing": instead.losing},
         "toml": found.text,
     }
-    answer(as_json, "init", lambda: document, lambda: _show(found, table, out))
+    answer(as_json, "init", lambda: document, lambda: _show(found, table, out, weights))
 
 
 def _outcome(found: Proposal) -> str:
@@ -93,24 +103,31 @@ def _outcome(found: Proposal) -> str:
     )
 
 
-def _show(found: Proposal, table: Path, out: Path) -> None:
-    from evenhand.use.proposal.wording import tiny_groups
+def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
+    from evenhand.use.proposal.wording import asked_for, size, tiny_groups, who_loses
 
-    draft = found.draft
-    sizes = [size for _, size in draft.group_sizes]
-    screen.heading(f"A problem for {table}, {draft.rows:,} rows")
+    draft, bounds = found.draft, found.bounds
+    people = [group.people for group in draft.groups]
+    rates = [group.rate for group in draft.groups]
+    screen.heading(f"A problem for {table}, {size(draft.found, weights)}")
+    told = f"rates of {draft.rated.words} from {min(rates):.1%} to {max(rates):.1%}; everybody's is"
+    losing = who_loses(draft, bounds, found.direction, found.instead) if bounds.losing is not None else None
     screen.pairs(
         [
             ("Protected", ", ".join(found.problem.protected)),
-            ("Groups", f"{len(sizes)}, of {sizes[0]:,} to {sizes[-1]:,} people"),
+            ("Groups", f"{len(people)}, of {people[0]:,} to {people[-1]:,} people, {told} {draft.rated.overall:.1%}"),
+            *(("", f"{column.name}: {column.why}") for column in draft.protected if column.why),
             *([("", tiny_groups(draft))] if draft.tiny_groups else []),
             ("Features", ", ".join(f"{f.name} ({f.rule})" for f in draft.features)),
+            *(("", f"{name} was asked for, but: {doubt}") for name, doubt in draft.doubts.items()),
             ("Outcome", _outcome(found)),
             ("Left out", ", ".join(name for name, _ in draft.left_out) or "nothing"),
-            ("Bound", f"rates differ by a factor of at most {1 + found.bounds.bound:g} between groups"),
-            ("Budget", f"an expected cost of at most {found.bounds.limit:g} for each person"),
+            ("Bound", asked_for(bounds)),
+            *([("", losing)] if losing else []),
+            ("Budget", f"an expected cost of at most {bounds.limit:g} for each person"),
         ]
     )
     screen.heading("What was written")
     screen.written(out, "the problem, with comments: read it, and change what is not right")
-    screen.following(("diagnose", out, table), ("fit", out, table))
+    more = () if weights is None else ("--weights", weights)
+    screen.following(("diagnose", out, table, *more), ("fit", out, table, *more))

@@ -1,0 +1,151 @@
+"""Which bounds to propose: a tenth where it can be met, within a budget with a little room, and by which distance.
+
+Where somebody said which outcome is good for a person, people move towards it only, if that is enough; if not, and many
+would lose it, a distance by which clearly fewer do is looked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Value
+from evenhand.engines import AnyTable
+from evenhand.errors import EvenhandError
+from evenhand.findings.feasibility import budget_edge, parity_edge
+from evenhand.optimise.solve import Clock
+from evenhand.resources import Progress
+from evenhand.spec import ExpectedDistortion, Problem
+from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
+from evenhand.use.fitting import checked_counts, fit
+from evenhand.use.proposal.draft import Draft
+from evenhand.use.proposal.levels import ROUNDING
+from evenhand.use.proposal.outcome import Direction, taken_away
+
+USUAL_BOUND = 0.1
+"""Rates that differ by a tenth: asked for wherever it can be met within the widest budget."""
+
+WIDEST_BUDGET = 0.5
+LEAST_BUDGET = 0.1
+
+SLACK = 1.2
+"""How much wider than the smallest the proposed budget, or bound, is."""
+
+GRID = 0.05
+"""Proposed numbers are multiples of this."""
+
+MANY_LOSE = 0.01
+"""Where more than this share of people would lose the favourable outcome, other distances are looked at."""
+
+CLEARLY_FEWER = 0.5
+"""Another distance is proposed if at most this share of them would still lose it."""
+
+COMPARABLE = {FourFifths: 0.2, Difference: 0.1}
+"""The widest bound at which another distance is proposed: the four-fifths rule's own, and ten points."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The two numbers that are proposed, by which distance, and how far each could be tightened while the other stays.
+
+    ``losing`` is the share of people who lose the favourable outcome by a fit; None where that is not known.
+    """
+
+    bound: float
+    limit: float
+    smallest_bound: float | None = None
+    smallest_limit: float | None = None
+    distance: Distance = field(default_factory=Ratio)
+    losing: float | None = None
+
+
+@dataclass(eq=False)
+class Finder:
+    """Finds bounds that can be met, and who loses by them; counts a table once for each direction of the outcome."""
+
+    stated: Callable[[Bounds, Direction], Problem]
+    table: AnyTable
+    weights: str | None
+    draft: Draft
+    report: Progress
+    counted: dict[Direction, Counts] = field(default_factory=dict)
+
+    def proposed(self, good: Value | None) -> tuple[Bounds, Direction, Bounds | None]:
+        """Return the bounds and the direction to propose; and those by the usual distance, where another is better."""
+        direction = Direction(good, only=good is not None)
+        bounds = self.bounds(direction, Ratio())
+        reach = bounds.smallest_bound
+        if good is None or (reach is not None and bounds.bound <= USUAL_BOUND):
+            return bounds, direction, None
+        # A tighter bound may need the other way too.
+        either = self.bounds(Direction(good), Ratio())
+        if reach is not None and bounds.bound <= either.bound:
+            return bounds, direction, None
+        usual = self.losing(either, Direction(good))
+        better = self.fewer_lose(good, usual)
+        return (usual, Direction(good, reach=reach), None) if better is None else (*better, usual)
+
+    def counts(self, problem: Problem, direction: Direction) -> Counts:
+        """Count the table, once: only a direction says in which order the outcome's levels are."""
+        if direction not in self.counted:
+            self.counted[direction] = checked_counts(problem, self.table, self.weights)
+        return self.counted[direction]
+
+    def bounds(self, direction: Direction, distance: Distance) -> Bounds:
+        """Find a bound and a budget that can be met, with a little room."""
+        problem = self.stated(Bounds(USUAL_BOUND, WIDEST_BUDGET, distance=distance), direction)
+        counts, clock = self.counts(problem, direction), Clock()
+
+        def smallest_bound(limit: float) -> float | None:
+            edge = parity_edge(replace(problem, budget=ExpectedDistortion(limit)), counts, clock)
+            return None if edge is None else edge.bound
+
+        factor = budget_edge(problem, counts, clock)
+        if factor is not None and factor * SLACK <= 1:
+            least = factor * WIDEST_BUDGET
+            limit = max(LEAST_BUDGET, _round_up(least * SLACK))
+            return Bounds(USUAL_BOUND, limit, smallest_bound(limit), least, distance)
+        edge = smallest_bound(WIDEST_BUDGET)
+        if edge is None:
+            return Bounds(USUAL_BOUND, WIDEST_BUDGET, distance=distance)
+        return Bounds(max(USUAL_BOUND, _round_up(edge * SLACK)), WIDEST_BUDGET, edge, distance=distance)
+
+    def losing(self, bounds: Bounds, direction: Direction) -> Bounds:
+        """Find which share of people lose the favourable outcome by what these bounds ask for."""
+        if direction.only:
+            return replace(bounds, losing=0.0)
+        self.report(f"finding who loses {direction.favourable}", 0.7)
+        problem = self.stated(bounds, direction)
+        counts = self.counts(problem, direction)
+        try:
+            kernel = fit(problem, counts).kernel
+        except EvenhandError:
+            # Bounds that cannot be met, or not found so, take nothing from anybody; fit will say why.
+            return bounds
+        levels, good = counts.domain.outcome.levels, direction.favourable
+        away = np.array([[taken_away(self.draft.outcome, a, b, good) for b in levels] for a in levels])
+        to = counts.domain.split_xy(kernel.targets)[1]
+        people = counts.probability[kernel.rows] * kernel.probability
+        return replace(bounds, losing=float(people[away[counts.y[kernel.rows], to]].sum()))
+
+    def fewer_lose(self, good: Value, usual: Bounds) -> tuple[Bounds, Direction] | None:
+        """Find another distance by which clearly fewer people lose the favourable outcome; None where there is none."""
+        if usual.losing is None or usual.losing <= MANY_LOSE:
+            return None
+        found = []
+        for distance in (FourFifths(good), Difference()):
+            for direction in (Direction(good, only=True), Direction(good)):
+                bounds = self.losing(self.bounds(direction, distance), direction)
+                met = bounds.smallest_bound is not None and bounds.bound <= COMPARABLE[type(distance)]
+                if met and bounds.losing is not None and bounds.losing <= CLEARLY_FEWER * usual.losing:
+                    found.append((bounds, direction))
+                    break
+        return min(found, key=lambda one: one[0].losing, default=None)
+
+
+def _round_up(number: float) -> float:
+    return round(math.ceil(number / GRID - ROUNDING) * GRID, 10)
