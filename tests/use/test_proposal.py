@@ -636,22 +636,25 @@ class TestFavourable:
         assert found.problem.parity[0].distance == eh.FourFifths(good)
         assert found.direction.only
         assert found.bounds.losing == 0
-        assert found.instead.losing > 0.02
-        assert f"by which about {found.instead.losing * 4000:,.0f} of 4,000 people" in said(found)
-        assert "by this distance nobody would" in said(found)
+        assert found.beside.losing > 0.02
+        assert "Nobody would lose the outcome that is good for a person, granted " in said(found)
+        many = f"about {found.beside.losing * 4000:,.0f} of 4,000 people ({found.beside.losing:.1%}) would"
+        assert f"by a factor of at most 1.1, {many}, which is why the ratio is not proposed" in said(found)
         assert {to for _, to in self.moves(found, frame)} == {good}
         usual = eh.Problem.from_toml(propose(frame, protected=["sex"], outcome="granted", features=["skill"]).text)
         changes = eh.fit(usual, frame).audit().changes.query("column == 'granted'").set_index("from")["share"]
-        assert changes[good] == pytest.approx(found.instead.losing, rel=0.2)
+        assert changes[good] == pytest.approx(found.beside.losing, rel=0.2)
 
-    def test_where_no_distance_helps_it_is_said_how_many_lose(self):
+    def test_where_no_bound_is_comparable_it_is_said_how_many_lose(self):
         frame = people()
         frame["hired"] = np.where(frame["sex"] == "f", frame.index % 10 == 0, frame.index % 10 != 0).astype(int)
         frame = frame.drop(columns="decision")
         found = propose(frame, protected=["sex"], outcome="hired", features=["skill"], favourable=1)
         assert found.problem.parity[0].distance == eh.PairwiseParity(0.1).distance
-        assert found.instead is None
         assert found.bounds.losing > 0.01
+        assert (found.beside.losing, found.beside.one_way) == (0, True)
+        assert found.beside.bound > 0.2
+        assert "nobody would, but that bound is wide" in said(found)
         assert "would lose the outcome that is good for a person, hired 1" in said(found)
 
     def test_nobody_said_which(self):

@@ -60,7 +60,7 @@ def init(
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
     replace_file(out, found.text.encode())
-    draft, instead = found.draft, found.instead
+    draft, beside = found.draft, found.beside
     document = {
         "written": {"problem": out},
         "rows": draft.found.rows,
@@ -83,7 +83,9 @@ def init(
         "smallest_bound": found.bounds.smallest_bound,
         "smallest_budget": found.bounds.smallest_limit,
         "losing": found.bounds.losing,
-        "instead_of": None if instead is None else {"distance": instead.distance.word, "losing": instead.losing},
+        "beside": None
+        if beside is None
+        else {"distance": beside.distance.word, "bound": beside.bound, "losing": beside.losing},
         "toml": found.text,
     }
     answer(as_json, "init", lambda: document, lambda: _show(found, table, out, weights))
@@ -111,7 +113,7 @@ def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
     rates = [group.rate for group in draft.groups]
     screen.heading(f"A problem for {table}, {size(draft.found, weights)}")
     told = f"rates of {draft.rated.words} from {min(rates):.1%} to {max(rates):.1%}; everybody's is"
-    losing = who_loses(draft, bounds, found.direction, found.instead) if bounds.losing is not None else None
+    losing = who_loses(draft, bounds, found.direction, found.beside) if bounds.losing is not None else None
     screen.pairs(
         [
             ("Protected", ", ".join(found.problem.protected)),

@@ -28,14 +28,15 @@ LOOKED_AT = 500_000
 @dataclass(frozen=True, eq=False)
 class Proposal:
     """A problem with its commented TOML, the columns left out of it and why, how its two bounds were chosen, and which
-    way the outcome may change. ``instead`` are the bounds by the usual distance, where another one is proposed."""
+    way the outcome may change. ``beside`` are bounds by another distance, where many people would lose by one of them
+    the outcome that is good for a person."""
 
     text: str
     problem: Problem
     draft: Draft
     bounds: Bounds
     direction: Direction
-    instead: Bounds | None = None
+    beside: Bounds | None = None
 
 
 def propose(
@@ -92,16 +93,17 @@ def propose(
     used = {column.name for column in drafted.levelled}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 
-    def text(bounds: Bounds, direction: Direction, instead: Bounds | None = None) -> str:
-        named = {"source": source, "target": target, "weights": weights}
-        return write(drafted, bounds, direction, instead, **named, csv=csv, tokens=tokens)
+    def text(bounds: Bounds, direction: Direction, beside: Bounds | None = None) -> str:
+        return write(
+            drafted, bounds, direction, beside, source=source, target=target, weights=weights, csv=csv, tokens=tokens
+        )
 
     report("finding bounds that can be met", 0.4)
     good = None if favourable is None else level_called(drafted.outcome, favourable)
     finder = Finder(lambda bounds, way: Problem.from_toml(text(bounds, way)), table, weights, drafted, report)
-    bounds, direction, instead = finder.proposed(good)
-    final = text(bounds, direction, instead)
-    return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, instead)
+    bounds, direction, beside = finder.proposed(good)
+    final = text(bounds, direction, beside)
+    return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside)
 
 
 def _check_roles(protected: Sequence[str], outcome: str, features: Sequence[str] | None, weights: str | None) -> None:

@@ -52,7 +52,8 @@ COMPARABLE = {FourFifths: 0.2, Difference: 0.1}
 class Bounds:
     """The two numbers that are proposed, by which distance, and how far each could be tightened while the other stays.
 
-    ``losing`` is the share of people who lose the favourable outcome by a fit; None where that is not known.
+    ``one_way`` says whether the outcome moves towards the favourable one only; ``losing`` is the share of people who
+    lose that one by a fit, None where it is not known.
     """
 
     bound: float
@@ -60,6 +61,7 @@ class Bounds:
     smallest_bound: float | None = None
     smallest_limit: float | None = None
     distance: Distance = field(default_factory=Ratio)
+    one_way: bool = False
     losing: float | None = None
 
 
@@ -75,7 +77,7 @@ class Finder:
     counted: dict[Direction, Counts] = field(default_factory=dict)
 
     def proposed(self, good: Value | None) -> tuple[Bounds, Direction, Bounds | None]:
-        """Return the bounds and the direction to propose; and those by the usual distance, where another is better."""
+        """Return the bounds and the direction to propose; and bounds by another distance, where they were looked at."""
         direction = Direction(good, only=good is not None)
         bounds = self.bounds(direction, Ratio())
         reach = bounds.smallest_bound
@@ -85,9 +87,12 @@ class Finder:
         either = self.bounds(Direction(good), Ratio())
         if reach is not None and bounds.bound <= either.bound:
             return bounds, direction, None
-        usual = self.losing(either, Direction(good))
-        better = self.fewer_lose(good, usual)
-        return (usual, Direction(good, reach=reach), None) if better is None else (*better, usual)
+        usual, direction = self.losing(either, Direction(good)), Direction(good, reach=reach)
+        fewer = self.fewer_lose(good, usual)
+        if fewer is None:
+            return usual, direction, None
+        other, way = fewer
+        return (other, way, usual) if comparable(other) else (usual, direction, other)
 
     def counts(self, problem: Problem, direction: Direction) -> Counts:
         """Count the table, once: only a direction says in which order the outcome's levels are."""
@@ -97,7 +102,8 @@ class Finder:
 
     def bounds(self, direction: Direction, distance: Distance) -> Bounds:
         """Find a bound and a budget that can be met, with a little room."""
-        problem = self.stated(Bounds(USUAL_BOUND, WIDEST_BUDGET, distance=distance), direction)
+        tried = Bounds(USUAL_BOUND, WIDEST_BUDGET, distance=distance, one_way=direction.only)
+        problem = self.stated(tried, direction)
         counts, clock = self.counts(problem, direction), Clock()
 
         def smallest_bound(limit: float) -> float | None:
@@ -108,17 +114,20 @@ class Finder:
         if factor is not None and factor * SLACK <= 1:
             least = factor * WIDEST_BUDGET
             limit = max(LEAST_BUDGET, _round_up(least * SLACK))
-            return Bounds(USUAL_BOUND, limit, smallest_bound(limit), least, distance)
+            return replace(tried, limit=limit, smallest_bound=smallest_bound(limit), smallest_limit=least)
         edge = smallest_bound(WIDEST_BUDGET)
         if edge is None:
-            return Bounds(USUAL_BOUND, WIDEST_BUDGET, distance=distance)
-        return Bounds(max(USUAL_BOUND, _round_up(edge * SLACK)), WIDEST_BUDGET, edge, distance=distance)
+            return tried
+        return replace(tried, bound=max(USUAL_BOUND, _round_up(edge * SLACK)), smallest_bound=edge)
 
     def losing(self, bounds: Bounds, direction: Direction) -> Bounds:
         """Find which share of people lose the favourable outcome by what these bounds ask for."""
+        good = direction.favourable
+        if good is None or bounds.smallest_bound is None:
+            return bounds
         if direction.only:
             return replace(bounds, losing=0.0)
-        self.report(f"finding who loses {direction.favourable}", 0.7)
+        self.report(f"finding who loses {good}", 0.7)
         problem = self.stated(bounds, direction)
         counts = self.counts(problem, direction)
         try:
@@ -126,7 +135,7 @@ class Finder:
         except EvenhandError:
             # Bounds that cannot be met, or not found so, take nothing from anybody; fit will say why.
             return bounds
-        levels, good = counts.domain.outcome.levels, direction.favourable
+        levels = counts.domain.outcome.levels
         away = np.array([[taken_away(self.draft.outcome, a, b, good) for b in levels] for a in levels])
         to = counts.domain.split_xy(kernel.targets)[1]
         people = counts.probability[kernel.rows] * kernel.probability
@@ -138,13 +147,17 @@ class Finder:
             return None
         found = []
         for distance in (FourFifths(good), Difference()):
+            # The other way too only where a bound worth the name needs it.
             for direction in (Direction(good, only=True), Direction(good)):
                 bounds = self.losing(self.bounds(direction, distance), direction)
-                met = bounds.smallest_bound is not None and bounds.bound <= COMPARABLE[type(distance)]
-                if met and bounds.losing is not None and bounds.losing <= CLEARLY_FEWER * usual.losing:
+                if bounds.losing is not None and bounds.losing <= CLEARLY_FEWER * usual.losing and bounds.bound < 1:
                     found.append((bounds, direction))
-                    break
-        return min(found, key=lambda one: one[0].losing, default=None)
+        return min(found, key=lambda one: (not comparable(one[0]), one[0].losing), default=None)
+
+
+def comparable(bounds: Bounds) -> bool:
+    """Whether bounds by another distance are worth as much as the usual ones."""
+    return bounds.bound <= COMPARABLE[type(bounds.distance)] and bounds.smallest_bound is not None
 
 
 def _round_up(number: float) -> float:

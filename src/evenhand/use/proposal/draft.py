@@ -222,7 +222,8 @@ def _chosen(
     together = all_joined([column.codes for column in groups])
     unfit = {c.name: reason for c in columns if (reason := barred.get(c.name) or _unfit(c))}
     candidates = {c.name: levelled(c, FEATURE_BINS) for c in columns if c.name not in unfit}
-    unfit |= {name: reason for name, c in candidates.items() if (reason := _useless(c, outcome))}
+    useless = {name: reason for name, c in candidates.items() if (reason := _useless(c, outcome))}
+    unfit |= useless
     candidates = {name: column for name, column in candidates.items() if name not in unfit}
     codes = {name: column.codes for name, column in candidates.items()}
     weight = outcome.column.row_weights
@@ -234,8 +235,9 @@ def _chosen(
                 f"{PEOPLE_PER_CELL} people each on average with these protected columns; take fewer of them, or name "
                 f"features with --features"
             )
+        also = "".join(f"; {name} {reason}" for name, reason in useless.items())
         raise SpecError(
-            "no column tells enough about the outcome to be proposed as a feature; name them with --features"
+            f"no column tells enough about the outcome to be proposed as a feature; name them with --features{also}"
         )
     taken = [candidates[name] for name in chosen]
     tells = telling(codes, chosen, outcome.codes, weight)

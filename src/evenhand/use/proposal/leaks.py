@@ -38,14 +38,14 @@ UNLIKELY = 1e-3
 def known_after(column: Levelled, outcome: Levelled) -> str | None:
     """Say why a column is perhaps known only after the outcome; None where nothing speaks for it."""
     weight = outcome.column.row_weights
-    share = told(_finely(column, outcome), outcome.codes, weight)
-    if share >= GIVES_AWAY:
-        return f"tells {share:.0%} of the outcome: perhaps the outcome by another name, or known only after it"
     there = (column.column.codes >= 0).astype(np.int64)
     if column.column.missing and told(there, outcome.codes, weight) >= TELLING:
         return "filled in or not depending on the outcome: known only after it"
     if column.column.missing and (only := _given_away(there, outcome).get(1)) is not None:
         return f"filled in only where {outcome.name} is {only}: known only after it"
+    share = told(_finely(column, outcome), outcome.codes, weight)
+    if share >= GIVES_AWAY:
+        return f"tells {share:.0%} of the outcome: perhaps the outcome by another name, or known only after it"
     for code, level in _given_away(column.codes, outcome).items():
         return f"all with {column.named[code]} have {outcome.name} {level}: perhaps known only after it"
     return None

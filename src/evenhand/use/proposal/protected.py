@@ -17,6 +17,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value
 from evenhand.spec.bins import MergedLevels
+from evenhand.spec.toml import key
 from evenhand.tables.survey import Column, by_code
 from evenhand.use.proposal.levels import (
     MOST_VALUES,
@@ -38,8 +39,12 @@ BINS = 3
 MOST_CODES = 20
 """Whole numbers from 0 or 1 on with at most so many values are taken for codes."""
 
-AGE_LINES = {25: "youth ends in many statistics", 40: "US employment law protects", 65: "retirement is usual"}
-"""Where known groups of ages begin, and what does so there."""
+AGE_LINES = {
+    25: "youth ends there in many statistics",
+    40: "US employment law protects from there on",
+    65: "a usual age of retirement",
+}
+"""Where known groups of ages begin, and why."""
 
 OLDEST = 120
 YEARS = (1850, 2100)
@@ -93,7 +98,7 @@ def grouped(column: Column, rated: Rated) -> Levelled:
         return plain
     rates, people = rated.by(column.codes), column.people
     sides = {i: _side(rates[i], people[i], rated.overall, CHANCE / len(few)) for i in few}
-    named = {i: f"{column.values[i]} ({people[i]:,.0f} people, {rates[i]:.0%})" for i in few}
+    named = {i: f"{column.values[i]} ({in_number(people[i])}, {rates[i]:.0%})" for i in few}
     merges, said = {}, []
     for side, (usual, compared) in SIDES.items():
         members = [i for i in few if sides[i] == side]
@@ -109,7 +114,21 @@ def grouped(column: Column, rated: Rated) -> Levelled:
         said.append(f"Rates on opposite sides are kept apart, since together they would hide each other: {apart}.")
     if not merges:
         return replace(plain, why=" ".join(said))
-    return replace(coded(column, MergedLevels(merges)), why=" ".join([*said, "Without this table each is a group."]))
+    return replace(
+        coded(column, MergedLevels(merges)),
+        why=" ".join([*said, f"Without [bins.{key(column.name)}] each is a group of its own."]),
+    )
+
+
+def in_number(people: float) -> str:
+    """Write how many people there are.
+
+    Examples
+    --------
+    >>> in_number(1), in_number(1200)
+    ('1 person', '1,200 people')
+    """
+    return f"{people:,.0f} {'person' if round(people) == 1 else 'people'}"
 
 
 def few_people(column: Column) -> list[int]:
@@ -160,7 +179,7 @@ def _cut(column: Column) -> Levelled | None:
     if not edges:
         return None
     hint = 'If the numbers are codes, write by = "merging" and name the groups.'
-    if column.whole and YEARS[0] <= column.values[0] and column.values[-1] <= YEARS[1]:
+    if column.whole and YEARS[0] <= float(column.values[0]) <= float(column.values[-1]) <= YEARS[1]:
         hint = "If these are years of birth, make them an age, which can be cut where laws draw lines."
     why = (
         f"Cut at {_listed([f'{edge:g}' for edge in edges])}, round numbers near equal shares of the people: no lines "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from evenhand.spec import PairwiseParity
 from evenhand.spec.bins import Edges, MergedLevels, PooledLevels
@@ -19,7 +18,7 @@ from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.leaks import TELLING
 from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, any_way, forbidding, moves, one_way
-from evenhand.use.proposal.protected import Rated
+from evenhand.use.proposal.protected import Rated, in_number
 
 WIDTH = 100
 SMALLEST = 5e-5
@@ -36,7 +35,7 @@ def write(
     draft: Draft,
     bounds: Bounds,
     direction: Direction,
-    instead: Bounds | None,
+    beside: Bounds | None,
     *,
     source: str,
     target: str,
@@ -52,7 +51,7 @@ def write(
         _csv(csv),
         _bins(draft),
         _distortion(draft, direction),
-        _bounds(draft, bounds, direction, instead),
+        _bounds(draft, bounds, direction, beside),
     ]
     return "\n".join("\n".join(lines) + "\n" for part in parts if (lines := list(part)))
 
@@ -112,7 +111,8 @@ def _columns(draft: Draft) -> Iterator[str]:
     if draft.tiny_groups:
         yield from _comment(
             f'{tiny_groups(draft)} Put together levels that belong together (by = "merging" in [bins.NAME], with '
-            f'into = {{ name = ["level", "level"] }}), choose fewer edges, or leave a column out.'
+            f'into = {{ name = ["level", "level"] }}), choose fewer edges, compare by one column at a time (for each a '
+            f'[[parity]] with on = ["column"]), or leave a column out.'
         )
     yield f"protected = {value([column.name for column in draft.protected])}"
     yield ""
@@ -135,7 +135,7 @@ def _columns(draft: Draft) -> Iterator[str]:
 def tiny_groups(draft: Draft) -> str:
     """Name the smallest groups with their rates, and say why they are a trouble."""
     tiny = draft.tiny_groups
-    named = "; ".join(f"{group.name} ({group.people:,} people, {group.rate:.0%})" for group in tiny[:MOST_TINY])
+    named = "; ".join(f"{group.name} ({in_number(group.people)}, {group.rate:.0%})" for group in tiny[:MOST_TINY])
     more = f"; and {len(tiny) - MOST_TINY} more" * (len(tiny) > MOST_TINY)
     return (
         f"Small, with the rate of {draft.rated.words}: {named}{more}. The rates of so few people say little, and yet "
@@ -291,26 +291,25 @@ def _outcome(column: Levelled, direction: Direction) -> Iterator[str]:
         yield "]"
 
 
-def _bounds(draft: Draft, bounds: Bounds, direction: Direction, instead: Bounds | None) -> Iterator[str]:
+def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds | None) -> Iterator[str]:
     asked = asked_for(bounds)
     yield from _comment(
         f"{asked[0].upper()}{asked[1:]} after the release, on average over its draws. Smaller is tighter."
         + _known(bounds.smallest_bound, "With the budget below, the smallest bound that any mapping meets is {}.")
     )
     if bounds.losing is not None:
-        yield from _comment(who_loses(draft, bounds, direction, instead))
-    if instead is not None:
-        yield from _comment("To ask for that instead, write limit, bound and rule so, without distance:")
-        yield f"#   [[budget]] limit = {instead.limit:g}"
-        yield f"#   [[parity]] bound = {instead.bound:g}"
-        rule = ", ".join(f"{name} = {value(given)}" for name, given in any_way(draft.outcome).items())
-        yield f"#   [distortion.rules.{key(draft.outcome.name)}] {rule}"
+        yield from _comment(who_loses(draft, bounds, direction, beside))
+    if beside is not None:
+        way = f"towards {direction.favourable} only" if beside.one_way else "either way"
+        yield from _comment(
+            f"For that, write {_distance(beside) or 'no distance'} and bound = {beside.bound:g} here, limit = "
+            f"{beside.limit:g} below, and let {draft.outcome.name} change {way} above."
+        )
     yield "[[parity]]"
     yield 'kind = "pairwise"'
     yield f"bound = {bounds.bound:g}"
-    if bounds.distance != Ratio():
-        said = {"measure": bounds.distance.word} | asdict(bounds.distance)
-        yield f"distance = {{ {', '.join(f'{name} = {value(given)}' for name, given in said.items())} }}"
+    if _distance(bounds):
+        yield _distance(bounds)
     yield ""
     yield from _comment(
         f"No person's changes cost more than {bounds.limit:g} on average over the draws: with a cost of 1 for another "
@@ -328,30 +327,33 @@ def _bounds(draft: Draft, bounds: Bounds, direction: Direction, instead: Bounds 
     yield 'measure = "KL"'
 
 
+def _distance(bounds: Bounds) -> str:
+    """Write the distance, where it is not the usual one."""
+    if bounds.distance == Ratio():
+        return ""
+    said = {"measure": bounds.distance.word} | vars(bounds.distance)
+    return f"distance = {{ {', '.join(f'{name} = {value(given)}' for name, given in said.items())} }}"
+
+
 def asked_for(bounds: Bounds) -> str:
     """Say what is asked of every two groups."""
     return PairwiseParity(bounds.bound, bounds.distance).words
 
 
-def who_loses(draft: Draft, bounds: Bounds, direction: Direction, instead: Bounds | None) -> str:
-    """Say how many people lose the favourable outcome; and by the usual distance, where another is proposed."""
+def who_loses(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds | None) -> str:
+    """Say how many people lose the favourable outcome, and how many by another distance, where that was looked at."""
 
     def people(share: float | None) -> str:
-        return (
-            f"about {share * draft.found.people:,.0f} of {draft.found.people:,} people ({share:.1%})"
-            if share
-            else "nobody"
-        )
+        everybody = draft.found.people
+        return f"about {share * everybody:,.0f} of {everybody:,} people ({share:.1%})" if share else "nobody"
 
-    good = f"{draft.outcome.name} {direction.favourable}"
-    own = people(bounds.losing)
-    if instead is None:
-        return f"{own[0].upper()}{own[1:]} would lose the outcome that is good for a person, {good}."
-    usual = instead.distance.apart(instead.bound)
-    return (
-        f"Proposed in place of the ratio ({usual}), by which {people(instead.losing)} would lose the outcome that is "
-        f"good for a person, {good}; by this distance {own} would."
-    )
+    good = f"the outcome that is good for a person, {draft.outcome.name} {direction.favourable}"
+    own = f"{people(bounds.losing)} would lose {good}."
+    said = f"{own[0].upper()}{own[1:]}"
+    if beside is None:
+        return said
+    chosen = "which is why the ratio is not proposed" if beside.distance == Ratio() else "but that bound is wide"
+    return f"{said} If {beside.distance.apart(beside.bound)}, {people(beside.losing)} would, {chosen}."
 
 
 def _known(number: float | None, sentence: str) -> str:
