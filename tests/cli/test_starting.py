@@ -23,7 +23,7 @@ def test_the_features_that_were_asked_for(folder, inside):
     frame.to_csv(folder / "wide.csv", index=False)
     options = ("--protected", "group", "--outcome", "hired", "--features", "age,region", "--json")
     found = document(inside("init", "wide.csv", *options))
-    assert found["features"] == [{"column": "age", "rule": "ordinal"}, {"column": "region", "rule": "nominal"}]
+    assert [(f["column"], f["rule"]) for f in found["features"]] == [("age", "ordinal"), ("region", "nominal")]
     assert found["left_out"] == {"score": "not asked for"}
     assert "#   score: not asked for" in found["toml"]
     problem = eh.Problem.from_toml(found["toml"])
@@ -84,8 +84,10 @@ def test_a_follow_up_that_is_asked_for_is_named(folder, inside):
     frame = small_frame()
     frame.assign(fired=frame["hired"].where(frame.index % 2 == 0, 0)).to_csv(folder / "after.csv", index=False)
     options = ("init", "after.csv", "--protected", "group", "--outcome", "hired", "--features", "score,fired")
-    assert "fired was asked for, but: all with 1 have hired 1" in flat(inside(*options).stdout)
-    assert list(document(inside(*options, "--force", "--json"))["doubts"]) == ["fired"]
+    assert "fired: asked for, but all with 1 have hired 1" in flat(inside(*options).stdout)
+    score, fired = document(inside(*options, "--force", "--json"))["features"]
+    assert score["question"] is None
+    assert "known only after it" in fired["question"]
 
 
 def test_cuts_and_merges_of_protected_columns_are_said(folder, inside):

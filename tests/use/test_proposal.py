@@ -475,7 +475,13 @@ class TestLeaks:
         assert asked.problem.features == ("skill", name)
         assert list(asked.draft.doubts) == [name]
         assert words in asked.draft.doubts[name]
-        assert "Asked for, but:" in said(asked)
+        assert "Asked for, but " in said(asked)
+
+    def test_a_weaker_one_is_asked_about(self):
+        """A quarter of it is noise: it stays a feature, with a question."""
+        found = propose(self.followed(0.2), protected=["sex"], outcome="hired", features=["skill", "copy"])
+        assert not found.draft.doubts
+        assert "of the outcome by itself: is it known before it?" in said(found)
 
     def test_identifiers_that_are_asked_for(self):
         found = propose(people(), protected=["sex"], outcome="hired", features=["skill", "id"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
@@ -145,13 +146,16 @@ class Finder:
         """Find another distance by which clearly fewer people lose the favourable outcome; None where there is none."""
         if usual.losing is None or usual.losing <= MANY_LOSE:
             return None
-        found = []
-        for distance in (FourFifths(good), Difference()):
-            # The other way too only where a bound worth the name needs it.
-            for direction in (Direction(good, only=True), Direction(good)):
-                bounds = self.losing(self.bounds(direction, distance), direction)
-                if bounds.losing is not None and bounds.losing <= CLEARLY_FEWER * usual.losing and bounds.bound < 1:
-                    found.append((bounds, direction))
+        found: list[tuple[Bounds, Direction]] = []
+        for direction, distance in product(
+            (Direction(good, only=True), Direction(good)), (FourFifths(good), Difference())
+        ):
+            self.report(f"trying another distance: {distance.word}", 0.8)
+            bounds = self.losing(self.bounds(direction, distance), direction)
+            if bounds.losing == 0 and comparable(bounds):
+                return bounds, direction
+            if bounds.losing is not None and bounds.losing <= CLEARLY_FEWER * usual.losing and bounds.bound < 1:
+                found.append((bounds, direction))
         return min(found, key=lambda one: (not comparable(one[0]), one[0].losing), default=None)
 
 

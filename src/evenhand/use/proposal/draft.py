@@ -13,7 +13,7 @@ from evenhand.data.domain import Value, in_words
 from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.tables.survey import Column, Survey, by_code
 from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, telling, told
-from evenhand.use.proposal.leaks import MOST_DISTINCT, deciding, known_after
+from evenhand.use.proposal.leaks import MOST_DISTINCT, TELLING, deciding, known_after
 from evenhand.use.proposal.levels import MOST_VALUES, Levelled, as_they_are, levelled
 from evenhand.use.proposal.outcome import level_called
 from evenhand.use.proposal.protected import TINY_GROUP, Rated, few_people, grouped
@@ -58,6 +58,18 @@ class Feature:
     def name(self) -> str:
         """The column's name."""
         return self.levelled.name
+
+    @property
+    def question(self) -> str | None:
+        """What is to be asked about it, since it may be known only after the outcome; None where nothing is."""
+        if self.doubt is not None:
+            return f"asked for, but {self.doubt}"
+        if self.tells_outcome >= TELLING:
+            return f"tells {self.tells_outcome:.0%} of the outcome by itself: is it known before it?"
+        if self.decides:
+            levels = ", ".join(str(level) for level in self.decides)
+            return f"everybody with {levels} has one outcome: is this known only after it?"
+        return None
 
     @property
     def ways(self) -> int:

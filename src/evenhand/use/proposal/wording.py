@@ -237,13 +237,8 @@ def _distortion(draft: Draft, direction: Direction) -> Iterator[str]:
             yield from _comment(_levels(column))
         if feature.tells_groups >= TELLING:
             yield from _comment(f"Tells {feature.tells_groups:.0%} of what the protected columns say.")
-        if feature.doubt is not None:
-            yield from _comment(f"Asked for, but: {feature.doubt}.")
-        elif feature.tells_outcome >= TELLING:
-            yield from _comment(f"Tells {feature.tells_outcome:.0%} of the outcome by itself: is it known before it?")
-        if feature.decides:
-            levels = ", ".join(str(level) for level in feature.decides)
-            yield from _comment(f"Everybody with {levels} has one outcome: is this known only after it?")
+        if feature.question is not None:
+            yield from _comment(f"{feature.question[0].upper()}{feature.question[1:]}")
         yield f"[distortion.rules.{key(feature.name)}]"
         yield f"rule = {value(feature.rule)}"
         if feature.rule == "ordinal":
