@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.data.domain import Value, in_words
+from evenhand.arrays import Cells
+from evenhand.data.domain import in_words
 from evenhand.errors import DataError, SpecError, did_you_mean
 from evenhand.tables.survey import Column, Survey, by_code
 from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, telling, told
-from evenhand.use.proposal.leaks import MOST_DISTINCT, TELLING, deciding, known_after
+from evenhand.use.proposal.leaks import MOST_DISTINCT, asked_about, followers, known_after
 from evenhand.use.proposal.levels import MOST_VALUES, Levelled, as_they_are, levelled
 from evenhand.use.proposal.outcome import level_called
 from evenhand.use.proposal.protected import TINY_GROUP, Rated, few_people, grouped
@@ -43,16 +44,15 @@ HALF = 0.5
 class Feature:
     """A feature with its levels, its rule ("ordinal", "nominal" or "fixed"), and what is notable about it.
 
-    ``tells_groups`` and ``tells_outcome`` are how much it tells about them; ``decides`` lists levels that have one
-    outcome only; ``doubt`` is why it would not have been proposed, had nobody asked for it.
+    ``tells_groups`` is how much it tells about the groups; ``doubt`` is why it would not have been proposed, had nobody
+    asked for it; ``question`` is what to ask about it, since it may be known only after the outcome.
     """
 
     levelled: Levelled
     rule: str
     tells_groups: float
-    tells_outcome: float
-    decides: tuple[Value, ...] = ()
     doubt: str | None = None
+    question: str | None = None
 
     @property
     def name(self) -> str:
@@ -60,16 +60,9 @@ class Feature:
         return self.levelled.name
 
     @property
-    def question(self) -> str | None:
-        """What is to be asked about it, since it may be known only after the outcome; None where nothing is."""
-        if self.doubt is not None:
-            return f"asked for, but {self.doubt}"
-        if self.tells_outcome >= TELLING:
-            return f"tells {self.tells_outcome:.0%} of the outcome by itself: is it known before it?"
-        if self.decides:
-            levels = ", ".join(str(level) for level in self.decides)
-            return f"everybody with {levels} has one outcome: is this known only after it?"
-        return None
+    def remark(self) -> str | None:
+        """What to say about it; None where nothing is notable."""
+        return self.question if self.doubt is None else f"asked for, but {self.doubt}"
 
     @property
     def ways(self) -> int:
@@ -89,7 +82,10 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """The columns of a problem to be; ``left_out`` pairs columns with reasons, ``rated`` is whose rates are told."""
+    """The columns of a problem to be; ``left_out`` pairs columns with reasons, ``rated`` is whose rates are told.
+
+    ``after`` are those of the columns left out that are perhaps known only after the outcome.
+    """
 
     found: Survey
     protected: tuple[Levelled, ...]
@@ -97,6 +93,7 @@ class Draft:
     outcome: Levelled
     rated: Rated
     left_out: tuple[tuple[str, str], ...]
+    after: tuple[str, ...] = ()
 
     @property
     def levelled(self) -> tuple[Levelled, ...]:
@@ -150,22 +147,22 @@ def draft(
     rated = Rated(f"{outcome}={good}", (target.codes == target.levels.index(good)).astype(float), weight)
     groups = tuple(_protected(found[name], rated) for name in protected)
     others = [column for column in found.columns if column.name not in (*protected, outcome)]
+    followed = followers(others, target)
     if features is not None:
         taken = tuple(_asked(found[name]) for name in features)
-        left = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features)
+        left, after = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features), ()
     else:
-        taken, left = _chosen(others, groups, target, dict.fromkeys(shared, SHARED_NAME))
+        taken, left, after = _chosen(others, groups, target, dict.fromkeys(shared, SHARED_NAME), followed)
     together = all_joined([column.codes for column in groups])
     listed = []
     for column in taken:
         rule = "nominal" if len(column.levels) <= MOST_FREE_LEVELS else "fixed"
         ordinal = column.ordered and not column.two_codes
-        shares = told(column.codes, together, weight), told(column.codes, target.codes, weight)
-        doubt = _unfit(column.column) or known_after(column, target) if features is not None else None
-        decides = tuple(column.named[code] for code in deciding(column, target))
-        listed.append(Feature(column, "ordinal" if ordinal else rule, *shares, decides, doubt))
+        doubt = _unfit(column.column) or known_after(column, target, followed) if features is not None else None
+        tells = told(column.codes, together, weight)
+        listed.append(Feature(column, "ordinal" if ordinal else rule, tells, doubt, asked_about(column, target)))
     # The last features, which tell least, are fixed first.
-    whole = Draft(found, groups, tuple(listed), target, rated, left)
+    whole = Draft(found, groups, tuple(listed), target, rated, left, after)
     for i in reversed(range(len(listed))):
         if whole.most_moves <= MOST_MOVES:
             break
@@ -228,14 +225,19 @@ def _asked(column: Column) -> Levelled:
 
 
 def _chosen(
-    columns: Sequence[Column], groups: Sequence[Levelled], outcome: Levelled, barred: Mapping[str, str]
-) -> tuple[tuple[Levelled, ...], tuple[tuple[str, str], ...]]:
-    """Choose features among columns, and say why the others are not."""
+    columns: Sequence[Column],
+    groups: Sequence[Levelled],
+    outcome: Levelled,
+    barred: Mapping[str, str],
+    followed: Mapping[str, Cells],
+) -> tuple[tuple[Levelled, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """Choose features among columns, say why the others are not, and which are perhaps known only after the outcome."""
     together = all_joined([column.codes for column in groups])
     unfit = {c.name: reason for c in columns if (reason := barred.get(c.name) or _unfit(c))}
     candidates = {c.name: levelled(c, FEATURE_BINS) for c in columns if c.name not in unfit}
-    useless = {name: reason for name, c in candidates.items() if (reason := _useless(c, outcome))}
-    unfit |= useless
+    unfit |= {name: reason for name, c in candidates.items() if (reason := _useless(c))}
+    after = {n: why for n, c in candidates.items() if n not in unfit and (why := known_after(c, outcome, followed))}
+    unfit |= after
     candidates = {name: column for name, column in candidates.items() if name not in unfit}
     codes = {name: column.codes for name, column in candidates.items()}
     weight = outcome.column.row_weights
@@ -247,7 +249,7 @@ def _chosen(
                 f"{PEOPLE_PER_CELL} people each on average with these protected columns; take fewer of them, or name "
                 f"features with --features"
             )
-        also = "".join(f"; {name} {reason}" for name, reason in useless.items())
+        also = "".join(f"; {name} {reason}" for name, reason in after.items())
         raise SpecError(
             f"no column tells enough about the outcome to be proposed as a feature; name them with --features{also}"
         )
@@ -255,7 +257,7 @@ def _chosen(
     tells = telling(codes, chosen, outcome.codes, weight)
     unfit |= {name: _why_not(c, taken, name in tells) for name, c in candidates.items() if name not in chosen}
     left = tuple((column.name, unfit[column.name]) for column in columns if column.name in unfit)
-    return tuple(taken), left
+    return tuple(taken), left, tuple(after)
 
 
 def _unfit(column: Column) -> str | None:
@@ -272,12 +274,12 @@ def _unfit(column: Column) -> str | None:
     return None
 
 
-def _useless(column: Levelled, outcome: Levelled) -> str | None:
+def _useless(column: Levelled) -> str | None:
     unbinned = column.column.numeric and len(column.levels) > MOST_VALUES
     if len(column.weights) < 2 or len(column.levels) < 2 or unbinned:
         many = not column.column.numeric and len(column.column.values) > MOST_VALUES
         return "too many values, all of them rare" if many else "nearly constant"
-    return known_after(column, outcome)
+    return None
 
 
 def _why_not(column: Levelled, taken: Sequence[Levelled], tells: bool) -> str:

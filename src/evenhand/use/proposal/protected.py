@@ -1,8 +1,9 @@
 """How protected columns become groups: nothing is put together, and nothing is cut, without a word.
 
-Values are groups, also where they are codes. Only levels of few people are put together, by name, and never one whose
-rate is clearly above everybody's with one whose rate is clearly below: they would hide each other. Ages are cut where
-laws and statistics draw lines, other numbers at round edges.
+Values are groups, also where they are codes. Only levels of few people are put together, by name, and not one whose
+rate is above everybody's with one whose rate is below: they would hide each other. Of many such levels only clear rates
+count, since chance alone puts each on one side or the other. Ages are cut where laws and statistics draw lines, other
+numbers at round edges.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ MOST_LISTED = 8
 """How many values a sentence lists."""
 
 SIDES = {
-    -1: ("few people, lower rate", "are clearly below"),
-    0: ("few people", "cannot be told from"),
-    1: ("few people, higher rate", "are clearly above"),
+    -1: ("few people, lower rate", "below"),
+    0: ("few people", "that cannot be told from"),
+    1: ("few people, higher rate", "above"),
 }
-"""How levels of few people with rates below, near and above everybody's are called, and what is said of them."""
+"""How levels of few people with rates below, near and above everybody's are called, and what is said of their rates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,8 @@ def grouped(column: Column, rated: Rated) -> Levelled:
     if len(few) < 2 or len(few) == len(column.values):
         return plain
     rates, people = rated.by(column.codes), column.people
-    sides = {i: _side(rates[i], people[i], rated.overall, CHANCE / len(few)) for i in few}
+    chance = math.inf if len(few) <= MOST_NAMED else CHANCE / len(few)
+    sides = {i: _side(rates[i], people[i], rated.overall, chance) for i in few}
     named = {i: f"{column.values[i]} ({in_number(people[i])}, {rates[i]:.0%})" for i in few}
     merges, said = {}, []
     for side, (usual, compared) in SIDES.items():
@@ -107,17 +109,16 @@ def grouped(column: Column, rated: Rated) -> Levelled:
             merges[name] = [column.values[i] for i in members]
             said.append(
                 f"{_listed([named[i] for i in members])} have fewer than {TINY_GROUP} people each, and rates of "
-                f"{rated.words} that {compared} everybody's {rated.overall:.0%}: they are one group here, {name!r}."
+                f"{rated.words}, from {min(rates[members]):.0%} to {max(rates[members]):.0%}, {compared} everybody's "
+                f"{rated.overall:.0%}: they are one group here, {name!r}."
             )
     if {-1, 1} <= set(sides.values()):
         apart = _listed([named[i] for i in few if sides[i]])
-        said.append(f"Rates on opposite sides are kept apart, since together they would hide each other: {apart}.")
+        said.append(f"On opposite sides of everybody's {rated.overall:.0%}, and so kept apart, are {apart}.")
     if not merges:
         return replace(plain, why=" ".join(said))
-    return replace(
-        coded(column, MergedLevels(merges)),
-        why=" ".join([*said, f"Without [bins.{key(column.name)}] each is a group of its own."]),
-    )
+    alone = f"Without [bins.{key(column.name)}] each is a group of its own."
+    return replace(coded(column, MergedLevels(merges)), why=" ".join([*said, alone]))
 
 
 def in_number(people: float) -> str:
@@ -137,11 +138,13 @@ def few_people(column: Column) -> list[int]:
 
 
 def _side(rate: float, people: float, overall: float, chance: float) -> int:
-    """Return 1 for a rate that is clearly above everybody's, -1 for one below, 0 where so few people cannot tell."""
+    """Return 1 for a rate above everybody's, -1 for one below, 0 where chance would do that more often than given."""
     n = round(people)
     have = round(rate * n)
     share = [math.comb(n, i) * overall**i * (1 - overall) ** (n - i) for i in range(n + 1)]
-    return int(sum(share[have:]) <= chance / 2) - int(sum(share[: have + 1]) <= chance / 2)
+    if rate >= overall:
+        return int(sum(share[have:]) <= chance)
+    return -int(sum(share[: have + 1]) <= chance)
 
 
 def _name(column: Column, values: Sequence[Value], usual: str) -> str:

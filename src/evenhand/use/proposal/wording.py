@@ -12,7 +12,7 @@ from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Ratio
 from evenhand.spec.toml import key
 from evenhand.spec.toml import literal as value
-from evenhand.tables.survey import Survey
+from evenhand.tables.survey import Survey, by_code
 from evenhand.use.proposal.bounding import Bounds
 from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.leaks import TELLING
@@ -198,7 +198,7 @@ def _bins(draft: Draft) -> Iterator[str]:
                 yield f"{key(name)} = ["
                 yield from _rows([value(level) for level in members])
                 yield "]"
-            yield from _comment("Another value that is new in another table is a group of its own.")
+            yield from _comment("A value that is new in another table is a group of its own.")
         yield from _comment(_levels(column, draft.rated if column in draft.protected else None))
 
 
@@ -206,19 +206,19 @@ def _in_the_pool(column: Levelled, pool: PooledLevels) -> str:
     """Say which values share a level, and that new ones do."""
     own = column.column
     kept = set(pool.keep or ())
-    shown = [f"{v} ({n:,.0f})" for v, n in zip(own.values, own.weights, strict=True) if v not in kept]
+    shown = [f"{v} ({n:,.0f})" for v, n in zip(own.values, own.people, strict=True) if v not in kept]
     more = f" and {len(shown) - MOST_SHOWN} more" * (len(shown) > MOST_SHOWN)
     return f"{pool.into}: {', '.join(shown[:MOST_SHOWN])}{more}; and every value that is new in another table."
 
 
 def _levels(column: Levelled, rated: Rated | None = None) -> str:
     """List the levels, how many people each has, and their rates where asked for."""
-    weights = column.weights
-    rates = [""] * len(weights) if rated is None else [f", {rate:.1%}" for rate in rated.by(column.codes)]
+    people = by_code(column.codes, column.column.row_people, 0)
+    rates = [""] * len(people) if rated is None else [f", {rate:.1%}" for rate in rated.by(column.codes)]
     known = min(len(column.levels), MOST_SHOWN)
-    shown = [f"{column.levels[i]} ({weights[i]:,.0f}{rates[i]})" for i in range(known)]
+    shown = [f"{column.levels[i]} ({people[i]:,.0f}{rates[i]})" for i in range(known)]
     more = len(column.levels) - len(shown)
-    missing = [f"missing ({weights[-1]:,.0f}{rates[-1]})"] if column.column.missing else []
+    missing = [f"missing ({people[-1]:,.0f}{rates[-1]})"] if column.column.missing else []
     return ", ".join([*shown, *([f"and {more} more"] if more else []), *missing])
 
 
@@ -237,8 +237,8 @@ def _distortion(draft: Draft, direction: Direction) -> Iterator[str]:
             yield from _comment(_levels(column))
         if feature.tells_groups >= TELLING:
             yield from _comment(f"Tells {feature.tells_groups:.0%} of what the protected columns say.")
-        if feature.question is not None:
-            yield from _comment(f"{feature.question[0].upper()}{feature.question[1:]}")
+        if feature.remark is not None:
+            yield from _comment(f"{feature.remark[0].upper()}{feature.remark[1:]}")
         yield f"[distortion.rules.{key(feature.name)}]"
         yield f"rule = {value(feature.rule)}"
         if feature.rule == "ordinal":
