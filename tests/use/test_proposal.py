@@ -410,7 +410,9 @@ class TestNumbersAsGroups:
         edges, words = self.cut(self.ages(17, 90))
         assert edges == (25, 40, 65)
         assert "Cut where known groups of ages begin: 25 (" in words
-        assert self.cut(self.ages(18, 35))[0] == (25,)
+        edges, words = self.cut(self.ages(18, 35))
+        assert edges == (25,)
+        assert "not at 40 and 65, beside which there are few people" in words
         assert self.cut(self.ages(17, 90, "AgeYears"), "AgeYears")[0] == (25, 40, 65)
 
     @pytest.mark.parametrize("name", ["wage_a_day", "mileage"])

@@ -89,6 +89,7 @@ def propose(
     found = survey(frame, missing_values, parse=is_path(table), weights=weights)
     _check(found)
     shared = Source.of(table, csv).shared if is_path(table) else ()
+    report("choosing features and levels", 0.3)
     drafted = draft(found, protected, outcome, features, favourable, shared)
     used = {column.name for column in drafted.levelled}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))

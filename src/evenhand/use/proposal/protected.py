@@ -176,7 +176,9 @@ def _cut(column: Column) -> Levelled | None:
     lines = enough_beside(column, AGE_LINES) if _is_age(column) else ()
     if lines:
         reasons = _listed([f"{line:g} ({AGE_LINES[int(line)]})" for line in lines])
-        why = f"Cut where known groups of ages begin: {reasons}. Put in the ages that your rules name."
+        others = [f"{line}" for line in AGE_LINES if line not in lines]
+        not_at = f"; not at {_listed(others)}, beside which there are few people" if others else ""
+        why = f"Cut where known groups of ages begin: {reasons}{not_at}. Put in the ages that your rules name."
         return replace(binned(column, lines), why=why)
     edges = readable_edges(column, BINS)
     if not edges:
