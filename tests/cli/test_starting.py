@@ -12,7 +12,7 @@ def test_what_it_writes_can_be_fitted(folder, inside):
     result = inside("init", "people.csv", "--protected", "group", "--outcome", "hired", "--out", "own.toml")
     assert result.returncode == 0, result.stderr
     said = flat(result.stdout)
-    for words in ("Protected group", "Features score (ordinal)", "Outcome hired", "own.toml", "evenhand fit own.toml"):
+    for words in ("Protected group", "Features score (nominal)", "Outcome hired", "own.toml", "evenhand fit own.toml"):
         assert words in said, words
     assert eh.Problem.from_toml((folder / "own.toml").read_text()).features == ("score",)
     assert inside("fit", "own.toml", "people.csv").returncode == 0
@@ -23,7 +23,7 @@ def test_the_features_that_were_asked_for(folder, inside):
     frame.to_csv(folder / "wide.csv", index=False)
     options = ("--protected", "group", "--outcome", "hired", "--features", "age,region", "--json")
     found = document(inside("init", "wide.csv", *options))
-    assert found["features"] == [{"column": "age", "rule": "ordinal"}, {"column": "region", "rule": "nominal"}]
+    assert [(f["column"], f["rule"]) for f in found["features"]] == [("age", "ordinal"), ("region", "nominal")]
     assert found["left_out"] == {"score": "not asked for"}
     assert "#   score: not asked for" in found["toml"]
     problem = eh.Problem.from_toml(found["toml"])
@@ -60,7 +60,62 @@ def test_small_groups_are_named(folder, inside):
     small = document(inside(*options, "--force", "--json"))["small_groups"]
     assert small[0]["group"].endswith("old=1")
     assert small[0]["people"] <= 12
-    assert f"{small[0]['group']} ({small[0]['people']})" in flat(result.stdout)
+    assert f"{small[0]['group']} ({small[0]['people']} people, {small[0]['rate']:.0%})" in flat(result.stdout)
+
+
+def test_weights_are_counted_and_passed_on(folder, inside):
+    cells = small_frame().value_counts().rename("how many").reset_index()
+    cells.to_csv(folder / "cells.csv", index=False)
+    options = ("--protected", "group", "--outcome", "hired")
+    result = inside("init", "cells.csv", *options, "--weights", "how many")
+    assert result.returncode == 0, result.stderr
+    assert f"{len(cells)} rows, which stand for 200 people by how many" in flat(result.stdout)
+    for verb in ("diagnose", "fit"):
+        assert f"evenhand {verb} problem.toml cells.csv --weights 'how many'" in result.stdout
+    assert "evenhand fit problem.toml cells.csv --weights 'how many'" in (folder / "problem.toml").read_text()
+    assert inside("fit", "problem.toml", "cells.csv", "--weights", "how many").returncode == 0
+    rows = document(inside("init", "people.csv", *options, "--force", "--json"))
+    found = document(inside("init", "cells.csv", *options, "--weights", "how many", "--force", "--json"))
+    assert (found["rows"], found["people"], found["weights"]) == (len(cells), 200, "how many")
+    assert (found["features"], found["bound"], found["budget"]) == (rows["features"], rows["bound"], rows["budget"])
+
+
+def test_a_follow_up_that_is_asked_for_is_named(folder, inside):
+    frame = small_frame()
+    frame.assign(fired=frame["hired"].where(frame.index % 2 == 0, 0)).to_csv(folder / "after.csv", index=False)
+    options = ("init", "after.csv", "--protected", "group", "--outcome", "hired", "--features", "score,fired")
+    assert "fired: asked for, but all with 1 have hired 1" in flat(inside(*options).stdout)
+    score, fired = document(inside(*options, "--force", "--json"))["features"]
+    assert score["remark"] is None
+    assert "known only after it" in fired["remark"]
+
+
+def test_cuts_and_merges_of_protected_columns_are_said(folder, inside):
+    frame = pd.concat([small_frame()] * 5).sort_values("hired", ignore_index=True)
+    frame["age"] = 18 + frame.index % 60
+    frame["race"] = ["b"] * 20 + ["c"] * 20 + ["a"] * 960
+    frame.to_csv(folder / "aged.csv", index=False)
+    options = ("init", "aged.csv", "--protected", "age,race", "--outcome", "hired", "--features", "score")
+    shown = flat(inside(*options).stdout)
+    assert "age: Cut where known groups of ages begin: 25 (" in shown
+    assert "race: b (20 people" in shown
+    assert "they are one group here, 'b or c'" in shown
+    assert set(document(inside(*options, "--force", "--json"))["protected_notes"]) == {"age", "race"}
+
+
+def test_a_distance_by_which_nobody_loses(folder, inside):
+    """By the ratio many people would lose the good outcome; by four fifths nobody does, and that is proposed."""
+    rows = [("a", i % 2, int(i >= 40)) for i in range(200)] + [("b", i % 2, int(i >= 4)) for i in range(200)]
+    pd.DataFrame(rows, columns=["group", "score", "granted"]).to_csv(folder / "granted.csv", index=False)
+    options = ("init", "granted.csv", "--protected", "group", "--outcome", "granted", "--features", "score")
+    result = inside(*options, "--favourable", "1")
+    assert result.returncode == 0, result.stderr
+    assert "Nobody would lose the outcome that is good for a person, granted 1" in flat(result.stdout)
+    assert "which is why the ratio is not proposed" in flat(result.stdout)
+    found = document(inside(*options, "--favourable", "1", "--force", "--json"))
+    assert (found["distance"], found["losing"], found["beside"]["distance"]) == ("four-fifths", 0, "ratio")
+    assert found["beside"]["losing"] > 0.01
+    assert inside("fit", "problem.toml", "granted.csv").returncode == 0
 
 
 @pytest.mark.slow

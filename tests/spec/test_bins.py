@@ -103,6 +103,17 @@ def test_pooled_levels_take_the_rare_and_the_never_seen():
     assert plain.codes(["never"]).tolist() == [-1]
 
 
+def test_pooled_levels_that_are_kept_by_name_are_the_same_in_every_table():
+    kept = eh.PooledLevels(keep=["A", "B"], into="elsewhere")
+    levels, coding, _ = kept.levels(seen(["A", "B", "C"], [[50.0], [3], [400]]))
+    assert levels == ("A", "B", "elsewhere")
+    assert coding.codes(["B", "C", "never"]).tolist() == [1, 2, 2]
+    assert kept.levels(seen(["A", "D"], [[1.0], [9]]))[0] == ("A", "elsewhere")
+    assert kept.levels(seen(["A", "B"], [[1.0], [9]]))[0] == ("A", "B")
+    assert eh.PooledLevels(keep=[1, 2]).levels(seen([1, 2, 3]))[0] == (1, 2, "other")
+    assert kept.words == "all values but 'A', 'B' are one level, 'elsewhere'"
+
+
 def test_stocks_of_many_values_are_thinned_evenly():
     values = list(range(10_000))
     stock = Stock.of(values, np.ones(10_000))
@@ -142,6 +153,11 @@ def test_the_middle_of_a_level_lies_in_it(coding, code, middle):
         (lambda: eh.MergedLevels({"a": "xyz"}), "must list its values"),
         (lambda: eh.MergedLevels({"a": ["x"], "b": ["x"]}), "in both"),
         (lambda: eh.PooledLevels(-1), "at least 0"),
+        (lambda: eh.PooledLevels(), "needs one of the two"),
+        (lambda: eh.PooledLevels(5, keep=["a"]), "needs one of the two"),
+        (lambda: eh.PooledLevels(keep="abc"), "must list values"),
+        (lambda: eh.PooledLevels(keep=[]), "must list values"),
+        (lambda: eh.PooledLevels(keep=["a", "a"]), "'a' twice"),
         (lambda: eh.CsvFormat(delimiter=""), "one to 4 characters"),
         (lambda: eh.CsvFormat(delimiter='"'), "cannot hold quotes"),
         (lambda: eh.CsvFormat(names=["a", "a"]), "twice"),
@@ -158,6 +174,7 @@ def test_bad_statements(make, words):
         (eh.Edges([3]), ["1", "2"], "not a number.*missing_values"),
         (eh.Quantiles(4), [5], "finds no edge"),
         (eh.MergedLevels({"A": ["x"]}), ["x", "A"], "already has a value 'A'"),
+        (eh.PooledLevels(keep=["north"]), ["North", "south"], "none of the levels that.*Did you mean 'North'"),
         (eh.PooledLevels(2), ["a", "b"], None),
     ],
 )

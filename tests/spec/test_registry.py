@@ -217,6 +217,7 @@ MEANT = {
     ("optimise/compile/utility.py", "Quasiconvex"),
     # A proposal comments on what it proposed itself.
     ("use/proposal/wording.py", "Edges"),
+    ("use/proposal/wording.py", "MergedLevels"),
     ("use/proposal/wording.py", "PooledLevels"),
 }
 

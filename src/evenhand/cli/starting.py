@@ -10,7 +10,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, words
+from evenhand.cli.options import ForceOption, WeightsOption, words
 from evenhand.cli.wording import worded
 from evenhand.errors import SpecError
 from evenhand.files import replace_file
@@ -32,6 +32,7 @@ def init(
             metavar="LEVEL", help="The outcome that is good for a person; people are then moved towards it only."
         ),
     ] = None,
+    weights: WeightsOption = None,
     delimiter: Annotated[str, typer.Option(help="What stands between two fields.")] = ",",
     names: Annotated[str | None, typer.Option(help="All columns' names, for a file without a header: a,b,c.")] = None,
     missing_values: Annotated[
@@ -54,29 +55,40 @@ def init(
     with screen.progress_bar() as report:
         found = propose(
             table, protected=words("--protected", protected) or [], outcome=outcome,
-            features=words("--features", features), favourable=favourable,
+            features=words("--features", features), favourable=favourable, weights=weights,
             missing_values=words("--missing-values", missing_values),
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
     replace_file(out, found.text.encode())
-    draft = found.draft
+    draft, beside = found.draft, found.beside
     document = {
         "written": {"problem": out},
-        "rows": draft.rows,
+        "rows": draft.found.rows,
+        "people": draft.found.people,
+        "weights": weights,
         "protected": found.problem.protected,
-        "features": [{"column": f.name, "rule": f.rule} for f in draft.features],
+        "protected_notes": {column.name: column.why for column in draft.protected if column.why},
+        "features": [{"column": f.name, "rule": f.rule, "remark": f.remark} for f in draft.features],
         "outcome": found.problem.outcome,
         "favourable": found.direction.favourable,
         "one_way": found.direction.only,
-        "small_groups": [{"group": name, "people": size} for name, size in draft.tiny_groups],
+        "rate_of": draft.rated.words,
+        "rate": draft.rated.overall,
+        "small_groups": [{"group": g.name, "people": g.people, "rate": g.rate} for g in draft.tiny_groups],
         "left_out": dict(draft.left_out),
+        "known_after": draft.after,
+        "distance": found.bounds.distance.word,
         "bound": found.bounds.bound,
         "budget": found.bounds.limit,
         "smallest_bound": found.bounds.smallest_bound,
         "smallest_budget": found.bounds.smallest_limit,
+        "losing": found.bounds.losing,
+        "beside": None
+        if beside is None
+        else {"distance": beside.distance.word, "bound": beside.bound, "losing": beside.losing},
         "toml": found.text,
     }
-    answer(as_json, "init", lambda: document, lambda: _show(found, table, out))
+    answer(as_json, "init", lambda: document, lambda: _show(found, table, out, weights))
 
 
 def _outcome(found: Proposal) -> str:
@@ -93,24 +105,32 @@ def _outcome(found: Proposal) -> str:
     )
 
 
-def _show(found: Proposal, table: Path, out: Path) -> None:
-    from evenhand.use.proposal.wording import tiny_groups
+def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
+    from evenhand.use.proposal.wording import asked_for, size, tiny_groups, who_loses
 
-    draft = found.draft
-    sizes = [size for _, size in draft.group_sizes]
-    screen.heading(f"A problem for {table}, {draft.rows:,} rows")
+    draft, bounds = found.draft, found.bounds
+    people = [group.people for group in draft.groups]
+    rates = [group.rate for group in draft.groups]
+    screen.heading(f"A problem for {table}, {size(draft.found, weights)}")
+    told = f"rates of {draft.rated.words} from {min(rates):.1%} to {max(rates):.1%}; everybody's is"
+    losing = who_loses(draft, bounds, found.direction, found.beside) if bounds.losing is not None else None
     screen.pairs(
         [
             ("Protected", ", ".join(found.problem.protected)),
-            ("Groups", f"{len(sizes)}, of {sizes[0]:,} to {sizes[-1]:,} people"),
+            ("Groups", f"{len(people)}, of {people[0]:,} to {people[-1]:,} people, {told} {draft.rated.overall:.1%}"),
+            *(("", f"{column.name}: {column.why}") for column in draft.protected if column.why),
             *([("", tiny_groups(draft))] if draft.tiny_groups else []),
             ("Features", ", ".join(f"{f.name} ({f.rule})" for f in draft.features)),
+            *(("", f"{feature.name}: {feature.remark}") for feature in draft.features if feature.remark),
             ("Outcome", _outcome(found)),
             ("Left out", ", ".join(name for name, _ in draft.left_out) or "nothing"),
-            ("Bound", f"rates differ by a factor of at most {1 + found.bounds.bound:g} between groups"),
-            ("Budget", f"an expected cost of at most {found.bounds.limit:g} for each person"),
+            *([("", f"perhaps known only after the outcome: {', '.join(draft.after)}")] if draft.after else []),
+            ("Bound", asked_for(bounds)),
+            *([("", losing)] if losing else []),
+            ("Budget", f"an expected cost of at most {bounds.limit:g} for each person"),
         ]
     )
     screen.heading("What was written")
     screen.written(out, "the problem, with comments: read it, and change what is not right")
-    screen.following(("diagnose", out, table), ("fit", out, table))
+    more = () if weights is None else ("--weights", weights)
+    screen.following(("diagnose", out, table, *more), ("fit", out, table, *more))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -15,8 +15,11 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import checked_weights
 from evenhand.data.domain import Value
-from evenhand.tables.frames import Frame, read
+from evenhand.errors import DataError
+from evenhand.tables.columns import column
+from evenhand.tables.frames import Frame, read, take
 
 TOKENS = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "-", ".")
 """Words that often stand for a missing value."""
@@ -27,6 +30,9 @@ ONLY_AMONG_NUMBERS = ("-", ".")
 NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 """A text that is a number; one with leading zeros is a code."""
 
+PAIRS_EXPECTED = 3.0
+"""So many pairs of equal rows are to be expected where their lack says something."""
+
 MISSING = -1
 """The code of a missing value."""
 
@@ -36,7 +42,8 @@ class Column:
     """One column: its distinct values, ascending, and for each row the number of its value.
 
     ``tokens`` are the words in it that stand for a missing value; ``real`` says that its numbers are stored as real
-    ones, ``dated`` that its values are dates or times.
+    ones, ``dated`` that its values are dates or times. ``row_weights`` and ``row_people`` are those of the survey;
+    None is one for each row.
     """
 
     name: str
@@ -45,11 +52,18 @@ class Column:
     tokens: tuple[str, ...] = ()
     real: bool = False
     dated: bool = False
+    row_weights: Numbers | None = None
+    row_people: Numbers | None = None
 
     @property
     def weights(self) -> Numbers:
-        """How many rows have each value."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).astype(np.float64)
+        """How many people have each value, by weight."""
+        return by_code(self.codes, self.row_weights, len(self.values))
+
+    @property
+    def people(self) -> Numbers:
+        """How many people were counted with each value."""
+        return by_code(self.codes, self.row_people, len(self.values))
 
     @property
     def missing(self) -> int:
@@ -69,10 +83,23 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Every column of a table."""
+    """Every column of a table but its weights.
+
+    Attributes
+    ----------
+    rows : int
+        How many rows it has, without those of no weight.
+    row_weights : array, optional
+        What each row weighs; together as much as there are people. None is one for each.
+    row_people : array, optional
+        How many people each row stands for: its weight in a table of counts, one where weights only correct for who
+        was asked. None is one for each.
+    """
 
     rows: int
     columns: tuple[Column, ...]
+    row_weights: Numbers | None = None
+    row_people: Numbers | None = None
 
     def __getitem__(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
@@ -82,8 +109,19 @@ class Survey:
         """The columns' names, in their order."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def people(self) -> int:
+        """How many people there are."""
+        return self.rows if self.row_people is None else int(self.row_people.sum())
 
-def survey(frame: Frame, missing_values: Collection[str] | None = None, *, parse: bool = False) -> Survey:
+
+def survey(
+    frame: Frame,
+    missing_values: Collection[str] | None = None,
+    *,
+    parse: bool = False,
+    weights: str | None = None,
+) -> Survey:
     """Look over a table.
 
     Parameters
@@ -94,6 +132,8 @@ def survey(frame: Frame, missing_values: Collection[str] | None = None, *, parse
         The words that stand for a missing value; by default those that usually do.
     parse : bool
         Whether texts that are all numbers are numbers, as in a file.
+    weights : str, optional
+        A column of weights.
 
     Examples
     --------
@@ -102,7 +142,42 @@ def survey(frame: Frame, missing_values: Collection[str] | None = None, *, parse
     ((31, 45), 1, ('f', 'm'))
     """
     table = read(frame)
-    return Survey(len(table), tuple(_column(table[name], missing_values, parse) for name in table.columns))
+    if weights is None or not len(table):
+        return Survey(len(table), tuple(_column(table[name], missing_values, parse) for name in table.columns))
+    given = _column(column(table, weights), missing_values, parse)
+    if given.missing or not given.numeric:
+        wrong = f"is missing in {given.missing} rows" if given.missing else f"holds {given.values[0]!r}"
+        raise DataError(f"the weights {weights!r} must be numbers, one for each row; the column {wrong}")
+    weight = checked_weights(np.asarray(given.values, dtype=float)[given.codes])
+    weighed = np.flatnonzero(weight > 0)
+    table, weight = take(table, weighed), weight[weighed]
+    columns = [_column(table[name], missing_values, parse) for name in table.columns if name != weights]
+    people = weight if _are_counts(columns, weight) else np.ones(len(weight))
+    scaled = weight * (people.sum() / weight.sum())
+    both = {"row_weights": scaled, "row_people": people}
+    return Survey(len(table), tuple(replace(each, **both) for each in columns), **both)
+
+
+def by_code(codes: Cells, each: Numbers | None, size: int) -> Numbers:
+    """Add up rows by their code; those without one are left out."""
+    there = codes >= 0
+    return np.bincount(codes[there], None if each is None else each[there], minlength=size).astype(np.float64)
+
+
+def _are_counts(columns: Sequence[Column], weight: Numbers) -> bool:
+    """Whether rows are cells, which stand for as many people as they weigh, and not people themselves.
+
+    Of people some would be alike: where several pairs are to be expected, and there is none, equal rows were put
+    together.
+    """
+    if not np.array_equal(weight, np.rint(weight)):
+        return False
+    alike = len(weight) * (len(weight) - 1) / 2
+    for each in columns:
+        alike *= float(((np.bincount(each.codes + 1) / len(weight)) ** 2).sum())
+    if alike < PAIRS_EXPECTED:
+        return False
+    return not pd.DataFrame({i: each.codes for i, each in enumerate(columns)}).duplicated().any()
 
 
 def _column(series: nw.Series[Any], missing_values: Collection[str] | None, parse: bool) -> Column:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.data.levels import UNSEEN, Case, Codes, Coding, Stock, Value, listed_values
-from evenhand.errors import SpecError, StorageError
+from evenhand.errors import DataError, SpecError, StorageError, did_you_mean
 from evenhand.spec import check
 from evenhand.spec.bins.binning import Binning, Occurrence
 from evenhand.spec.frozen import FrozenMap
@@ -155,36 +155,56 @@ class MergedLevels(Binning):
 class PooledLevels(Binning):
     """Rare levels pooled into one; a value that was never seen at fit belongs there too.
 
+    What is rare is said by a weight, which every table answers in its own way, or by the names of the levels to keep,
+    which mean the same groups in every table.
+
     Parameters
     ----------
-    fewer_than : float
+    fewer_than : float, optional
         A level of a smaller weight (of fewer people) is rare.
     into : str
         The name of the level of all rare ones.
+    keep : sequence, optional
+        In place of ``fewer_than``: the values that keep a level of their own; every other, also a new one, is rare.
 
     Examples
     --------
     >>> seen = Occurrence("country", ["A", "B", "C"], np.array([[900.0], [3], [4]]))
     >>> PooledLevels(10).levels(seen)[0]
     ('A', 'other')
+    >>> PooledLevels(keep=["A", "C"]).levels(seen)[0]
+    ('A', 'C', 'other')
     """
 
     word = "pooling"
-    fewer_than: float
+    fewer_than: float | None = None
     into: str = "other"
+    keep: Sequence[Value] | None = None
 
     coding = Merges
 
     def __post_init__(self) -> None:
-        check.finite("fewer_than of PooledLevels", self.fewer_than, low=0)
         if not isinstance(self.into, str):
             raise SpecError(f"into of PooledLevels must be a name, not {self.into!r}")
+        if (self.fewer_than is None) == (self.keep is None):
+            raise SpecError(
+                "PooledLevels needs one of the two: fewer_than, a weight below which a level is rare, or keep, the "
+                "list of levels that are not pooled"
+            )
+        if self.fewer_than is not None:
+            check.finite("fewer_than of PooledLevels", self.fewer_than, low=0)
+        if self.keep is not None:
+            object.__setattr__(self, "keep", _kept(self.keep))
 
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return the common levels, and last the pool if anything is rare."""
-        rare = seen.weights < self.fewer_than
-        common = [value for value, few in zip(seen.values, rare, strict=True) if not few]
-        pool = [value for value, few in zip(seen.values, rare, strict=True) if few]
+        common = [value for value, weight in zip(seen.values, seen.weights, strict=True) if self._common(value, weight)]
+        pool = [value for value in seen.values if value not in common]
+        if self.keep is not None and not common:
+            raise DataError(
+                f"column {seen.column!r} has none of the levels that PooledLevels keeps, {list(self.keep)}, but values "
+                f"such as {seen.values[0]!r}.{did_you_mean(self.keep[0], seen.values)}"
+            )
         if not pool:
             return (*_grouped(seen, {value: [value] for value in common}, None, ordered=False), False)
         _refuse_clash(seen.column, {self.into: pool}, [v for v in common if v != self.into])
@@ -193,21 +213,39 @@ class PooledLevels(Binning):
         return (*_grouped(seen, members, self.into, ordered=True), False)
 
     def could_give(self, levels: Sequence[Value], coding: Coding) -> bool:
-        """Whether every level stands for itself, but for the pool."""
+        """Whether every level stands for itself, and is one of those to keep, but for the pool."""
         if not isinstance(coding, Merges) or coding.rest not in (None, _place(self.into, levels)):
             return False
         pairs = enumerate(zip(levels, coding.members, strict=True))
-        return all(code == coding.rest or members == (level,) for code, (level, members) in pairs)
+        alone = [(level, members) for code, (level, members) in pairs if code != coding.rest]
+        return all(members == (level,) and (self.keep is None or level in self.keep) for level, members in alone)
+
+    def _common(self, value: Value, weight: float) -> bool:
+        if self.keep is not None:
+            return value in self.keep
+        return self.fewer_than is None or weight >= self.fewer_than
 
     @property
     def words(self) -> str:
         """What is rare."""
+        if self.keep is not None:
+            return f"all values but {', '.join(map(repr, self.keep))} are one level, {self.into!r}"
         return f"values of a weight below {self.fewer_than:g} are one level, {self.into!r}"
 
 
 def _place(level: str | None, levels: Sequence[Value]) -> int | None:
     """Return the code of a level; None where there is none of that name."""
     return levels.index(level) if level is not None and level in levels else None
+
+
+def _kept(values: Any) -> tuple[Value, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable) or not tuple(values):
+        raise SpecError(f"keep of PooledLevels must list values, not {values!r}")
+    kept = tuple(check.level("each value in keep of PooledLevels", value) for value in values)
+    twice = next((value for i, value in enumerate(kept) if value in kept[:i]), None)
+    if twice is not None:
+        raise SpecError(f"keep of PooledLevels lists {twice!r} twice")
+    return kept
 
 
 def _refuse_clash(column: str, members: Mapping[Value, Sequence[Value]], alone: Sequence[Value]) -> None:

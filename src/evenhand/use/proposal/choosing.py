@@ -1,7 +1,8 @@
 """Which columns to take as features: those that tell most about the outcome for the cells that they make.
 
-Knows codes, not words. Columns are added one at a time, each the one that tells most beyond those before it, as long as
-that is more than chance would give (Akaike's criterion: one nat for each free number) and as cells stay large enough.
+Knows codes and what each row weighs (None: one each), not words. Columns are added one at a time, each the one that
+tells most beyond those before it, as long as that is more than chance would give (Akaike's criterion: one nat for each
+free number) and as cells stay large enough.
 """
 
 from __future__ import annotations
@@ -20,17 +21,21 @@ BY_CHANCE = float(np.log2(np.e))
 
 MOST_FEATURES = 5
 
+Weight = Numbers | None
+"""What each row weighs; None is one each."""
 
-def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells) -> tuple[str, ...]:
+
+def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weight: Weight = None) -> tuple[str, ...]:
     """Return the names of the columns to take, the one that tells most first."""
     chosen: list[str] = []
+    people = len(outcome) if weight is None else weight.sum()
     together = np.zeros(len(outcome), dtype=np.int64)
     while len(chosen) < MOST_FEATURES:
         gains = {}
         for name, codes in candidates.items():
             finer = joined(together, codes)
-            if name not in chosen and len(outcome) >= PEOPLE_PER_CELL * (int(joined(groups, finer).max()) + 1):
-                gains[name] = _gain(together, finer, outcome)
+            if name not in chosen and people >= PEOPLE_PER_CELL * (int(joined(groups, finer).max()) + 1):
+                gains[name] = _gain(together, finer, outcome, weight)
         best = max(gains, key=lambda name: gains[name], default=None)
         if best is None or gains[best] <= 0:
             break
@@ -39,10 +44,11 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells) -> tu
     return tuple(chosen)
 
 
-def telling(candidates: Mapping[str, Cells], chosen: Sequence[str], outcome: Cells) -> set[str]:
+def telling(candidates: Mapping[str, Cells], chosen: Sequence[str], outcome: Cells, weight: Weight = None) -> set[str]:
     """Return the columns that tell more than chance would beyond those that were chosen."""
     together = all_joined([np.zeros_like(outcome), *(candidates[name] for name in chosen)])
-    return {name for name, codes in candidates.items() if _gain(together, joined(together, codes), outcome) > 0}
+    finer = {name: joined(together, codes) for name, codes in candidates.items()}
+    return {name for name, cells in finer.items() if _gain(together, cells, outcome, weight) > 0}
 
 
 def joined(first: Cells, second: Cells) -> Cells:
@@ -58,13 +64,13 @@ def all_joined(codes: Sequence[Cells]) -> Cells:
     return together
 
 
-def _gain(before: Cells, after: Cells, outcome: Cells) -> float:
+def _gain(before: Cells, after: Cells, outcome: Cells, weight: Weight) -> float:
     """Return the bits that finer cells tell about the outcome, less what chance would give."""
     more = int(after.max()) - int(before.max())
-    return _bits(before, outcome) - _bits(after, outcome) - BY_CHANCE * more * int(outcome.max())
+    return _bits(before, outcome, weight) - _bits(after, outcome, weight) - BY_CHANCE * more * int(outcome.max())
 
 
-def told(cells: Cells, outcome: Cells) -> float:
+def told(cells: Cells, outcome: Cells, weight: Weight = None) -> float:
     """Return which share of what is not known about an outcome the cells tell, from 0 to 1.
 
     Examples
@@ -72,22 +78,20 @@ def told(cells: Cells, outcome: Cells) -> float:
     >>> told(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))
     1.0
     """
-    unknown = _bits(np.zeros_like(cells), outcome)
-    return 1 - _bits(cells, outcome) / unknown if unknown > 0 else 0.0
+    unknown = _bits(np.zeros_like(cells), outcome, weight)
+    return 1 - _bits(cells, outcome, weight) / unknown if unknown > 0 else 0.0
 
 
-def deciding(cells: Cells, outcome: Cells, least: float) -> Cells:
-    """Return the cells, of at least so many rows, in which everybody has the same outcome."""
-    table = np.zeros((int(cells.max()) + 1, int(outcome.max()) + 1))
-    np.add.at(table, (cells, outcome), 1)
-    return np.flatnonzero((table.max(axis=1) == table.sum(axis=1)) & (table.sum(axis=1) >= least))
-
-
-def _bits(cells: Cells, outcome: Cells) -> float:
-    """Return the entropy of the outcome within cells, over all rows."""
+def tabulated(cells: Cells, outcome: Cells, weight: Weight = None) -> Numbers:
+    """Return how many people of each cell have each outcome."""
     size = int(outcome.max()) + 1
-    table = np.bincount(cells * size + outcome, minlength=(int(cells.max()) + 1) * size).astype(float)
-    within = table.reshape(-1, size)
+    table = np.bincount(cells * size + outcome, weight, minlength=(int(cells.max()) + 1) * size)
+    return table.astype(np.float64).reshape(-1, size)
+
+
+def _bits(cells: Cells, outcome: Cells, weight: Weight) -> float:
+    """Return the entropy of the outcome within cells, over all people."""
+    within = tabulated(cells, outcome, weight)
     return float(_sum_log(within.sum(axis=1)) - _sum_log(within))
 
 

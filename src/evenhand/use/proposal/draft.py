@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from evenhand.arrays import Cells
-from evenhand.data.domain import Value, in_words
+from evenhand.data.domain import in_words
 from evenhand.errors import DataError, SpecError, did_you_mean
-from evenhand.tables.survey import Column, Survey
-from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, deciding, telling, told
-from evenhand.use.proposal.levels import MOST_VALUES, Levelled, levelled, pooled
+from evenhand.tables.survey import Column, Survey, by_code
+from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, telling, told
+from evenhand.use.proposal.leaks import MOST_DISTINCT, asked_about, followers, known_after
+from evenhand.use.proposal.levels import MOST_VALUES, Levelled, as_they_are, levelled
+from evenhand.use.proposal.outcome import level_called
+from evenhand.use.proposal.protected import TINY_GROUP, Rated, few_people, grouped
 
 SHARED_NAME = "several columns have this name; rename them to use one"
 NOT_ASKED_FOR = "not asked for"
 
 FEATURE_BINS = 4
-PROTECTED_BINS = 3
 OUTCOME_BINS = 2
 
 MOST_FREE_LEVELS = 4
@@ -32,42 +36,33 @@ MOST_MOVES = 40_000
 NEARLY_ALL = 0.95
 """A column in which this share of the rows has a value of its own names people."""
 
-MOST_DISTINCT = 100
-"""With more values than this, a column would tell anything by chance."""
-
 HALF = 0.5
 """The same for words, which are more often names or remarks."""
-
-GIVES_AWAY = 0.6
-"""A column that tells this share of the outcome is perhaps the outcome by another name."""
-
-TELLING = 0.2
-"""A feature that tells this share of the groups is worth a word; and a column that is missing or not tells as much of
-the outcome only if it is filled in after it."""
-
-TINY_GROUP = 50
-"""The rates of a group of fewer people say little."""
-
-DECIDING = 0.01
-"""A level with this share of the people, all of one outcome, is worth a word."""
 
 
 @dataclass(frozen=True, eq=False)
 class Feature:
     """A feature with its levels, its rule ("ordinal", "nominal" or "fixed"), and what is notable about it.
 
-    ``tells_groups`` is how much it tells about the groups; ``decides`` lists levels that have one outcome only.
+    ``tells_groups`` is how much it tells about the groups; ``doubt`` is why it would not have been proposed, had nobody
+    asked for it; ``question`` is what to ask about it, since it may be known only after the outcome.
     """
 
     levelled: Levelled
     rule: str
     tells_groups: float
-    decides: tuple[Value, ...] = ()
+    doubt: str | None = None
+    question: str | None = None
 
     @property
     def name(self) -> str:
         """The column's name."""
         return self.levelled.name
+
+    @property
+    def remark(self) -> str | None:
+        """What to say about it; None where nothing is notable."""
+        return self.question if self.doubt is None else f"asked for, but {self.doubt}"
 
     @property
     def ways(self) -> int:
@@ -76,37 +71,54 @@ class Feature:
         return {"ordinal": min(3, levels), "nominal": levels, "fixed": 1}[self.rule]
 
 
+@dataclass(frozen=True)
+class Group:
+    """People who are compared: how many they are, and their rate of the outcome that is told."""
+
+    name: str
+    people: int
+    rate: float
+
+
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """The columns of a problem to be; ``left_out`` pairs columns with reasons."""
+    """The columns of a problem to be; ``left_out`` pairs columns with reasons, ``rated`` is whose rates are told.
 
-    rows: int
+    ``after`` are those of the columns left out that are perhaps known only after the outcome.
+    """
+
+    found: Survey
     protected: tuple[Levelled, ...]
     features: tuple[Feature, ...]
     outcome: Levelled
+    rated: Rated
     left_out: tuple[tuple[str, str], ...]
+    after: tuple[str, ...] = ()
 
     @property
     def levelled(self) -> tuple[Levelled, ...]:
         """Every column in use."""
         return (*self.protected, *(feature.levelled for feature in self.features), self.outcome)
 
-    @property
-    def groups(self) -> Cells:
-        """The number of each row's group."""
-        return all_joined([column.codes for column in self.protected])
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Every group, that of the fewest people first."""
+        together = all_joined([column.codes for column in self.protected])
+        first = np.unique(together, return_index=True)[1]
+        names = [in_words({c.name: c.named[c.codes[row]] for c in self.protected}) for row in first]
+        people, rates = by_code(together, self.found.row_people, 0), self.rated.by(together)
+        listed = (Group(name, round(p), float(rate)) for name, p, rate in zip(names, people, rates, strict=True))
+        return tuple(sorted(listed, key=lambda group: group.people))
 
     @property
-    def group_sizes(self) -> list[tuple[str, int]]:
-        """Every group by name, and how many people it has, the fewest first."""
-        _, first, sizes = np.unique(self.groups, return_index=True, return_counts=True)
-        names = [in_words({c.name: (*c.levels, "missing")[c.codes[row]] for c in self.protected}) for row in first]
-        return sorted(zip(names, sizes.tolist(), strict=True), key=lambda group: group[1])
-
-    @property
-    def tiny_groups(self) -> list[tuple[str, int]]:
+    def tiny_groups(self) -> tuple[Group, ...]:
         """The groups whose rates say little."""
-        return [(name, size) for name, size in self.group_sizes if size < TINY_GROUP]
+        return tuple(group for group in self.groups if group.people < TINY_GROUP)
+
+    @property
+    def doubts(self) -> dict[str, str]:
+        """The features that were asked for and would not have been proposed, and why."""
+        return {feature.name: feature.doubt for feature in self.features if feature.doubt is not None}
 
     @property
     def sources(self) -> int:
@@ -124,28 +136,33 @@ def draft(
     protected: Sequence[str],
     outcome: str,
     features: Sequence[str] | None,
+    favourable: Any = None,
     shared: Collection[str] = (),
 ) -> Draft:
     """Give every column a role, or a reason why it has none; ``shared`` are names that several columns have."""
     for name in (*protected, outcome, *(features or ())):
         _known(found, name)
-    groups = tuple(_protected(found[name]) for name in protected)
-    target = _outcome(found[outcome])
+    target, weight = _outcome(found[outcome]), found.row_weights
+    good = target.levels[-1] if favourable is None else level_called(target, favourable)
+    rated = Rated(f"{outcome}={good}", (target.codes == target.levels.index(good)).astype(float), weight)
+    groups = tuple(_protected(found[name], rated) for name in protected)
     others = [column for column in found.columns if column.name not in (*protected, outcome)]
+    followed = followers(others, target)
     if features is not None:
         taken = tuple(_asked(found[name]) for name in features)
-        left = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features)
+        left, after = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features), ()
     else:
-        taken, left = _chosen(others, groups, target, dict.fromkeys(shared, SHARED_NAME))
+        taken, left, after = _chosen(others, groups, target, dict.fromkeys(shared, SHARED_NAME), followed)
     together = all_joined([column.codes for column in groups])
     listed = []
     for column in taken:
         rule = "nominal" if len(column.levels) <= MOST_FREE_LEVELS else "fixed"
-        alike = deciding(column.codes, target.codes, DECIDING * len(target.codes))
-        decides = tuple((*column.levels, "missing")[code] for code in alike)
-        listed.append(Feature(column, "ordinal" if column.ordered else rule, told(column.codes, together), decides))
+        ordinal = column.ordered and not column.two_codes
+        doubt = _unfit(column.column) or known_after(column, target, followed) if features is not None else None
+        tells = told(column.codes, together, weight)
+        listed.append(Feature(column, "ordinal" if ordinal else rule, tells, doubt, asked_about(column, target)))
     # The last features, which tell least, are fixed first.
-    whole = Draft(found.rows, groups, tuple(listed), target, left)
+    whole = Draft(found, groups, tuple(listed), target, rated, left, after)
     for i in reversed(range(len(listed))):
         if whole.most_moves <= MOST_MOVES:
             break
@@ -163,15 +180,15 @@ def _known(found: Survey, name: str) -> None:
     raise DataError(f"the table has no column {name!r}; it has {list(found.names)}.{hint}")
 
 
-def _protected(column: Column) -> Levelled:
+def _protected(column: Column, rated: Rated) -> Levelled:
     _several(column, "protected column")
-    named = pooled(column) if not column.numeric else levelled(column, PROTECTED_BINS)
-    if len(named.weights) < 2:
+    groups = grouped(column, rated)
+    if groups.binning is None and len(few_people(column)) == len(column.values):
         raise DataError(
             f"no two values of the protected column {column.name!r} are common enough to compare; merge its values "
             f"into a few groups first, or leave it out"
         )
-    return named
+    return groups
 
 
 def _outcome(column: Column) -> Levelled:
@@ -188,7 +205,7 @@ def _outcome(column: Column) -> Levelled:
             f"the outcome {column.name!r} has {len(column.values)} different values; an outcome has a few: is this the "
             f"right column?"
         )
-    return Levelled(column, column.codes, column.values)
+    return as_they_are(column)
 
 
 def _several(column: Column, what: str) -> None:
@@ -208,31 +225,39 @@ def _asked(column: Column) -> Levelled:
 
 
 def _chosen(
-    columns: Sequence[Column], groups: Sequence[Levelled], outcome: Levelled, barred: Mapping[str, str]
-) -> tuple[tuple[Levelled, ...], tuple[tuple[str, str], ...]]:
-    """Choose features among columns, and say why the others are not."""
+    columns: Sequence[Column],
+    groups: Sequence[Levelled],
+    outcome: Levelled,
+    barred: Mapping[str, str],
+    followed: Mapping[str, Cells],
+) -> tuple[tuple[Levelled, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """Choose features among columns, say why the others are not, and which are perhaps known only after the outcome."""
     together = all_joined([column.codes for column in groups])
     unfit = {c.name: reason for c in columns if (reason := barred.get(c.name) or _unfit(c))}
     candidates = {c.name: levelled(c, FEATURE_BINS) for c in columns if c.name not in unfit}
-    unfit |= {name: reason for name, c in candidates.items() if (reason := _useless(c, outcome))}
+    unfit |= {name: reason for name, c in candidates.items() if (reason := _useless(c))}
+    after = {n: why for n, c in candidates.items() if n not in unfit and (why := known_after(c, outcome, followed))}
+    unfit |= after
     candidates = {name: column for name, column in candidates.items() if name not in unfit}
     codes = {name: column.codes for name, column in candidates.items()}
-    chosen = choose(codes, together, outcome.codes)
+    weight = outcome.column.row_weights
+    chosen = choose(codes, together, outcome.codes, weight)
     if not chosen:
-        if telling(codes, (), outcome.codes):
+        if telling(codes, (), outcome.codes, weight):
             raise SpecError(
                 f"every column that tells something about the outcome would make too many small cells, of fewer than "
                 f"{PEOPLE_PER_CELL} people each on average with these protected columns; take fewer of them, or name "
                 f"features with --features"
             )
+        also = "".join(f"; {name} {reason}" for name, reason in after.items())
         raise SpecError(
-            "no column tells enough about the outcome to be proposed as a feature; name them with --features"
+            f"no column tells enough about the outcome to be proposed as a feature; name them with --features{also}"
         )
     taken = [candidates[name] for name in chosen]
-    tells = telling(codes, chosen, outcome.codes)
+    tells = telling(codes, chosen, outcome.codes, weight)
     unfit |= {name: _why_not(c, taken, name in tells) for name, c in candidates.items() if name not in chosen}
     left = tuple((column.name, unfit[column.name]) for column in columns if column.name in unfit)
-    return tuple(taken), left
+    return tuple(taken), left, tuple(after)
 
 
 def _unfit(column: Column) -> str | None:
@@ -249,23 +274,18 @@ def _unfit(column: Column) -> str | None:
     return None
 
 
-def _useless(column: Levelled, outcome: Levelled) -> str | None:
+def _useless(column: Levelled) -> str | None:
     unbinned = column.column.numeric and len(column.levels) > MOST_VALUES
     if len(column.weights) < 2 or len(column.levels) < 2 or unbinned:
         many = not column.column.numeric and len(column.column.values) > MOST_VALUES
         return "too many values, all of them rare" if many else "nearly constant"
-    share = told(column.codes, outcome.codes)
-    if share >= GIVES_AWAY:
-        return "tells nearly all of the outcome: perhaps the outcome by another name, or known only after it"
-    if column.column.missing and told((column.column.codes < 0).astype(np.int64), outcome.codes) >= TELLING:
-        return "filled in or not depending on the outcome: known only after it"
     return None
 
 
 def _why_not(column: Levelled, taken: Sequence[Levelled], tells: bool) -> str:
     raw = column.column.codes + 1 if len(column.column.values) <= MOST_DISTINCT else column.codes
     for feature in taken:
-        if told(raw, feature.codes) >= NEARLY_ALL:
+        if told(raw, feature.codes, column.column.row_weights) >= NEARLY_ALL:
             return f"gives away what {feature.name} was: drop it before training"
     if not tells:
         return "tells too little about the outcome beyond the features above"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value
 from evenhand.spec.bins import Binning, Edges, Occurrence, PooledLevels
-from evenhand.tables.survey import Column
+from evenhand.tables.survey import Column, by_code
 
 MOST_VALUES = 10
 """A column of numbers with more distinct values is cut into bins."""
@@ -45,7 +45,8 @@ ROUNDING = 1e-9
 class Levelled:
     """A column with its levels: for each row the number of its level; missing values are a level of their own.
 
-    ``binning`` is None where the values are the levels; ``order`` lists words whose order is plain.
+    ``binning`` is None where the values are the levels; ``order`` lists words whose order is plain; ``why`` are
+    sentences on how the levels were chosen, where people should know.
     """
 
     column: Column
@@ -53,6 +54,7 @@ class Levelled:
     levels: tuple[Value, ...]
     binning: Binning | None = None
     order: tuple[str, ...] | None = None
+    why: str = ""
 
     @property
     def name(self) -> str:
@@ -65,38 +67,45 @@ class Levelled:
         return self.column.numeric or self.order is not None
 
     @property
+    def two_codes(self) -> bool:
+        """Whether it has two values, such as 0 and 1: a yes or no, of which none is a step above the other."""
+        return len(self.column.values) == 2 and self.order is None
+
+    @property
+    def named(self) -> tuple[Value, ...]:
+        """The levels, and one more for what is missing."""
+        return (*self.levels, "missing")
+
+    @property
     def weights(self) -> Numbers:
-        """How many people have each level; last, where some have none, the missing."""
-        return np.bincount(self.codes).astype(np.float64)
+        """How many people have each level, by weight; last, where some have none, the missing."""
+        return by_code(self.codes, self.column.row_weights, 0)
 
 
 def levelled(column: Column, bins: int) -> Levelled:
     """Propose the levels of a column; numbers with many values get about so many bins."""
     if column.numeric and len(column.values) > MOST_VALUES:
-        return _binned(column, readable_edges(column, bins))
+        return binned(column, readable_edges(column, bins))
     if column.real and column.numeric and len(column.values) > 1:
         # Real numbers have no levels of their own, so every value gets its bin.
-        return _binned(column, [float(value) for value in column.values[1:]])
+        return binned(column, [float(value) for value in column.values[1:]])
     if not column.numeric and len(column.values) > MOST_LEVELS:
-        return _coded(column, _pool(column))
+        return _pooled(column)
     order = None if column.numeric else plain_order([str(value) for value in column.values])
-    return Levelled(column, _with_missing(column.codes, len(column.values)), column.values, order=order)
+    return replace(as_they_are(column), order=order)
 
 
-def pooled(column: Column) -> Levelled:
-    """Propose levels for a column of words whose every level must be common: a protected one."""
-    if column.numeric or column.weights.min() >= RARE * len(column.codes):
-        return levelled(column, 2)
-    return _coded(column, _pool(column))
+def as_they_are(column: Column) -> Levelled:
+    """Take the values of a column as its levels."""
+    return Levelled(column, _with_missing(column.codes, len(column.values)), column.values)
 
 
-def _binned(column: Column, edges: Sequence[float]) -> Levelled:
-    if not edges:
-        return Levelled(column, _with_missing(column.codes, len(column.values)), column.values)
-    return _coded(column, Edges(edges))
+def binned(column: Column, edges: Sequence[float]) -> Levelled:
+    """Cut a column of numbers at edges; without any, its values are its levels."""
+    return coded(column, Edges(edges)) if edges else as_they_are(column)
 
 
-def _coded(column: Column, binning: Binning) -> Levelled:
+def coded(column: Column, binning: Binning) -> Levelled:
     """Code a column by a binning, as a fit would."""
     seen = Occurrence(column.name, column.values, column.weights[:, None])
     levels, coding, _ = binning.levels(seen)
@@ -108,17 +117,27 @@ def _with_missing(codes: Cells, number: int) -> Cells:
     return np.where(codes < 0, number, codes)
 
 
-def _pool(column: Column) -> PooledLevels:
-    """Pool rare levels, and the next commoner ones as long as the pool itself is very rare."""
-    ascending = np.sort(column.weights)
-    together = np.cumsum(ascending)
-    fewest = rounded(RARE * len(column.codes))
-    pooled_now, enough = int((ascending < fewest).sum()), VERY_RARE * len(column.codes)
-    if 0 < pooled_now < len(ascending) and together[pooled_now - 1] < enough:
-        fewest = int(ascending[int(np.searchsorted(together, enough))]) + 1
-    # No level may have the pool's name, however it is written.
+def _pooled(column: Column) -> Levelled:
+    """Pool rare levels, and the next commoner ones as long as the pool itself is very rare.
+
+    The common ones are named, so that they are the same in another table; whatever is new there joins the pool.
+    """
+    weights, total = column.weights, column.weights.sum()
+    rarest = np.argsort(weights, kind="stable")
+    together = np.cumsum(weights[rarest])
+    number = int((weights < RARE * total).sum())
+    if 0 < number < len(weights):
+        number = max(number, int(np.searchsorted(together, VERY_RARE * total)) + 1)
+    pool = new_name(column, POOL_NAMES)
+    if number == len(weights):
+        return Levelled(column, np.where(column.codes < 0, 1, 0), (pool,))
+    return coded(column, PooledLevels(keep=[column.values[i] for i in np.sort(rarest[number:])], into=pool))
+
+
+def new_name(column: Column, names: Sequence[str]) -> str:
+    """Return the first name that no value of a column has, however it is written."""
     taken = {str(value).lower() for value in column.values}
-    return PooledLevels(fewest, next(name for name in POOL_NAMES if name not in taken))
+    return next(name for name in names if name.lower() not in taken)
 
 
 def readable_edges(column: Column, bins: int) -> tuple[float, ...]:
@@ -136,19 +155,25 @@ def readable_edges(column: Column, bins: int) -> tuple[float, ...]:
     wanted = values[np.searchsorted(reached, np.arange(1, bins) / bins)]
     low, high = values[np.searchsorted(reached, [0.25, 0.75])]
     step = _step((high - low) / STEPS_BETWEEN_QUARTILES, whole=column.whole)
-    kept: list[float] = []
-    for edge in sorted({float(np.rint(edge / step) * step) for edge in wanted}):
-        # From below, an edge is dropped that would leave a rare bin beside it.
-        below = weights[(values < edge) & (values >= (kept[-1] if kept else -np.inf))].sum()
-        if min(below, weights[values >= edge].sum()) >= RARE * total:
-            kept.append(edge)
+    kept = enough_beside(column, {float(np.rint(edge / step) * step) for edge in wanted})
     if kept:
-        return tuple(kept)
+        return kept
     # Nearly everybody has one value: an edge above it, or at it, if enough people are beyond.
     at = int(np.argmax(weights))
     if weights[at + 1 :].sum() >= VERY_RARE * total:
         return (float(values[at] + 1 if column.whole else values[at + 1]),)
     return (float(values[at]),) if weights[:at].sum() >= VERY_RARE * total else ()
+
+
+def enough_beside(column: Column, edges: Iterable[float]) -> tuple[float, ...]:
+    """Keep the edges, from below, that leave no rare bin beside them."""
+    values, weights = np.asarray(column.values, dtype=float), column.weights
+    kept: list[float] = []
+    for edge in sorted(edges):
+        below = weights[(values < edge) & (values >= (kept[-1] if kept else -np.inf))].sum()
+        if min(below, weights[values >= edge].sum()) >= RARE * weights.sum():
+            kept.append(float(edge))
+    return tuple(kept)
 
 
 def _step(width: float, whole: bool) -> float:
@@ -158,20 +183,6 @@ def _step(width: float, whole: bool) -> float:
     power = 10.0 ** math.floor(math.log10(width))
     step = max(part * power for part in READABLE if part * power <= width * (1 + ROUNDING))
     return max(1.0, step if float(step).is_integer() else float(np.floor(step))) if whole else step
-
-
-def rounded(number: float) -> int:
-    """Return a readable whole number near another, at least 1.
-
-    Examples
-    --------
-    >>> rounded(1628.05), rounded(49.9)
-    (1600, 50)
-    """
-    if number < 1:
-        return 1
-    power = 10 ** max(math.floor(math.log10(number)) - 1, 0)
-    return int(round(number / power) * power)
 
 
 BELOW = re.compile(r"^(?:<=?|≤|under|below|less than|up to|at most)\s*(-?\d+(?:\.\d+)?)\D*$", re.IGNORECASE)
@@ -199,5 +210,8 @@ def plain_order(levels: Sequence[str]) -> tuple[str, ...] | None:
         known += [((float(match.group(1)), side), level) for match, side in found if match][:1]
     known.sort()
     if len(known) < max(2, len(levels)) or any(a[0] == b[0] for a, b in pairwise(known)):
+        return None
+    if len(levels) == 2 and all(SINGLE.match(level.strip()) for level in levels):
+        # Two numbers are a yes and a no, or a one and the other.
         return None
     return tuple(level for _, level in known)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from evenhand.spec.bins import Edges, PooledLevels
+from evenhand.spec import PairwiseParity
+from evenhand.spec.bins import Edges, MergedLevels, PooledLevels
 from evenhand.spec.csv_format import CsvFormat
+from evenhand.spec.distance import Ratio
 from evenhand.spec.toml import key
 from evenhand.spec.toml import literal as value
-from evenhand.use.proposal.draft import TELLING, Draft
+from evenhand.tables.survey import Survey, by_code
+from evenhand.use.proposal.bounding import Bounds
+from evenhand.use.proposal.draft import Draft
+from evenhand.use.proposal.leaks import TELLING
 from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, any_way, forbidding, moves, one_way
+from evenhand.use.proposal.protected import Rated, in_number
 
 WIDTH = 100
 SMALLEST = 5e-5
@@ -26,35 +31,27 @@ MOST_SHOWN = 8
 """How many levels a comment lists."""
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """The two numbers that are proposed, and how far each could be tightened while the other stays."""
-
-    bound: float
-    limit: float
-    smallest_bound: float | None = None
-    smallest_limit: float | None = None
-
-
 def write(
     draft: Draft,
     bounds: Bounds,
     direction: Direction,
+    beside: Bounds | None,
     *,
     source: str,
     target: str,
+    weights: str | None,
     csv: CsvFormat | None,
     tokens: Sequence[str],
 ) -> str:
     """Return the whole document."""
     parts = [
-        _opening(draft, source, target),
+        _opening(draft, source, target, weights),
         _columns(draft),
         _missing(draft, tokens),
         _csv(csv),
         _bins(draft),
         _distortion(draft, direction),
-        _bounds(draft, bounds),
+        _bounds(draft, bounds, direction, beside),
     ]
     return "\n".join("\n".join(lines) + "\n" for part in parts if (lines := list(part)))
 
@@ -80,31 +77,43 @@ def _comment(text: str, indent: str = "# ") -> Iterator[str]:
         )
 
 
-def _opening(draft: Draft, source: str, target: str) -> Iterator[str]:
+def _opening(draft: Draft, source: str, target: str, weights: str | None) -> Iterator[str]:
     yield from _comment(
-        f"A problem for evenhand, proposed from {source} ({draft.rows:,} rows).\n"
+        f"A problem for evenhand, proposed from {source} ({size(draft.found, weights)}).\n"
         f"Every line is a proposal: what is right to bound, and what may be changed, is for people to decide.\n"
         f"Read it, change it, then:"
     )
-    files = shlex.join([target, source])
+    files = shlex.join([target, source, *(() if weights is None else ("--weights", weights))])
     yield from _comment(f"evenhand diagnose {files} (what the bounds cost, or why they cannot be met)", indent="#   ")
     yield from _comment(f"evenhand fit {files} (learns the mapping)", indent="#   ")
 
 
+def size(found: Survey, weights: str | None) -> str:
+    """Say how large a table is, and how its rows count."""
+    if weights is None:
+        return f"{found.rows:,} rows"
+    if found.people > found.rows:
+        return f"{found.rows:,} rows, which stand for {found.people:,} people by {weights}"
+    return f"{found.rows:,} rows, weighted by {weights}"
+
+
 def _columns(draft: Draft) -> Iterator[str]:
-    sizes = [size for _, size in draft.group_sizes]
+    people = [group.people for group in draft.groups]
     yield from _comment(
-        f"Read, never changed. People are compared by every combination of these columns: {len(sizes)} groups here, of "
-        f"{sizes[0]:,} to {sizes[-1]:,} people."
+        f"Read, never changed. People are compared by every combination of these columns: {len(people)} groups here, "
+        f"of {people[0]:,} to {people[-1]:,} people. Beside a level are its people and their rate of "
+        f"{draft.rated.words}; everybody's is {draft.rated.overall:.1%}."
     )
+    for column in draft.protected:
+        if column.binning is None:
+            said = f" {column.why}" if column.why else ""
+            yield from _comment(f"{column.name}: {_levels(column, draft.rated)}.{said}", indent="#   ")
     if draft.tiny_groups:
-        pooling = "Choose fewer edges below, or leave a column out."
-        words = [column for column in draft.protected if not column.column.numeric]
-        if words:
-            widest = max(words, key=lambda column: len(column.levels))
-            pooled = "raise fewer_than in" if isinstance(widest.binning, PooledLevels) else 'write by = "merging" in'
-            pooling = f"Pool them ({pooled} [bins.{key(widest.name)}]), or leave a column out."
-        yield from _comment(f"{tiny_groups(draft)} {pooling}")
+        yield from _comment(
+            f'{tiny_groups(draft)} Put together levels that belong together (by = "merging" in [bins.NAME], with '
+            f'into = {{ name = ["level", "level"] }}), choose fewer edges, compare by one column at a time (for each a '
+            f'[[parity]] with on = ["column"]), or leave a column out.'
+        )
     yield f"protected = {value([column.name for column in draft.protected])}"
     yield ""
     yield from _comment(
@@ -124,12 +133,13 @@ def _columns(draft: Draft) -> Iterator[str]:
 
 
 def tiny_groups(draft: Draft) -> str:
-    """Name the smallest groups, and say why they are a trouble."""
+    """Name the smallest groups with their rates, and say why they are a trouble."""
     tiny = draft.tiny_groups
-    named = "; ".join(f"{name} ({size:,})" for name, size in tiny[:MOST_TINY])
+    named = "; ".join(f"{group.name} ({in_number(group.people)}, {group.rate:.0%})" for group in tiny[:MOST_TINY])
     more = f"; and {len(tiny) - MOST_TINY} more" * (len(tiny) > MOST_TINY)
     return (
-        f"Small: {named}{more}. The rates of so few people say little, and yet every other group is held against them."
+        f"Small, with the rate of {draft.rated.words}: {named}{more}. The rates of so few people say little, and yet "
+        f"every other group is held against them; in one draw, and among new people, they scatter far around a bound."
     )
 
 
@@ -167,6 +177,8 @@ def _bins(draft: Draft) -> Iterator[str]:
         )
     for column in binned:
         yield ""
+        if column.why:
+            yield from _comment(column.why)
         yield f"[bins.{key(column.name)}]"
         if isinstance(column.binning, Edges):
             edges = [int(edge) if float(edge).is_integer() else edge for edge in column.binning.edges]
@@ -174,17 +186,39 @@ def _bins(draft: Draft) -> Iterator[str]:
             yield f"edges = {value(edges)}"
         elif isinstance(column.binning, PooledLevels):
             yield 'by = "pooling"'
-            yield f"fewer_than = {value(column.binning.fewer_than)}"
+            yield "keep = ["
+            yield from _rows([value(level) for level in column.binning.keep or ()])
+            yield "]"
             yield f"into = {value(column.binning.into)}"
-        yield from _comment(_levels(column))
+            yield from _comment(_in_the_pool(column, column.binning))
+        elif isinstance(column.binning, MergedLevels):
+            yield 'by = "merging"'
+            yield f"[bins.{key(column.name)}.into]"
+            for name, members in column.binning.into.items():
+                yield f"{key(name)} = ["
+                yield from _rows([value(level) for level in members])
+                yield "]"
+            yield from _comment("A value that is new in another table is a group of its own.")
+        yield from _comment(_levels(column, draft.rated if column in draft.protected else None))
 
 
-def _levels(column: Levelled) -> str:
-    """List the levels and how many people each has."""
-    weights = column.weights
-    shown = [f"{level} ({weights[i]:,.0f})" for i, level in enumerate(column.levels[:MOST_SHOWN])]
+def _in_the_pool(column: Levelled, pool: PooledLevels) -> str:
+    """Say which values share a level, and that new ones do."""
+    own = column.column
+    kept = set(pool.keep or ())
+    shown = [f"{v} ({n:,.0f})" for v, n in zip(own.values, own.people, strict=True) if v not in kept]
+    more = f" and {len(shown) - MOST_SHOWN} more" * (len(shown) > MOST_SHOWN)
+    return f"{pool.into}: {', '.join(shown[:MOST_SHOWN])}{more}; and every value that is new in another table."
+
+
+def _levels(column: Levelled, rated: Rated | None = None) -> str:
+    """List the levels, how many people each has, and their rates where asked for."""
+    people = by_code(column.codes, column.column.row_people, 0)
+    rates = [""] * len(people) if rated is None else [f", {rate:.1%}" for rate in rated.by(column.codes)]
+    known = min(len(column.levels), MOST_SHOWN)
+    shown = [f"{column.levels[i]} ({people[i]:,.0f}{rates[i]})" for i in range(known)]
     more = len(column.levels) - len(shown)
-    missing = [f"missing ({column.column.missing:,})"] if column.column.missing else []
+    missing = [f"missing ({people[-1]:,.0f}{rates[-1]})"] if column.column.missing else []
     return ", ".join([*shown, *([f"and {more} more"] if more else []), *missing])
 
 
@@ -203,14 +237,15 @@ def _distortion(draft: Draft, direction: Direction) -> Iterator[str]:
             yield from _comment(_levels(column))
         if feature.tells_groups >= TELLING:
             yield from _comment(f"Tells {feature.tells_groups:.0%} of what the protected columns say.")
-        if feature.decides:
-            levels = ", ".join(str(level) for level in feature.decides)
-            yield from _comment(f"Everybody with {levels} has one outcome: is this known only after it?")
+        if feature.remark is not None:
+            yield from _comment(f"{feature.remark[0].upper()}{feature.remark[1:]}")
         yield f"[distortion.rules.{key(feature.name)}]"
         yield f"rule = {value(feature.rule)}"
         if feature.rule == "ordinal":
             yield "step = 1"
             yield "max_steps = 1"
+            if column.binning is None and column.column.numeric:
+                yield from _comment('If these numbers are codes without an order, write rule = "nominal", cost = 2.')
             if column.order is not None:
                 yield f"levels = {value(list(column.order))}"
         elif feature.rule == "nominal":
@@ -251,15 +286,25 @@ def _outcome(column: Levelled, direction: Direction) -> Iterator[str]:
         yield "]"
 
 
-def _bounds(draft: Draft, bounds: Bounds) -> Iterator[str]:
+def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds | None) -> Iterator[str]:
+    asked = asked_for(bounds)
     yield from _comment(
-        f"For every two groups, each outcome's rates differ by a factor of at most {1 + bounds.bound:g} after the "
-        f"release, on average over its draws. Smaller is tighter."
+        f"{asked[0].upper()}{asked[1:]} after the release, on average over its draws. Smaller is tighter."
         + _known(bounds.smallest_bound, "With the budget below, the smallest bound that any mapping meets is {}.")
     )
+    if bounds.losing is not None:
+        yield from _comment(who_loses(draft, bounds, direction, beside))
+    if beside is not None:
+        way = f"towards {direction.favourable} only" if beside.one_way else "either way"
+        yield from _comment(
+            f"For that, write {_distance(beside) or 'no distance'} and bound = {beside.bound:g} here, limit = "
+            f"{beside.limit:g} below, and let {draft.outcome.name} change {way} above."
+        )
     yield "[[parity]]"
     yield 'kind = "pairwise"'
     yield f"bound = {bounds.bound:g}"
+    if _distance(bounds):
+        yield _distance(bounds)
     yield ""
     yield from _comment(
         f"No person's changes cost more than {bounds.limit:g} on average over the draws: with a cost of 1 for another "
@@ -275,6 +320,35 @@ def _bounds(draft: Draft, bounds: Bounds) -> Iterator[str]:
     )
     yield "[utility]"
     yield 'measure = "KL"'
+
+
+def _distance(bounds: Bounds) -> str:
+    """Write the distance, where it is not the usual one."""
+    if bounds.distance == Ratio():
+        return ""
+    said = {"measure": bounds.distance.word} | vars(bounds.distance)
+    return f"distance = {{ {', '.join(f'{name} = {value(given)}' for name, given in said.items())} }}"
+
+
+def asked_for(bounds: Bounds) -> str:
+    """Say what is asked of every two groups."""
+    return PairwiseParity(bounds.bound, bounds.distance).words
+
+
+def who_loses(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds | None) -> str:
+    """Say how many people lose the favourable outcome, and how many by another distance, where that was looked at."""
+
+    def people(share: float | None) -> str:
+        everybody = draft.found.people
+        return f"about {share * everybody:,.0f} of {everybody:,} people ({share:.1%})" if share else "nobody"
+
+    good = f"the outcome that is good for a person, {draft.outcome.name} {direction.favourable}"
+    own = f"{people(bounds.losing)} would lose {good}."
+    said = f"{own[0].upper()}{own[1:]}"
+    if beside is None:
+        return said
+    chosen = "which is why the ratio is not proposed" if beside.distance == Ratio() else "but that bound is wide"
+    return f"{said} If {beside.distance.apart(beside.bound)}, {people(beside.losing)} would, {chosen}."
 
 
 def _known(number: float | None, sentence: str) -> str:

@@ -1,0 +1,168 @@
+"""Which bounds to propose: a tenth where it can be met, within a budget with a little room, and by which distance.
+
+Where somebody said which outcome is good for a person, people move towards it only, if that is enough; if not, and many
+would lose it, a distance by which clearly fewer do is looked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Value
+from evenhand.engines import AnyTable
+from evenhand.errors import EvenhandError
+from evenhand.findings.feasibility import budget_edge, parity_edge
+from evenhand.optimise.solve import Clock
+from evenhand.resources import Progress
+from evenhand.spec import ExpectedDistortion, Problem
+from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
+from evenhand.use.fitting import checked_counts, fit
+from evenhand.use.proposal.draft import Draft
+from evenhand.use.proposal.levels import ROUNDING
+from evenhand.use.proposal.outcome import Direction, taken_away
+
+USUAL_BOUND = 0.1
+"""Rates that differ by a tenth: asked for wherever it can be met within the widest budget."""
+
+WIDEST_BUDGET = 0.5
+LEAST_BUDGET = 0.1
+
+SLACK = 1.2
+"""How much wider than the smallest the proposed budget, or bound, is."""
+
+GRID = 0.05
+"""Proposed numbers are multiples of this."""
+
+MANY_LOSE = 0.01
+"""Where more than this share of people would lose the favourable outcome, other distances are looked at."""
+
+CLEARLY_FEWER = 0.5
+"""Another distance is proposed if at most this share of them would still lose it."""
+
+COMPARABLE = {FourFifths: 0.2, Difference: 0.1}
+"""The widest bound at which another distance is proposed: the four-fifths rule's own, and ten points."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The two numbers that are proposed, by which distance, and how far each could be tightened while the other stays.
+
+    ``one_way`` says whether the outcome moves towards the favourable one only; ``losing`` is the share of people who
+    lose that one by a fit, None where it is not known.
+    """
+
+    bound: float
+    limit: float
+    smallest_bound: float | None = None
+    smallest_limit: float | None = None
+    distance: Distance = field(default_factory=Ratio)
+    one_way: bool = False
+    losing: float | None = None
+
+
+@dataclass(eq=False)
+class Finder:
+    """Finds bounds that can be met, and who loses by them; counts a table once for each direction of the outcome."""
+
+    stated: Callable[[Bounds, Direction], Problem]
+    table: AnyTable
+    weights: str | None
+    draft: Draft
+    report: Progress
+    counted: dict[Direction, Counts] = field(default_factory=dict)
+
+    def proposed(self, good: Value | None) -> tuple[Bounds, Direction, Bounds | None]:
+        """Return the bounds and the direction to propose; and bounds by another distance, where they were looked at."""
+        direction = Direction(good, only=good is not None)
+        bounds = self.bounds(direction, Ratio())
+        reach = bounds.smallest_bound
+        if good is None or (reach is not None and bounds.bound <= USUAL_BOUND):
+            return bounds, direction, None
+        # A tighter bound may need the other way too.
+        either = self.bounds(Direction(good), Ratio())
+        if reach is not None and bounds.bound <= either.bound:
+            return bounds, direction, None
+        usual, direction = self.losing(either, Direction(good)), Direction(good, reach=reach)
+        fewer = self.fewer_lose(good, usual)
+        if fewer is None:
+            return usual, direction, None
+        other, way = fewer
+        return (other, way, usual) if comparable(other) else (usual, direction, other)
+
+    def counts(self, problem: Problem, direction: Direction) -> Counts:
+        """Count the table, once: only a direction says in which order the outcome's levels are."""
+        if direction not in self.counted:
+            self.counted[direction] = checked_counts(problem, self.table, self.weights)
+        return self.counted[direction]
+
+    def bounds(self, direction: Direction, distance: Distance) -> Bounds:
+        """Find a bound and a budget that can be met, with a little room."""
+        tried = Bounds(USUAL_BOUND, WIDEST_BUDGET, distance=distance, one_way=direction.only)
+        problem = self.stated(tried, direction)
+        counts, clock = self.counts(problem, direction), Clock()
+
+        def smallest_bound(limit: float) -> float | None:
+            edge = parity_edge(replace(problem, budget=ExpectedDistortion(limit)), counts, clock)
+            return None if edge is None else edge.bound
+
+        factor = budget_edge(problem, counts, clock)
+        if factor is not None and factor * SLACK <= 1:
+            least = factor * WIDEST_BUDGET
+            limit = max(LEAST_BUDGET, _round_up(least * SLACK))
+            return replace(tried, limit=limit, smallest_bound=smallest_bound(limit), smallest_limit=least)
+        edge = smallest_bound(WIDEST_BUDGET)
+        if edge is None:
+            return tried
+        return replace(tried, bound=max(USUAL_BOUND, _round_up(edge * SLACK)), smallest_bound=edge)
+
+    def losing(self, bounds: Bounds, direction: Direction) -> Bounds:
+        """Find which share of people lose the favourable outcome by what these bounds ask for."""
+        good = direction.favourable
+        if good is None or bounds.smallest_bound is None:
+            return bounds
+        if direction.only:
+            return replace(bounds, losing=0.0)
+        self.report(f"finding who loses {good}", 0.7)
+        problem = self.stated(bounds, direction)
+        counts = self.counts(problem, direction)
+        try:
+            kernel = fit(problem, counts).kernel
+        except EvenhandError:
+            # Bounds that cannot be met, or not found so, take nothing from anybody; fit will say why.
+            return bounds
+        levels = counts.domain.outcome.levels
+        away = np.array([[taken_away(self.draft.outcome, a, b, good) for b in levels] for a in levels])
+        to = counts.domain.split_xy(kernel.targets)[1]
+        people = counts.probability[kernel.rows] * kernel.probability
+        return replace(bounds, losing=float(people[away[counts.y[kernel.rows], to]].sum()))
+
+    def fewer_lose(self, good: Value, usual: Bounds) -> tuple[Bounds, Direction] | None:
+        """Find another distance by which clearly fewer people lose the favourable outcome; None where there is none."""
+        if usual.losing is None or usual.losing <= MANY_LOSE:
+            return None
+        found: list[tuple[Bounds, Direction]] = []
+        for direction, distance in product(
+            (Direction(good, only=True), Direction(good)), (FourFifths(good), Difference())
+        ):
+            self.report(f"trying another distance: {distance.word}", 0.8)
+            bounds = self.losing(self.bounds(direction, distance), direction)
+            if bounds.losing == 0 and comparable(bounds):
+                return bounds, direction
+            if bounds.losing is not None and bounds.losing <= CLEARLY_FEWER * usual.losing and bounds.bound < 1:
+                found.append((bounds, direction))
+        return min(found, key=lambda one: (not comparable(one[0]), one[0].losing), default=None)
+
+
+def comparable(bounds: Bounds) -> bool:
+    """Whether bounds by another distance are worth as much as the usual ones."""
+    return bounds.bound <= COMPARABLE[type(bounds.distance)] and bounds.smallest_bound is not None
+
+
+def _round_up(number: float) -> float:
+    return round(math.ceil(number / GRID - ROUNDING) * GRID, 10)

@@ -1,0 +1,194 @@
+"""How protected columns become groups: nothing is put together, and nothing is cut, without a word.
+
+Values are groups, also where they are codes. Only levels of few people are put together, by name, and not one whose
+rate is above everybody's with one whose rate is below: they would hide each other. Of many such levels only clear rates
+count, since chance alone puts each on one side or the other. Ages are cut where laws and statistics draw lines, other
+numbers at round edges.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.domain import Value
+from evenhand.spec.bins import MergedLevels
+from evenhand.spec.toml import key
+from evenhand.tables.survey import Column, by_code
+from evenhand.use.proposal.levels import (
+    MOST_VALUES,
+    RARE,
+    Levelled,
+    as_they_are,
+    binned,
+    coded,
+    enough_beside,
+    new_name,
+    readable_edges,
+)
+
+TINY_GROUP = 50
+"""The rates of a group of fewer people say little."""
+
+BINS = 3
+
+MOST_CODES = 20
+"""Whole numbers from 0 or 1 on with at most so many values are taken for codes."""
+
+AGE_LINES = {
+    25: "youth ends there in many statistics",
+    40: "US employment law protects from there on",
+    65: "a usual age of retirement",
+}
+"""Where known groups of ages begin, and why."""
+
+OLDEST = 120
+YEARS = (1850, 2100)
+
+CHANCE = 0.05
+"""A rate is clearly another than everybody's where chance would make it so more rarely, over all levels together."""
+
+MOST_NAMED = 3
+"""A level of at most so many values is named after them."""
+
+LONGEST_NAME = 40
+
+MOST_LISTED = 8
+"""How many values a sentence lists."""
+
+SIDES = {
+    -1: ("few people, lower rate", "below"),
+    0: ("few people", "that cannot be told from"),
+    1: ("few people, higher rate", "above"),
+}
+"""How levels of few people with rates below, near and above everybody's are called, and what is said of their rates."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """The outcome whose rates are told, by name; whether each row has it, and what the row weighs."""
+
+    words: str
+    has: Numbers
+    weight: Numbers | None = None
+
+    def by(self, codes: Cells) -> Numbers:
+        """Return the rate of each code that occurs."""
+        weight = np.ones(len(codes)) if self.weight is None else self.weight
+        everybody = by_code(codes, weight, 0)
+        return np.divide(by_code(codes, weight * self.has, 0), everybody, out=0 * everybody, where=everybody > 0)
+
+    @property
+    def overall(self) -> float:
+        """The rate of everybody."""
+        return float(self.by(np.zeros(len(self.has), dtype=np.int64))[0])
+
+
+def grouped(column: Column, rated: Rated) -> Levelled:
+    """Propose the groups of a protected column."""
+    if column.numeric and not _are_codes(column) and (cut := _cut(column)) is not None:
+        return cut
+    plain = binned(column, [float(v) for v in column.values[1:]]) if column.real else as_they_are(column)
+    few = few_people(column)
+    if len(few) < 2 or len(few) == len(column.values):
+        return plain
+    rates, people = rated.by(column.codes), column.people
+    chance = math.inf if len(few) <= MOST_NAMED else CHANCE / len(few)
+    sides = {i: _side(rates[i], people[i], rated.overall, chance) for i in few}
+    named = {i: f"{column.values[i]} ({in_number(people[i])}, {rates[i]:.0%})" for i in few}
+    merges, said = {}, []
+    for side, (usual, compared) in SIDES.items():
+        members = [i for i in few if sides[i] == side]
+        if len(members) > 1:
+            name = _name(column, [column.values[i] for i in members], usual)
+            merges[name] = [column.values[i] for i in members]
+            said.append(
+                f"{_listed([named[i] for i in members])} have fewer than {TINY_GROUP} people each, and rates of "
+                f"{rated.words}, from {min(rates[members]):.0%} to {max(rates[members]):.0%}, {compared} everybody's "
+                f"{rated.overall:.0%}: they are one group here, {name!r}."
+            )
+    if {-1, 1} <= set(sides.values()):
+        apart = _listed([named[i] for i in few if sides[i]])
+        said.append(f"On opposite sides of everybody's {rated.overall:.0%}, and so kept apart, are {apart}.")
+    if not merges:
+        return replace(plain, why=" ".join(said))
+    alone = f"Without [bins.{key(column.name)}] each is a group of its own."
+    return replace(coded(column, MergedLevels(merges)), why=" ".join([*said, alone]))
+
+
+def in_number(people: float) -> str:
+    """Write how many people there are.
+
+    Examples
+    --------
+    >>> in_number(1), in_number(1200)
+    ('1 person', '1,200 people')
+    """
+    return f"{people:,.0f} {'person' if round(people) == 1 else 'people'}"
+
+
+def few_people(column: Column) -> list[int]:
+    """Return the values, by number, that so few people have that their rates say little."""
+    return np.flatnonzero((column.people < TINY_GROUP) & (column.weights < RARE * column.weights.sum())).tolist()
+
+
+def _side(rate: float, people: float, overall: float, chance: float) -> int:
+    """Return 1 for a rate above everybody's, -1 for one below, 0 where chance would do that more often than given."""
+    n = round(people)
+    have = round(rate * n)
+    share = [math.comb(n, i) * overall**i * (1 - overall) ** (n - i) for i in range(n + 1)]
+    if rate >= overall:
+        return int(sum(share[have:]) <= chance)
+    return -int(sum(share[: have + 1]) <= chance)
+
+
+def _name(column: Column, values: Sequence[Value], usual: str) -> str:
+    """Name a level after its few values, or as it is usually called."""
+    joined = " or ".join(str(value) for value in values)
+    name = joined if len(values) <= MOST_NAMED and len(joined) <= LONGEST_NAME else usual
+    return new_name(column, (name, f"({name})", f"[{name}]"))
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = [f"{len(words) - MOST_LISTED} more"] * (len(words) > MOST_LISTED)
+    *first, last = [*words[:MOST_LISTED], *more]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _are_codes(column: Column) -> bool:
+    """Whether numbers are names of groups: few of them, or whole ones that begin where codes do."""
+    coded_from = column.whole and column.values[0] in (0, 1) and len(column.values) <= MOST_CODES
+    return len(column.values) <= MOST_VALUES or (coded_from and not _is_age(column))
+
+
+def _is_age(column: Column) -> bool:
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", column.name)
+    return "age" in map(str.lower, words) and 0 <= float(column.values[0]) <= float(column.values[-1]) <= OLDEST
+
+
+def _cut(column: Column) -> Levelled | None:
+    """Cut numbers into a few groups, and say where and why there; None where nearly everybody has the same."""
+    lines = enough_beside(column, AGE_LINES) if _is_age(column) else ()
+    if lines:
+        reasons = _listed([f"{line:g} ({AGE_LINES[int(line)]})" for line in lines])
+        others = [f"{line}" for line in AGE_LINES if line not in lines]
+        not_at = f"; not at {_listed(others)}, beside which there are few people" if others else ""
+        why = f"Cut where known groups of ages begin: {reasons}{not_at}. Put in the ages that your rules name."
+        return replace(binned(column, lines), why=why)
+    edges = readable_edges(column, BINS)
+    if not edges:
+        return None
+    hint = 'If the numbers are codes, write by = "merging" and name the groups.'
+    if column.whole and YEARS[0] <= float(column.values[0]) <= float(column.values[-1]) <= YEARS[1]:
+        hint = "If these are years of birth, make them an age, which can be cut where laws draw lines."
+    why = (
+        f"Cut at {_listed([f'{edge:g}' for edge in edges])}, round numbers near equal shares of the people: no lines "
+        f"are known for this column, and a group that your rules name may be cut through. Put the edges where such "
+        f"groups begin. {hint}"
+    )
+    return replace(binned(column, edges), why=why)
