@@ -11,7 +11,6 @@ from formulations import UTILITIES, table
 from oracle import Dense
 
 import evenhand as eh
-from evenhand.engines import counts_of
 
 RULES = {"f0": eh.Ordinal(1, up=False), "f1": eh.Ordinal(0.5, up=False), "y": eh.Free()}
 
@@ -171,7 +170,7 @@ def test_a_feasible_problem_is_solved_whatever_the_measure(utility, seed):
         suppress_protected="alternating",
     )
     frame = with_empty_cells(seed)
-    dense = OutcomesEverywhereAlike(replace(statement, suppress_protected="fixed"), counts_of(statement, frame))
+    dense = OutcomesEverywhereAlike(replace(statement, suppress_protected="fixed"), eh.count(statement, frame))
     if not statement.utility.new_cells:
         status, value = dense.solve()
         assert status == "optimal"

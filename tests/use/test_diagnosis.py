@@ -250,10 +250,9 @@ class TestNobodyLeft:
         assert found.cheapest is None
         assert "people at (group=a; score=0; hired=1) cannot leave it" in found.explanation
 
-    def test_there_is_no_proof(self, found, tmp_path):
-        with pytest.raises(eh.SpecError, match="there is no proof to write"):
-            found.proof(tmp_path / "a.proof")
-        assert not list(tmp_path.iterdir())
+    def test_it_is_proved(self, found, tmp_path):
+        assert found.stranded
+        assert stands(found, tmp_path)
 
 
 def test_outcomes_that_were_ruled_out_from_the_start_are_named(tmp_path):
