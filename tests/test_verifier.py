@@ -874,8 +874,8 @@ def test_multipliers_and_costs_matter(proof, judged):
     assert not judged(changed(proof, costs), seal=True).stands
 
 
-def test_the_claim_of_infeasibility_cannot_be_changed(impossible, judged):
-    for change in (None, lambda v: v * 0.99, lambda v: -v, lambda v: 0):
+def test_the_claim_of_infeasibility_cannot_be_raised(impossible, judged):
+    for change in (None, lambda v: v * 1.01, lambda v: -v, lambda v: 0):
         assert not judged(changed(impossible, ("claims", "infeasibility"), change), seal=True).stands
 
 
@@ -1052,3 +1052,17 @@ def test_it_stands_alone(proof, tmp_path):
     assert result.returncode == 0, result.stderr
     assert "EVERYTHING STANDS" in result.stdout
     assert not result.stderr
+
+
+def test_a_comparison_that_is_stated_twice_counts_once(proof, judged):
+    def said(document):
+        report = judged(document, seal=True)
+        assert report.stands, report.reason
+        return [(what, found) for what, found, _ in report.rows if what.startswith(("parity", "comparisons"))]
+
+    once = said(proof)
+    assert ("comparisons covered, sex with each other", "4 of 4") in once
+    bounds = ("statement", "parity", 1, "bounds")
+    assert said(changed(proof, bounds, lambda given: [*given, *given])) == once
+    fewer = said(changed(proof, bounds, lambda given: given[:3]))
+    assert ("comparisons covered, sex, site with a target", "3 of 8") in fewer, "the others are bounded by nothing"

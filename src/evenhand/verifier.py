@@ -48,7 +48,7 @@ ROW_TOLERANCE = Fraction("1e-12")
 """How far a row's sum may be from one, and rows that should agree from each other."""
 
 VIOLATION_CLAIM_TOLERANCE = Fraction("1e-12")
-"""How far the claimed violation may be from the recomputed one."""
+"""How far the claimed violation may be from the recomputed one, relative to the largest bound or limit from one on."""
 
 WORST_VIOLATION = Fraction("1e-6")
 """A mapping that exceeds any bound by more than this is refused."""
@@ -63,7 +63,7 @@ OPTIMAL_VIOLATION = Fraction("1e-9")
 """The largest violation of a mapping that may be called optimal."""
 
 INFEASIBILITY_TOLERANCE = Fraction("1e-6")
-"""How far, relatively, the claimed infeasibility may be from the recomputed one."""
+"""How far, relatively, the claimed infeasibility may be above the recomputed one."""
 
 LONGEST_NUMBER, LARGEST_EXPONENT = 400, 400
 """Longer texts of numbers, and larger powers of ten, are refused: nobody measures so finely."""
@@ -615,11 +615,11 @@ class Parity:
     def lines(self, bound: Fraction) -> Sequence[Line]:
         """Return the lines (a, b, c), each a·p + b·q ≤ c, that J(p, q) ≤ bound implies."""
         if self.measure == "ratio":
-            return [(ONE, -(1 + bound), ZERO), (-ONE, 1 - bound, ZERO)]
+            return [(ONE, -(1 + bound), ZERO), (-ONE, max(ZERO, 1 - bound), ZERO)]
         if self.measure == "difference":
             return [(ONE, -ONE, bound), (-ONE, ONE, bound)]
         if self.measure == "four-fifths":
-            return [(-ONE, 1 - bound, ZERO)]
+            return [(-ONE, max(ZERO, 1 - bound), ZERO)]
         if self.measure == "lines":
             return self.given_lines
         above = exp_above(bound)
@@ -1005,6 +1005,38 @@ def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterato
                 continue  # nobody of the group is released into the segment: 0/0 meets every bound
             p /= within
         yield bound, parity.excess(p, q, bound.bound)
+
+
+def coverage(problem: Problem) -> Iterator[tuple[str, int, int]]:
+    """Yield for every way of comparing how many comparisons are bounded, each counted once, and how many there are.
+
+    There are those of every group in every segment that has records, for each outcome: with a target or the rest, or
+    with every other group of the segment, in both orders. Those left out are bounded by nothing.
+    """
+    kinds: dict[tuple[Codes, Codes, bool, str], set[tuple[Codes, Codes, Codes | None, int]]] = {}
+    for parity in problem.parity:
+        for bound in parity.bounds:
+            with_whom = (
+                "a target" if bound.target is not None else "the rest" if bound.against is None else "each other"
+            )
+            kind = (parity.on, parity.given, parity.released, with_whom)
+            kinds.setdefault(kind, set()).add((bound.segment, bound.group, bound.against, bound.outcome))
+    table = problem.table
+    for (on, given, released, with_whom), bounded in kinds.items():
+        groups: dict[Codes, set[Codes]] = {}
+        for source in table.sources:
+            segment = tuple(source.x[i] for i in given)
+            groups.setdefault(segment, set()).add(tuple(source.d[i] for i in on))
+        if released:
+            # Anybody may be released into any segment.
+            groups = dict.fromkeys(groups, set().union(*groups.values()))
+        others = [len(found) - 1 if with_whom == "each other" else 1 for found in groups.values()]
+        there = sum(len(found) * n for found, n in zip(groups.values(), others, strict=True)) * len(
+            table.outcome.levels
+        )
+        names = ", ".join(table.protected[i].name for i in on) or "everybody"
+        within = ", ".join(table.features[i].name for i in given)
+        yield f"{names} with {with_whom}" + (f" within {within}" if within else ""), len(bounded), there
 
 
 def budget_excesses(problem: Problem, kernel: Kernel, budget: Budget) -> Iterator[Fraction]:
@@ -1408,9 +1440,12 @@ def _check_violation(problem: Problem, kernel: Kernel, claimed: Fraction, findin
         on = ", ".join(table.protected[i].name for i in parity.on) or "everybody"
         given = ", ".join(table.features[i].name for i in parity.given)
         within = f" within {'released ' if parity.released else ''}{given}" if given else ""
-        what = f"parity {parity.name!r} by {on}{within}: {parity.measure}{least}, {len(parity.bounds)} bounds"
+        # A bound that is stated twice is one bound.
+        what = f"parity {parity.name!r} by {on}{within}: {parity.measure}{least}, {len(set(parity.bounds))} bounds"
         findings.row(what, f"largest J − ε = {shown(_highest(excesses).high)}" if excesses else "nothing bounded")
         found += excesses
+    for words, covered, there in coverage(problem):
+        findings.row(f"comparisons covered, {words}", f"{covered} of {there}")
     for budget in problem.budgets:
         largest = max(budget_excesses(problem, kernel, budget), default=None)
         of = len(table.sources if budget.per == "individual" else table.by_cell)
@@ -1421,7 +1456,10 @@ def _check_violation(problem: Problem, kernel: Kernel, claimed: Fraction, findin
     findings.row("largest violation", shown(worst.high), shown(claimed))
     if worst.high > WORST_VIOLATION:
         raise Refused(f"a bound is exceeded by {shown(worst.high)}, more than {shown(WORST_VIOLATION)}")
-    if worst.distance(claimed) > VIOLATION_CLAIM_TOLERANCE:
+    # The writer added up in floating point, whose last digits are as large as what is added.
+    stated = [bound.bound for parity in problem.parity for bound in parity.bounds]
+    scale = max([ONE, *stated, *(limit for budget in problem.budgets for limit in budget.limits)])
+    if worst.distance(claimed) > VIOLATION_CLAIM_TOLERANCE * scale:
         raise Refused(f"the largest violation is {shown(worst.high)}, not {shown(claimed)} as claimed")
     return worst
 
@@ -1476,7 +1514,7 @@ def _judge_infeasible(document: dict[str, Any], problem: Problem, multipliers: M
         raise Refused(f"the multipliers prove nothing: their sum is {words}, which is not positive")
     if (found is None) != (claimed is None):
         raise Refused(f"the infeasibility is {words}, not {'null' if claimed is None else shown(claimed)} as claimed")
-    if found is not None and claimed is not None and abs(found - claimed) > INFEASIBILITY_TOLERANCE * found:
+    if found is not None and claimed is not None and not 0 < claimed <= (1 + INFEASIBILITY_TOLERANCE) * found:
         raise Refused(f"the infeasibility is {words}, not {shown(claimed)} as claimed")
     say = findings.sentences.append
     say("No mapping meets all the bounds of the statement.")

@@ -194,3 +194,14 @@ def test_limits_times_a_factor():
     assert raised(eh.ExcessDistortion({1: many}).charges[0], 4) == {0.2: 0.8, 0.4: 1.0}
     doubled = small_problem(budget=eh.ExcessDistortion({1: many})).with_limits(lambda limit: 4 * limit)
     assert doubled.charges[0].limit.values == eh.By(np.inf, [({"g": 1}, 1.0), ({"g": 2}, 0.0), ({"g": 3}, 0.8)]).values
+
+
+@pytest.mark.parametrize("edge", [eh.smallest_parity_bound, eh.smallest_budget_factor, eh.identity_from])
+def test_an_edge_of_a_weighted_table_is_that_of_its_people(edge):
+    cells = small_frame().value_counts().rename("n").reset_index()
+    tight = small_problem(parity=[eh.PairwiseParity(0.05)], budget=eh.ExpectedDistortion(0.1))
+    expected = edge(tight, small_frame())
+    assert expected > 0
+    assert edge(tight, cells, weights="n") == pytest.approx(expected)
+    assert edge(tight, cells, weights=cells["n"].tolist()) == pytest.approx(expected)
+    assert edge(tight, cells) != pytest.approx(expected), "each cell counts once"

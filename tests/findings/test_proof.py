@@ -215,6 +215,98 @@ class TestBarredOutcomes:
         accepted(audit(tmp_path / "a.proof"))
 
 
+COSTLY = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(0.01)})
+UNMOVED = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Fixed()})
+
+
+def only_higher_scores(before, after):
+    """The outcome of people with a score of zero never changes."""
+    changed = after["hired"] != before["hired"]
+    return np.where(changed & (before["score"] == 0), np.inf, 1.0 * changed)
+
+
+STRANDED = {
+    "a target of zero": {"parity": [eh.TargetParity(0.1, {0: 1.0, 1: 0.0})], "distortion": UNMOVED},
+    "an outcome that a group can never have": {"parity": [eh.PairwiseParity(0.5)], "distortion": UNMOVED},
+    "the same by log-ratio": {"parity": [eh.PairwiseParity(0.5, eh.LogRatio())], "distortion": UNMOVED},
+    "suppressed, limits of zero": {
+        "distortion": COSTLY,
+        "budget": eh.ExpectedDistortion(eh.By(0.5, [({"group": "a"}, 0.0)])),
+        "suppress_protected": "fixed",
+    },
+    "suppressed, limits of zero per xy": {
+        "distortion": COSTLY,
+        "budget": eh.ExpectedDistortion(eh.By(0.5, [({"score": 0}, 0.0)]), per="xy"),
+        "suppress_protected": "fixed",
+    },
+    "blind": {
+        "parity": [eh.TargetParity(0.1, {0: 1.0, 1: 0.0})],
+        "budget": eh.ExpectedDistortion(eh.By(1.5, [({"group": "a"}, 0.0)])),
+        "blind": True,
+    },
+    "forbidden by the statement alone": {
+        "distortion": eh.Distortion(function=only_higher_scores),
+        "suppress_protected": "fixed",
+    },
+}
+
+
+@pytest.mark.parametrize("changes", STRANDED.values(), ids=STRANDED)
+def test_somebody_without_a_move_is_proof_enough(changes, audit, tmp_path):
+    frame = small_frame()
+    if changes.get("parity", [None])[0] in (eh.PairwiseParity(0.5), eh.PairwiseParity(0.5, eh.LogRatio())):
+        frame["hired"] += (frame["group"].eq("a") & (np.arange(200) % 3 == 0)).astype(int)
+    found = eh.diagnose(small_problem(**changes), frame)
+    assert not found.feasible
+    assert found.conflict is None
+    found.proof(tmp_path / "a.proof")
+    assert "No mapping meets all the bounds" in accepted(audit(tmp_path / "a.proof"))
+
+
+LARGE = {
+    "target": lambda e: [eh.TargetParity(eh.By(e, [({"y": 1}, 0.05)]), {0: 0.5, 1: 0.5})],
+    "rest": lambda e: [eh.PairwiseParity(eh.By(e, [({"y": 1}, 0.1)]), against="rest")],
+    "reference": lambda e: [eh.PairwiseParity(eh.By(e, [({"y": 1}, 0.1)]), against={"sex": "f", "race": "b"})],
+    "several": lambda e: [eh.TargetParity(e), eh.PairwiseParity(0.1)],
+    "each": lambda e: [eh.PairwiseParity(eh.By(e, [({"y": 1}, 0.1)]))],
+    "released segments": lambda e: [
+        eh.TargetParity(eh.By(e, [({"y": 1}, 0.05)]), on=["sex"], given=["f0"], released=True)
+    ],
+}
+
+
+@pytest.mark.slow(keep=4)
+@pytest.mark.parametrize("bound", [0.3, 1.2, 50.0, 1e4, 1e6])
+@pytest.mark.parametrize("form", LARGE)
+def test_ratio_bounds_above_one(form, bound, tmp_path):
+    """From ε = 1 on one line of a ratio asks for nothing; what a solver leaves on it must not weaken the proof."""
+    for seed in (0, 2):
+        found = eh.diagnose(of(LARGE[form](bound), outcome="changes"), table(seed))
+        found.proof(tmp_path / "a.proof")
+        report = verifier.verify(tmp_path / "a.proof")
+        assert report.stands, report.reason
+
+
+def test_a_line_that_asks_for_nothing_has_no_multiplier(tmp_path):
+    """Whatever a solver leaves there: the bound of the file is that of the other lines."""
+    mapping = eh.fit(of([eh.TargetParity(1000.0)]), table(3))
+    heavy = replace(mapping, multipliers=replace(mapping.multipliers, parity=np.ones_like(mapping.multipliers.parity)))
+    heavy.proof(tmp_path / "a.proof")
+    written = json.loads((tmp_path / "a.proof").read_text())["multipliers"]["parity"]
+    assert written
+    assert {line for _, _, line, _ in written} == {0}
+
+
+def test_what_is_claimed_is_the_certificate_and_not_the_verifiers_word(tmp_path, monkeypatch):
+    """A verifier that finds less must refuse the claim, so that it cannot be the claim's source."""
+    mapping = eh.fit(of([eh.PairwiseParity(0.1)]), table(3))
+    monkeypatch.setattr(verifier, "parity_excesses", lambda *_: iter(()))
+    monkeypatch.setattr(verifier, "budget_excesses", lambda *_: iter(()))
+    mapping.proof(tmp_path / "a.proof")
+    claims = json.loads((tmp_path / "a.proof").read_text())["claims"]
+    assert claims["max_violation"] == mapping.certificate.max_violation > 0
+
+
 def test_weights_and_levels_of_every_kind(audit, tmp_path):
     """Weights that are not whole, booleans, and names that JSON must quote."""
     rng = np.random.default_rng(3)

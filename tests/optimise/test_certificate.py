@@ -99,3 +99,15 @@ def test_a_quasiconvex_measure_that_is_smallest_elsewhere(compas):
     assert loose.objective <= tight.objective + 1e-8
     assert tight.certificate.status == loose.certificate.status == "feasible"
     assert tight.certificate.lower_bound is None
+
+
+@pytest.mark.parametrize("utility", [eh.KL(), eh.L1()])
+def test_the_gap_is_the_difference_also_where_rounding_makes_it_negative(utility):
+    """A mapping that exceeds its bound by less than the tolerance loses a little less than any that does not."""
+    problem = small_problem(utility=utility)
+    mapping = eh.fit(problem, small_frame())
+    hardly_looser = eh.fit(replace(problem, parity=[eh.PairwiseParity(0.2 + 9e-10)]), small_frame())
+    certificate = certify(problem, mapping.counts, hardly_looser.kernel, mapping.multipliers)
+    assert certificate.status == "optimal"
+    assert certificate.gap == certificate.objective - certificate.lower_bound
+    assert -1e-9 < certificate.gap < 0

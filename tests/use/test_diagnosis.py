@@ -250,10 +250,9 @@ class TestNobodyLeft:
         assert found.cheapest is None
         assert "people at (group=a; score=0; hired=1) cannot leave it" in found.explanation
 
-    def test_there_is_no_proof(self, found, tmp_path):
-        with pytest.raises(eh.SpecError, match="there is no proof to write"):
-            found.proof(tmp_path / "a.proof")
-        assert not list(tmp_path.iterdir())
+    def test_it_is_proved(self, found, tmp_path):
+        assert found.stranded
+        assert stands(found, tmp_path)
 
 
 def test_outcomes_that_were_ruled_out_from_the_start_are_named(tmp_path):
@@ -311,14 +310,12 @@ class TestAlternating:
         plain = eh.diagnose(replace(problem, suppress_protected=None), small_frame())
         assert found.smallest_budget == pytest.approx(plain.smallest_budget)
 
-    def test_no_feasible_start(self):
+    def test_what_is_not_proved_is_not_called_infeasible(self):
         """Without suppression it could be done: no bound is to blame, and none is named as a way out."""
         problem = suppressed(0.1, "alternating", [eh.PairwiseParity(0.5)])
         assert feasible(replace(problem, suppress_protected=None), small_frame())
-        found = eh.diagnose(problem, small_frame())
-        assert not found.feasible
-        assert found.explanation.startswith("alternating minimisation found no feasible start")
-        assert found.smallest_budget is None
+        with pytest.raises(eh.SolverError, match="does not prove that there is none"):
+            eh.diagnose(problem, small_frame())
 
     def test_feasible(self):
         found = eh.diagnose(suppressed(0.6, "alternating", [eh.PairwiseParity(0.1)]), small_frame())

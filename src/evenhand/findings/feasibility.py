@@ -7,13 +7,14 @@ and the bounds from which nothing is lost. All are found, not sampled.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
-from evenhand.engines import counts_of
+from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import InfeasibleError
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import distances
@@ -23,7 +24,6 @@ from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.edges import least_budget_factor, smallest_bound
 from evenhand.optimise.tabulate import tabulated
 from evenhand.spec import Charge, Distance, Problem, each
-from evenhand.tables import Frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +34,25 @@ class Edge:
     kernel: Kernel
 
 
-def smallest_parity_bound(problem: Problem, frame: Frame | Counts, *, lossless: bool = False) -> float | None:
+def smallest_parity_bound(
+    problem: Problem,
+    frame: AnyTable | Counts,
+    *,
+    lossless: bool = False,
+    weights: str | Sequence[float] | None = None,
+) -> float | None:
     """Return the smallest bound that all parity constraints can share; None where no bound would do.
 
     Parameters
     ----------
     problem : Problem
         Its own parity bounds are not used.
-    frame : dataframe or Counts
+    frame : dataframe, path or Counts
         The table.
     lossless : bool
         Ask for the smallest bound at which nothing is lost: r = p.
+    weights : str or sequence of float, optional
+        As in :func:`evenhand.fit`.
 
     Notes
     -----
@@ -60,20 +68,24 @@ def smallest_parity_bound(problem: Problem, frame: Frame | Counts, *, lossless: 
     >>> round(eh.smallest_parity_bound(tight, data.frame), 7)
     0.2109576
     """
-    counts = counts_of(problem, frame)
+    counts = counts_of(problem, frame, weights)
     edge = parity_edge(problem, counts, Clock(), lossless=lossless)
     return None if edge is None else edge.bound
 
 
-def smallest_budget_factor(problem: Problem, frame: Frame | Counts) -> float | None:
+def smallest_budget_factor(
+    problem: Problem, frame: AnyTable | Counts, *, weights: str | Sequence[float] | None = None
+) -> float | None:
     """Return the smallest factor on all budgets at which the parity bounds can be met; None where none would do.
 
     Parameters
     ----------
     problem : Problem
         Its budgets are multiplied by the factor; a budget of zero stays zero.
-    frame : dataframe or Counts
+    frame : dataframe, path or Counts
         The table.
+    weights : str or sequence of float, optional
+        As in :func:`evenhand.fit`.
 
     Examples
     --------
@@ -82,18 +94,22 @@ def smallest_budget_factor(problem: Problem, frame: Frame | Counts) -> float | N
     >>> round(0.5 * eh.smallest_budget_factor(data.problem, data.frame), 4)
     0.3187
     """
-    return budget_edge(problem, counts_of(problem, frame), Clock())
+    return budget_edge(problem, counts_of(problem, frame, weights), Clock())
 
 
-def identity_from(problem: Problem, frame: Frame | Counts) -> float:
+def identity_from(
+    problem: Problem, frame: AnyTable | Counts, *, weights: str | Sequence[float] | None = None
+) -> float:
     """Return the smallest shared parity bound that the table meets as it is, so that nobody need change.
 
     Parameters
     ----------
     problem : Problem
         Its own parity bounds are not used.
-    frame : dataframe or Counts
+    frame : dataframe, path or Counts
         The table.
+    weights : str or sequence of float, optional
+        As in :func:`evenhand.fit`.
 
     Examples
     --------
@@ -102,7 +118,7 @@ def identity_from(problem: Problem, frame: Frame | Counts) -> float:
     >>> round(eh.identity_from(data.problem, data.frame), 4)
     0.6146
     """
-    counts = counts_of(problem, frame)
+    counts = counts_of(problem, frame, weights)
     return _needed(problem, counts, unchanged(counts), floors=False)
 
 

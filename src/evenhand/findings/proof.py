@@ -8,7 +8,9 @@ exactly their decimal text.
 from __future__ import annotations
 
 import json
+import math
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,21 +19,36 @@ from evenhand import verifier
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Variable
-from evenhand.errors import SolverError
+from evenhand.errors import InfeasibleError, SolverError
 from evenhand.files import replace_file
 from evenhand.kernel import Kernel
 from evenhand.optimise.certificate import Certificate, bounding
-from evenhand.optimise.compile import Compiled, budget_multipliers, compile_problem, entry_multipliers
-from evenhand.optimise.program import Multipliers
+from evenhand.optimise.compile import (
+    Barring,
+    Compiled,
+    allowed_moves,
+    barred_outcomes,
+    budget_multipliers,
+    compile_problem,
+    entry_multipliers,
+)
+from evenhand.optimise.program import Multipliers, least_price
 from evenhand.optimise.tabulate import tabulated
 from evenhand.spec import (
     AGAINST_TARGET,
     EVERYWHERE,
     Comparisons,
+    Line,
     Problem,
     comparisons,
     outcome_given_features,
 )
+
+CONSERVATIVE = 1 - 1e-6
+"""Of an excess in floating point this share is claimed."""
+
+STRANDED = 1.0
+"""The excess that is claimed where somebody has no move: multipliers can make it as large as one likes."""
 
 AMPLE = 16.0
 """A multiplier that only has to be large enough is this many times as large."""
@@ -64,37 +81,48 @@ def write_mapping(
             "max_violation": certificate.max_violation,
         },
     }
-    # In exact arithmetic the largest violation may differ from that in floating point in the last digits.
-    read = _as_read(document)
-    statement = verifier.read_problem(read)
-    exact = verifier.read_kernel(read["kernel"], statement)
-    worst = [0.0]
-    for parity in statement.parity:
-        found = (excess for _, excess in verifier.parity_excesses(statement, exact, parity))
-        worst += [float(excess.high) for excess in found if excess is not None]
-    for budget in statement.budgets:
-        worst += [float(excess) for excess in verifier.budget_excesses(statement, exact, budget)]
-    document["claims"]["max_violation"] = max(worst)
     _write(path, document)
 
 
-def write_infeasible(path: str | os.PathLike[str], problem: Problem, counts: Counts, multipliers: Multipliers) -> None:
-    """Write the proof that no mapping meets every bound."""
+def write_infeasible(
+    path: str | os.PathLike[str], problem: Problem, counts: Counts, multipliers: Multipliers | None = None
+) -> None:
+    """Write the proof that no mapping meets every bound.
+
+    Without multipliers it is the proof that somebody is left without any move: by what the statement forbids, by limits
+    of zero, or by ratios to zero.
+    """
     problem = tabulated(problem, counts)
-    compiled = compile_problem(problem, counts)
+    compiled = None if multipliers is None else compile_problem(problem, counts)
     writer = _Writer(problem, counts, compiled)
-    document = writer.document("infeasible") | {"multipliers": writer.multipliers(multipliers, released=False)}
-    document["claims"] = {"infeasibility": 0.0}
+    document = writer.document("infeasible")
+    claimed: float | None
+    if compiled is None or multipliers is None:
+        document["multipliers"] = writer.written(*writer.closing(barred_outcomes(problem, counts), 1.0))
+        claimed = STRANDED if _can_move(replace(problem, parity=[], budget=None), counts) else None
+    else:
+        document["multipliers"] = writer.multipliers(multipliers, released=False)
+        claimed = CONSERVATIVE * least_price(compiled.program, multipliers)
+    # The verifier has the last word on whether this is a proof, and no say in what is claimed.
     read = _as_read(document)
     statement = verifier.read_problem(read)
     exact = verifier.priced(statement, verifier.read_multipliers(read["multipliers"], statement))
-    if exact is not None and exact <= 0:
+    if claimed is not None and not 0 < claimed <= (math.inf if exact is None else exact):
         raise SolverError(
-            f"in exact arithmetic the multipliers do not prove infeasibility (their excess is {float(exact):.3g}): the "
-            f"bounds are too near to where they can be met"
+            f"in exact arithmetic multipliers do not prove infeasibility (their excess is {float(exact or 0):.3g}): "
+            f"the bounds are too near to where they can be met"
         )
-    document["claims"] = {"infeasibility": None if exact is None else float(exact)}
+    document["claims"] = {"infeasibility": claimed}
     _write(path, document)
+
+
+def _can_move(problem: Problem, counts: Counts) -> bool:
+    """Whether what the statement forbids leaves everybody a move."""
+    try:
+        compile_problem(problem, counts)
+    except InfeasibleError:
+        return False
+    return True
 
 
 def _write(path: str | os.PathLike[str], document: Document) -> None:
@@ -110,8 +138,8 @@ def _as_read(document: Document) -> Any:
 class _Writer:
     """Writes a problem on a table out in full."""
 
-    def __init__(self, problem: Problem, counts: Counts, compiled: Compiled) -> None:
-        self.problem, self.counts, self.compiled = problem, counts, compiled
+    def __init__(self, problem: Problem, counts: Counts, compiled: Compiled | None) -> None:
+        self.problem, self.counts, self.given = problem, counts, compiled
         self.domain = counts.domain
         # Alternating chooses p(ŷ|x̂) itself, so that the statement does not give it.
         self.conditional: Numbers | None = None
@@ -253,18 +281,31 @@ class _Writer:
         return [[int(row), x, int(y), float(p)] for row, x, y, p in rows]
 
     def multipliers(self, multipliers: Multipliers, *, released: bool) -> Document:
-        compiled = self.compiled
+        compiled = self.given
+        assert compiled is not None
         found = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
         parity: dict[tuple[int, int, int], float] = {}
         for i, e, line, value in zip(found.constraint, found.entry, found.line, found.multiplier, strict=True):
             key = self._line(int(i), int(e), int(line))
-            parity[key] = parity.get(key, 0.0) + float(value)
+            # What asks for nothing proves nothing: a multiplier that a solver left there could only weaken the rest.
+            if not _says_nothing(self.compared[i].lines[line], int(e)):
+                parity[key] = parity.get(key, 0.0) + float(value)
         budgets: dict[tuple[int, int], float] = {}
         worth = budget_multipliers(compiled.program, multipliers)
         for charge, holder, value in zip(compiled.budgets.charge, compiled.budgets.holder, worth, strict=True):
             if value > 0:
                 budgets[int(charge), int(holder)] = float(value)
-        self._close_what_was_pruned(multipliers, parity, budgets)
+        program = compiled.program
+        on_rates = (program.parity.matrix.T @ multipliers.parity)[: program.n_rates]
+        price = program.prices(multipliers.released, on_rates, multipliers.budgets)
+        closed = self.closing(compiled.barred, float(np.abs(price).max(initial=0.0)) + 1.0)
+        parity = {key: parity.get(key, 0.0) + closed[0].get(key, 0.0) for key in {**parity, **closed[0]}}
+        return self.written(parity, budgets | closed[1]) | (
+            {"released": self._released(multipliers)} if released else {}
+        )
+
+    def written(self, parity: dict[tuple[int, int, int], float], budgets: dict[tuple[int, int], float]) -> Document:
+        """Return multipliers on lines of entries and on limits as the file has them."""
         rows = []
         for (i, e, line), value in sorted(parity.items()):
             # What the verifier knows by name it writes as usual: not divided by a scale.
@@ -276,7 +317,7 @@ class _Writer:
                 block, position = self.places[i][e]
                 rows.append([before + block, position, line, written])
         return {
-            "released": self._released(multipliers) if released else [],
+            "released": [],
             "parity": rows,
             "budgets": [
                 [charge, self._limited(charge).index(holder), value]
@@ -290,7 +331,8 @@ class _Writer:
         return constraint, entry, line if _named(part) else min(line, len(_lines(part, entry)) - 1)
 
     def _released(self, multipliers: Multipliers) -> list[list[Any]]:
-        cells = self.compiled.targets
+        assert self.given is not None
+        cells = self.given.targets
         if self.problem.utility_on_features:
             return [
                 [x, None, float(v)] for x, v in zip(_codes(self.domain.x, cells), multipliers.released, strict=True)
@@ -299,22 +341,18 @@ class _Writer:
         rows = zip(_codes(self.domain.x, x), y, multipliers.released, strict=True)
         return [[codes, int(b), float(value)] for codes, b, value in rows]
 
-    def _close_what_was_pruned(
-        self,
-        multipliers: Multipliers,
-        parity: dict[tuple[int, int, int], float],
-        budgets: dict[tuple[int, int], float],
-    ) -> None:
+    def closing(
+        self, rounds: list[list[Barring]], largest: float
+    ) -> tuple[dict[tuple[int, int, int], float], dict[tuple[int, int], float]]:
         """Price out the moves that were left out from the start: those a limit of zero, or a ratio to zero, rules out.
 
-        Their bounds cost nothing however large the multiplier, so it only has to be large enough; what was ruled out
-        first must outweigh what was ruled out because of it.
+        Their bounds cost nothing however large the multiplier, so it only has to be large enough beside the ``largest``
+        price of other moves; what was ruled out first must outweigh what was ruled out because of it.
         """
-        program = self.compiled.program
-        on_rates = (program.parity.matrix.T @ multipliers.parity)[: program.n_rates]
-        price = program.prices(multipliers.released, on_rates, multipliers.budgets)
-        needed = AMPLE * (float(np.abs(price).max(initial=0.0)) + 1.0)
-        for barred in reversed(self.compiled.barred):
+        parity: dict[tuple[int, int, int], float] = {}
+        budgets: dict[tuple[int, int], float] = {}
+        needed = AMPLE * largest
+        for barred in reversed(rounds):
             later = 0.0
             for bar in barred:
                 part = self.compared[bar.constraint]
@@ -325,11 +363,16 @@ class _Writer:
                 later = max(later, value * (2 + float(part.bound[bar.entry])))
             needed = AMPLE * (needed + later * len(barred))
         for number, charge in enumerate(self.problem.charges):
-            amount = charge.of(self.compiled.moves.distortion)
+            zero = np.flatnonzero(charge.limits(self.counts) == 0)
+            if not len(zero):
+                continue
+            # Moves that only a limit of zero rules out are among those that it must price out.
+            amount = charge.of(allowed_moves(replace(self.problem, budget=None), self.counts).distortion)
             share = float(self.counts.group_given_record.min()) if charge.averaged else 1.0
-            smallest = 1.0 if charge.threshold is not None else float(np.min(amount[amount > 0], initial=1.0))
-            for holder in np.flatnonzero(charge.limits(self.counts) == 0):
+            smallest = float(np.min(amount[amount > 0], initial=1.0))
+            for holder in zero:
                 budgets[number, int(holder)] = needed / smallest / max(share, LEAST_SHARE)
+        return parity, budgets
 
 
 def _column(variable: Variable) -> Document:
@@ -353,6 +396,11 @@ def _block_keys(part: Comparisons) -> list[Any]:
         (float(bound), None if np.isnan(target) else float(target))
         for bound, target in zip(part.bound, part.target, strict=True)
     ]
+
+
+def _says_nothing(line: Line, entry: int) -> bool:
+    """Whether every two probabilities meet a line, as they do one of a ratio from ε = 1 on."""
+    return bool(max(line.on_p[entry], 0.0) + max(line.on_q[entry], 0.0) <= line.limit[entry])
 
 
 def _lines(part: Comparisons, entry: int) -> list[list[float]]:

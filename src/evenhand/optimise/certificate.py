@@ -52,7 +52,7 @@ class Certificate:
     lower_bound : float or None
         No mapping that meets the bounds has a smaller Δ.
     gap : float or None
-        ``objective − lower_bound``; None where there is no bound.
+        ``objective − lower_bound``, by rounding a little below zero at times; None where there is no bound.
     max_violation : float
         The largest amount by which any bound is exceeded, in its own units.
     row_error : float
@@ -106,7 +106,7 @@ def certify(
             f"not returned. Relax a bound a little, or merge small cells"
         )
     bound = _proved(problem, program, multipliers)
-    gap = None if bound is None else max(0.0, objective - bound)
+    gap = None if bound is None else objective - bound
     status: Status = "local" if problem.alternates else "feasible"
     if violation <= VIOLATION_TOLERANCE and bound is not None and gap is not None:
         if bound - objective > CONTRADICTION * max(1.0, abs(objective)):

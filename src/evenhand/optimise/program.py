@@ -273,14 +273,18 @@ def lower_bound(program: Program, multipliers: Multipliers) -> float:
         inf over r ≥ 0 of [loss(r) − λ·r]  +  Σ over sources of min over its moves of (Rᵀλ + Gᵀν + Bᵀη)
         + Σ over m of min(0, coefficient)  −  μ·h  −  η·b,     ν = the part of Hᵀμ on g
     """
+    return float(program.loss.infimum(multipliers.released) + least_price(program, multipliers))
+
+
+def least_price(program: Program, multipliers: Multipliers) -> float:
+    """Return the same without the loss: where that is positive and λ is zero, nothing is feasible."""
     mu = np.maximum(multipliers.parity, 0.0)
     eta = np.maximum(multipliers.budgets, 0.0)
     on_parity = program.parity.matrix.T @ mu
     price = program.prices(multipliers.released, on_parity[: program.n_rates], eta)
     cheapest = np.minimum.reduceat(price, program.starts[:-1])
     return float(
-        program.loss.infimum(multipliers.released)
-        + cheapest.sum()
+        cheapest.sum()
         + np.minimum(0.0, on_parity[program.n_rates :]).sum()
         - mu @ program.parity.limit
         - eta @ program.budgets.limit

@@ -3,7 +3,8 @@
 With P(x̂, ŷ | d, x, y) = p(ŷ|x̂) P(x̂ | d, x, y) the problem is convex in either factor while the other is held.
 Solving for one and then the other never raises the objective, and ends in a local optimum. It is begun from
 p(ŷ|x̂) = p(y), which meets pairwise parity and the default target at any bound; from the table's own p(y|x); and from
-between the two, because from p(y) every x̂ looks alike.
+between the two, because from p(y) every x̂ looks alike. A measure that forbids cells with p = 0 has each of these on the
+outcomes that every x̂ was seen with.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Flags, Numbers
 from evenhand.data.counts import Counts
-from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
+from evenhand.errors import InfeasibleError, Made, Setting, SolverError, TimeLimitError
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import achieved, released_conditional
 from evenhand.optimise.certificate import VIOLATION_TOLERANCE
@@ -71,8 +72,10 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
         if (target := parity.stated_target) is not None:
             shares = [float(target.get(level, 0.0)) for level in counts.domain.outcome.levels]
             starts.append(("the target", np.tile(shares, (len(cells), 1))))
+    permitted = _permitted(problem, counts)
     runs, words = [], []
-    for number, (start, conditional) in enumerate(starts):
+    for number, (start, wanted) in enumerate(starts):
+        conditional = _within(permitted, wanted, own)
         first = SHARE_OF_BOUND + (1 - SHARE_OF_BOUND) * number / len(starts)
         progress(f"alternating from {start}", first)
 
@@ -83,18 +86,35 @@ def alternate(problem: Problem, counts: Counts, clock: Clock, progress: Progress
 
         run = _run(problem, counts, start, conditional, clock, told)
         if run is None:
-            words.append(f"alternating from {start}: infeasible")
+            words.append(f"alternating from {start}: no mapping within the bounds was found")
         else:
             runs.append(run)
             words.append(run.words)
     if not runs:
-        raise InfeasibleError(
-            "alternating minimisation found no feasible start, which does not prove that there is none: neither p(y) "
-            "nor the table's own p(y|x), nor anything tried between them, nor a stated target leaves a mapping within "
-            "the bounds, budgets and forbidden moves. The outcome is drawn anew for everybody, so give its changes a "
-            "smaller cost (or a free rule), or raise the budgets"
+        raise SolverError(
+            "alternating minimisation found no mapping within the bounds, which does not prove that there is none: it "
+            "looked from p(y), from the table's own p(y|x), from between them and from every stated target. The "
+            "outcome is drawn anew for everybody, so give its changes a smaller cost, or write ",
+            Setting("distortion", Made("Free"), column=problem.outcome),
+            ", or raise the budgets",
         )
     return min(runs, key=lambda run: run.objective), tuple(words)
+
+
+def _permitted(problem: Problem, counts: Counts) -> Flags:
+    """Return, for every observed x and each outcome, whether the measure lets anybody be released there."""
+    cells, size = counts.features.cells, counts.domain.y.size
+    if problem.utility.new_cells:
+        return np.ones((len(cells), size), dtype=bool)
+    every = counts.domain.xy(np.repeat(cells, size), np.tile(np.arange(size), len(cells)))
+    return np.asarray(counts.records.at(every) > 0).reshape(len(cells), size)
+
+
+def _within(permitted: Flags, conditional: Numbers, own: Numbers) -> Numbers:
+    """Return a conditional on the permitted outcomes alone; the table's own where it has nothing on them."""
+    kept = np.where(permitted, conditional, 0.0)
+    total = kept.sum(axis=1, keepdims=True)
+    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), own)
 
 
 def _run(

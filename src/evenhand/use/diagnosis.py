@@ -61,9 +61,13 @@ class Diagnosis:
         Where it is feasible: what relaxing each bound by one unit would gain; see
         :class:`evenhand.findings.prices.Prices`. None where it is not, and for problems that are not convex.
     conflict : Conflict or None
-        Where it is infeasible: the bounds that conflict, how far rates can go, which forbidden moves would help.
+        Where it is infeasible: the bounds that conflict, how far rates can go, which forbidden moves would help; None
+        where there are no bounds to weigh.
     reason : InfeasibleError or None
         Where it is infeasible, and no bounds could be weighed: the error whose words are the sentences.
+    stranded : bool
+        Whether it is infeasible because somebody has no move at all: by what is forbidden, by limits of zero or by
+        ratios to zero.
     """
 
     problem: Problem
@@ -77,6 +81,7 @@ class Diagnosis:
     conflict: Conflict | None = None
     mapping: Mapping | None = None
     reason: InfeasibleError | None = None
+    stranded: bool = False
 
     @property
     def explanation(self) -> str:
@@ -102,9 +107,10 @@ class Diagnosis:
         if self.mapping is not None:
             self.mapping.proof(path)
             return
-        if self.conflict is None:
+        if self.conflict is None and not self.stranded:
             raise SpecError(f"there is no proof to write, for no bounds can be weighed: {self.explanation}")
-        proof.write_infeasible(path, bounding(self.problem), self.counts, self.conflict.multipliers)
+        multipliers = None if self.conflict is None else self.conflict.multipliers
+        proof.write_infeasible(path, bounding(self.problem), self.counts, multipliers)
 
     def __repr__(self) -> str:
         return f"<Diagnosis: {'feasible' if self.feasible else 'infeasible'}. {self.explanation}>"
@@ -223,6 +229,7 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         sentences=(str(error),) if why is None else tuple(_why(asked, why, bound, factor, cheapest)),
         conflict=why,
         reason=error if why is None else None,
+        stranded=compiled is None,
     )
 
 

@@ -557,9 +557,7 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, *notes: str) -> _Point:
     except TimeLimitError:
         raise
     except InfeasibleError as error:
-        # An alternating minimisation without a feasible start proves nothing: another start might do.
-        proved = not spot.problem.alternates or error.smallest_parity_bound is not None
-        return _Point("infeasible" if proved else "unsolved", notes=(error,))
+        return _Point("infeasible", notes=(error,))
     except SolverError as error:
         return _Point("unsolved", notes=(*notes, error))
 

@@ -400,3 +400,29 @@ def test_short_steps_far_from_the_optimum_are_not_the_end(utility):
         targets="all",
     )
     assert eh.fit(problem, frame, weights="w").certificate.status == "optimal"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tidying_leaves_rare_cells_as_they_are(seed):
+    """Whatever few people do is done by few: it is no dust for that."""
+    rng = np.random.default_rng(seed)
+    frame = small_frame().drop_duplicates().reset_index(drop=True)
+    weights = 10.0 ** rng.uniform(-13, 3, len(frame))
+    program = compile_problem(small_problem(), eh.count(small_problem(), frame, weights=weights)).program
+    assert program.weight.min() < 1e-9
+    x = rng.random(program.n_moves)
+    x /= (program.simplex @ x)[program.source]
+    x[rng.integers(len(x))] += 1e-9
+    tidied = tidy(program, x)
+    assert program.simplex @ tidied == pytest.approx(np.ones(program.n_sources))
+    assert np.abs(tidied - x).max() <= 0.02
+
+
+def test_a_table_of_very_uneven_weights_is_fitted():
+    frame = small_frame().drop_duplicates().reset_index(drop=True)
+    for seed in range(4):
+        weights = 10.0 ** np.random.default_rng(seed).uniform(-12, 3, len(frame))
+        loose = small_problem(parity=[eh.PairwiseParity(2.0)], budget=eh.ExpectedDistortion(1.0))
+        mapping = eh.fit(loose, frame, weights=weights)
+        assert mapping.certificate.max_violation <= 1e-6
+        assert mapping.achieved.row_error <= 1e-12

@@ -18,15 +18,25 @@ from evenhand.optimise.compile.choices import Choices, choices_of, outcome_choic
 from evenhand.optimise.compile.distortion import BudgetRows, budget_rows
 from evenhand.optimise.compile.inverse import EntryMultipliers, budget_multipliers, entry_multipliers
 from evenhand.optimise.compile.moves import Moves, allowed_moves, moves_of_records
-from evenhand.optimise.compile.parity import LEAST_OF_ALL, Barring, ParityRows, parity_rows, without_unreachable
+from evenhand.optimise.compile.parity import (
+    LEAST_OF_ALL,
+    Barring,
+    ParityRows,
+    parity_rows,
+    reachable,
+    without_unreachable,
+)
 from evenhand.optimise.compile.utility import loss_from
 from evenhand.optimise.program import Program
 from evenhand.spec import Comparisons, Problem, comparisons, outcome_given_features
 
 __all__ = [
     "LEAST_OF_ALL",
+    "Barring",
     "Compiled",
     "EntryMultipliers",
+    "allowed_moves",
+    "barred_outcomes",
     "budget_multipliers",
     "compile_outcomes",
     "compile_problem",
@@ -102,6 +112,12 @@ def compile_outcomes(problem: Problem, counts: Counts, kernel: Kernel) -> Compil
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     features = np.where(keys[place] == wanted, share[place], 0.0)
     return _assembled(problem, counts, compared, outcome_choices(counts, moves, features), barred)
+
+
+def barred_outcomes(problem: Problem, counts: Counts) -> list[list[Barring]]:
+    """Return the lines that rule outcomes out altogether, in the order in which they do, also where nobody can move."""
+    compared = [comparisons(parity, counts) for parity in problem.parity]
+    return reachable(compared, counts, allowed_moves(problem, counts))[1]
 
 
 def _comparisons_and_moves(problem: Problem, counts: Counts) -> tuple[list[Comparisons], Moves, list[list[Barring]]]:

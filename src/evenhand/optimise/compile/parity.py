@@ -253,6 +253,24 @@ def without_unreachable(compared: list[Comparisons], counts: Counts, moves: Move
     A ratio to zero is unbounded: where the target gives an outcome no probability, or where one of two groups that are
     compared can never have it, neither may. Removing the moves makes those rates exactly zero instead of nearly so.
     """
+    moves, rounds = reachable(compared, counts, moves)
+    stranded = np.setdiff1d(np.arange(len(counts)), moves.source)
+    if len(stranded):
+        lost = int(stranded[0])
+        bars = [(compared[bar.constraint], bar) for because in rounds for bar in because]
+        barred = {int(part.outcome[b.entry]) for part, b in bars if lost in part.populations[b.population].member}
+        names = ", ".join(repr(counts.domain.outcome.levels[y]) for y in sorted(barred))
+        where = counts.domain.words(int(counts.d[lost]), int(counts.x[lost]), int(counts.y[lost]))
+        raise InfeasibleError(
+            f"parity by ratio means that nobody may have the outcome {names}: its target probability is zero, or "
+            f"some group can never have it. But people at ({where}) cannot leave it. Allow that change in the "
+            f"distortion, or merge the outcome with another."
+        )
+    return moves, rounds
+
+
+def reachable(compared: list[Comparisons], counts: Counts, moves: Moves) -> tuple[Moves, list[list[Barring]]]:
+    """Do the same, and end where somebody is left without any move."""
     rounds: list[list[Barring]] = []
     while True:
         barred, because = _barred_outcomes(compared, counts, moves)
@@ -260,18 +278,10 @@ def without_unreachable(compared: list[Comparisons], counts: Counts, moves: Move
         kept = ~barred[moves.source, outcome]
         if kept.all():
             return moves, rounds
-        stranded = np.setdiff1d(np.arange(len(counts)), moves.source[kept])
-        if len(stranded):
-            lost = int(stranded[0])
-            names = ", ".join(repr(counts.domain.outcome.levels[y]) for y in np.flatnonzero(barred[lost]))
-            where = counts.domain.words(int(counts.d[lost]), int(counts.x[lost]), int(counts.y[lost]))
-            raise InfeasibleError(
-                f"parity by ratio means that nobody may have the outcome {names}: its target probability is zero, or "
-                f"some group can never have it. But people at ({where}) cannot leave it. Allow that change in the "
-                f"distortion, or merge the outcome with another."
-            )
         moves = moves.keep(kept)
         rounds.append(because)
+        if len(np.unique(moves.source)) < len(counts):
+            return moves, rounds
 
 
 def _barred_outcomes(

@@ -28,6 +28,9 @@ NEGLIGIBLE = 1e-8
 NOBODY = 2e-10
 """A move that a smaller share of all people makes is dust as well."""
 
+MOST_LOST = 1e-2
+"""A source whose moves of this kind add up to more of its probability keeps them."""
+
 EXCEEDED = 3e-10
 """Less than this beyond a bound is rounding, well within what a certificate tolerates."""
 
@@ -40,8 +43,11 @@ WORTH_SAYING = 1e-9
 
 def tidy(program: Program, x: Numbers) -> Numbers:
     """Drop the dust and make every source sum to one."""
-    dust = (x <= NEGLIGIBLE) | ((x < 0.5) & (program.move_weight * x <= NOBODY))
-    return normalised(program, np.where(dust, 0.0, x))
+    few = program.move_weight * x <= NOBODY
+    # All that a source of hardly any people does is done by hardly anybody, and is no dust for that.
+    lost = np.add.reduceat(np.where(few, np.maximum(x, 0.0), 0.0), program.starts[:-1])
+    few &= (lost <= MOST_LOST)[program.source]
+    return normalised(program, np.where((x <= NEGLIGIBLE) | few, 0.0, x))
 
 
 def normalised(program: Program, x: Numbers) -> Numbers:
