@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from evenhand.data.counts import Counts
+from evenhand.engines.files import column_number, named
 from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean
 from evenhand.spec import Problem
 from evenhand.tables import becomes_text, count_rows, read, weights_column
@@ -53,12 +54,12 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
         A column of weights.
     """
     found = grouped(frame, problem.columns, weights)
-    table = read(found.drop_columns([ROWS, WEIGHT]))
+    table = named(found, problem.columns)
     return count_rows(problem, table, found[WEIGHT].to_numpy(), found[ROWS].to_numpy().astype(float))
 
 
 def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
-    """Return the distinct rows of some columns as an Arrow table, with their number and weight."""
+    """Return the distinct rows of some columns, which have numbers, as an Arrow table, with their number and weight."""
     functions = _pyspark().sql.functions
     of = weights_column(columns, weights, "a Spark dataframe")
     _require(frame, [*columns, *([] if of is None else [of])])
@@ -74,7 +75,7 @@ def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
     positive = functions.count(functions.when(functions.col(WEIGHT) > 0, 1)).alias(ROWS)
     found = chosen.groupBy(*places).agg(positive, functions.sum(WEIGHT).alias(WEIGHT)).toArrow()
     # Partitions finish in any order; the same table must give the same counts.
-    return found.rename_columns([*columns, ROWS, WEIGHT]).sort_by([(name, "ascending") for name in columns])
+    return found.sort_by([(place, "ascending") for place in places])
 
 
 def release(mapping: Any, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
@@ -170,11 +171,11 @@ def _refuse_nested(frame: SparkFrame, columns: Sequence[str]) -> None:
 
 def _numbered(frame: SparkFrame) -> SparkFrame:
     """Return a dataframe whose columns have numbers: Spark takes dots and quotes in names apart, and folds case."""
-    return frame.toDF(*(f"column_{place}" for place in range(len(frame.columns))))
+    return frame.toDF(*map(column_number, range(len(frame.columns))))
 
 
 def _number(frame: SparkFrame, name: str) -> str:
-    return f"column_{frame.columns.index(name)}"
+    return column_number(frame.columns.index(name))
 
 
 def _pyspark() -> Any:

@@ -94,8 +94,9 @@ def propose(
     report("looking over the columns", 0.2)
     found = survey(frame, missing_values, parse=is_path(table))
     _check(found, protected, outcome, features)
-    shared = Source.of(table, csv).shared if is_path(table) else ()
-    drafted = draft(found, protected, outcome, features, shared)
+    file = Source.of(table, csv) if is_path(table) else None
+    odd = ((), ()) if file is None else (file.shared, file.unnamed)
+    drafted = draft(found, protected, outcome, features, *odd)
     used = {column.name for column in drafted.levelled}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 

@@ -15,6 +15,7 @@ from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_j
 from evenhand.use.proposal.levels import MOST_VALUES, Levelled, levelled, pooled
 
 SHARED_NAME = "several columns have this name; rename them to use one"
+NO_NAME = "the file's header has no name for it; give it one to use it"
 NOT_ASKED_FOR = "not asked for"
 
 FEATURE_BINS = 4
@@ -125,8 +126,12 @@ def draft(
     outcome: str,
     features: Sequence[str] | None,
     shared: Collection[str] = (),
+    unnamed: Collection[str] = (),
 ) -> Draft:
-    """Give every column a role, or a reason why it has none; ``shared`` are names that several columns have."""
+    """Give every column a role, or a reason why it has none.
+
+    ``shared`` are names that several columns have, ``unnamed`` what columns are called that have none.
+    """
     for name in (*protected, outcome, *(features or ())):
         _known(found, name)
     groups = tuple(_protected(found[name]) for name in protected)
@@ -136,7 +141,8 @@ def draft(
         taken = tuple(_asked(found[name]) for name in features)
         left = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features)
     else:
-        taken, left = _chosen(others, groups, target, dict.fromkeys(shared, SHARED_NAME))
+        unusable = {**dict.fromkeys(shared, SHARED_NAME), **dict.fromkeys(unnamed, NO_NAME)}
+        taken, left = _chosen(others, groups, target, unusable)
     together = all_joined([column.codes for column in groups])
     listed = []
     for column in taken:
