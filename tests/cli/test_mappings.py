@@ -108,14 +108,14 @@ class TestTransform:
         assert (first.groupby(["id", frame["group"], frame["score"]])["score"].nunique() == 1).all()
 
     def test_columns_that_share_a_name(self, fitted, inside):
-        """One that the problem does not use is passed through under a name of its own, and that is said."""
+        """One that the problem does not use is passed through as it is, and what it is known as is said."""
         lines = (fitted / "people.csv").read_text().splitlines()
         text = "\n".join([f"{lines[0]},note,note", *(f"{line},x,y" for line in lines[1:])])
         (fitted / "twice.csv").write_text(text + "\n")
         result = inside("apply", "fine.mapping", "twice.csv", "--out", "new.csv")
         assert result.returncode == 0, result.stderr
         assert flat(result.stderr).count("several columns called 'note'") == 1
-        assert list(pd.read_csv(fitted / "new.csv")) == ["group", "score", "hired", "note", "note_2"]
+        assert (fitted / "new.csv").read_text().startswith("group,score,hired,note,note\n")
 
     @pytest.mark.parametrize("mode", ["release", "apply"])
     def test_columns_outside_the_problem_are_named(self, fitted, inside, mode):

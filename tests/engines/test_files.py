@@ -1,10 +1,15 @@
 """CSV and Parquet files: read through DuckDB, transformed in batches, written when complete."""
 
+import csv
+import io
 import os
 import stat
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from people import people, problem
 
@@ -161,14 +166,225 @@ class TestPaths:
         assert (files / "link.csv").is_symlink()
         assert len((files / "real.csv").read_text()) > 100
 
-    def test_a_packed_file(self, mapping, frame, tmp_path):
-        frame.to_csv(tmp_path / "in.csv.gz", index=False)
-        assert mapping.apply(tmp_path / "in.csv.gz", to=tmp_path / "out.csv").rows == len(frame)
+    @pytest.mark.parametrize("folder", ["interrupted", "unicode", "utf-8", "no space left", "KeyboardInterrupt"])
+    @pytest.mark.parametrize("act", ["fit", "apply"])
+    def test_the_name_of_a_folder_decides_nothing(self, mapping, tmp_path, folder, act):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "quote.csv"
+        path.write_text("id,sex,age,hours,job,note,hired\n1,F,30,40,clerk,x,1\n2,M,30,40\n")
+        with pytest.raises(eh.DataError, match=r"has 4 fields in line 3 where it should have 7"):
+            eh.fit(problem(), path) if act == "fit" else mapping.apply(path, to=tmp_path / folder / "out.csv")
+
+    def test_the_name_of_a_folder_is_not_why_parquet_cannot_be_read(self, tmp_path):
+        (tmp_path / "interrupted").mkdir()
+        (tmp_path / "interrupted" / "t.parquet").write_bytes(b"PAR1 and nothing that follows it PAR1")
+        with pytest.raises(eh.DataError, match="cannot be read as Parquet"):
+            eh.fit(problem(), tmp_path / "interrupted" / "t.parquet")
 
     def test_a_pipe_says_that_it_is_one(self, tmp_path):
         os.mkfifo(tmp_path / "pipe.csv")
         with pytest.raises(eh.DataError, match="a pipe"):
             eh.fit(problem(), tmp_path / "pipe.csv")
+
+
+def write_packed(path, content):
+    """Write bytes packed as the name says."""
+    with pyarrow.output_stream(path, compression="gzip" if path.suffix == ".gz" else "zstd") as file:
+        file.write(content)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "csv.zst"])
+class TestPacked:
+    """A packed file is the file that was packed; where it cannot be, it is refused."""
+
+    def test_what_comes_out(self, mapping, frame, tmp_path, ending):
+        path = write_packed(tmp_path / f"in.{ending}", frame.to_csv(index=False).encode())
+        stages = []
+        done = mapping.apply(path, to=tmp_path / "out.csv", key="id", progress=lambda *stage: stages.append(stage))
+        assert done.rows == len(frame)
+        assert (tmp_path / "out.csv").read_text() == mapping.apply(frame, key="id").to_csv(index=False)
+        assert "unpacking" in {stage for stage, _ in stages}
+        assert sorted(os.listdir(tmp_path)) == [f"in.{ending}", "out.csv"]
+
+    def test_parts_one_after_another(self, mapping, frame, tmp_path, ending):
+        first, second = frame.head(700).to_csv(index=False), frame.tail(-700).to_csv(index=False, header=False)
+        parts = [write_packed(tmp_path / f"{i}.{ending}", each.encode()) for i, each in enumerate((first, second))]
+        whole = tmp_path / f"in.{ending}"
+        whole.write_bytes(b"".join(path.read_bytes() for path in parts))
+        assert mapping.apply(whole, to=tmp_path / "out.csv", seed=1).rows == len(frame)
+        assert (tmp_path / "out.csv").read_text() == mapping.apply(frame, seed=1).to_csv(index=False)
+
+    def test_tabs(self, mapping, frame, tmp_path, ending):
+        path = write_packed(
+            tmp_path / f"in.{ending.replace('csv', 'tsv')}", frame.to_csv(index=False, sep="\t").encode()
+        )
+        mapping.apply(path, to=tmp_path / "out.tsv", key="id")
+        assert (tmp_path / "out.tsv").read_text() == mapping.apply(frame, key="id").to_csv(index=False, sep="\t")
+
+    @pytest.mark.parametrize("cut", [1, 9, 400, 5000])
+    @pytest.mark.parametrize("act", ["fit", "audit", "apply", "read_file"])
+    def test_one_that_was_cut_off(self, mapping, frame, tmp_path, ending, act, cut):
+        path = write_packed(tmp_path / f"in.{ending}", pd.concat([frame] * 4).to_csv(index=False).encode())
+        path.write_bytes(path.read_bytes()[:-cut])
+        acts = {
+            "fit": lambda: eh.fit(problem(), path),
+            "audit": lambda: mapping.audit(path),
+            "apply": lambda: mapping.apply(path, to=tmp_path / "out.csv"),
+            "read_file": lambda: read_file(path, rows=3),
+        }
+        with pytest.raises(eh.DataError, match="is damaged and cannot be unpacked"):
+            acts[act]()
+        assert os.listdir(tmp_path) == [f"in.{ending}"]
+
+    def test_no_room_to_unpack(self, mapping, frame, tmp_path, ending, monkeypatch):
+        path = write_packed(tmp_path / f"in.{ending}", frame.to_csv(index=False).encode())
+        monkeypatch.setattr("evenhand.engines.files.checked", lambda *given: Path("/dev/full").write_text("x"))
+        with pytest.raises(eh.StorageError, match=r"the disk is full: .* choose another folder with EVENHAND_SPILL"):
+            mapping.audit(path)
+
+
+@pytest.mark.parametrize("place", [0.3, 0.6, 0.9, "checksum", "length"])
+def test_one_bit_of_a_packed_file(mapping, frame, tmp_path, place):
+    """DuckDB reads on; whoever packed it wrote down a checksum."""
+    path = write_packed(tmp_path / "in.csv.gz", frame.to_csv(index=False).encode())
+    content = bytearray(path.read_bytes())
+    content[{"checksum": -6, "length": -2}.get(place) or int(place * len(content))] ^= 1
+    path.write_bytes(content)
+    for act in (mapping.audit, lambda path: mapping.release(path, to=tmp_path / "out.csv")):
+        with pytest.raises(eh.DataError, match="is damaged and cannot be unpacked"):
+            act(path)
+
+
+class TestNames:
+    """A file may call its columns as it likes; those that the problem does not name come out as they were."""
+
+    OWN = (
+        *("evenhand_new_0", "evenhand_5f0d_key", "evenhand_given", "evenhand_stream", "evenhand_rows"),
+        *("evenhand_weight", "evenhand_wrong", "evenhand_value", "evenhand_one", "evenhand_set", "column_0", "new_0"),
+        *("AGE", "Sex", "given", "stream", "rowid", "filename", "file_row_number", "select", ""),
+    )
+
+    def csv(self, frame, header, more):
+        """The text of a frame with more columns after it, under a header of our own."""
+        lines = frame.to_csv(index=False, header=False).splitlines()
+        return "\n".join([header, *(line + more for line in lines)]) + "\n"
+
+    @pytest.mark.parametrize("header", ["{},", '{},"",', "{},note,note", '{},a b,\'x\',"q""q"', "{},,Unnamed: 7,"])
+    def test_the_header_comes_out_as_it_was(self, mapping, frame, tmp_path, header):
+        line = header.format(",".join(frame.columns))
+        more = ",x" * (len(next(csv.reader([line]))) - frame.shape[1])
+        (tmp_path / "in.csv").write_text(self.csv(frame, line, more))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", eh.EvenhandWarning)
+            mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
+            counts = eh.fit(problem(), tmp_path / "in.csv").counts
+            found = mapping.audit(tmp_path / "in.csv").rates
+        expected = mapping.apply(frame, key="id")
+        assert (tmp_path / "out.csv").read_text() == self.csv(expected, line, more)
+        assert counts.people == len(frame)
+        pd.testing.assert_frame_equal(found, mapping.audit(frame).rates)
+
+    def test_the_index_of_pandas(self, mapping, frame, tmp_path):
+        frame.to_csv(tmp_path / "in.csv")
+        mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
+        assert (tmp_path / "out.csv").read_text() == mapping.apply(frame, key="id").to_csv()
+        mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.parquet", key="id")
+        assert pd.read_parquet(tmp_path / "out.parquet")["Unnamed: 0"].tolist() == frame.index.tolist()
+        with pytest.raises(eh.DataError, match=r"column 1 of .* has no name; give it one"):
+            mapping.apply(tmp_path / "in.csv", to=tmp_path / "no.csv", key="Unnamed: 0")
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_no_name_is_one_of_ours(self, mapping, frame, tmp_path, kind):
+        names = [name for name in self.OWN if kind == "csv" or name not in ("AGE", "Sex", "")]
+        more = pd.DataFrame({name: [f"{place} {i}" for i in range(len(frame))] for place, name in enumerate(names)})
+        table = pd.concat([frame, more], axis=1)
+        table.to_csv(tmp_path / "in.csv", index=False) if kind == "csv" else table.to_parquet(tmp_path / "in.parquet")
+        mapping.release(tmp_path / f"in.{kind}", to=tmp_path / "out.csv", key="id", draw="balanced")
+        expected = pd.concat([mapping.release(frame, key="id", draw="balanced"), more], axis=1)
+        assert (tmp_path / "out.csv").read_text() == expected.to_csv(index=False)
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_columns_of_a_problem_may_have_those_names(self, frame, tmp_path, kind):
+        names = {
+            "sex": "evenhand_rows",
+            "age": "evenhand_weight",
+            "hours": "evenhand_value",
+            "job": "column_0",
+            "id": "new_0",
+        }
+        table = frame.rename(columns={**names, "hired": "evenhand_wrong"}).assign(evenhand_set=2)
+        stated = problem(
+            protected=["evenhand_rows"], features=["evenhand_weight", "evenhand_value", "column_0"],
+            outcome="evenhand_wrong", bins={names[name]: each for name, each in problem().bins.items()},
+            distortion=eh.Distortion({"evenhand_wrong": eh.Free()}), budget=None,
+        )  # fmt: skip
+        getattr(table, f"to_{kind}")(tmp_path / f"in.{kind}", index=False)
+        mapping = eh.fit(stated, tmp_path / f"in.{kind}", weights="evenhand_set")
+        assert np.array_equal(mapping.counts.weight, eh.count(stated, table, weights="evenhand_set").weight)
+        mapping.release(tmp_path / f"in.{kind}", to=tmp_path / "out.csv", key="new_0")
+        assert (tmp_path / "out.csv").read_text() == mapping.release(table, key="new_0").to_csv(index=False)
+        pd.testing.assert_frame_equal(mapping.audit(tmp_path / f"in.{kind}").rates, mapping.audit(table).rates)
+
+    def test_names_that_parquet_does_not_tell_apart(self, mapping, frame, tmp_path):
+        frame.assign(AGE=1).to_csv(tmp_path / "in.csv", index=False)
+        with pytest.raises(eh.DataError, match="differ in case alone, such as 'AGE'"):
+            mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.parquet")
+
+    def test_ten_thousand_columns(self, mapping, frame, tmp_path):
+        some, more = frame.head(20), [f"column {i}" for i in range(10_000)]
+        (tmp_path / "in.csv").write_text(self.csv(some, ",".join([*frame.columns, *more]), ",1" * 10_000))
+        done = mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
+        assert done.rows == 20
+        assert len((tmp_path / "out.csv").read_text().splitlines()[0].split(",")) == 10_007
+
+
+class TestLines:
+    """Rows may be long, and end in any way."""
+
+    def test_a_long_field(self, mapping, frame, tmp_path):
+        long = frame.head(30).astype({"note": object})
+        long.loc[4, "note"] = "x" * 3_000_000
+        long.loc[9, "note"] = "line, \n" * 500_000
+        long.to_csv(tmp_path / "in.csv", index=False)
+        with eh.using(memory="256MB"):
+            mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
+        assert (tmp_path / "out.csv").read_text() == mapping.apply(long, key="id").to_csv(index=False)
+
+    def test_too_long_a_row_says_how_long_one_may_be(self, mapping, frame, tmp_path):
+        long = frame.head(3).astype({"note": object})
+        long.loc[1, "note"] = "x" * 33_000_000
+        long.to_csv(tmp_path / "in.csv", index=False)
+        with pytest.raises(eh.DataError, match="a row of more than 32MB in line 3"):
+            mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv")
+
+    def rows(self, frame):
+        """The header and every row as a text without its end."""
+        for row in (frame.columns, *frame.itertuples(index=False)):
+            text = io.StringIO(newline="")
+            csv.writer(text, lineterminator="\r\n").writerow(row)
+            yield text.getvalue().removesuffix("\r\n")
+
+    @pytest.mark.parametrize("ends", ["\n \r\n", "\r\n \n", "\n \r", "\r\n \r \n", "\r"], ids=repr)
+    def test_lines_that_end_in_several_ways(self, mapping, frame, tmp_path, ends):
+        noted, each = frame.assign(note=["a\r\nb", "c\rd", "e\nf"] * 500), ends.split(" ")
+        text = "".join(row + each[i % len(each)] for i, row in enumerate(self.rows(noted)))
+        (tmp_path / "in.csv").write_bytes(text.encode())
+        mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
+        expected = "".join(row + "\n" for row in self.rows(mapping.apply(noted, key="id")))
+        assert (tmp_path / "out.csv").read_bytes() == expected.encode()
+        assert eh.fit(problem(), tmp_path / "in.csv").counts.people == len(frame)
+
+    def test_files_that_end_their_lines_differently(self, mapping, frame, tmp_path):
+        frame.head(700).to_csv(tmp_path / "in-0.csv", index=False, lineterminator="\n")
+        frame.tail(-700).to_csv(tmp_path / "in-1.csv", index=False, lineterminator="\r\n")
+        mapping.apply(tmp_path / "in-*.csv", to=tmp_path / "out.csv", key="id")
+        assert (tmp_path / "out.csv").read_text() == mapping.apply(frame, key="id").to_csv(index=False)
+
+    def test_bytes_that_are_no_text_in_a_column_that_is_not_read(self, frame, tmp_path):
+        (tmp_path / "in.csv").write_bytes(frame.to_csv(index=False).encode().replace(b"n 7,", b"n \xe9,"))
+        with pytest.raises(eh.DataError, match="not text in UTF-8 in line 9; save it as UTF-8 first"):
+            eh.fit(problem(), tmp_path / "in.csv")
 
 
 class TestTexts:

@@ -204,6 +204,12 @@ class TestProposal:
         assert "several columns have this name" in dict(found.draft.left_out)["skill"]
         assert found.problem.features == ("skill_2",)
 
+    def test_a_column_without_a_name_is_left_out(self, tmp_path):
+        people().to_csv(tmp_path / "people.csv")
+        found = propose(tmp_path / "people.csv", protected=["sex"], outcome="hired")
+        assert "has no name for it" in dict(found.draft.left_out)["Unnamed: 0"]
+        eh.fit(found.problem, tmp_path / "people.csv")
+
     def test_any_name_and_value_can_be_written(self):
         """Names with spaces, quotes, line ends and control characters are values of the TOML, and cannot break it."""
         odd = 'a "long-ish" name, with\nmany \x07 kinds \x7f of = [things] # ' * 3

@@ -7,9 +7,9 @@ level: what comes out of DuckDB is then no larger than the number of cells, howe
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
-from evenhand.engines.files import Source, connection, typed, watched
+from evenhand.engines.files import Source, named, reading, typed, watched
 from evenhand.engines.spark import ROWS, SQUARES, WEIGHT
+from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, Option, SpecError
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Problem
@@ -32,7 +33,6 @@ from evenhand.tables import (
     is_missing,
     is_path,
     levels_of,
-    quoted,
     read,
     variable_of,
     weights_column,
@@ -40,6 +40,7 @@ from evenhand.tables import (
 )
 
 WRONG, VALUE = "evenhand_wrong", "evenhand_value"
+T = TypeVar("T")
 GROUPS, VALUES, ONE, SET = "evenhand_groups", "evenhand_values", "evenhand_one", "evenhand_set"
 
 BATCH = 1 << 17
@@ -85,37 +86,47 @@ def count_file(
     progress: Progress | None = None,
 ) -> Counts:
     """Count the rows of a file over the cells of a problem."""
-    counting = _Counting.of(path, problem.csv, problem.columns, weights)
+    given = _Counting.of(path, problem.csv, problem.columns, weights)
     blanks = problem.missing_values
-    with connection(counting.source.name) as duck_, watched(duck_, "counting", progress):
+
+    def counted(counting: _Counting, duck_: Any) -> tuple[Any, dict[str, Variable]]:
         listed = counting.listed(duck_, tuple(problem.bins), problem.outcome, blanks)
         known = {
-            name: variable_of(problem, name, each, _numbers(each, WEIGHT), _numbers(each, ROWS))
+            name: variable_of(problem, name, each.table, _numbers(each.found, WEIGHT), _numbers(each.found, ROWS))
             for name, each in listed.items()
         }
         stands = {name: _standing(known[name], each, name, text=False) for name, each in listed.items()}
         counting.group(duck_, stands)
         chosen = typed(duck_, counting.source, problem.columns, blanks, table=GROUPS)
-        found = duck_.sql(f"SELECT {chosen}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL").to_arrow_table()
-    table = read(found)
-    columns = table.select(list(problem.columns))
-    weight, rows, squares = (_numbers(table, name) for name in (WEIGHT, ROWS, SQUARES))
-    return count_rows(problem, columns, weight, rows, known, squares)
+        query = f"SELECT {chosen}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
+        return duck_.sql(query).to_arrow_table(), known
+
+    found, known = given.run(counted, progress)
+    weight, rows, squares = (_numbers(found, name) for name in (WEIGHT, ROWS, SQUARES))
+    return count_rows(problem, named(found, problem.columns), weight, rows, known, squares)
 
 
-def _numbers(table: Table, name: str) -> Numbers:
-    return np.asarray(table[name].to_numpy(), dtype=float)
+def _numbers(found: Any, name: str) -> Numbers:
+    return np.asarray(found[name].to_numpy(), dtype=float)
 
 
-def _standing(variable: Variable, table: Table, name: str, *, text: bool) -> Any:
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """The values of columns as a table, and the Arrow table of which it is the beginning."""
+
+    table: Table
+    found: Any
+
+
+def _standing(variable: Variable, listed: _Listed, name: str, *, text: bool) -> Any:
     """Return the values of a column that have a level, and for each the first value of the same level."""
     import pyarrow
 
-    coded = levels_of(variable, table[name], text=text)
+    coded = levels_of(variable, listed.table[name], text=text)
     level = coded.level[coded.codes]
     at = np.flatnonzero((level != UNSEEN) & (level != variable.missing))
     _, first, place = np.unique(level[at], return_index=True, return_inverse=True)
-    values: Any = table[VALUE].to_arrow()
+    values = listed.found[VALUE].combine_chunks()
     return pyarrow.table({"value": values.take(at), "stand": values.take(at[first[place]])})
 
 
@@ -134,9 +145,18 @@ class _Counting:
         source.require((*columns, *([] if weights is None else [weights])))
         return cls(source, tuple(columns), weights)
 
+    def run(self, work: Callable[[_Counting, Any], T], progress: Progress | None) -> T:
+        """Do a piece of work with the files inside DuckDB."""
+        with reading(self.source, progress=progress) as (duck_, source), watched(duck_, "counting", progress):
+            return beside(lambda: work(replace(self, source=source), duck_), duck_.interrupt)
+
     @property
     def weight(self) -> str:
-        return "1" if self.weights is None else f"TRY_CAST({quoted(self.weights)} AS DOUBLE)"
+        return "1" if self.weights is None else f"TRY_CAST({self.source.at(self.weights)} AS DOUBLE)"
+
+    def list(self, columns: Sequence[str]) -> str:
+        """Return columns as the list of their numbers."""
+        return ", ".join(map(self.source.at, columns))
 
     @property
     def bad(self) -> str:
@@ -147,18 +167,19 @@ class _Counting:
         """Count equal rows, each value as the one that stands for it: one GROUP BY."""
         chosen, tables = [], [f"{self.source.sql} AS evenhand_given"]
         for place, name in enumerate(self.columns):
-            own = f"evenhand_given.{quoted(name)}"
+            number = self.source.at(name)
+            own = f"evenhand_given.{number}"
             if name in stands:
                 duck_.register(f"evenhand_stands_{place}", stands[name])
                 each = f"(SELECT DISTINCT * FROM evenhand_stands_{place}) AS evenhand_{place}"
                 tables.append(f"LEFT JOIN {each} ON {own} = evenhand_{place}.value")
                 own = f"coalesce(evenhand_{place}.stand, {own})"
-            chosen.append(f"{own} AS {quoted(name)}")
-        self._keep(duck_, GROUPS, ", ".join(chosen), " ".join(tables), ", ".join(map(quoted, self.columns)))
+            chosen.append(f"{own} AS {number}")
+        self._keep(duck_, GROUPS, ", ".join(chosen), " ".join(tables), self.list(self.columns))
         wrong = duck_.sql(f"SELECT sum({WRONG}) FROM {GROUPS}").fetchall()[0][0]
         if wrong:
             assert self.weights is not None
-            one = f"SELECT {quoted(self.weights)} FROM {self.source.sql} WHERE {self.bad} LIMIT 1"
+            one = f"SELECT {self.source.at(self.weights)} FROM {self.source.sql} WHERE {self.bad} LIMIT 1"
             raise DataError(
                 f"{wrong} rows of {self.source.name!r} have no weight of at least 0 in column {self.weights!r}, for "
                 f"example {duck_.sql(one).fetchall()[0][0]!r}"
@@ -175,7 +196,7 @@ class _Counting:
 
     def listed(
         self, duck_: Any, names: Sequence[str], beside: str | None = None, blanks: Sequence[Any] | None = None
-    ) -> dict[str, Table]:
+    ) -> dict[str, _Listed]:
         """List the values of columns with their weights, each column with the values of the one ``beside`` it.
 
         With ``blanks`` the texts of a CSV file get their types; the values as they stand are in a column of their own.
@@ -184,23 +205,24 @@ class _Counting:
             return {}
         sets = {name: tuple(dict.fromkeys([name, *([] if beside is None else [beside])])) for name in names}
         columns = tuple(dict.fromkeys(column for each in sets.values() for column in each))
-        chosen, grouping = _list(columns), f"GROUPING({_list(names)}) AS {SET}"
-        wanted = ", ".join(f"({_list(each)})" for each in sets.values())
+        chosen, grouping = self.list(columns), f"GROUPING({self.list(names)}) AS {SET}"
+        wanted = ", ".join(f"({self.list(each)})" for each in sets.values())
         self._keep(duck_, VALUES, chosen, self.source.sql, f"{chosen}, {grouping}", f"GROUPING SETS ({wanted})")
         return {name: self._values(duck_, name, each, names, blanks) for name, each in sets.items()}
 
     def _values(
         self, duck_: Any, name: str, columns: Sequence[str], names: Sequence[str], blanks: Sequence[Any] | None
-    ) -> Table:
+    ) -> _Listed:
         # A column that is no part of a set has a one in the number of its set; the first name has the highest place.
         number = sum((each not in columns) << place for place, each in enumerate(reversed(names)))
         duck_.execute(
             f"CREATE OR REPLACE TEMP VIEW {ONE} AS SELECT * FROM {VALUES} WHERE {SET} = {number} AND {WEIGHT} > 0"
         )
         self._refuse_too_many(duck_, name)
-        own = _list(columns) if blanks is None else typed(duck_, self.source, columns, blanks, table=ONE)
-        query = f"SELECT {own}, {quoted(name)} AS {VALUE}, {WEIGHT}, {ROWS} FROM {ONE} ORDER BY ALL"
-        return read(duck_.sql(query).to_arrow_table())
+        own = self.list(columns) if blanks is None else typed(duck_, self.source, columns, blanks, table=ONE)
+        query = f"SELECT {own}, {self.source.at(name)} AS {VALUE}, {WEIGHT}, {ROWS} FROM {ONE} ORDER BY ALL"
+        found = duck_.sql(query).to_arrow_table()
+        return _Listed(named(found, columns), found)
 
     def _refuse_too_many(self, duck_: Any, name: str) -> None:
         """Refuse a column of so many distinct values that they do not fit into memory."""
@@ -212,10 +234,6 @@ class _Counting:
                 f"{words(memory)} of memory; round it to fewer, or try ",
                 Option("memory", words(2 * number * BYTES_PER_VALUE)),
             )
-
-
-def _list(columns: Sequence[str]) -> str:
-    return ", ".join(map(quoted, columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,9 +260,10 @@ class Rows:
         import pyarrow
 
         first = 0
-        with connection(self.source.name) as duck_:
-            for part in duck_.sql(f"SELECT {quoted(variable.name)} FROM {self.source.sql}").to_arrow_reader(BATCH):
-                found = np.flatnonzero(is_missing(variable, read(pyarrow.Table.from_batches([part])), text=self.text))
+        with reading(self.source) as (duck_, source):
+            for part in duck_.sql(f"SELECT {source.at(variable.name)} FROM {source.sql}").to_arrow_reader(BATCH):
+                each = named(pyarrow.Table.from_batches([part]), [variable.name])
+                found = np.flatnonzero(is_missing(variable, each, text=self.text))
                 if len(found):
                     return f" in row {first + found[0] + 1}"
                 first += len(part)
@@ -261,27 +280,28 @@ def distinct_rows(
     """Read what a domain's columns hold; equal rows of a file are counted inside DuckDB."""
     names = [variable.name for variable in domain.variables]
     if spark.is_spark(table):
-        return _rows_of(spark.grouped(table, names, weights), "the table", text=False)
+        return _rows_of(spark.grouped(table, names, weights), names, "the table", text=False)
     if not is_path(table):
         found = read(table)
         weight = weights_of(names, found, weights)
         if weight is None:
             weight = np.ones(len(found))
         return Rows(found, weight, (weight > 0).astype(float), weight**2, text=False)
-    counting = _Counting.of(table, format, names, weights)
-    text = counting.source.format is not None
-    with connection(counting.source.name) as duck_, watched(duck_, "counting", progress):
+    given = _Counting.of(table, format, names, weights)
+    text = given.source.format is not None
+
+    def grouped(counting: _Counting, duck_: Any) -> Any:
         listed = counting.listed(duck_, [v.name for v in domain.variables if v.coding is not None])
         stands = {name: _standing(domain.variable(name), each, name, text=text) for name, each in listed.items()}
         counting.group(duck_, stands)
-        query = f"SELECT {_list(names)}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
-        grouped = duck_.sql(query).to_arrow_table()
-    return _rows_of(grouped, repr(counting.source.name), text=text, source=counting.source)
+        asked = f"SELECT {counting.list(names)}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
+        return duck_.sql(asked).to_arrow_table()
+
+    return _rows_of(given.run(grouped, progress), names, repr(given.source.name), text=text, source=given.source)
 
 
-def _rows_of(grouped: Any, name: str, *, text: bool, source: Source | None = None) -> Rows:
-    found = read(grouped)
-    if not len(found):
+def _rows_of(grouped: Any, columns: Sequence[str], name: str, *, text: bool, source: Source | None = None) -> Rows:
+    if not len(grouped):
         raise DataError(f"{name} has no rows")
-    weight, people, squares = (_numbers(found, each) for each in (WEIGHT, ROWS, SQUARES))
-    return Rows(found, weight, people, squares, text, together=True, source=source)
+    weight, people, squares = (_numbers(grouped, each) for each in (WEIGHT, ROWS, SQUARES))
+    return Rows(named(grouped, columns), weight, people, squares, text, together=True, source=source)

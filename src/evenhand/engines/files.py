@@ -1,27 +1,42 @@
 """CSV and Parquet files as DuckDB queries; a path may be a glob.
 
 A CSV file is read as texts, so that what is not transformed comes out as it was; the columns that are counted get their
-types from all of their values: whole numbers, real numbers, else text.
+types from all of their values: whole numbers, real numbers, else text. Inside DuckDB columns have numbers: whatever a
+file calls its columns, or does not call them, no name of a query is one of these.
 """
 
 from __future__ import annotations
 
-import csv
+import errno
 import glob
-import gzip
-import io
 import os
-import re
 import secrets
 import shutil
+import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from evenhand.engines.unpacking import (
+    CHUNK,
+    LONGEST_RECORD,
+    Ends,
+    Unended,
+    checked,
+    fault,
+    is_packed,
+    records,
+    unpacked_name,
+    with_equal_ends,
+    written,
+)
+from evenhand.engines.waiting import beside
 from evenhand.errors import (
     DataError,
     EvenhandError,
@@ -33,20 +48,23 @@ from evenhand.errors import (
 )
 from evenhand.resources import Progress, Resources, current, words
 from evenhand.spec import CsvFormat
-from evenhand.tables import REAL, WHOLE, Table, is_path, quoted, read
+from evenhand.tables import REAL, WHOLE, Table, is_path, read
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PARQUET = (".parquet", ".pq")
-HEADER_BYTES = 1 << 20
-"""A header is looked for in so many bytes."""
 
 DUCKDB_SHARE = 0.9
 """How much of the memory DuckDB may hold; batches on their way through the kernel have the rest."""
 
 GLANCE = 0.2
 """Seconds between two looks at how far a query is."""
+
+BLOCK = 1 << 18
+"""DuckDB writes so many bytes at once: a disk with less room is full."""
+
+FULL = "the disk is full"
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
@@ -62,18 +80,24 @@ class Source:
     ----------
     paths : tuple of str
         The files.
-    columns : tuple of str
-        Their columns.
+    header : tuple of str
+        What they call their columns: nothing, or the same, where they like.
     format : CsvFormat or None
         How they are written; None for Parquet.
-    shared : tuple of str
-        Names in the header that several columns have.
+    line : str or None
+        The first line of a CSV file as it stands, without its end.
+    types : tuple of Any
+        The Arrow types of a Parquet file's columns.
+    copies : tuple of str
+        What DuckDB is to read in place of the files.
     """
 
     paths: tuple[str, ...]
-    columns: tuple[str, ...]
+    header: tuple[str, ...]
     format: CsvFormat | None
-    shared: tuple[str, ...] = ()
+    line: str | None = None
+    types: tuple[Any, ...] = ()
+    copies: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, path: str | os.PathLike[str], format: CsvFormat | None = None) -> Source:
@@ -81,33 +105,80 @@ class Source:
         duck()
         paths = _found(os.fspath(path))
         if is_parquet(paths[0]):
-            with connection(paths[0]) as duck_:
-                listed = {path: _described(duck_, path) for path in paths}
-            for other, columns in listed.items():
-                if columns != listed[paths[0]]:
-                    first = list(listed[paths[0]])
-                    raise DataError(f"{other!r} has other columns than {paths[0]!r}: {list(columns)} against {first}")
-            return cls(paths, listed[paths[0]], None)
-        format = format or CsvFormat(delimiter="\t" if paths[0].lower().endswith(".tsv") else ",")
-        header = _header(paths[0], format) if format.names is None else tuple(format.names)
-        for other in paths[1:] if format.names is None else ():
-            if (found := _header(other, format)) != header:
+            schemas = {path: _schema(path) for path in paths}
+            first = schemas[paths[0]]
+            for other, schema in schemas.items():
+                if schema.names != first.names:
+                    raise DataError(
+                        f"{other!r} has other columns than {paths[0]!r}: {schema.names} against {first.names}"
+                    )
+            refuse_alike(paths[0], first.names)
+            return cls(paths, tuple(first.names), None, types=tuple(first.types))
+        tabs = unpacked_name(paths[0]).lower().endswith(".tsv")
+        format = format or CsvFormat(delimiter="\t" if tabs else ",")
+        if format.names is not None:
+            return cls(paths, tuple(format.names), format)
+        line, header = _header(paths[0], format)
+        for other in paths[1:]:
+            if (found := _header(other, format)[1]) != header:
                 raise DataError(f"{other!r} has another header than {paths[0]!r}: {list(found)} against {list(header)}")
-        shared = tuple(name for name in header if header.count(name) > 1)
-        return cls(paths, _distinct(paths[0], header), format, shared)
+        return cls(paths, header, format, line)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """A name for each column, all different, as frames and Parquet have them.
+
+        A column without a name gets pandas' name for it, and those after the first of the same name a number.
+        """
+        given, found = set(self.header), dict[str, int]()
+        for place, name in enumerate(self.header):
+            new = name or f"Unnamed: {place}"
+            # What is made up must be no other column's name.
+            number = 1
+            while new in found or (new in given and new != name):
+                number += 1
+                new = f"{name or f'Unnamed: {place}'}_{number}"
+            found[new] = place
+        return tuple(found)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.columns)}
+
+    @cached_property
+    def shared(self) -> tuple[str, ...]:
+        """Names that several columns have."""
+        return tuple(name for name, times in Counter(self.header).items() if name and times > 1)
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """What columns without a name are called here."""
+        return tuple(new for name, new in zip(self.header, self.columns, strict=True) if not name)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """What the columns are called inside DuckDB."""
+        return tuple(map(column_number, range(len(self.header))))
+
+    def at(self, name: str) -> str:
+        """Return what a column is called inside DuckDB."""
+        return column_number(self._places[name])
 
     @property
     def sql(self) -> str:
         """The table expression that reads them; a CSV file's columns are texts."""
         # DuckDB would take characters of a name for a pattern, and the names of folders for columns.
-        files = "[" + ", ".join(literal(glob.escape(path)) for path in self.paths) + "]"
+        files = "[" + ", ".join(literal(glob.escape(path)) for path in self.copies or self.paths) + "]"
         if self.format is None:
-            return f"read_parquet({files}, hive_partitioning = false)"
-        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.columns)
+            return (
+                f"(FROM read_parquet({files}, hive_partitioning = false) AS evenhand_file({', '.join(self.numbers)}))"
+            )
+        columns = ", ".join(f"{number}: 'VARCHAR'" for number in self.numbers)
         return (
             f"read_csv({files}, columns = {{{columns}}}, auto_detect = false, strict_mode = true, "
             f"header = {'false' if self.format.names else 'true'}, delim = {literal(self.format.delimiter)}, "
-            f"quote = '\"', escape = '\"', allow_quoted_nulls = false, hive_partitioning = false)"
+            f"quote = '\"', escape = '\"', allow_quoted_nulls = false, hive_partitioning = false, "
+            f"compression = 'none', max_line_size = {LONGEST_RECORD}, buffer_size = {LONGEST_RECORD})"
         )
 
     @property
@@ -118,15 +189,14 @@ class Source:
     def rows(self, duck_: Any) -> tuple[int, bool]:
         """Return how many rows there are, and whether that is exact: those of a CSV file are told by its first lines.
 
-        DuckDB would have to read all of it; 0 where it is compressed.
+        DuckDB would have to read all of it.
         """
         if self.format is None:
             return int(duck_.sql(f"SELECT count(*) FROM {self.sql}").fetchall()[0][0]), True
-        with open(self.paths[0], "rb") as file:
-            start = file.read(HEADER_BYTES)
-        compressed = self.paths[0].lower().endswith((".gz", ".zst"))
-        lines = 0 if compressed or not start else start.count(b"\n")
-        return sum(size for size, _ in self.state) * lines // max(len(start), 1), False
+        paths = self.copies or self.paths
+        with open(paths[0], "rb") as file:
+            start = file.read(CHUNK)
+        return sum(map(os.path.getsize, paths)) * start.count(b"\n") // max(len(start), 1), False
 
     @property
     def name(self) -> str:
@@ -134,20 +204,71 @@ class Source:
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more"
 
     def require(self, columns: Sequence[str]) -> None:
-        """Refuse a file that lacks a column, or has it twice."""
+        """Refuse a file that lacks a column, has it twice or without a name, or whose values are made of others."""
         for name in columns:
-            if name not in self.columns:
+            if name not in self._places:
                 hint = did_you_mean(name, self.columns)
                 raise DataError(f"{self.name!r} has no column {name!r}; it has {list(self.columns)}.{hint}")
             if name in self.shared:
                 raise DataError(f"{self.name!r} has two columns called {name!r}; rename one")
+            if name in self.unnamed:
+                place = self._places[name] + 1
+                raise DataError(f"column {place} of {self.name!r} has no name; give it one in the file's header")
+            self._refuse_nested(name)
         if self.shared:
             warnings.warn(
-                f"{self.name!r} has several columns called {self.shared[0]!r}; those after the first are read and "
-                f"written as '{self.shared[0]}_2' and so on",
+                f"{self.name!r} has several columns called {self.shared[0]!r}; those after the first are known as "
+                f"'{self.shared[0]}_2' and so on",
                 EvenhandWarning,
                 stacklevel=2,
             )
+
+    def _refuse_nested(self, name: str) -> None:
+        """Refuse a column of a Parquet file whose values are no levels and have no order."""
+        import pyarrow.types
+
+        if self.types and not any(holds(self.types[self._places[name]]) for holds in _plain_types(pyarrow.types)):
+            kind = self.types[self._places[name]]
+            raise DataError(
+                f"column {name!r} of {self.name!r} is of type {kind}; a column must hold strings, numbers, booleans or "
+                f"dates"
+            )
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with the rows of a CSV file, found without DuckDB; None where nothing is."""
+        if self.format is None:
+            return None
+        for path, copy in zip(self.paths, self.copies or self.paths, strict=True):
+            if found := fault(copy, len(self.header), self.format.delimiter):
+                return f"{path!r} {found}"
+        return None
+
+
+def column_number(place: int) -> str:
+    """Return what the column at a place is called inside DuckDB."""
+    return f"column_{place}"
+
+
+def named(found: Any, columns: Sequence[str]) -> Table:
+    """Return the first columns of an Arrow table under their own names."""
+    return read(found.select(list(range(len(columns)))).rename_columns(list(columns)))
+
+
+def _plain_types(types: Any) -> tuple[Any, ...]:
+    """Return the tests of types whose values can be levels or keys."""
+    texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_dictionary)
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    return (*texts, *numbers, types.is_date, types.is_time, types.is_timestamp, types.is_null)
+
+
+def refuse_alike(name: str, columns: Sequence[str]) -> None:
+    """Refuse columns that DuckDB does not tell apart in Parquet files."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        if column.lower() in seen:
+            raise DataError(f"{name!r} has columns whose names differ in case alone, such as {column!r}; rename one")
+        seen[column.lower()] = column
 
 
 def _found(pattern: str) -> tuple[str, ...]:
@@ -176,57 +297,106 @@ def _found(pattern: str) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _described(duck_: Any, path: str) -> tuple[str, ...]:
-    found = duck_.sql(f"SELECT * FROM {Source((path,), (), None).sql} LIMIT 0").columns
-    named = duck_.sql(f"SELECT name FROM parquet_schema({literal(glob.escape(path))}) OFFSET 1").fetchall()
-    names = {name for (name,) in named}
-    for name in found:
-        if name not in names:
-            raise DataError(f"{path!r} has columns whose names differ in case alone, such as {name!r}; rename one")
-    return tuple(found)
+def _schema(path: str) -> Any:
+    """Return the names and types of a Parquet file's columns."""
+    import pyarrow
+    import pyarrow.parquet
 
-
-def _header(path: str, format: CsvFormat) -> tuple[str, ...]:
-    """Return the column names in the first line of a CSV file."""
     try:
-        with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as file:
-            start = file.read(HEADER_BYTES)
-        text = start.decode("utf-8-sig", errors="strict" if len(start) < HEADER_BYTES else "ignore")
-    except UnicodeDecodeError as error:
-        at = start[: error.start].count(b"\n") + 1
-        raise DataError(f"{path!r} is not text in UTF-8 in line {at}; save it as UTF-8 first") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path!r}: {error.strerror}") from None
-    if not text.strip():
-        raise DataError(f"{path!r} is empty")
-    if text[0] in "\r\n":
+        return pyarrow.parquet.read_schema(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        why = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise DataError(f"{path!r} cannot be read as Parquet: {why}") from None
+
+
+def _header(path: str, format: CsvFormat) -> tuple[str, tuple[str, ...]]:
+    """Return the first line of a CSV file, and the column names in it."""
+    try:
+        found = next(records(path, format.delimiter), None)
+        if found is None:
+            raise DataError(f"{path!r} is empty")
+        names = tuple(map(written, found.fields))
+        line = found.raw.decode("utf-8-sig").rstrip("\r\n")
+    except Unended as error:
+        raise DataError(f"{path!r} {error}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path!r} is not text in UTF-8 in line 1; save it as UTF-8 first") from None
+    if not line.strip():
         raise DataError(f"the first line of {path!r}, which should name its columns, is blank")
-    names, line = tuple(_fields(text, format.delimiter)), text.split("\n", 1)[0]
-    if len(names) == 1 and (found := [c for c in ",;\t|" if c in line and c != format.delimiter]):
+    if len(names) == 1 and (others := [c for c in ",;\t|" if c in line and c != format.delimiter]):
         raise DataError(
-            f"{path!r} seems to be separated by {found[0]!r}, not by {format.delimiter!r}; write [csv] delimiter = "
-            f"{found[0]!r} in the problem, or give --delimiter to init"
+            f"{path!r} seems to be separated by {others[0]!r}, not by {format.delimiter!r}; write [csv] delimiter = "
+            f"{others[0]!r} in the problem, or give --delimiter to init"
         )
-    return names
+    return line, names
 
 
-def _fields(text: str, delimiter: str) -> list[str]:
-    """Return the fields of the first record; one in quotes may hold line ends."""
-    if len(delimiter) == 1:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    return [field.strip('"') for field in text.split("\n", 1)[0].rstrip("\r").split(delimiter)]
+@contextmanager
+def reading(
+    source: Source, target: str | None = None, progress: Progress | None = None
+) -> Iterator[tuple[Any, Source]]:
+    """Open DuckDB for one piece of work on files, and give what it is to read: the files, or copies of them.
+
+    Every byte of CSV files is looked at first. Packed files are unpacked; where lines end in several ways, they get
+    one. The copies go where everything goes that does not fit into memory.
+    """
+    duckdb = duck()
+    with connection(source.name, target) as duck_:
+        source = source if source.format is None else _readable(source, source.format, duck_, progress)
+        try:
+            yield duck_, source
+        except (duckdb.Error, OSError) as error:
+            if kind_of(error) is duckdb.InvalidInputException and (wrong := source.fault):
+                raise DataError(wrong) from None
+            raise
 
 
-def _distinct(path: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Give columns that share a name a number each."""
-    found: list[str] = []
-    for name in names:
-        number = 1 + names[: len(found)].count(name)
-        new = name if number == 1 else f"{name}_{number}"
-        if number > 1 and new in names:
-            raise DataError(f"{path!r} has two columns called {name!r}; rename one")
-        found.append(new)
-    return tuple(found)
+def _readable(source: Source, format: CsvFormat, duck_: Any, progress: Progress | None) -> Source:
+    """Check CSV files from the first byte to the last, and return them as DuckDB can read them."""
+    folder = Path(duck_.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
+    ends, copies = Ends(), []
+    for place, path in enumerate(source.paths):
+        told = None if progress is None else partial(progress, "unpacking" if is_packed(path) else "checking")
+        if is_packed(path):
+            copies.append(os.fspath(folder / f"{place}.csv"))
+            with _writing(copies[-1]) as file:
+                ends += checked(path, file.write, told)
+        else:
+            copies.append(path)
+            ends += checked(path, len, told)
+    source = replace(source, copies=tuple(copies))
+    if ends.one_way or _in_one_way(source, duck_):
+        return source
+    equal = []
+    for place, (path, copy) in enumerate(zip(source.paths, copies, strict=True)):
+        equal.append(os.fspath(folder / f"{place}.equal.csv"))
+        with _writing(equal[-1]) as file:
+            try:
+                file.writelines(with_equal_ends(copy, format.delimiter))
+            except Unended as error:
+                raise DataError(f"{path!r} {error}") from None
+    return replace(source, copies=tuple(equal))
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[BinaryIO]:
+    """Open a copy to be written; the disk may be full."""
+    folder = Path(path).parent
+    try:
+        folder.mkdir(exist_ok=True)
+        with open(path, "wb") as file:
+            yield file
+    except OSError as error:
+        raise no_room(folder.parent, error) from None
+
+
+def _in_one_way(source: Source, duck_: Any) -> bool:
+    """Whether all rows end in the same way, where some texts hold line ends too: DuckDB refuses others."""
+    try:
+        beside(lambda: duck_.sql(f"SELECT count({source.numbers[-1]}) FROM {source.sql}").fetchall(), duck_.interrupt)
+    except duck().InvalidInputException:
+        return False
+    return True
 
 
 @contextmanager
@@ -246,17 +416,28 @@ def connection(name: str, target: str | None = None) -> Iterator[Any]:
         # Otherwise all columns of a row group are read at once, however large it is.
         opened.execute("SET GLOBAL disable_parquet_prefetching = true")
         yield observable(opened)
-    except (duckdb.Error, RuntimeError, OSError) as error:
-        # Ctrl-C is lost inside DuckDB, which says that it was stopped, or quotes Python.
-        if "interrupted" in str(error).lower() or "KeyboardInterrupt" in str(error):
-            raise KeyboardInterrupt from None
-        # Through Arrow DuckDB's errors arrive as those of the system, without the number that these have.
-        if not isinstance(error, duckdb.Error | OSError) or getattr(error, "errno", None) is not None:
+    except (duckdb.Error, OSError) as error:
+        if not isinstance(error, duckdb.Error) and error.errno is not None:
             raise
-        raise explained(name, str(error), resources, spill) from None
+        raise explained(name, error, resources, spill.parent) from None
     finally:
         opened.close()
         shutil.rmtree(spill, ignore_errors=True)
+
+
+def kind_of(error: BaseException) -> type[BaseException]:
+    """Return the class of one of DuckDB's errors.
+
+    Through Arrow they arrive as errors of the system without a number, and the name of the class is how they begin.
+    """
+    duckdb = duck()
+    kinds = {
+        "Out of Memory Error": duckdb.OutOfMemoryException,
+        "Invalid Input Error": duckdb.InvalidInputException,
+        "IO Error": duckdb.IOException,
+    }
+    found: type[BaseException] = type(error)
+    return found if isinstance(error, duckdb.Error) else kinds.get(str(error).split(":", 1)[0], found)
 
 
 def observable(duck_: Any) -> Any:
@@ -280,8 +461,8 @@ def watched(duck_: Any, what: str, progress: Progress | None) -> Iterator[None]:
             progress(f"{what}: {share:.0%}" if share else what, share)
 
     watcher = Thread(target=look, daemon=True)
-    watcher.start()
     try:
+        watcher.start()
         yield
     finally:
         done.set()
@@ -303,40 +484,52 @@ def duck() -> Any:
     return duckdb
 
 
-def explained(name: str, message: str, resources: Resources, spill: Path) -> EvenhandError:
-    """Return the error that says in one sentence what DuckDB found wrong."""
-    if "no space left" in message.lower() or "max_temp_directory_size" in message:
-        return StorageError(
-            f"the disk is full: {os.fspath(spill.parent)!r} has no room for what does not fit into memory "
-            f"({words(resources.memory)}); raise ",
-            Option("memory"),
-            ", or choose another folder with EVENHAND_SPILL",
-        )
-    if message.startswith("Out of Memory Error"):
+def explained(name: str, error: BaseException, resources: Resources, folder: Path) -> EvenhandError:
+    """Return the error that says in one sentence what DuckDB found wrong; ``folder`` is where it spills."""
+    duckdb, kind = duck(), kind_of(error)
+    if kind is duckdb.IOException and (why := why_unwritable(folder)):
+        return no_room(folder, why)
+    if kind is duckdb.OutOfMemoryException:
+        # DuckDB leaves some of a disk free, and calls that a lack of memory too.
+        if shutil.disk_usage(folder).free < resources.memory:
+            return no_room(folder, FULL)
         fewer = (", or ", Option("threads", resources.threads // 2)) if resources.threads > 1 else ()
         return DataError(
             f"{name!r} cannot be worked on within {words(resources.memory)} of memory; try ",
             Option("memory", words(2 * resources.memory)),
             *fewer,
         )
-    return DataError(_misread(name, message))
+    return DataError(f"{name!r} cannot be read: {first_line(error)}")
 
 
-def _misread(name: str, message: str) -> str:
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    where = next((line.split("Line:")[1].split()[0] for line in lines if "on Line:" in line), None)
-    at = f" in line {where}" if where else ""
-    if "utf-8" in message.lower() or "unicode" in message.lower():
-        return f"{name!r} is not text in UTF-8{at}; save it as UTF-8 first"
-    fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
-    if fields is not None:
-        expected, found = int(fields[1]), int(fields[2])
-        # DuckDB counts no further than one field too many.
-        least = "at least " if found > expected else ""
-        return f"{name!r} has {least}{found} fields{at} where it should have {expected}"
-    if "quote" in message.lower() and where:
-        return f"{name!r} has a quote that does not end{at}"
-    return f"{name!r} cannot be read{at}: {lines[0].split(': ', 1)[-1] if lines else message}"
+def first_line(error: BaseException) -> str:
+    """Return what one of DuckDB's errors says first, without the name of its class."""
+    return next(iter(str(error).splitlines()), type(error).__name__).split(": ", 1)[-1]
+
+
+def why_unwritable(place: Path) -> str | None:
+    """Say why a folder takes no more files, or a file no more bytes; None where it does."""
+    try:
+        with tempfile.TemporaryFile(dir=place) if place.is_dir() else place.open("ab") as file:
+            file.write(bytes(BLOCK))
+    except OSError as error:
+        return _in_words(error)
+    return None
+
+
+def _in_words(error: OSError) -> str:
+    return FULL if error.errno == errno.ENOSPC else error.strerror or str(error)
+
+
+def no_room(folder: Path, why: str | OSError) -> StorageError:
+    """Return the error that says that a folder takes no more of what does not fit into memory."""
+    why = why if isinstance(why, str) else _in_words(why)
+    return StorageError(
+        f"{why}: {os.fspath(folder)!r} has no room for what does not fit into memory "
+        f"({words(current().memory)}); raise ",
+        Option("memory"),
+        ", or choose another folder with EVENHAND_SPILL",
+    )
 
 
 def typed(
@@ -344,30 +537,33 @@ def typed(
 ) -> str:
     """Return the select list of columns with their types, of a file or of a table that holds all values of one.
 
+    Columns keep their numbers.
+
     ``blanks`` are texts that stand for a missing value.
     """
+    numbers = [source.at(name) for name in columns]
     if source.format is None:
-        return ", ".join(quoted(name) for name in columns)
-    kinds = types(duck_, table or source.sql, columns, blanks)
-    return ", ".join(f"CAST({text_of(name, blanks)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
+        return ", ".join(numbers)
+    kinds = types(duck_, table or source.sql, numbers, blanks)
+    return ", ".join(f"CAST({text_of(number, blanks)} AS {kind}) AS {number}" for number, kind in kinds.items())
 
 
-def types(duck_: Any, table: str, columns: Sequence[str], blanks: Sequence[Any] = ()) -> dict[str, str]:
+def types(duck_: Any, table: str, numbers: Sequence[str], blanks: Sequence[Any] = ()) -> dict[str, str]:
     """Return the type of each column of texts: a number where every text is one."""
     tests = [
-        f"bool_and(regexp_full_match({text_of(name, blanks)}, '{pattern}'))"
-        for name in columns
+        f"bool_and(regexp_full_match({text_of(number, blanks)}, '{pattern}'))"
+        for number in numbers
         for pattern in (WHOLE, REAL)
     ]
     found = duck_.sql(f"SELECT {', '.join(tests)} FROM {table}").fetchall()[0]
-    answers = zip(columns, found[::2], found[1::2], strict=True)
-    return {name: "BIGINT" if whole else "DOUBLE" if real else "VARCHAR" for name, whole, real in answers}
+    answers = zip(numbers, found[::2], found[1::2], strict=True)
+    return {number: "BIGINT" if whole else "DOUBLE" if real else "VARCHAR" for number, whole, real in answers}
 
 
-def text_of(name: str, blanks: Sequence[Any] = ()) -> str:
+def text_of(column: str, blanks: Sequence[Any] = ()) -> str:
     """Return the expression of a column's text, null where it is blank."""
     known = ["''", *(literal(str(value)) for value in blanks)]
-    return f"CASE WHEN {quoted(name)} IN ({', '.join(known)}) THEN NULL ELSE {quoted(name)} END"
+    return f"CASE WHEN {column} IN ({', '.join(known)}) THEN NULL ELSE {column} END"
 
 
 def read_file(
@@ -379,11 +575,15 @@ def read_file(
 ) -> pd.DataFrame:
     """Read a whole file, or its first rows, into memory: a pandas frame."""
     source = Source.of(path, format)
-    with connection(source.name) as duck_:
-        chosen = typed(duck_, source, source.columns, blanks)
-        limit = "" if rows is None else f" LIMIT {int(rows)}"
-        found: pd.DataFrame = duck_.sql(f"SELECT {chosen} FROM {source.sql}{limit}").to_arrow_table().to_pandas()
-        return found
+    limit = "" if rows is None else f" LIMIT {int(rows)}"
+    with reading(source) as (duck_, given):
+
+        def found() -> Any:
+            chosen = typed(duck_, given, source.columns, blanks)
+            return duck_.sql(f"SELECT {chosen} FROM {given.sql}{limit}").to_arrow_table()
+
+        frame: pd.DataFrame = beside(found, duck_.interrupt).rename_columns(source.columns).to_pandas()
+        return frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,8 +599,9 @@ def opened(table: Any, format: CsvFormat | None = None) -> Opened:
     if not is_path(table):
         return Opened(read(table), text=False)
     source = Source.of(table, format)
-    with connection(source.name) as duck_:
-        return Opened(read(duck_.sql(f"SELECT * FROM {source.sql}").to_arrow_table()), source.format is not None)
+    with reading(source) as (duck_, given):
+        found = beside(duck_.sql(f"SELECT * FROM {given.sql}").to_arrow_table, duck_.interrupt)
+        return Opened(named(found, source.columns), source.format is not None)
 
 
 def literal(text: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from evenhand.data.counts import Counts
+from evenhand.engines.files import column_number, named
 from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean
 from evenhand.spec import Problem
 from evenhand.tables import Table, becomes_text, count_rows, read, refuse_gaps, weights_column
@@ -53,13 +54,16 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
         A column of weights.
     """
     found = grouped(frame, problem.columns, weights)
-    table = read(found.drop_columns([ROWS, WEIGHT, SQUARES]))
+    table = named(found, problem.columns)
     rows, weight, squares = (found[name].to_numpy().astype(float) for name in (ROWS, WEIGHT, SQUARES))
     return count_rows(problem, table, weight, rows, squares=squares)
 
 
 def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
-    """Return the distinct rows of some columns as an Arrow table, with their number, weight and squared weights."""
+    """Return the distinct rows of some columns, which have numbers, as an Arrow table.
+
+    Beside them are their number, their weight and the sum of their squared weights.
+    """
     functions = _pyspark().sql.functions
     of = weights_column(columns, weights, "a Spark dataframe")
     _require(frame, [*columns, *([] if of is None else [of])])
@@ -76,7 +80,7 @@ def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
     squares = functions.sum(functions.col(WEIGHT) * functions.col(WEIGHT)).alias(SQUARES)
     found = chosen.groupBy(*places).agg(positive, functions.sum(WEIGHT).alias(WEIGHT), squares).toArrow()
     # Partitions finish in any order; the same table must give the same counts.
-    return found.rename_columns([*columns, ROWS, WEIGHT, SQUARES]).sort_by([(name, "ascending") for name in columns])
+    return found.sort_by([(place, "ascending") for place in places])
 
 
 def release(mapping: Any, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
@@ -184,11 +188,11 @@ def _refuse_nested(frame: SparkFrame, columns: Sequence[str]) -> None:
 
 def _numbered(frame: SparkFrame) -> SparkFrame:
     """Return a dataframe whose columns have numbers: Spark takes dots and quotes in names apart, and folds case."""
-    return frame.toDF(*(f"column_{place}" for place in range(len(frame.columns))))
+    return frame.toDF(*map(column_number, range(len(frame.columns))))
 
 
 def _number(frame: SparkFrame, name: str) -> str:
-    return f"column_{frame.columns.index(name)}"
+    return column_number(frame.columns.index(name))
 
 
 def _pyspark() -> Any:

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from evenhand.arrays import Cells
@@ -22,20 +23,24 @@ from evenhand.engines.balancing import Balanced, balanced
 from evenhand.engines.files import (
     PARQUET,
     Source,
-    connection,
     duck,
-    explained,
     is_parquet,
     literal,
+    named,
+    no_room,
+    reading,
+    refuse_alike,
     text_of,
     types,
     watched,
+    why_unwritable,
 )
+from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, StorageError
 from evenhand.files import replacing
 from evenhand.resources import Progress, current
 from evenhand.spec import CsvFormat
-from evenhand.tables import becomes_text, quoted, read
+from evenhand.tables import becomes_text, quoted
 from evenhand.tables.transforming import (
     How,
     Tally,
@@ -61,6 +66,9 @@ GROUP_SHARE = 1 / 16
 
 FEWEST_TOGETHER, MOST_TOGETHER = 2048, 122_880
 """Rows that DuckDB can work on at once, and that it writes together where nothing is said."""
+
+END = "\n"
+"""How lines end that are written."""
 
 ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
 
@@ -95,6 +103,8 @@ def transform_file(
     # A CSV result is written like the file that was read, unless its name says that tabs are wanted.
     written = source.format or format or CsvFormat()
     written = replace(written, delimiter="\t") if target.lower().endswith(".tsv") else written
+    if is_parquet(target):
+        refuse_alike(source.name, source.columns)
     run = _Run(mode, source, how, progress or (lambda stage, share: None), written)
     with replacing(target, suffix=".part") as temporary:
         tally = _copy(run, temporary, target)
@@ -115,15 +125,20 @@ class _Run:
         return self.source.format is not None
 
     @property
-    def needed(self) -> str:
+    def needed(self) -> list[str]:
         """The columns that are read: those of the mode, and the key."""
         key = [] if self.how.key is None else [self.how.key]
-        return ", ".join(map(quoted, dict.fromkeys((*self.mode.columns, *key))))
+        return list(dict.fromkeys((*self.mode.columns, *key)))
+
+    @property
+    def query(self) -> str:
+        """The query that reads them."""
+        return f"SELECT {', '.join(map(self.source.at, self.needed))} FROM {self.source.sql}"
 
     @property
     def changing(self) -> dict[str, str]:
-        """The columns that are written, and the name of each in the stream."""
-        return {variable.name: f"evenhand_new_{place}" for place, variable in enumerate(self.mode.written)}
+        """The columns that are written, and the name of each in the stream; those of the file have numbers alone."""
+        return {variable.name: f"new_{place}" for place, variable in enumerate(self.mode.written)}
 
     def batches(self, duck_: Any) -> Iterator[Any]:
         """Read the file's batches in order: so many rows, or as many as their share of the memory holds."""
@@ -131,7 +146,7 @@ class _Run:
 
         most = current().memory * BATCH_SHARE
         held: list[Any] = []
-        for part in duck_.sql(f"SELECT {self.needed} FROM {self.source.sql}").to_arrow_reader(min(STEP, BATCH)):
+        for part in duck_.sql(self.query).to_arrow_reader(min(STEP, BATCH)):
             held.append(part)
             if sum(map(len, held)) >= BATCH or sum(one.nbytes for one in held) >= most:
                 yield pyarrow.Table.from_batches(held)
@@ -142,54 +157,80 @@ class _Run:
 
 def _copy(run: _Run, temporary: str, target: str) -> Tally:
     """Write the whole result into the temporary file; return what was done."""
-    import pyarrow
-
     before = run.source.state
     place: AbstractContextManager[str | None] = nullcontext()
     if run.how.balanced:
         # The draws of all rows must be known together; they are kept in files.
-        beside = current().folder(target)
-        place = tempfile.TemporaryDirectory(prefix=".evenhand-", dir=beside, ignore_cleanup_errors=True)
-    with connection(run.source.name, target) as duck_, place as folder:
-        planned = None
-        if folder is not None:
-            rows, number = _sources(run, duck_.cursor()), len(run.mode.kernel) + 1
-            try:
-                planned = balanced(rows, Path(folder), number, run.how.seed, run.mode.name, run.progress)
-            except OSError as error:
-                raise explained(run.source.name, str(error), current(), Path(folder)) from None
-        work = _Work(run, duck_.cursor(), planned)
-        stream = pyarrow.RecordBatchReader.from_batches(work.begin(), work.batches())
-        command = _command(run, duck_, temporary, is_parquet(target))
-        writing = duck_.cursor()
-        writing.register("evenhand_stream", stream)
-        try:
-            done = work.into(writing, command)
-        except duck().Error as error:
-            # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
-            if work.failure is not None:
-                raise work.failure from None
-            message = str(error)
-            if temporary not in message:
-                raise
-            full = "no space left" in message.lower()
-            why = "the disk is full" if full else message.splitlines()[0].split(": ")[-1].strip('"}')
-            raise StorageError(f"cannot write {target!r}: {why}") from None
-    if done != work.tally.rows or run.source.state != before:
+        beside_target = current().folder(target)
+        place = tempfile.TemporaryDirectory(prefix=".evenhand-", dir=beside_target, ignore_cleanup_errors=True)
+    with reading(run.source, target, run.progress) as (duck_, source), place as folder:
+        stopped = Event()
+        given, cursors = replace(run, source=source, progress=_ending(run.progress, stopped)), (duck_, duck_.cursor())
+
+        def stop() -> None:
+            stopped.set()
+            for each in cursors:
+                each.interrupt()
+
+        tally = beside(lambda: _written(given, *cursors, folder, temporary, target), stop)
+    if run.source.state != before:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
-    run.progress(f"{run.mode.name}: {done:,} rows", 1.0)
+    run.progress(f"{run.mode.name}: {tally.rows:,} rows", 1.0)
+    return tally
+
+
+def _ending(progress: Progress, stopped: Event) -> Progress:
+    """Return a report of progress that also ends the work, once it was told to stop: between two queries."""
+
+    def say(stage: str, share: float) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        progress(stage, share)
+
+    return say
+
+
+def _written(run: _Run, duck_: Any, cursor: Any, folder: str | None, temporary: str, target: str) -> Tally:
+    """Write the result; batches are read through the cursor while the connection writes them."""
+    import pyarrow
+
+    planned = None
+    if folder is not None:
+        rows, number = _sources(run, cursor), len(run.mode.kernel) + 1
+        try:
+            planned = balanced(rows, Path(folder), number, run.how.seed, run.mode.name, run.progress)
+        except OSError as error:
+            # DuckDB's own, through Arrow, have no number.
+            raise error if error.errno is None else no_room(Path(folder).parent, error) from None
+    work = _Work(run, cursor, planned)
+    stream = pyarrow.RecordBatchReader.from_batches(work.begin(), work.batches())
+    command = _command(run, duck_, temporary, is_parquet(target))
+    duck_.register("stream", stream)
+    try:
+        done = int(duck_.execute(command).fetchall()[0][0])
+    except duck().Error as error:
+        # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
+        if work.failure is not None:
+            raise work.failure from None
+        if isinstance(error, duck().IOException) and (why := why_unwritable(Path(temporary))):
+            raise StorageError(f"cannot write {target!r}: {why}") from None
+        raise
+    if not done and not is_parquet(target):
+        # DuckDB would end the line of a row that there is not.
+        Path(temporary).write_text(_header(run), encoding="utf-8", newline="")
+    if done != work.tally.rows:
+        raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
     return work.tally
 
 
 class _Work:
     """The batches of a run on their way into a file: counted, and with the error that stopped them."""
 
-    def __init__(self, run: _Run, reading: Any, planned: Balanced | None) -> None:
+    def __init__(self, run: _Run, cursor: Any, planned: Balanced | None) -> None:
         self.tally = Tally()
         self.failure: BaseException | None = None
-        self.stopped = False
-        self._said = _saying(run, run.mode.name, reading)
-        self._results = _transformed(run, reading, planned)
+        self._said = _saying(run, run.mode.name, cursor)
+        self._results = _transformed(run, cursor, planned)
         # The writer asks from a thread of its own, which does not know what may be used here.
         self._context = copy_context()
 
@@ -198,17 +239,6 @@ class _Work:
         self._first, self._done = next(self._results)
         return self._first.schema
 
-    def into(self, writing: Any, command: str) -> int:
-        """Run the statement beside this thread, which only waits: Ctrl-C inside DuckDB can be lost, or never end."""
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            running = pool.submit(lambda: int(writing.execute(command).fetchall()[0][0]))
-            try:
-                return running.result()
-            except KeyboardInterrupt:
-                self.stopped = True
-                writing.interrupt()
-                raise
-
     def batches(self) -> Iterator[Any]:
         """Yield every batch; while one is written, the next is transformed."""
         try:
@@ -216,8 +246,6 @@ class _Work:
             with ThreadPoolExecutor(max_workers=1) as pool:
                 ahead = pool.submit(self._next)
                 while (result := ahead.result()) is not None:
-                    if self.stopped:
-                        raise KeyboardInterrupt
                     ahead = pool.submit(self._next)
                     yield from self._count(*result)
         except BaseException as error:
@@ -245,16 +273,16 @@ def _saying(run: _Run, what: str, duck_: Any) -> Callable[[int], None]:
     return say
 
 
-def _transformed(run: _Run, reading: Any, planned: Balanced | None) -> Iterator[tuple[Any, Tally]]:
+def _transformed(run: _Run, cursor: Any, planned: Balanced | None) -> Iterator[tuple[Any, Tally]]:
     """Transform batch after batch; an empty file is one empty batch."""
     first = 0
-    for arrow in run.batches(reading):
+    for arrow in run.batches(cursor):
         drawn = None if planned is None else planned.draws(first, len(arrow)).__getitem__
-        done = transform_piece(run.mode, read(arrow), run.how, drawn, first=first, text=run.text)
+        done = transform_piece(run.mode, named(arrow, run.needed), run.how, drawn, first=first, text=run.text)
         yield _streamed(run, done.table.to_native()), done.tally
         first += len(arrow)
     if not first:
-        empty = reading.sql(f"SELECT {run.needed} FROM {run.source.sql} LIMIT 0").to_arrow_table()
+        empty = cursor.sql(f"{run.query} LIMIT 0").to_arrow_table().rename_columns(run.needed)
         yield _streamed(run, empty), Tally()
 
 
@@ -263,11 +291,11 @@ def _streamed(run: _Run, arrow: Any) -> Any:
     return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
 
 
-def _sources(run: _Run, reading: Any) -> Iterator[tuple[Cells, Cells]]:
+def _sources(run: _Run, cursor: Any) -> Iterator[tuple[Cells, Cells]]:
     """Read every row's source, and its own draw."""
-    say, first = _saying(run, "reading", reading), 0
-    for arrow in run.batches(reading):
-        table = read(arrow)
+    say, first = _saying(run, "reading", cursor), 0
+    for arrow in run.batches(cursor):
+        table = named(arrow, run.needed)
         yield (
             strata(run.mode, locate(run.mode, table, text=run.text, first=first)),
             single_draws(run.mode, table, run.how, first=first),
@@ -282,34 +310,50 @@ def _command(run: _Run, duck_: Any, temporary: str, parquet: bool) -> str:
     The stream has the rows of the file in their order, and is put beside them.
     """
     kinds = _kinds(run, duck_) if parquet and run.text else {}
-    chosen = ", ".join(_column(name, run.changing.get(name), kinds.get(name)) for name in run.source.columns)
-    both = f"SELECT {chosen} FROM {run.source.sql} AS evenhand_given POSITIONAL JOIN evenhand_stream"
+    chosen = ", ".join(
+        f"{_value(run.changing.get(name, number), kinds.get(number))} AS {quoted(name) if parquet else number}"
+        for name, number in zip(run.source.columns, run.source.numbers, strict=True)
+    )
+    both = f"SELECT {chosen} FROM {run.source.sql} AS given POSITIONAL JOIN stream"
     if parquet:
         # Fewer rows are gathered before they are written where rows are long.
         first = duck_.sql(f"SELECT * FROM {run.source.sql} LIMIT {FEWEST_TOGETHER}").to_arrow_table()
         most = current().memory * GROUP_SHARE / max(first.nbytes, 1) * max(len(first), 1)
         group = f"ROW_GROUP_SIZE {int(min(max(most, FEWEST_TOGETHER), MOST_TOGETHER))}"
         return f"COPY ({both}) TO {literal(temporary)} (FORMAT parquet, {group}, USE_TMP_FILE false)"
-    header = "false" if run.written.names else "true"
-    format = f"FORMAT csv, HEADER {header}, DELIMITER {literal(run.written.delimiter)}, USE_TMP_FILE false"
+    # DuckDB would give columns names of its own that have none, or the same.
+    header = f"PREFIX {literal(_header(run))}, SUFFIX {literal(END)}, " if _header(run) else ""
+    format = f"FORMAT csv, HEADER false, {header}DELIMITER {literal(run.written.delimiter)}, USE_TMP_FILE false"
     return f"COPY ({both}) TO {literal(temporary)} ({format})"
 
 
-def _column(name: str, new: str | None, kind: str | None) -> str:
-    """Return the expression of a column of the result: the file's own or the new one, of a type where it needs one."""
-    value = quoted(name if new is None else new)
-    if kind is not None:
-        value = f"CAST({value if kind == 'VARCHAR' else text_of(name if new is None else new)} AS {kind})"
-    return f"{value} AS {quoted(name)}"
+def _header(run: _Run) -> str:
+    """Return the first line of a CSV result: that of the file that was read, wherever it is written alike."""
+    if run.written.names:
+        return ""
+    delimiter = run.written.delimiter
+    if run.source.line is not None and run.source.format == run.written:
+        return run.source.line + END
+    odd = (delimiter, '"', "\r", "\n")
+    names = ('"' + name.replace('"', '""') + '"' if any(c in name for c in odd) else name for name in run.source.header)
+    return delimiter.join(names) + END
+
+
+def _value(column: str, kind: str | None) -> str:
+    """Return the expression of a column of the result, of a type where it needs one."""
+    if kind is None:
+        return column
+    return f"CAST({column if kind == 'VARCHAR' else text_of(column)} AS {kind})"
 
 
 def _kinds(run: _Run, duck_: Any) -> dict[str, str]:
-    """Return the types that the texts of a CSV file get in Parquet."""
+    """Return the types that the texts of a CSV file get in Parquet, by the numbers of the columns."""
     with watched(duck_, "looking for numbers", run.progress):
-        kinds = types(duck_, run.source.sql, run.source.columns)
+        kinds = types(duck_, run.source.sql, run.source.numbers)
     for variable in run.mode.written:
+        number = run.source.at(variable.name)
         if not variable.numeric or becomes_text(variable, run.how.restore):
-            kinds[variable.name] = "VARCHAR"
-        elif variable.coding is not None and not variable.coding.gives_whole and kinds[variable.name] == "BIGINT":
-            kinds[variable.name] = "DOUBLE"
+            kinds[number] = "VARCHAR"
+        elif variable.coding is not None and not variable.coding.gives_whole and kinds[number] == "BIGINT":
+            kinds[number] = "DOUBLE"
     return kinds

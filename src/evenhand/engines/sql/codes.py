@@ -11,6 +11,9 @@ from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.dialects import Dialect
 from evenhand.tables import blank_numbers, canonical
 
+LARGEST_EXACT = 2**53
+"""Real numbers hold all whole ones up to this."""
+
 LARGEST_WHOLE = 10**16
 """Python writes whole real numbers below this with all their digits, and so can a query."""
 
@@ -83,6 +86,12 @@ def _of_kind(values: Iterable[Value], kind: Kind) -> list[Value]:
         return [value for value in values if isinstance(value, str)]
     numbers = [int(value) if isinstance(value, bool) else value for value in values if not isinstance(value, str)]
     return [bool(number) for number in numbers if number in (0, 1)] if kind is Kind.TRUTH else list(numbers)
+
+
+def has_close_levels(variable: Variable) -> bool:
+    """Whether whole numbers are levels that real ones round to others."""
+    values = () if variable.coding is not None else variable.values
+    return any(isinstance(value, int) and abs(value) > LARGEST_EXACT for value in values)
 
 
 def own_text(sql: Dialect, variable: Variable) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from evenhand.data.domain import Variable
 from evenhand.data.levels import UNSEEN
-from evenhand.engines.sql.codes import Kind, code, missing, number, own_text, unwritable
+from evenhand.engines.sql.codes import Kind, code, has_close_levels, missing, number, own_text, unwritable
 from evenhand.engines.sql.dialects import Dialect, dialect_of
 from evenhand.engines.sql.dialects.base import OWN, Change, Last
 from evenhand.engines.sql.moves import Moves, moves_of
@@ -134,7 +134,7 @@ class _Query:
         """The names of what the query computes."""
         levels = [f"{OWN}{what}_{place}" for place in self._labelled.values() for what in ("level", "text")]
         to = [column.called("to") for column in self._columns]
-        drawn = [column.called(what) for column in self._stocked for what in ("draw", *column.values.forms)]
+        drawn = [column.called(what) for column in self._stocked for what in ("draw", *column.values.forms(self.sql))]
         return [KEY, SOURCE, DRAW, *levels, *to, *drawn]
 
     def _steps(self, table: str) -> Iterator[tuple[str, str]]:
@@ -146,11 +146,11 @@ class _Query:
         changes = [",".join("NULL" if i > 2 and n == UNSEEN else str(n) for i, n in enumerate(move)) for move in listed]
         yield f"{OWN}moves({', '.join(names)})", f"VALUES {','.join(f'({c})' for c in changes) or NEVER}"
         for column in self._stocked:
-            names = [column.called(what) for what in ("level", "low", "high", *column.values.forms)]
+            names = [column.called(what) for what in ("level", "low", "high", *column.values.forms(self.sql))]
             yield f"{column.called('stock')}({', '.join(names)})", f"VALUES {','.join(column.values.rows(self.sql))}"
         yield f"{OWN}drawn", self.sql.once(self._drawn())
         if self._stocked:
-            forms = (column.called(form) for column in self._stocked for form in column.values.forms)
+            forms = (column.called(form) for column in self._stocked for form in column.values.forms(self.sql))
             joins = (f"LEFT JOIN {column.called('stock')} ON {column.chosen}" for column in self._stocked)
             yield f"{OWN}valued", f"SELECT {', '.join([f'{OWN}drawn.*', *forms])} FROM {OWN}drawn {' '.join(joins)}"
 
@@ -196,6 +196,15 @@ class _Query:
             if variable.missing is None:
                 advice = "".join(map(str, gap_advice(variable)))
                 yield missing(sql, variable), f"column {variable.name!r} has a missing value; {advice}"
+        for variable in self.mode.read:
+            if has_close_levels(variable):
+                why = f"column {variable.name!r} holds real numbers, which do not tell its levels apart"
+                yield sql.is_real(sql.name(variable.name)), why
+        for column in self._columns:
+            name = column.variable.name
+            for types, what in () if column.variable in self._labelled else column.values.refused(sql):
+                why = f"column {name!r} is {what}, and cannot hold all values that it may get"
+                yield sql.has_type(sql.name(name), types), why
         for variable in self._labelled:
             odd = unwritable(sql, variable)
             if odd is not None:
@@ -223,7 +232,8 @@ class _Query:
         for column in self._columns:
             if column.variable not in self._labelled:
                 name, values, to = column.variable.name, column.values, column.called("to")
-                forms = [column.called(f) if values.drawn else values.single(self.sql, to, f) for f in values.forms]
+                named = values.forms(self.sql)
+                forms = [column.called(f) if values.drawn else values.single(self.sql, to, f) for f in named]
                 value = self.sql.held(name, *forms) if len(forms) > 1 else forms[0]
                 found[name] = Change(f"{to} IS NOT NULL", value)
         return found

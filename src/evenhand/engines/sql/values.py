@@ -54,18 +54,34 @@ class Values:
         return any(len(listed) > 1 for listed in self.of_level.values())
 
     @property
-    def forms(self) -> tuple[str, ...]:
-        """The forms that are told apart: one, where every column gets the value as it is."""
-        differ = any(len(set(choice.forms)) > 1 for listed in self.of_level.values() for choice in listed)
-        return FORMS if differ else FORMS[:1]
+    def _differ(self) -> bool:
+        """Whether some columns get a value in another form than it is."""
+        return any(len(set(choice.forms)) > 1 for choice in self._choices)
+
+    @property
+    def _choices(self) -> Iterator[Choice]:
+        return (choice for listed in self.of_level.values() for choice in listed)
+
+    def _alone(self, sql: Dialect) -> bool:
+        """Whether values are written as they are alone: a whole number must not be made real by another form of it."""
+        return not sql.knows_types and all(isinstance(choice.forms[0], int) for choice in self._choices)
+
+    def forms(self, sql: Dialect) -> tuple[str, ...]:
+        """Return the forms that are told apart: one, where every column gets the value as it is."""
+        return FORMS if self._differ and not self._alone(sql) else FORMS[:1]
+
+    def refused(self, sql: Dialect) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield types of columns into which the values cannot be written as in memory, and what they are."""
+        if self._differ and self._alone(sql):
+            yield (sql.single_type,), "of single precision"
+        if not all(sql.holds_whole(choice.forms[1]) for choice in self._choices):
+            yield sql.whole_types, "of whole numbers"
 
     def single(self, sql: Dialect, to: str, form: str) -> str:
         """Return the value of a level in one form as an expression, where each has only one."""
         place = FORMS.index(form)
         cases = " ".join(
-            f"WHEN {level} THEN {sql.written(listed[0].forms[place])}"
-            for level, listed in self.of_level.items()
-            if listed
+            f"WHEN {level} THEN {_written(sql, listed[0], place)}" for level, listed in self.of_level.items() if listed
         )
         return f"CASE {to} {cases} END" if cases else "NULL"
 
@@ -75,6 +91,11 @@ class Values:
             first = 0
             for choice in listed:
                 if first < choice.until:
-                    forms = map(sql.written, choice.forms[: len(self.forms)])
+                    forms = (_written(sql, choice, place) for place in range(len(self.forms(sql))))
                     yield f"({','.join(map(str, (level, first, choice.until, *forms)))})"
                 first = choice.until
+
+
+def _written(sql: Dialect, choice: Choice, place: int) -> str:
+    """Write one form of a value; a whole number that no column holds is not asked for."""
+    return sql.written(choice.forms[place]) if place != 1 or sql.holds_whole(choice.forms[place]) else "NULL"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,7 +66,8 @@ class Cuts(Coding):
         low = self.edges[code - 1] if code else float(min(stock))
         last = self.edges[code] if code < len(self.edges) else float(max(stock, default=self.edges[-1]))
         if not self.whole:
-            return (low + last) / 2
+            # The sum of very large numbers is none.
+            return (low + last) / 2 if math.isfinite(low + last) else low / 2 + last / 2
         # The last whole number of an inner bin lies below its edge.
         top = np.ceil(last) - 1 if code < len(self.edges) else last
         return int((np.ceil(low) + max(top, np.ceil(low))) // 2)

@@ -88,9 +88,10 @@ def propose(
     report("looking over the columns", 0.2)
     found = survey(frame, missing_values, parse=is_path(table), weights=weights)
     _check(found)
-    shared = Source.of(table, csv).shared if is_path(table) else ()
+    file = Source.of(table, csv) if is_path(table) else None
+    odd = ((), ()) if file is None else (file.shared, file.unnamed)
     report("choosing features and levels", 0.3)
-    drafted = draft(found, protected, outcome, features, favourable, shared)
+    drafted = draft(found, protected, outcome, features, favourable, *odd)
     used = {column.name for column in drafted.levelled}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 

@@ -20,6 +20,7 @@ from evenhand.use.proposal.outcome import level_called
 from evenhand.use.proposal.protected import TINY_GROUP, Rated, few_people, grouped
 
 SHARED_NAME = "several columns have this name; rename them to use one"
+NO_NAME = "the file's header has no name for it; give it one to use it"
 NOT_ASKED_FOR = "not asked for"
 
 FEATURE_BINS = 4
@@ -138,8 +139,12 @@ def draft(
     features: Sequence[str] | None,
     favourable: Any = None,
     shared: Collection[str] = (),
+    unnamed: Collection[str] = (),
 ) -> Draft:
-    """Give every column a role, or a reason why it has none; ``shared`` are names that several columns have."""
+    """Give every column a role, or a reason why it has none.
+
+    ``shared`` are names that several columns have, ``unnamed`` what columns are called that have none.
+    """
     for name in (*protected, outcome, *(features or ())):
         _known(found, name)
     target, weight = _outcome(found[outcome]), found.row_weights
@@ -152,7 +157,8 @@ def draft(
         taken = tuple(_asked(found[name]) for name in features)
         left, after = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features), ()
     else:
-        taken, left, after = _chosen(others, groups, target, dict.fromkeys(shared, SHARED_NAME), followed)
+        unusable = {**dict.fromkeys(shared, SHARED_NAME), **dict.fromkeys(unnamed, NO_NAME)}
+        taken, left, after = _chosen(others, groups, target, unusable, followed)
     together = all_joined([column.codes for column in groups])
     listed = []
     for column in taken:

@@ -61,6 +61,12 @@ class Dialect(ABC):
     double_type = "double"
     decimal_type = "decimal"
     text_types: tuple[str, ...]
+    largest_whole = 2**63 - 1
+    """No column of whole numbers holds a larger one."""
+
+    knows_types = True
+    """Whether a branch of an expression may be of the type of a column, which only the engine knows."""
+
     folds_case = True
     """Whether names that differ in upper and lower case alone are the same, even between quotes."""
 
@@ -95,6 +101,9 @@ class Dialect(ABC):
             return str(value)
         if math.isinf(value):
             return self.cast(self.text("Infinity" if value > 0 else "-Infinity"), "double")
+        if value == 0 and math.copysign(1, value) < 0:
+            # As a whole number, or a decimal one, it would lose its sign.
+            return self.cast(self.text("-0.0"), "double")
         return str(int(value)) if value == int(value) and abs(value) < 2**63 else self.real(repr(value))
 
     def real(self, digits: str) -> str:
@@ -108,6 +117,10 @@ class Dialect(ABC):
     def written(self, value: Value) -> str:
         """Write a value that goes into a column, in a type no wider than it must be."""
         return self.literal(value)
+
+    def holds_whole(self, value: Value) -> bool:
+        """Whether some column of whole numbers can hold a value."""
+        return isinstance(value, str) or -(2**63) <= value <= self.largest_whole
 
     def cast(self, expression: str, kind: str) -> str:
         """Return an expression as another type: text, double or bigint."""
@@ -159,8 +172,11 @@ class Dialect(ABC):
         """Return what a column gets for a number: its own if it is of whole numbers, or of single precision."""
         field = self.field(column)
         cases = ((self.whole_types, whole), ((self.single_type,), single))
-        written = " ".join(f"WHEN {self.has_type(field, types)} THEN {number}" for types, number in cases)
-        return f"CASE {written} ELSE {value} END"
+        # Each in a type of its own: one for all would be that of real numbers, which changes large whole ones.
+        written = " ".join(
+            f"WHEN {self.has_type(field, types)} THEN {self.into(number, column)}" for types, number in cases
+        )
+        return f"CASE {written} ELSE {self.into(value, column)} END"
 
     def field(self, column: str) -> str:
         """Return a column of the table where the last step reads it."""

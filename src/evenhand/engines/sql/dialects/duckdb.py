@@ -13,6 +13,7 @@ class DuckDB(Dialect):
         *("tinyint", "smallint", "integer", "bigint", "hugeint"),
         *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
     )
+    largest_whole = 2**64 - 1
     single_type = "float"
     text_types = ("varchar", "enum")
     key_types = ("varchar", "boolean", "date", "uuid", *whole_types)

@@ -66,6 +66,10 @@ class Postgres(Dialect):
         # would be read before any row is.
         return f"CAST({self.complaint(message, key)} AS BOOLEAN)"
 
+    def into(self, value: str, column: str) -> str:
+        """Return a value as text, which a field of any type takes: numbers of JSON have no negative zero."""
+        return self.cast(value, "text")
+
     def bad_key(self, key: str) -> str:
         """Say whether a key is of a type, or a date in a style, of its own."""
         types = ", ".join(map(self.text, self.key_types))
@@ -95,7 +99,8 @@ class Postgres(Dialect):
         if not last.changes:
             return f"SELECT {ROW}, {rest} FROM {last.step}"
         fields = " || ".join(
-            f"CASE WHEN {change.moved} THEN jsonb_build_object({self.text(column)}, {change.value}) ELSE '{{}}' END"
+            f"CASE WHEN {change.moved} THEN jsonb_build_object({self.text(column)}, {self.into(change.value, column)}) "
+            f"ELSE '{{}}' END"
             for column, change in last.changes.items()
         )
         moved = " OR ".join(change.moved for change in last.changes.values())

@@ -13,6 +13,7 @@ class Spark(Dialect):
     called = "spark"
     whole_types = ("tinyint", "smallint", "int", "bigint")
     single_type = "float"
+    knows_types = False
     text_types = ("string", "char", "varchar")
     key_types = ("string", "boolean", "date", *whole_types)
 
