@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evenhand import check
 from evenhand.errors import StorageError
 
 
@@ -17,7 +18,7 @@ def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[str]:
 
     It is hidden, so that no pattern for tables finds it.
     """
-    folder = Path(path).resolve().parent
+    folder = Path(check.path("path", path)).resolve().parent
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".evenhand-", suffix=suffix)
     except OSError as error:

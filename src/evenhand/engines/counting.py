@@ -20,9 +20,9 @@ from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
 from evenhand.engines.files import Source, connection, typed, watched
 from evenhand.engines.spark import ROWS, WEIGHT
-from evenhand.errors import DataError, Option, SpecError
+from evenhand.errors import DataError, Option
 from evenhand.resources import Progress, current, words
-from evenhand.spec import CsvFormat, Ordinal, Problem
+from evenhand.spec import CsvFormat, Ordinal, Problem, check_problem
 from evenhand.tables import (
     Frame,
     Table,
@@ -55,8 +55,7 @@ def counts_of(
     progress: Progress | None = None,
 ) -> Counts:
     """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns."""
-    if not isinstance(problem, Problem):
-        raise SpecError(f"the problem comes first and must be an eh.Problem, not {type(problem).__name__}")
+    check_problem(problem)
     if is_path(table):
         return count_file(problem, table, weights, progress)
     if spark.is_spark(table):

@@ -22,6 +22,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from evenhand import check
 from evenhand.errors import (
     DataError,
     EvenhandError,
@@ -79,7 +80,7 @@ class Source:
     def of(cls, path: str | os.PathLike[str], format: CsvFormat | None = None) -> Source:
         """Find the files of a path or glob, and their columns."""
         duck()
-        paths = _found(os.fspath(path))
+        paths = _found(check.path("the table", path))
         if is_parquet(paths[0]):
             with connection(paths[0]) as duck_:
                 listed = {path: _described(duck_, path) for path in paths}
@@ -151,15 +152,15 @@ class Source:
 
 
 def _found(pattern: str) -> tuple[str, ...]:
-    if Path(pattern).is_dir():
+    if os.path.isdir(pattern):
         raise DataError(
             f"{pattern!r} is a folder; give a file, or a pattern such as {str(Path(pattern) / '*.parquet')!r}"
         )
-    if Path(pattern).exists() and not Path(pattern).is_file():
+    if os.path.exists(pattern) and not os.path.isfile(pattern):
         raise DataError(
             f"{pattern!r} is a pipe or a device, which cannot be read twice; save the table to a file first"
         )
-    if Path(pattern).exists():
+    if os.path.exists(pattern):
         paths: list[str] = [pattern]
     else:
         paths = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else []

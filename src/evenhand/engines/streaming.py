@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from evenhand import check
 from evenhand.arrays import Cells
 from evenhand.engines.balancing import Balanced, balanced
 from evenhand.engines.files import (
@@ -83,16 +84,16 @@ def transform_file(
     """Transform a file into another; nothing appears under the new name until all of it is there."""
     if to is None:
         raise DataError(f"{os.fspath(path)!r} is a file: say where the result goes with to=, a .csv or .parquet file")
-    target: str = os.fspath(to)
+    target = check.path("to", to)
     if not target.lower().endswith(ENDINGS):
         raise DataError(f"the result is written as .csv or .parquet, not as {target!r}")
-    if Path(target).is_dir():
+    if os.path.isdir(target):
         raise StorageError(f"{target!r} is a folder; give the name of a file")
     # A link is followed, not replaced.
-    target = os.path.realpath(target) if Path(target).is_symlink() else target
+    target = os.path.realpath(target) if os.path.islink(target) else target
     source = Source.of(path, format)
     source.require((*mode.columns, *([] if how.key is None else [how.key])))
-    if any(Path(target).exists() and Path(target).samefile(each) for each in source.paths):
+    if any(os.path.exists(target) and os.path.samefile(target, each) for each in source.paths):
         raise DataError(f"{target!r} is a file that is read; give the result another name")
     # A CSV result is written like the file that was read, unless its name says that tabs are wanted.
     written = source.format or format or CsvFormat()

@@ -18,6 +18,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from evenhand import check
 from evenhand.arrays import sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Role, Variable
@@ -146,7 +147,7 @@ def _read_coding(entry: dict[str, Any], size: int) -> Coding:
 def read(path: str | os.PathLike[str]) -> Stored:
     """Read a mapping file; anything but an intact one is a StorageError that says why."""
     try:
-        content = Path(path).read_bytes()
+        content = Path(check.path("path", path)).read_bytes()
     except OSError as error:
         raise StorageError(f"cannot read the mapping file {os.fspath(path)!r}: {error.strerror}") from None
     try:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.data.levels import UNSEEN, Case, Codes, Coding, Stock, Value, listed_values
 from evenhand.errors import SpecError, StorageError
-from evenhand.spec import check
 from evenhand.spec.bins.binning import Binning, Occurrence
 from evenhand.spec.frozen import FrozenMap
 
@@ -96,18 +96,25 @@ class MergedLevels(Binning):
     coding = Merges
 
     def __post_init__(self) -> None:
-        if not isinstance(self.into, Mapping) or not self.into:
-            raise SpecError(f"MergedLevels needs a mapping of levels to values, not {self.into!r}")
+        given = check.mapping("into of MergedLevels", self.into, "a mapping of levels to values")
+        if not given:
+            raise check.refused("into of MergedLevels", "a mapping of levels to values", self.into)
         held: dict[Value, str] = {}
-        for level, values in self.into.items():
-            if isinstance(values, str) or not isinstance(values, Iterable):
-                raise SpecError(f"MergedLevels: {level!r} must list its values, not {values!r}")
-            for value in values:
-                if check.level(f"MergedLevels: each value of {level!r}", value) in held:
-                    raise SpecError(f"MergedLevels: {value!r} is in both {held[value]!r} and {level!r}")
+        merged: dict[str, tuple[Value, ...]] = {}
+        for name, values in given.items():
+            level = check.text("each level in into of MergedLevels", name)
+            what = f"into of MergedLevels: {level!r}"
+            merged[level] = tuple(
+                check.level(f"{what}: each value", value) for value in check.listed(what, values, "a list of values")
+            )
+            for value in merged[level]:
+                if value in held:
+                    raise SpecError(f"into of MergedLevels: {value!r} is in both {held[value]!r} and {level!r}")
                 held[value] = level
-        frozen = FrozenMap({level: tuple(values) for level, values in self.into.items()})
-        object.__setattr__(self, "into", frozen)
+        object.__setattr__(self, "into", FrozenMap(merged))
+        if self.rest is not None:
+            object.__setattr__(self, "rest", check.text("rest of MergedLevels", self.rest))
+        object.__setattr__(self, "ordered", check.flag("ordered of MergedLevels", self.ordered))
 
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return the merged levels, then those that stand alone."""
@@ -153,9 +160,9 @@ class PooledLevels(Binning):
     coding = Merges
 
     def __post_init__(self) -> None:
-        check.finite("fewer_than of PooledLevels", self.fewer_than, low=0)
-        if not isinstance(self.into, str):
-            raise SpecError(f"into of PooledLevels must be a name, not {self.into!r}")
+        weight = check.own_number("fewer_than of PooledLevels", self.fewer_than, low=0, high=check.LARGEST)
+        object.__setattr__(self, "fewer_than", weight)
+        object.__setattr__(self, "into", check.text("into of PooledLevels", self.into))
 
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return the common levels, and last the pool if anything is rare."""
