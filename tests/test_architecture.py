@@ -15,6 +15,7 @@ ROOT = Path(eh.__file__).parent
 ORDER = [
     "_version",
     "errors",
+    "check",
     "resources",
     "files",
     "arrays",
@@ -170,7 +171,7 @@ def rooms_of(path):
 
 
 def test_solvers_know_nothing_of_the_problem():
-    allowed = ("optimise.solve", "optimise.program", "arrays", "errors", "resources")
+    allowed = ("optimise.solve", "optimise.program", "arrays", "check", "errors", "resources")
     for path in (ROOT / "optimise" / "solve").rglob("*.py"):
         assert all(name.startswith(allowed) for name in own(path)), path
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from evenhand import check
 from evenhand.errors import StorageError
 
 KINDS = {
@@ -52,7 +53,7 @@ def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[str]:
 
     It is hidden, so that no pattern for tables finds it.
     """
-    before = existing(path)
+    before = existing(check.path("path", path))
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     try:

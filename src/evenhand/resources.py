@@ -14,8 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
 
+from evenhand import check
 from evenhand.errors import SpecError
 
 Progress: TypeAlias = Callable[[str, float], None]
@@ -37,6 +39,8 @@ MOST = "1000TB"
 
 LARGEST = 10**30
 """A number of bytes that is worth writing out."""
+
+FOLDER = "a folder that exists"
 
 MOST_THREADS = 256
 """More bring nothing on any machine, and thousands bring one down."""
@@ -69,11 +73,9 @@ class Resources:
     def __post_init__(self) -> None:
         if not in_bytes(LEAST) <= self.memory <= in_bytes(MOST):
             raise SpecError(f"memory must be from {LEAST} to {MOST}{_not(self.memory, words)}")
-        whole = isinstance(self.threads, int) and not isinstance(self.threads, bool)
-        if not whole or not 1 <= self.threads <= MOST_THREADS:
-            raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}{_not(self.threads, repr)}")
-        if self.spill is not None and not (isinstance(self.spill, str) and os.path.isdir(self.spill)):
-            raise SpecError(f"spill must be a folder that exists, not {self.spill!r}")
+        object.__setattr__(self, "threads", check.whole("threads", self.threads, low=1, high=MOST_THREADS))
+        if self.spill is not None and not os.path.isdir(self.spill):
+            raise check.refused("spill", FOLDER, self.spill)
 
     def folder(self, target: str | None = None) -> str:
         """Return where to put what does not fit into memory: beside a result, unless a folder was chosen."""
@@ -128,7 +130,7 @@ def using(
     chosen = Resources(
         now.memory if memory is None else in_bytes(memory),
         now.threads if threads is None else threads,
-        now.spill if spill is None else os.fspath(spill) if isinstance(spill, os.PathLike) else spill,
+        now.spill if spill is None else check.path("spill", spill, FOLDER),
     )
     token = _CHOSEN.set(chosen)
     try:
@@ -145,11 +147,12 @@ def in_bytes(size: str | int) -> int:
     >>> in_bytes("1.5GB"), in_bytes("512 MiB"), in_bytes(100)
     (1500000000, 536870912, 100)
     """
-    if isinstance(size, int) and not isinstance(size, bool):
-        return size
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?I?)B?\s*", str(size).upper())
+    if isinstance(size, Integral) and not isinstance(size, bool):
+        return check.whole("memory", size)
+    text = size.upper() if isinstance(size, str) else ""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?I?)B?\s*", text)
     if found is None or found[2] not in UNITS:
-        raise SpecError(f"memory must look like 512MB or 2GB, not {size!r}")
+        raise SpecError(f"memory must look like 512MB or 2GB, not {check.shown(size)}")
     # However many digits there are: a size that is far too large is one, which others refuse.
     return int(min(float(found[1]) * UNITS[found[2]], LARGEST))
 

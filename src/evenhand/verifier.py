@@ -291,6 +291,8 @@ def read(path: str | Path) -> dict[str, Any]:
         )
     except OSError as error:
         raise Refused(f"the file cannot be read: {error.strerror}") from error
+    except TypeError as error:
+        raise Refused("what is given is not the path of a file") from error
     except Refused:
         raise
     except (ValueError, RecursionError) as error:

@@ -386,7 +386,7 @@ def test_names_that_cannot_be_written(dialect, table, key, words):
 
 @pytest.mark.parametrize("columns", ["age", [], ["age", "age"], [1], 5])
 def test_columns_must_be_listed_by_name(columns):
-    with pytest.raises(eh.SpecError, match="columns must list"):
+    with pytest.raises(eh.SpecError, match=r"columns must (list|be a list)"):
         mapping().to_sql("duckdb", "people", KEY, columns=columns)
 
 

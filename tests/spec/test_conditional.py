@@ -74,13 +74,13 @@ def test_a_row_is_a_frozen_value():
     ("rows", "words"),
     [
         ({(0,): {0: 0.5, 1: 0.4}}, r"given \(0,\) sum to 0.9, not to 1"),
-        ({(0,): {0: 1.5, 1: -0.5}}, r"outcome 0 given \(0,\) must be at most 1"),
-        ({(0,): {0: float("nan"), 1: 0.5}}, r"outcome 0 given \(0,\) must be a number"),
+        ({(0,): {0: 1.5, 1: -0.5}}, r"given \(0,\): the probability of outcome 0 must be at most 1"),
+        ({(0,): {0: float("nan"), 1: 0.5}}, r"given \(0,\): the probability of outcome 0 must be a number"),
         ([((0,), {0: 1.0}), ((0,), {0: 1.0})], "combination of features twice"),
-        (3, "a Conditional is"),
-        ([3], "a Conditional is"),
-        ({(0,): 3}, "a Conditional is"),
-        ([(([0],), {0: 1.0})], "a Conditional is"),
+        (3, "rows of a Conditional"),
+        ([3], "rows of a Conditional"),
+        ({(0,): 3}, "rows of a Conditional"),
+        ([(([0],), {0: 1.0})], "rows of a Conditional"),
     ],
 )
 def test_bad_tables(rows, words):

@@ -70,7 +70,7 @@ def test_log_ratio_and_four_fifths_at_zero():
         (lambda: eh.ExpectedDistortion(0.5, per="person"), "per of ExpectedDistortion must be one of"),
         (lambda: eh.ExcessDistortion({0.9: 1.1}), "at most 1"),
         (lambda: eh.ExcessDistortion({0.9: -0.1}), "at least 0"),
-        (lambda: eh.ExcessDistortion({-1: 0.1}), "threshold of ExcessDistortion must be at least 0"),
+        (lambda: eh.ExcessDistortion({-1: 0.1}), "thresholds of ExcessDistortion must be at least 0"),
         (lambda: eh.ExcessDistortion({}), "at least one threshold"),
         (lambda: eh.ExcessDistortion({0.9: 0.1, 1.9: 0.2}), "threshold 1.9 may be exceeded .* at most 0.1"),
     ],
@@ -95,7 +95,7 @@ def test_a_target_that_names_no_outcome():
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: eh.PairwiseParity(0.1, on=3), "on of PairwiseParity must name at least one column, not 3"),
+        (lambda: eh.PairwiseParity(0.1, on=3), "on of PairwiseParity must be a list of column names, not 3"),
         (lambda: eh.PairwiseParity(0.1, on=[]), "on of PairwiseParity must name at least one column"),
         (lambda: eh.PairwiseParity(0.1, given="age"), r"given of PairwiseParity must be a list .* write \['age'\]"),
         (lambda: eh.PairwiseParity(0.1, against="rst"), "against of PairwiseParity must be one of .* 'rest'"),
@@ -108,7 +108,10 @@ def test_a_target_that_names_no_outcome():
         ),
         (lambda: eh.TargetParity(0.1, released=True), "released of TargetParity is about segments"),
         (lambda: eh.TargetParity(0.1, released=1, given=["age"]), "released of TargetParity must be true or false"),
-        (lambda: eh.TargetParity(0.1, eh.By(None, [({"age": 1}, {0: 1.0})])), "mapping of outcomes, not None"),
+        (
+            lambda: eh.TargetParity(0.1, eh.By(None, [({"age": 1}, {0: 1.0})])),
+            "mapping of outcomes to probabilities, not None",
+        ),
         (lambda: eh.FourFifths([1]), "favourable of FourFifths must be one level"),
     ],
 )

@@ -225,5 +225,5 @@ def test_a_function_has_no_lines_and_a_table_no_values():
         kept.value(np.array([0.1]), np.array([0.2]))
     with pytest.raises(eh.SpecError, match=r"mine was not tabulated for the bound 0.2"):
         kept.lines(np.array([0.2]))
-    with pytest.raises(eh.SpecError, match="function of UserDistance must be callable"):
+    with pytest.raises(eh.SpecError, match="function of UserDistance must be a function"):
         eh.UserDistance(0.1)

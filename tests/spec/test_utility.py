@@ -569,8 +569,11 @@ def test_a_value_that_is_no_number_is_refused_when_met():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: u.Separable(1, np.add, np.add), "the value of a user's measure must be a function, not 1"),
-        (lambda: u.Separable(np.add, np.add, None, name="mine"), "the curvature of mine must be a function, not None"),
+        (lambda: u.Separable(1, np.add, np.add), "the value of Separable must be a function, not 1"),
+        (
+            lambda: u.Separable(np.add, np.add, None, name="mine"),
+            "the curvature of Separable must be a function, not None",
+        ),
         (lambda: u.Bregman(np.exp, "exp", np.exp), "the derivative of .* must be a function, not 'exp'"),
         (lambda: u.Bregman(np.exp, np.sum, np.exp), r"the derivative of .* one number per cell: .*\(1,\), not \(\)"),
         (lambda: u.Quasiconvex(np.add, [[1.0]]), "the sublevel of .* must be a function"),

@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.domain import Domain
 from evenhand.errors import DataError
@@ -75,6 +77,13 @@ class Counts:
     cell_squares: Numbers | None = None
 
     def __post_init__(self) -> None:
+        check.kind("domain", self.domain, Domain, "the domain of a Counts, as eh.count makes it")
+        for axis in "dxy":
+            object.__setattr__(self, axis, _cells(axis, getattr(self, axis)))
+        object.__setattr__(self, "weight", _array("weight", self.weight, "fiu").astype(float, copy=False))
+        if not len(self.d) == len(self.x) == len(self.y) == len(self.weight):
+            raise DataError("d, x, y and weight of a Counts must be of the same length, one entry for each cell")
+        object.__setattr__(self, "people", check.whole("people", self.people))
         ids = self.domain.dxy(self.d, self.x, self.y)
         if not len(ids):
             raise DataError("the table is empty: no row has a positive weight")
@@ -129,7 +138,11 @@ class Counts:
         Where a row stands for several equal ones, ``people`` says for how many of positive weight, and ``squares`` is
         the sum of their squared weights.
         """
-        weight = np.ones(len(d)) if weight is None else checked_weights(np.asarray(weight, dtype=np.float64))
+        check.kind("domain", domain, Domain, "the domain of a Counts, as eh.count makes it")
+        d, x, y = _cells("d", d), _cells("x", x), _cells("y", y)
+        weight = np.ones(len(d)) if weight is None else checked_weights(_array("weight", weight, "fiu").astype(float))
+        if not len(d) == len(x) == len(y) == len(weight):
+            raise DataError("d, x, y and weight of a Counts must be of the same length, one entry for each row")
         weighted = weight > 0
         ids, inverse = np.unique(domain.dxy(d, x, y)[weighted], return_inverse=True)
         each = np.ones(len(weight)) if people is None else people
@@ -268,6 +281,22 @@ class Counts:
         """For each source, p(y | d, x): the weights of apply mode."""
         before = self.people_before_outcome
         return np.asarray(self.probability / before.probability[before.of_source])
+
+
+def _array(what: str, given: Any, kinds: str) -> Any:
+    """Return an array of one dimension, of numbers of these kinds."""
+    try:
+        array = np.asarray(given)
+    except Exception:  # Whatever is no array says so in its own way.
+        array = np.empty(())
+    if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
+        raise DataError(f"{what} of a Counts must be an array of numbers, not {check.shown(given)}")
+    return array
+
+
+def _cells(what: str, given: Any) -> Cells:
+    """Return the numbers of cells."""
+    return np.asarray(_array(f"each cell in {what}", given, "iu"), dtype=np.int64)
 
 
 def checked_weights(weight: Numbers) -> Numbers:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand import check
 from evenhand.data.counts import Counts
-from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import (
     KL,
     L1,
@@ -170,8 +170,7 @@ def load(name: str) -> Dataset:
     >>> len(data.frame), data.problem.outcome
     (32561, 'income')
     """
-    if name not in PROBLEMS:
-        raise SpecError(f"there is no dataset {name!r}; there are {list(PROBLEMS)}.{did_you_mean(name, PROBLEMS)}")
+    check.one_of("the name of a dataset", name, PROBLEMS)
     return Dataset(name, _cells(name), PROBLEMS[name], ABOUT[name])
 
 

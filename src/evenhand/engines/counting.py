@@ -21,9 +21,9 @@ from evenhand.engines import spark
 from evenhand.engines.files import Source, named, reading, typed, watched
 from evenhand.engines.spark import ROWS, SQUARES, WEIGHT
 from evenhand.engines.waiting import beside
-from evenhand.errors import DataError, Option, SpecError
+from evenhand.errors import DataError, Option
 from evenhand.resources import Progress, current, words
-from evenhand.spec import CsvFormat, Problem
+from evenhand.spec import CsvFormat, Problem, check_problem
 from evenhand.spec.agreement import disagreement
 from evenhand.tables import (
     Frame,
@@ -61,8 +61,7 @@ def counts_of(
     progress: Progress | None = None,
 ) -> Counts:
     """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns."""
-    if not isinstance(problem, Problem):
-        raise SpecError(f"the problem comes first and must be an eh.Problem, not {type(problem).__name__}")
+    check_problem(problem)
     if is_path(table):
         return count_file(problem, table, weights, progress)
     if spark.is_spark(table):

@@ -23,6 +23,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from evenhand import check
 from evenhand.engines.unpacking import (
     CHUNK,
     LONGEST_RECORD,
@@ -103,7 +104,7 @@ class Source:
     def of(cls, path: str | os.PathLike[str], format: CsvFormat | None = None) -> Source:
         """Find the files of a path or glob, and their columns."""
         duck()
-        paths = _found(os.fspath(path))
+        paths = _found(check.path("the table", path))
         if is_parquet(paths[0]):
             schemas = {path: _schema(path) for path in paths}
             first = schemas[paths[0]]

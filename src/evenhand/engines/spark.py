@@ -12,12 +12,13 @@ have no positions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.engines.files import column_number, named
 from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean
-from evenhand.spec import Problem
+from evenhand.spec import Problem, check_problem
 from evenhand.tables import Table, becomes_text, count_rows, read, refuse_gaps, weights_column
 from evenhand.tables.transforming import How, Transformer, transform_piece
 
@@ -26,6 +27,17 @@ NESTED = ("array", "map", "struct", "binary", "variant")
 
 SparkFrame = Any
 Weights = str | Sequence[float] | None
+
+
+@runtime_checkable
+class Mapped(Protocol):
+    """What a mapping can do."""
+
+    def release(self, frame: Any, *, key: str | None, **options: Any) -> Any:
+        """Train mode."""
+
+    def apply(self, frame: Any, *, key: str | None, **options: Any) -> Any:
+        """Apply mode."""
 
 
 def is_spark(table: Any) -> bool:
@@ -53,6 +65,10 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
     weights : str, optional
         A column of weights.
     """
+    check_problem(problem)
+    weights_column(problem.columns, weights, "a Spark dataframe")
+    if not is_spark(frame):
+        raise DataError(f"this counts the rows of a Spark dataframe as the table, not of {check.shown(frame)}")
     found = grouped(frame, problem.columns, weights)
     table = named(found, problem.columns)
     rows, weight, squares = (found[name].to_numpy().astype(float) for name in (ROWS, WEIGHT, SQUARES))
@@ -83,13 +99,15 @@ def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
     return found.sort_by([(place, "ascending") for place in places])
 
 
-def release(mapping: Any, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
+def release(mapping: Mapped, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
     """Train mode on a Spark dataframe: what ``mapping.release(frame, key=key)`` does."""
+    check.kind("mapping", mapping, Mapped, "an eh.Mapping")
     return mapping.release(frame, key=key, **options)
 
 
-def apply(mapping: Any, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
+def apply(mapping: Mapped, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
     """Apply mode on a Spark dataframe: what ``mapping.apply(frame, key=key)`` does."""
+    check.kind("mapping", mapping, Mapped, "an eh.Mapping")
     return mapping.apply(frame, key=key, **options)
 
 

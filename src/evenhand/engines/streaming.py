@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from evenhand import check
 from evenhand.arrays import Cells
 from evenhand.engines.balancing import Balanced, balanced
 from evenhand.engines.files import (
@@ -91,7 +92,7 @@ def transform_file(
     """Transform a file into another; nothing appears under the new name until all of it is there."""
     if to is None:
         raise DataError(f"{os.fspath(path)!r} is a file: say where the result goes with to=, a .csv or .parquet file")
-    target: str = os.fspath(to)
+    target = check.path("to", to)
     if not target.lower().endswith(ENDINGS):
         raise DataError(f"the result is written as .csv or .parquet, not as {target!r}")
     # A link is followed, not replaced.

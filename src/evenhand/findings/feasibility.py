@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
@@ -68,6 +69,7 @@ def smallest_parity_bound(
     >>> round(eh.smallest_parity_bound(tight, data.frame), 7)
     0.2109576
     """
+    lossless = check.flag("lossless", lossless)
     counts = counts_of(problem, frame, weights)
     edge = parity_edge(problem, counts, Clock(), lossless=lossless)
     return None if edge is None else edge.bound

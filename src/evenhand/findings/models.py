@@ -262,6 +262,16 @@ class Predictor:
         return np.where(there & ~new_d, group, -1), np.where(new_x, -1, x), row, found & ~new_d & ~new_x
 
 
+def check_model(model: Any) -> None:
+    """Refuse a model that cannot be fitted, or says no probabilities; None stands for a table of shares."""
+    if isinstance(model, type):
+        raise SpecError(f"the model must be one to be fitted, not {check.shown(model)}: write {model.__name__}()")
+    if model is not None and not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
+        raise SpecError(
+            f"a model needs fit and predict_proba, like a scikit-learn classifier; {check.shown(model)} lacks one"
+        )
+
+
 def model_rates(
     problem: Problem, counts: Counts, kernel: Kernel, train: Any, new: Any, model: Any, *, protected: bool
 ) -> pd.DataFrame:
@@ -289,8 +299,6 @@ def _model_scores(
     problem: Problem, counts: Counts, released: Any, applied: Any, model: Any, protected: bool
 ) -> Numbers:
     """Fit a user's model on a release, and return its scores: one row per person, one column per outcome."""
-    if not hasattr(model, "fit") or not hasattr(model, "predict_proba"):
-        raise SpecError(f"a model needs fit and predict_proba, like a scikit-learn classifier; {model!r} lacks one")
     names = [*(problem.protected if protected else ()), *problem.features]
     # What the bounds are about are the levels of protected columns, nothing finer.
     train, new = (

@@ -15,6 +15,7 @@ from evenhand.arrays import Numbers, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Value
+from evenhand.errors import SpecError
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import Where, group_levels, matching, short_name
 from evenhand.findings.theory import rate_intervals
@@ -94,6 +95,8 @@ def cohort_axis(domain: Domain, by: Sequence[str] | None) -> Axis:
     """Return the features that cohorts are formed by; None takes all."""
     if by is None:
         return domain.x
+    if not by:
+        raise SpecError("by must name at least one of the features")
     for column in by:
         check.one_of("a column of by", column, domain.x.names)
     return Axis(tuple(variable for variable in domain.x.variables if variable.name in by))

@@ -74,7 +74,41 @@ def picture(kind: Kind, problem: Problem, counts: Counts, kernel: Kernel, measur
         "changes": partial(change_chart, measured=measured),
     }
     check.one_of("kind", kind, tuple(kinds))
-    return kinds[kind](problem, counts, kernel, **options)
+    checked = {name: OPTIONS[name](name, value) if name in OPTIONS else value for name, value in options.items()}
+    return kinds[kind](problem, counts, kernel, **checked)
+
+
+def _part(what: str, where: Any) -> Where:
+    """Return a part of a table: a level for each column that it names."""
+    named = check.mapping(what, where, 'a mapping of columns to levels, such as {"sex": "Male"}')
+    return {check.column(what, column): check.level(f"{what}: {column!r}", level) for column, level in named.items()}
+
+
+def _parts(what: str, parts: Any) -> list[Where]:
+    """Return several parts of a table; one may stand alone."""
+    listed = [parts] if isinstance(parts, Mapping) else check.listed(what, parts, "a list of parts of the table")
+    return [_part(what, part) for part in listed]
+
+
+def _or_none(read: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda what, value: None if value is None else read(what, value)
+
+
+OPTIONS: dict[str, Callable[[str, Any], Any]] = {
+    "confidence": check.number,
+    "hide_below": partial(check.finite, low=0),
+    "least": partial(check.finite, low=0),
+    "most": partial(check.whole, low=1),
+    "most_groups": partial(check.whole, low=1),
+    "wrap": _or_none(partial(check.whole, low=1)),
+    "where": _or_none(_parts),
+    "groups": _or_none(_parts),
+    "by": _or_none(check.columns),
+    "outcome": _or_none(check.level),
+    "note": check.text,
+    "title": check.text,
+}
+"""How the options of all pictures are read; words are left to the picture that knows them."""
 
 
 def rate_chart(
@@ -158,7 +192,8 @@ def heat_chart(
             if row["target"] in columns:
                 cells.append(cell | {"value": value, "label": label, "exact": f"{value:.4f}"})
     if not cells:
-        raise DataError(f"nobody to show: {'; '.join(map(long_name, parts)) or 'nobody changes'}")
+        named = "; ".join(map(long_name, parts)) or "nobody changes"
+        raise DataError(f"nobody to show: {named}; widen where, or lower hide_below or least")
     drawn, wrap = list(dict.fromkeys(cell["panel"] for cell in cells)), None
     if chosen is not None:
         widths = [len({cell["column"] for cell in cells if cell["panel"] == panel}) for panel in drawn]
@@ -381,7 +416,7 @@ def change_chart(
             "people": f"{move.people:,.1f} of {move.had:,.0f}",
         })  # fmt: skip
     if not cells:
-        raise DataError("nobody changes, so there is nothing to draw")
+        raise DataError("nobody changes, or nobody who may be shown with this hide_below: there is nothing to draw")
     every = list(dict.fromkeys(cell["row"] for cell in cells))
     order = every[:most]
     unseen -= set(every)

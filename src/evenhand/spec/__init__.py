@@ -4,6 +4,7 @@ Knows the paper's definitions and their arithmetic on plain arrays; nothing of t
 measures, distances and forms of parity there are, ``registry`` says.
 """
 
+from evenhand import check
 from evenhand.spec.bins import Binning, ChosenBins, Edges, MergedLevels, Occurrence, PooledLevels, Quantiles
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By, change_each, each, words_of
@@ -14,7 +15,7 @@ from evenhand.spec.distance import Distance, Line, Ratio
 from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 from evenhand.spec.people import EVERYWHERE
-from evenhand.spec.problem import Problem
+from evenhand.spec.problem import Problem, check_problem
 from evenhand.spec.utility import KL, L1, Epigraph, Polyhedral, Quasiconvex, Recorded, Smooth, Utility
 
 __all__ = [
@@ -58,6 +59,8 @@ __all__ = [
     "TargetParity",
     "Utility",
     "change_each",
+    "check",
+    "check_problem",
     "comparisons",
     "each",
     "outcome_given_features",

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.errors import SpecError
-from evenhand.spec import check
 from evenhand.spec.by import By, change_each, each, fields_of, numbers_at
 from evenhand.spec.frozen import FrozenMap
 
@@ -136,12 +136,15 @@ class ExcessDistortion(_Held):
     per: Per = "individual"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.thresholds, Mapping) or not self.thresholds:
-            raise SpecError("ExcessDistortion needs at least one threshold with its probability, such as {0.9: 0.1}")
+        example = "a mapping of at least one threshold to its probability, such as {0.9: 0.1}"
+        given = check.mapping("thresholds of ExcessDistortion", self.thresholds, example)
+        if not given:
+            raise check.refused("thresholds of ExcessDistortion", example, self.thresholds)
         pairs = [
-            (check.finite("a threshold of ExcessDistortion", threshold, low=0), _probability(threshold, allowed))
-            for threshold, allowed in self.thresholds.items()
+            (check.finite("each of the thresholds of ExcessDistortion", threshold, low=0), allowed)
+            for threshold, allowed in given.items()
         ]
+        pairs = [(threshold, _probability(threshold, allowed)) for threshold, allowed in pairs]
         pairs.sort(key=lambda pair: pair[0])
         for (low, allowed), (high, larger) in itertools.pairwise(pairs):
             if max(each(larger)) > max(each(allowed)):
@@ -168,8 +171,13 @@ class ExcessDistortion(_Held):
 
 
 def _probability(threshold: Any, allowed: Any) -> Any:
-    what = f"the probability of exceeding threshold {threshold!r}"
-    found = change_each(allowed, lambda c: math.inf if c == math.inf else check.number(what, c, low=0, high=1))
+    what = f"thresholds of ExcessDistortion: the probability of exceeding threshold {threshold!r}"
+
+    def checked(given: Any) -> float:
+        probability = check.number(what, given, low=0)
+        return probability if math.isinf(probability) else check.number(what, probability, high=1)
+
+    found = change_each(allowed, checked)
     if all(math.isinf(c) for c in each(found)):
         raise SpecError(f"{what} must be finite somewhere, not {found}: it would limit nothing")
     return found

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Axis, Variable
 from evenhand.errors import SpecError, did_you_mean
@@ -63,15 +64,16 @@ class By:
     cases: Sequence[tuple[Where, Any]] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.default, By):
-            raise SpecError("the default of By must be a plain value, not another By")
-        if isinstance(self.cases, Mapping | str) or not isinstance(self.cases, Iterable):
-            raise SpecError(f"the cases of By are a list of (where, value), not {self.cases!r}")
-        object.__setattr__(self, "default", _frozen(self.default))
-        object.__setattr__(self, "cases", tuple(_case(case) for case in self.cases))
+        pairs = "a list of (where, value)"
+        if isinstance(self.cases, Mapping):
+            raise check.refused("the cases of By", pairs, self.cases)
+        cases = check.listed("the cases of By", self.cases, pairs)
+        object.__setattr__(self, "default", _value("the default of By", self.default))
+        object.__setattr__(self, "cases", tuple(_case(case) for case in cases))
 
     def map(self, change: Callable[[Any], Any]) -> By:
         """Return the same cases with every value changed."""
+        check.function("change", change, takes=1)
         return By(change(self.default), [(where, change(value)) for where, value in self.cases])
 
     @property
@@ -120,25 +122,48 @@ def numbers_at(what: str, value: Any, fields: Fields, size: int, against: Fields
 
 
 def _case(case: Any) -> tuple[Where, Any]:
-    try:
-        where, value = case
-    except (TypeError, ValueError):
-        raise SpecError(f"a case of By is a pair (where, value), not {case!r}") from None
-    if not isinstance(where, Mapping) or not where:
-        raise SpecError(f'a case of By begins with where it holds, such as {{"sex": "Male"}}, not {where!r}')
+    what, expected = "each of the cases of By", "a pair (where, value)"
+    pair = check.listed(what, case, expected)
+    if len(pair) != 2:
+        raise check.refused(what, expected, case)
+    return _where("where one of the cases of By holds", pair[0], _side), _value("each value in cases of By", pair[1])
+
+
+def _where(what: str, where: Any, side: Callable[[str, str, Any], Any]) -> Where:
+    """Return where a case holds: columns, and of each the levels, or what ``side`` makes of them."""
+    example = 'a mapping such as {"sex": "Male"}'
+    given = check.mapping(what, where, example)
+    if not given:
+        raise check.refused(what, example, where)
+    return FrozenMap({check.column(what, column): side(what, column, levels) for column, levels in given.items()})
+
+
+def _side(what: str, column: str, levels: Any) -> Any:
+    """Return the levels of one column of a case, or the second group of a pair."""
+    if column == AGAINST:
+        return _where(f"{what}: {AGAINST!r}, the second group,", levels, _levels)
+    return _levels(what, column, levels)
+
+
+def _levels(what: str, column: str, levels: Any) -> Any:
+    """Return one level, or several."""
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        return check.level(f"{what}: {column!r}", levels)
+    several = check.listed(f"{what}: {column!r}", levels, "a level or a list of levels")
+    found = tuple(check.level(f"{what}: each level of {column!r}", level) for level in several)
+    return tuple(sorted(found, key=repr)) if isinstance(levels, set | frozenset) else found
+
+
+def _value(what: str, value: Any) -> Any:
+    """Return a number, or a distribution: a number for each level; or a word, for others to refuse."""
     if isinstance(value, By):
-        raise SpecError("a value of By must be a plain value, not another By")
-    return FrozenMap({column: _frozen(levels) for column, levels in where.items()}), _frozen(value)
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return FrozenMap({key: _frozen(inner) for key, inner in value.items()})
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, set | frozenset):
-        return tuple(sorted(value, key=repr))
-    return tuple(value) if isinstance(value, list | tuple) else value
+        raise SpecError(f"{what} must be a plain value, not another By")
+    if isinstance(value, str | bool | None):
+        # Who is given this value says what it must be, and what it is called.
+        return value
+    if not isinstance(value, Mapping):
+        return check.own_number(what, value)
+    return FrozenMap({check.level(what, level): check.own_number(what, share) for level, share in value.items()})
 
 
 def _fits(what: str, where: Where, fields: Fields, against: Fields | None, size: int) -> NDArray[np.bool_]:
@@ -148,8 +173,6 @@ def _fits(what: str, where: Where, fields: Fields, against: Fields | None, size:
     if against is None:
         raise SpecError(f"{what}: a case of By has {AGAINST!r}, but nothing is held against another group here")
     second = where[AGAINST]
-    if not isinstance(second, Mapping) or not second:
-        raise SpecError(f"{what}: {AGAINST!r} must name the second group, such as {{'sex': 'Male'}}, not {second!r}")
     shared = {name: field for name, field in fields.items() if name not in against}
     forward = _one_side(what, first, fields, size) & _one_side(what, second, against, size)
     swapped = _one_side(what, second, fields, size) & _one_side(what, first, {**shared, **against}, size)

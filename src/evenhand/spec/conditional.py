@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Value, in_words
 from evenhand.errors import DataError, SpecError
-from evenhand.spec import check
 
 SHARES_SUM_TOLERANCE = 1e-6
 """How far a model's probabilities may be from summing to one; they are then normalised."""
@@ -42,16 +42,7 @@ class Conditional:
 
     def __post_init__(self) -> None:
         given = self.rows.items() if isinstance(self.rows, Mapping) else self.rows
-        try:
-            rows = tuple(_row(features, shares) for features, shares in given)
-            hash(rows)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, SpecError):
-                raise
-            raise SpecError(
-                f"a Conditional is {{(feature levels): {{outcome: probability}}}}, such as "
-                f"{{('young', 3): {{0: 0.7, 1: 0.3}}}}, not {self.rows!r}"
-            ) from None
+        rows = tuple(_row(features, shares) for features, shares in _pairs("the rows of a Conditional", given))
         if len({features for features, _ in rows}) != len(rows):
             raise SpecError("the conditional gives a combination of features twice")
         object.__setattr__(self, "rows", rows)
@@ -79,14 +70,28 @@ class Conditional:
 
 
 def _row(features: Any, shares: Any) -> tuple[tuple[Any, ...], tuple[tuple[Any, float], ...]]:
-    named = features if isinstance(features, Sequence) and not isinstance(features, str) else (features,)
-    pairs = tuple(shares.items()) if isinstance(shares, Mapping) else tuple((y, p) for y, p in shares)
-    for level, share in pairs:
-        check.number(f"the probability of outcome {level!r} given {tuple(named)!r}", share, low=0, high=1)
+    several = isinstance(features, Sequence) and not isinstance(features, str | bytes)
+    named = tuple(
+        check.level("each feature in the rows of a Conditional", level)
+        for level in (features if several else [features])
+    )
+    what = f"the rows of a Conditional: the outcomes given {named!r}"
+    pairs = []
+    for outcome, share in _pairs(what, shares.items() if isinstance(shares, Mapping) else shares):
+        level = check.level(what, outcome)
+        pairs.append((level, check.number(f"{what}: the probability of outcome {level!r}", share, low=0, high=1)))
     total = sum(share for _, share in pairs)
     if abs(total - 1) > SHARES_SUM_TOLERANCE:
-        raise SpecError(f"the conditional's probabilities given {tuple(named)!r} sum to {total:g}, not to 1")
-    return tuple(named), tuple((level, float(share)) for level, share in pairs)
+        raise SpecError(f"the conditional's probabilities given {named!r} sum to {total:g}, not to 1")
+    return named, tuple(pairs)
+
+
+def _pairs(what: str, given: Any) -> tuple[tuple[Any, Any], ...]:
+    expected = "{(feature levels): {outcome: probability}}, such as {('young', 3): {0: 0.7, 1: 0.3}}"
+    pairs = tuple(check.listed(what, pair, expected) for pair in check.listed(what, given, expected))
+    if any(len(pair) != 2 for pair in pairs):
+        raise check.refused(what, expected, given)
+    return tuple((first, second) for first, second in pairs)
 
 
 def outcome_given_features(conditional: Conditional | None, counts: Counts, cells: Cells) -> Numbers:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evenhand import check
 from evenhand.errors import SpecError
 
 LONGEST = 4
@@ -32,14 +33,15 @@ class CsvFormat:
     names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.delimiter, str) or not 0 < len(self.delimiter) <= LONGEST:
-            raise SpecError(f"the delimiter of CsvFormat must be one to {LONGEST} characters, not {self.delimiter!r}")
+        object.__setattr__(self, "delimiter", check.text("the delimiter of CsvFormat", self.delimiter))
+        if not 0 < len(self.delimiter) <= LONGEST:
+            raise check.refused("the delimiter of CsvFormat", f"one to {LONGEST} characters", self.delimiter)
         if any(character in '"\r\n' for character in self.delimiter):
             raise SpecError(f"the delimiter of CsvFormat cannot hold quotes or line ends: {self.delimiter!r}")
         if self.names is not None:
-            if isinstance(self.names, str) or not isinstance(self.names, Iterable) or not tuple(self.names):
-                raise SpecError(f"the names of CsvFormat must list every column, not {self.names!r}")
-            names = tuple(str(name) for name in self.names)
+            names = check.columns("the names of CsvFormat", self.names)
+            if not names:
+                raise SpecError("the names of CsvFormat must list every column")
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise SpecError(f"the names of CsvFormat list {twice!r} twice")

@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Numbers, quotient
 from evenhand.data.domain import Value
-from evenhand.spec import check
 from evenhand.spec.by import By, change_each, words_of
 
 LARGEST_BOUND = 1e6
@@ -305,7 +305,7 @@ class FourFifths(Distance):
     holds_the_lower = True
 
     def __post_init__(self) -> None:
-        check.level("favourable of FourFifths", self.favourable)
+        object.__setattr__(self, "favourable", check.level("favourable of FourFifths", self.favourable))
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return max(0, 1 − p/q); nothing falls short of zero."""

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import MISSING, Domain, Value, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import Setting, SpecError, did_you_mean
-from evenhand.spec import check
 from evenhand.spec.frozen import FrozenMap
 
 Combine = Literal["sum", "sum_of_squares", "max"]
 COMBINE = ("sum", "sum_of_squares", "max")
+
+LARGEST_COST = 1e100
+"""Of one step: several of them, squared, are still a number, and so do not forbid a change by accident."""
 
 
 class Rule(ABC):
@@ -71,21 +74,19 @@ class Ordinal(Rule):
     levels: Sequence[Value] | None = None
 
     def __post_init__(self) -> None:
-        check.finite("the step of Ordinal", self.step, low=0)
+        object.__setattr__(self, "step", check.own_number("the step of Ordinal", self.step, low=0, high=LARGEST_COST))
         for way in ("up", "down"):
-            if not isinstance(getattr(self, way), bool | np.bool_):
-                raise SpecError(f"{way} of Ordinal must be true or false, not {getattr(self, way)!r}")
-            object.__setattr__(self, way, bool(getattr(self, way)))
+            object.__setattr__(self, way, check.flag(f"{way} of Ordinal", getattr(self, way)))
         if self.up_step is not None:
-            check.finite("the up_step of Ordinal", self.up_step, low=0)
+            cost = check.own_number("the up_step of Ordinal", self.up_step, low=0, high=LARGEST_COST)
+            object.__setattr__(self, "up_step", cost)
         if self.max_steps is not None:
-            check.finite("the max_steps of Ordinal", self.max_steps, low=0)
-            if self.max_steps != int(self.max_steps):
-                raise SpecError(f"the max_steps of Ordinal must be a whole number, not {self.max_steps}")
+            object.__setattr__(self, "max_steps", check.whole("the max_steps of Ordinal", self.max_steps))
         if self.levels is not None:
-            if isinstance(self.levels, str) or not isinstance(self.levels, Iterable) or not tuple(self.levels):
-                raise SpecError(f"the levels of Ordinal must be a list of values, not {self.levels!r}")
-            levels = tuple(check.level("each of the levels of Ordinal", level) for level in self.levels)
+            listed = check.listed("the levels of Ordinal", self.levels, "a list of values")
+            if not listed:
+                raise check.refused("the levels of Ordinal", "a list of values", self.levels)
+            levels = tuple(check.level("each of the levels of Ordinal", level) for level in listed)
             object.__setattr__(self, "levels", levels)
 
     def names(self, level: Value) -> bool:
@@ -135,15 +136,20 @@ class Nominal(Rule):
 
     def __post_init__(self) -> None:
         if not isinstance(self.cost, Mapping):
-            check.number("the cost of Nominal", self.cost, low=0)
+            object.__setattr__(self, "cost", check.own_number("the cost of Nominal", self.cost, low=0))
             return
-        for pair, cost in self.cost.items():
+        costs = {}
+        for pair, given in self.cost.items():
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise SpecError(f"a cost table of Nominal is {{(from, to): cost}}; {pair!r} is not such a pair")
-            check.number(f"the cost of changing {pair[0]!r} to {pair[1]!r}", cost, low=0)
-            if pair[0] == pair[1] and cost != 0:
-                raise SpecError(f"staying at {pair[0]!r} must cost 0, not {cost:g}")
-        object.__setattr__(self, "cost", FrozenMap({pair: float(cost) for pair, cost in self.cost.items()}))
+                raise SpecError(
+                    f"a cost table of Nominal is {{(from, to): cost}}; {check.shown(pair)} is not such a pair"
+                )
+            a, b = (check.level("each level in a cost table of Nominal", level) for level in pair)
+            cost = check.number(f"the cost of changing {a!r} to {b!r}", given, low=0)
+            if a == b and cost != 0:
+                raise SpecError(f"staying at {a!r} must cost 0, not {cost:g}")
+            costs[a, b] = cost
+        object.__setattr__(self, "cost", FrozenMap(costs))
 
     def names(self, level: Value) -> bool:
         """Whether the table has the level."""
@@ -300,15 +306,15 @@ class Distortion:
     function: Callable[[Columns, Columns], Any] | CostTable | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rules, Mapping):
-            raise SpecError(f"the rules of Distortion must be a mapping of columns, not {self.rules!r}")
-        for column, rule in self.rules.items():
-            if not isinstance(rule, Rule):
-                raise SpecError(f"the rule of column {column!r} must be Ordinal, Nominal, Fixed or Free, not {rule!r}")
+        rules = check.mapping("the rules of Distortion", self.rules, "a mapping of columns to rules")
+        for column, rule in rules.items():
+            check.column("each column in the rules of Distortion", column)
+            what = f"the rules of Distortion: the rule of column {column!r}"
+            check.kind(what, rule, Rule, "Ordinal, Nominal, Fixed or Free")
         check.one_of("combine of Distortion", self.combine, COMBINE)
-        if self.function is not None and not callable(self.function) and not isinstance(self.function, CostTable):
-            raise SpecError(f"the function of Distortion must be callable, not {self.function!r}")
-        object.__setattr__(self, "rules", FrozenMap(self.rules))
+        if self.function is not None and not isinstance(self.function, CostTable):
+            check.function("the function of Distortion", self.function)
+        object.__setattr__(self, "rules", FrozenMap(rules))
 
     @property
     def table(self) -> CostTable | None:

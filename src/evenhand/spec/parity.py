@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, in_words
 from evenhand.errors import DataError, Setting, SpecError, did_you_mean
-from evenhand.spec import check
 from evenhand.spec.by import By, change_each, each, fields_of
 from evenhand.spec.distance import Distance, Ratio
 from evenhand.spec.frozen import FrozenMap
@@ -76,8 +76,7 @@ class Parity(ABC):
         object.__setattr__(self, "bound", bound)
         if all(math.isinf(bound) for bound in each(self.bound)):
             raise SpecError(f"the bound of {name} must be finite somewhere, not {self.bound}: it would bound nothing")
-        if not isinstance(self.distance, Distance):
-            raise SpecError(f"the distance of {name} must be a distance such as Ratio(), not {self.distance!r}")
+        check.kind(f"the distance of {name}", self.distance, Distance, "a distance such as Ratio()")
         for what in ("on", "given"):
             object.__setattr__(self, what, _columns(f"{what} of {name}", getattr(self, what)))
         low = check.finite(f"min_segment of {name}", self.min_segment, low=0)
@@ -171,7 +170,8 @@ class PairwiseParity(Parity):
         if isinstance(self.against, Mapping):
             if not self.against:
                 raise SpecError("against of PairwiseParity names a reference group, such as {'sex': 'Male'}")
-            levels = {c: check.level(f"against of PairwiseParity: {c!r}", v) for c, v in self.against.items()}
+            what = "against of PairwiseParity"
+            levels = {check.column(what, c): check.level(f"{what}: {c!r}", v) for c, v in self.against.items()}
             object.__setattr__(self, "against", FrozenMap(levels))
         else:
             check.one_of("against of PairwiseParity", self.against, AGAINST)
@@ -271,8 +271,7 @@ class TargetParity(Parity):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.released, bool):
-            raise SpecError(f"released of TargetParity must be true or false, not {self.released!r}")
+        object.__setattr__(self, "released", check.flag("released of TargetParity", self.released))
         if self.released and self.given is None:
             raise SpecError("released of TargetParity is about segments; say which with ", Setting("given", [...]))
         if self.target is not None:
@@ -342,20 +341,23 @@ class TargetParity(Parity):
 def _columns(what: str, columns: Any) -> tuple[str, ...] | None:
     if columns is None:
         return None
-    if isinstance(columns, str):
-        raise SpecError(f"{what} must be a list of column names; write [{columns!r}]")
-    listed = tuple(columns) if isinstance(columns, Iterable) else ()
-    if not listed or not all(isinstance(name, str) for name in listed):
-        raise SpecError(f"{what} must name at least one column, not {columns!r}")
+    listed = check.columns(what, columns)
+    if not listed:
+        raise SpecError(f"{what} must name at least one column")
     return listed
 
 
 def _distribution(target: Any) -> Any:
-    if not isinstance(target, Mapping):
-        raise SpecError(f"the target of TargetParity must be a mapping of outcomes, not {target!r}")
-    for level, share in target.items():
-        check.number(f"the target's probability of outcome {level!r}", share, low=0, high=1)
-    total = sum(target.values())
+    what = "the target of TargetParity"
+    levels = {
+        check.level(f"{what}: each outcome", level): share
+        for level, share in check.mapping(what, target, "a mapping of outcomes to probabilities").items()
+    }
+    shares = {
+        level: check.own_number(f"the target's probability of outcome {level!r}", share, low=0, high=1)
+        for level, share in levels.items()
+    }
+    total = sum(shares.values())
     if abs(total - 1) > TARGET_SUM_TOLERANCE:
-        raise SpecError(f"the target of TargetParity sums to {total:g}, not to 1")
-    return FrozenMap(target)
+        raise SpecError(f"{what} sums to {total:g}, not to 1")
+    return FrozenMap(shares)

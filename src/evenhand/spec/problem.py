@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from evenhand import check
 from evenhand.data.domain import Value
 from evenhand.errors import Made, Setting, SpecError, did_you_mean
-from evenhand.spec import check, toml
+from evenhand.spec import toml
 from evenhand.spec.bins import Binning
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By, each
@@ -120,10 +121,9 @@ class Problem:
     csv: CsvFormat | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "protected", _names("protected", self.protected))
-        object.__setattr__(self, "features", _names("features", self.features))
-        if not isinstance(self.outcome, str):
-            raise SpecError(f"outcome must be one column name, not {self.outcome!r}")
+        object.__setattr__(self, "protected", check.columns("protected", self.protected))
+        object.__setattr__(self, "features", check.columns("features", self.features))
+        object.__setattr__(self, "outcome", check.column("outcome", self.outcome))
         object.__setattr__(self, "parity", _listed("parity", self.parity, Parity, "[PairwiseParity(0.1)]"))
         if self.budget is not None and not isinstance(self.budget, Budget):
             budgets = _listed("budget", self.budget, Budget, "ExpectedDistortion(0.5)")
@@ -163,10 +163,12 @@ class Problem:
 
     def with_bounds(self, change: Callable[[float], float]) -> Problem:
         """Return the same problem with every parity bound changed; what is not bounded stays so."""
+        check.function("change", change, takes=1)
         return replace(self, parity=[parity.with_bounds(change) for parity in self.parity])
 
     def with_limits(self, change: Callable[[float], float]) -> Problem:
         """Return the same problem with every limit of its budgets changed; what is not limited stays so."""
+        check.function("change", change, takes=1)
         return replace(self, budget=[budget.with_limits(change) for budget in self.budgets])
 
     @property
@@ -216,21 +218,17 @@ class Problem:
     def _check_kinds(self) -> None:
         for parity in self.parity:
             if not isinstance(parity, Parity):
-                raise SpecError(f"parity must list {' or '.join(toml.PARITIES.names)}, not {parity!r}")
+                raise SpecError(f"parity must list {' or '.join(toml.PARITIES.names)}, not {check.shown(parity)}")
         for budget in self.budgets:
             if not isinstance(budget, Budget):
-                raise SpecError(
-                    f"budget must be {ExpectedDistortion.__name__} or {ExcessDistortion.__name__}, not {budget!r}"
-                )
-        if not isinstance(self.distortion, Distortion):
-            raise SpecError(f"distortion must be a Distortion, not {self.distortion!r}")
-        if not isinstance(self.utility, Utility):
-            raise SpecError(f"utility must be a measure such as KL() or L1(), not {self.utility!r}")
+                kinds = f"{ExpectedDistortion.__name__} or {ExcessDistortion.__name__}"
+                raise check.refused("budget", kinds, budget)
+        check.kind("distortion", self.distortion, Distortion, "a Distortion")
+        check.kind("utility", self.utility, Utility, "a measure such as KL() or L1()")
         check.one_of("targets", self.targets, TARGETS)
         check.one_of("tie_break", self.tie_break, TIE_BREAKS)
         check.one_of("suppress_protected", self.suppress_protected, SUPPRESS)
-        if not isinstance(self.blind, bool):
-            raise SpecError(f"blind must be true or false, not {self.blind!r}")
+        object.__setattr__(self, "blind", check.flag("blind", self.blind))
         if self.conditional is not None and not self.keeps_conditional:
             raise SpecError('a conditional p(ŷ|x̂) is held fixed: write suppress_protected="fixed" with it')
         if self.suppresses and not self.observed_only:
@@ -248,25 +246,27 @@ class Problem:
 
     def _check_values(self) -> None:
         """Check how values become levels."""
-        if not isinstance(self.bins, Mapping) or not all(isinstance(b, Binning) for b in self.bins.values()):
-            raise SpecError(f'bins must be a mapping such as {{"age": Edges([25, 45])}}, not {self.bins!r}')
-        for column in self.bins:
+        example = 'a mapping such as {"age": Edges([25, 45])}'
+        bins = check.mapping("bins", self.bins, example)
+        for column, binning in bins.items():
+            check.column("each column in bins", column)
+            check.kind(f"bins: what is said of {column!r}", binning, Binning, "a way to make levels, as in " + example)
+        for column in bins:
             if column not in self.columns:
                 hint = did_you_mean(column, self.columns)
                 raise SpecError(f"bins name {column!r}, which is not a column here.{hint}")
-        object.__setattr__(self, "bins", FrozenMap(self.bins))
+        object.__setattr__(self, "bins", FrozenMap(bins))
         check.one_of("missing", self.missing, MISSING)
-        if isinstance(self.missing_values, str) or not isinstance(self.missing_values, Iterable):
-            raise SpecError(f"missing_values must be a list such as ['?'], not {self.missing_values!r}")
-        values = tuple(check.level("each of missing_values", value) for value in self.missing_values)
+        listed = check.listed("missing_values", self.missing_values, "a list such as ['?']")
+        values = tuple(check.level("each of missing_values", value) for value in listed)
         for value in values:
             if isinstance(value, float) and not math.isfinite(value):
                 raise SpecError(
                     f"missing_values must be words or finite numbers; leave {value} out (NaN is always missing)"
                 )
         object.__setattr__(self, "missing_values", values)
-        if self.csv is not None and not isinstance(self.csv, CsvFormat):
-            raise SpecError(f"csv must be an eh.CsvFormat, not {self.csv!r}")
+        if self.csv is not None:
+            check.kind("csv", self.csv, CsvFormat, "an eh.CsvFormat")
 
     def _check_columns(self) -> None:
         """Check that each column has one role, and that parity and distortion name columns of the right one."""
@@ -299,7 +299,10 @@ class Problem:
                 )
             if column not in self.columns:
                 hint = did_you_mean(column, self.columns)
-                raise SpecError(f"the distortion has a rule for {column!r}, which is not a column here.{hint}")
+                raise SpecError(
+                    f"the distortion has a rule for {column!r}, which is not a column here: it is neither among the "
+                    f"features {list(self.features)} nor the outcome {self.outcome!r}.{hint}"
+                )
         if self.outcome not in self.distortion.rules and self.distortion.function is None:
             raise SpecError(
                 f"the outcome {self.outcome!r} has no rule, so it is not known what changing it costs; write for "
@@ -311,21 +314,12 @@ class Problem:
             )
 
 
+def check_problem(problem: Any) -> None:
+    """Refuse anything but a problem, where one comes first."""
+    check.kind("the problem comes first and", problem, Problem, "an eh.Problem")
+
+
 def _listed(what: str, given: Any, kind: Any, example: str) -> tuple[Any, ...]:
     if isinstance(given, kind):
         return (given,)
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise SpecError(f"{what} must be stated in full, such as {what}={example}, not {given!r}")
-    return tuple(given)
-
-
-def _names(role: str, names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise SpecError(f"{role} must be a list of column names; write [{names!r}]")
-    if not isinstance(names, Iterable):
-        raise SpecError(f"{role} must be a list of column names, not {names!r}")
-    listed = tuple(names)
-    for name in listed:
-        if not isinstance(name, str):
-            raise SpecError(f"{role} must list column names, not {name!r}")
-    return listed
+    return check.listed(what, given, f"stated in full, such as {what}={example}")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.errors import SpecError
 from evenhand.spec.distance import Distance, Line
@@ -75,8 +76,8 @@ class UserDistance(Distance):
     at_any_bound = False
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise SpecError(f"the function of UserDistance must be callable, not {self.function!r}")
+        check.function("the function of UserDistance", self.function)
+        object.__setattr__(self, "name", check.text("the name of UserDistance", self.name))
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return J(p, q)."""

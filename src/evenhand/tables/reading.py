@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Made, Setting, did_you_mean
-from evenhand.spec import Occurrence, Ordinal, Problem
+from evenhand.spec import Occurrence, Ordinal, Problem, check_problem
 from evenhand.tables.columns import (
     Encoded,
     coded,
@@ -54,6 +55,7 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     >>> len(count(data.problem, data.frame))
     142
     """
+    check_problem(problem)
     table = read(frame)
     return count_rows(problem, table, weights_of(problem.columns, table, weights))
 
@@ -191,8 +193,8 @@ def weights_of(
         given = _complete(table, weights, advice="every row needs a weight").to_numpy()
     try:
         array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("weights must be numbers, one per row") from None
+    except Exception:  # Whatever is no array of numbers says so in its own way.
+        raise DataError(f"weights must be numbers, one per row, not {check.shown(weights)}") from None
     if array.shape != (len(table),):
         raise DataError(f"there are {array.size} weights for {len(table)} rows")
     return array
@@ -201,7 +203,7 @@ def weights_of(
 def weights_column(columns: Sequence[str], weights: Any, table: str) -> str | None:
     """Return the name of a column of weights, which is none of the given columns."""
     if weights is not None and not isinstance(weights, str):
-        raise DataError(f"the weights of {table} are one of its columns: give its name")
+        raise DataError(f"the weights of {table} are one of its columns: give its name, not {check.shown(weights)}")
     if weights in columns:
         raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
     return weights

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand import tables
+from evenhand import check, tables
 from evenhand.arrays import Cells, Flags, positions
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Variable
@@ -25,7 +25,6 @@ from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.kernel import Kernel, look_up
 from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.resources import each_of, in_blocks
-from evenhand.spec import check
 from evenhand.tables import Encoded, Restore, Restoring, Table
 
 Mode = Literal["release", "apply"]
@@ -73,7 +72,7 @@ class How:
         check.one_of("restore", self.restore, get_args(Restore))
         object.__setattr__(self, "restore", Restoring(self.restore))
         if self.key is not None and not isinstance(self.key, str):
-            raise SpecError(f"key must be the name of a column, not {self.key!r}")
+            raise check.refused("key", "the name of a column", self.key)
 
     @property
     def balanced(self) -> bool:
@@ -85,9 +84,7 @@ class How:
         """Take a seed as users give it: None is fresh randomness."""
         if seed is None:
             return cls(secrets.randbits(128), **options)
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise SpecError(f"seed must be a whole number of at least 0, or None for fresh draws, not {seed!r}")
-        return cls(int(seed), **options)
+        return cls(check.seed("seed", seed, or_none=True), **options)
 
 
 @dataclass(frozen=True, eq=False)

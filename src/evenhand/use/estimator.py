@@ -6,18 +6,20 @@ imports scikit-learn, which is the extra ``sklearn``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Numbers, sums
-from evenhand.errors import DataError, MissingExtraError, SpecError, warn
-from evenhand.spec import Problem, check
+from evenhand.errors import DataError, EvenhandError, MissingExtraError, SpecError, warn
+from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, as_levels, read, returned, to_pandas
 from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
-from evenhand.tables.transforming import Missing, Unseen
+from evenhand.tables.transforming import How, Missing, Unseen
 from evenhand.use.fitting import fit
 from evenhand.use.mapping import Mapping
 
@@ -31,6 +33,7 @@ try:
         TransformerMixin,
         clone,
     )
+    from sklearn.exceptions import NotFittedError
     from sklearn.pipeline import Pipeline
     from sklearn.utils import get_tags
     from sklearn.utils.metaestimators import available_if
@@ -188,11 +191,14 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> _People:
         """Fit, and return what was read."""
         problem = stated(self.problem, self.bound, self.budget)
+        How.of(self.seed, key=self.key, unseen=self.unseen)  # which checks them
         given = self._read(X, y, fitting=True)
         outcome = y
         if y is not None:
-            values = column_or_1d(y, warn=True)
-            check_consistent_length(given.frame, values)
+            with _about("y"):
+                values = column_or_1d(y, warn=True)
+            with _about("X and y"):
+                check_consistent_length(given.frame, values)
             if problem is not None:
                 _classes(values)
             outcome = y if arrays.is_series(y) else values
@@ -220,8 +226,11 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         problem = self.problem if fitting else None if self.mapping_ is None else self.mapping_.problem
         # The checks ask whether an outcome is lacking only where they are told of one.
         outcome = {"y": None} if y is None else {}
-        if not arrays.is_frame(X):
-            array = validate_data(self, X, **outcome, reset=fitting, dtype=None, ensure_all_finite="allow-nan")
+        with _about("X"):
+            framed = arrays.is_frame(X)
+        if not framed:
+            with _about("X"):
+                array = validate_data(self, X, **outcome, reset=fitting, dtype=None, ensure_all_finite="allow-nan")
             if problem is None:
                 return _Features(array)
             self._refuse_nan(array, fitting)
@@ -233,7 +242,8 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         unread = problem.protected if problem is not None and problem.blind and not fitting else ()
         known = getattr(self, "feature_names_in_", ())
         if not unread or names != tuple(name for name in known if name not in unread):
-            validate_data(self, X, **outcome, reset=fitting, skip_check_array=True)
+            with _about("X"):
+                validate_data(self, X, **outcome, reset=fitting, skip_check_array=True)
         if all(isinstance(name, str) for name in names):
             return _Features(X)
         return _Features(arrays.renamed(X, [str(i) for i in range(len(names))]), labels=names)
@@ -297,21 +307,22 @@ def stated(problem: Problem | None, bound: float | None, budget: float | None) -
         if bound is not None or budget is not None:
             raise SpecError("bound and budget replace those of a problem; give one with problem=eh.Problem(...)")
         return None
-    if not isinstance(problem, Problem):
-        raise SpecError(f"problem must be an eh.Problem, not {type(problem).__name__}")
+    check.kind("problem", problem, Problem, "an eh.Problem")
     if bound is not None:
         if not problem.parity:
             raise SpecError(
                 "bound replaces the problem's parity bounds, and it has none; add parity=[eh.PairwiseParity(...)]"
             )
-        problem = problem.with_bounds(lambda _: bound)
+        given = check.number("bound", bound, low=0)
+        problem = problem.with_bounds(lambda _: given)
     if budget is not None:
         if not problem.budgets:
             raise SpecError(
                 "budget replaces the limits of the problem's budgets, and it has none; add "
                 "budget=eh.ExpectedDistortion(...)"
             )
-        problem = problem.with_limits(lambda _: budget)
+        limit = check.number("budget", budget, low=0)
+        problem = problem.with_limits(lambda _: limit)
     return problem
 
 
@@ -322,18 +333,32 @@ def _whole(problem: Problem) -> tuple[str, ...]:
 
 def _classes(y: Any) -> Any:
     """Return the values of an outcome, which must be classes."""
-    values = column_or_1d(y)
-    assert_all_finite(values, input_name="y")
-    check_classification_targets(values)
-    return np.unique(values)
+    with _about("y"):
+        values = column_or_1d(y)
+        assert_all_finite(values, input_name="y")
+        check_classification_targets(values)
+        return np.unique(values)
+
+
+@contextmanager
+def _about(what: str) -> Iterator[None]:
+    """Say of which argument an error of scikit-learn's checks is, in its own words otherwise."""
+    try:
+        yield
+    except (EvenhandError, NotFittedError):
+        raise
+    except Exception as error:
+        raise DataError(f"{what}: {error}") from error
 
 
 def _weights(given: _Features, sample_weight: Any) -> Numbers:
     """Check weights: one number per row, not all of them zero. The rest is checked where they are counted."""
-    weights = np.asarray(sample_weight, dtype=float)
+    with _about("sample_weight"):
+        weights = np.asarray(sample_weight, dtype=float)
     if weights.ndim != 1:
         raise DataError(f"Sample weights must be 1D array or scalar: one number per row, not of shape {weights.shape}")
-    check_consistent_length(given.frame, weights)
+    with _about("sample_weight"):
+        check_consistent_length(given.frame, weights)
     if not np.any(weights):
         raise DataError("Sample weights must contain at least one non-zero number; here all are zero")
     return weights
@@ -439,6 +464,9 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """Learn the mapping, and train the estimator on what it releases."""
         check.one_of("train_on", self.train_on, WAYS)
         check.one_of("predict_with", self.predict_with, WAYS)
+        check.flag("drop_protected", self.drop_protected)
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise check.refused("estimator", "a classifier to be fitted, such as LogisticRegression()", self.estimator)
         if not isinstance(self.preprocessor, OptimizedPreprocessor):
             raise SpecError(
                 f"preprocessor must be an eh.OptimizedPreprocessor, not {type(self.preprocessor).__name__}; other "

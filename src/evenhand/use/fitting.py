@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb
@@ -22,7 +23,7 @@ from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
 from evenhand.resources import Progress
-from evenhand.spec import Problem
+from evenhand.spec import Problem, check_problem
 from evenhand.use.alternating import alternate
 from evenhand.use.mapping import Mapping
 
@@ -118,7 +119,8 @@ def begin(
     progress: Progress | None = None,
 ) -> tuple[Counts, Clock, Progress]:
     """Start the clock, count the table, and return what everything after that is told."""
-    clock, report = Clock(time_limit), progress or silent
+    check_problem(problem)
+    clock, report = Clock(time_limit), check.progress(progress) or silent
     report("counting", 0.0)
     return checked_counts(problem, frame, weights, report), clock, report
 

@@ -18,7 +18,7 @@ from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings import proof
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.coverage import fitted_coverage
-from evenhand.findings.models import Predictor, model_rates, scores_elsewhere
+from evenhand.findings.models import Predictor, check_model, model_rates, scores_elsewhere
 from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target
 from evenhand.findings.prices import Prices, prices
 from evenhand.findings.theory import Theory
@@ -158,6 +158,7 @@ class Mapping:
         >>> mapping.audit().rates.query("is_recid == 1")["after"].round(4).tolist()
         [0.3934, 0.3672, 0.4039, 0.4039]
         """
+        check.progress(progress)
         if table is None:
             return audit(self.problem, self.counts, self.kernel, self.achieved, fitted_coverage(self.counts))
         met = self._met(table, weights, missing, progress)
@@ -198,6 +199,7 @@ class Mapping:
         >>> mapping.realised(mapping.release(data.frame, seed=0)).words
         ('the rates of this very table are 0... apart at worst (...), ... the bound 0.1',)
         """
+        check.progress(progress)
         met = self._met(table, weights, missing, progress)
         return realised(with_own_target(self.problem, self.counts), met.counts)
 
@@ -301,6 +303,8 @@ class Mapping:
         """
         if engines.is_spark(frame):
             tables.read(frame)  # which says that a model needs rows in memory
+        seed, protected = check.seed("seed", seed), check.flag("protected", protected)
+        check_model(model)
         train, new = self.release(frame, seed=seed, missing=missing), self.apply(frame, seed=seed + 1, missing=missing)
         rates: pd.DataFrame = model_rates(
             self.problem, self.counts, self.kernel, train, new, model, protected=protected
@@ -461,6 +465,7 @@ class Mapping:
     def _transformed(
         self, mode: Transformer, frame: AnyTable, how: How, to: Path | None, progress: Progress | None
     ) -> Any:
+        check.progress(progress)
         if engines.is_path(frame):
             return engines.transform_file(mode, frame, to, how, self.problem.csv, progress)
         if to is not None:
@@ -577,8 +582,10 @@ class Mapping:
         """
         chosen = self._mode(mode).with_missing(missing)
         table = tables.read(frame)
-        for name in (row_column, weight_column):
-            _refuse_column(table, name)
+        _refuse_column(table, "row_column", row_column)
+        _refuse_column(table, "weight_column", weight_column)
+        if row_column == weight_column:
+            raise SpecError(f"row_column and weight_column must be two names, not both {row_column!r}")
         how = How.of(0, unseen=unseen, restore=restore)
         wide, rows, share = unfold(chosen, table, how)
         found: F = tables.returned(tables.with_columns(wide, {row_column: rows, weight_column: share}), frame)
@@ -626,7 +633,7 @@ class Mapping:
         given = tables.weights_of(self.problem.columns, table, weights)
         if isinstance(weights, str):
             table = table.drop(weights)
-        _refuse_column(table, weight_column)
+        _refuse_column(table, "weight_column", weight_column)
         mode = self.release_mode.with_missing(missing)
         wide, rows, share = unfold(mode, table, How.of(0, unseen=unseen, restore=restore))
         weight = share if given is None else share * given[rows]
@@ -675,6 +682,7 @@ class Mapping:
         )
 
 
-def _refuse_column(table: Any, name: str) -> None:
-    if name in table.columns:
-        raise DataError(f"the table already has a column {name!r}; give another name")
+def _refuse_column(table: Any, what: str, name: str) -> None:
+    """Refuse the name of a column to be added that is none, or that a column has."""
+    if check.column(what, name) in table.columns:
+        raise DataError(f"the table already has a column {name!r}; give {what} another name")

@@ -17,10 +17,12 @@ from typing import Any
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.sentences import ANYBODY, Said
 from evenhand.engines import opened
-from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
+from evenhand.errors import DataError, EvenhandError, StorageError
 from evenhand.files import replace_file
 from evenhand.findings.changes import most_changed_groups
 from evenhand.findings.discretion import Discretion
+from evenhand.findings.models import check_model
+from evenhand.findings.theory.rates import share
 from evenhand.report import assurance
 from evenhand.report.charts import Chart, panels_within
 from evenhand.report.extent import MOST_ACROSS
@@ -64,7 +66,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> tuple[Path, Path]:
         """Write the page, and its summary beside it with the ending ``.json``; return both paths."""
-        html, beside = Path(path), summary_path(path)
+        html, beside = Path(check.path("path", path)), summary_path(path)
         text = json.dumps(self.summary, ensure_ascii=False, indent=2, allow_nan=False)
         # The name of a mapping file need not be text; what is none of it is spelled out, in JSON and in words.
         replace_file(beside, f"{text}\n".encode(errors="backslashreplace"))
@@ -77,7 +79,10 @@ class Report:
 
 def summary_path(path: str | os.PathLike[str]) -> Path:
     """Return where the summary of a page is written."""
-    return Path(path).with_suffix(".json")
+    try:
+        return Path(path).with_suffix(".json")
+    except ValueError:
+        raise check.refused("path", "the name of a file", path) from None
 
 
 def report_on(
@@ -141,14 +146,17 @@ def report_on(
     >>> report.summary["certificate"]["status"], report.summary["small_cells"]["hide_below"]
     ('optimal', 20)
     """
+    check.kind("mapping", mapping, Mapping, "an eh.Mapping")
+    check_model(model)
+    sees_protected, trace = check.flag("sees_protected", sees_protected), check.flag("trace", trace)
+    confidence, seed = share("confidence", confidence), check.seed("seed", seed)
     if model is not None and frame is None:
         raise DataError("a model needs a table to be fitted on: give frame= as well")
     check_packages()
-    tell = progress or (lambda stage, share: None)
+    tell = check.progress(progress) or (lambda stage, share: None)
     threshold = check.finite("hide_below", hide_below, low=0)
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
-    if isinstance(points, bool) or not isinstance(points, int) or points < FEWEST_POINTS:
-        raise SpecError(f"points must be a whole number of at least {FEWEST_POINTS}, not {points!r}")
+    points = check.whole("points", points, low=FEWEST_POINTS)
     tell("measuring", 0.05)
     fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
     other_columns = None
@@ -192,7 +200,7 @@ def _source(path: str | os.PathLike[str] | None) -> Source:
     if path is None:
         return Source()
     try:
-        content = Path(path).read_bytes()
+        content = Path(check.path("source", path)).read_bytes()
     except OSError as error:
         raise StorageError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
     return Source(os.fspath(path), hashlib.sha256(content).hexdigest())

@@ -21,6 +21,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from evenhand import check
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import SAME_WEIGHT, Counts
 from evenhand.data.domain import Axis, Domain, Role, Variable
@@ -182,7 +183,7 @@ def _read_stock(entry: dict[str, Any]) -> Stock:
 def read(path: str | os.PathLike[str]) -> Stored:
     """Read a mapping file; anything but an intact one is a StorageError that says why."""
     try:
-        content = Path(path).read_bytes()
+        content = Path(check.path("path", path)).read_bytes()
     except OSError as error:
         raise StorageError(f"cannot read the mapping file {os.fspath(path)!r}: {error.strerror}") from None
     try:

@@ -41,7 +41,7 @@ from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
 from evenhand.resources import Progress
-from evenhand.spec import Problem, check
+from evenhand.spec import Problem, check, check_problem
 from evenhand.tables import frame as table
 from evenhand.use.fitting import EDGE_TOLERANCE, begin, fit
 
@@ -148,6 +148,13 @@ class Frontier:
         Along ε with a line for each budget; along the budgets where only they were swept. ``chosen``, a place on that
         axis and an objective, is marked.
         """
+        title = check.text("title", title)
+        if chosen is not None:
+            expected = "a place and an objective, such as (0.1, 0.02)"
+            marked = check.listed("chosen", chosen, expected)
+            if len(marked) != 2:
+                raise check.refused("chosen", expected, chosen)
+            chosen = check.finite("chosen: the place", marked[0]), check.finite("chosen: the objective", marked[1])
         budget = self.budget_column
         along_budgets = budget is not None and self.frame["bound"].nunique() <= 1
         at = budget if along_budgets and budget is not None else self.bound_column
@@ -249,6 +256,7 @@ def frontier(
     >>> round(found.smallest_feasible, 7), round(found.identity_from, 7)
     (0.2109576, 0.6146101)
     """
+    check_problem(problem)
     if bounds is None and budgets is None:
         raise SpecError("say what to trace: ", Option("bounds"), " for ε, ", Option("budgets"), " for c, or both")
     if bounds is not None and not problem.parity:
@@ -435,9 +443,7 @@ UNCHANGED = _Point("optimal", 0.0, 0.0, 0.0, 0.0)
 
 def _numbers(what: str, values: Any) -> list[float]:
     """Return the finite numbers of at least zero in a sequence or array."""
-    listed = values.tolist() if hasattr(values, "tolist") else values
-    if isinstance(listed, str) or not hasattr(listed, "__iter__"):
-        raise SpecError(f"{what} must be a list of numbers, such as [0.1, 0.2], not {values!r}")
+    listed = check.listed(what, values, "a list of numbers, such as [0.1, 0.2]")
     numbers = [check.finite(f"each of {what}", value, low=0) for value in listed]
     if not numbers:
         raise SpecError(f"{what} must list at least one number")

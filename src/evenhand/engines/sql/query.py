@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from evenhand import check
 from evenhand.data.domain import Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.codes import Kind, code, has_close_levels, missing, number, own_text, unwritable
@@ -61,12 +62,13 @@ def write_query(
     if how.balanced:
         raise SpecError("balanced draws need every row of a source at once; a query draws for each row on its own")
     sql = dialect_of(dialect)
+    columns = None if columns is None else check.columns("columns", columns)
     _check_columns(sql, (*mode.columns, how.key), columns)
-    parts = table.split(".") if isinstance(table, str) else table
-    if not isinstance(parts, Sequence) or not parts or not all(isinstance(part, str) for part in parts):
-        raise SpecError(
-            f"table must be a name such as 'people', or its parts such as ['sales', 'people'], not {table!r}"
-        )
+    named = "a name such as 'people', or its parts such as ['sales', 'people']"
+    given = table.split(".") if isinstance(table, str) else check.listed("table", table, named)
+    if not given or not all(isinstance(part, str) for part in given):
+        raise check.refused("table", named, table)
+    parts = [check.text("table", part) for part in given]
     query = _Query(mode, how, how.key, sql, moves_of(mode))
     text = query.text(".".join(map(sql.name, parts)), columns)
     size = len(text.encode())
@@ -257,11 +259,10 @@ class _Query:
 
 
 def _check_columns(sql: Dialect, read: Sequence[str], columns: Sequence[str] | None) -> None:
-    """Refuse columns that are no names, that are not told apart, or of which some are left out."""
+    """Refuse columns that are not told apart, or of which some are left out."""
     if columns is not None:
-        listed = not isinstance(columns, str) and isinstance(columns, Sequence)
-        if not listed or not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
-            raise SpecError(f"columns must list the table's columns by name, each once, not {columns!r}")
+        if len(set(columns)) < len(columns):
+            raise SpecError(f"columns must list the table's columns by name, each once, not {check.shown(columns)}")
         absent = [name for name in dict.fromkeys(read) if name not in columns]
         if absent:
             raise SpecError(f"columns must list every column of the table; {absent} are not in it")

@@ -192,10 +192,11 @@ def holdout(
     >>> found.rows, len(found.rates), len(found.comparisons), found.verdict
     (1778, 8, 24, 'not decided')
     """
+    confidence, seed = share("confidence", confidence), check.seed("seed", seed)
     releases = (mode or train_mode(counts, kernel)).with_missing(missing)
     drawn = _drawn(replace(counts, domain=domain_with(counts.domain, missing)), releases, opened(rows, format), seed)
     trials = drawn.number.sum(axis=1, keepdims=True)
-    low, high = clopper_pearson(drawn.number, trials, _each(drawn.number.shape, share("confidence", confidence)))
+    low, high = clopper_pearson(drawn.number, trials, _each(drawn.number.shape, confidence))
     people = np.broadcast_to(trials, drawn.number.shape)
 
     def rate(number: Numbers) -> Numbers:
@@ -244,7 +245,6 @@ def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Dra
     if not grouped.any():
         raise DataError("no row of the hold-out belongs to a group of the fitted table")
     located = locate(mode, table, text=people.text)
-    seed = int(check.finite("seed", seed, low=0))
     _, drawn = domain.split_xy(mode.kernel.pick(located.rows, seeded_draws(seed, len(d), "release")))
     outcome = np.where(located.known, drawn, y)
     own = np.eye(domain.y.size)[y]
@@ -372,6 +372,7 @@ def small_groups(
     >>> found.names
     ('sex=Female, race=Caucasian',)
     """
+    width = check.finite("width", width, low=0)
     n = number_of_people(counts, people)
     trials = counts.groups.probability * n
     rates = counts.outcome_by_group if rates is None else np.clip(np.asarray(rates, dtype=float), 0, 1)

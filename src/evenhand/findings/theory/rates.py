@@ -19,6 +19,9 @@ from evenhand.kernel import Kernel
 from evenhand.spec import Ratio, check
 from evenhand.tables import labels
 
+MOST_PEOPLE = 2**62
+"""A search for a number of people ends here, and no larger one can be given."""
+
 
 def by_group_and_outcome(counts: Counts) -> dict[str, Any]:
     """Return the first columns of a table with a row for each group and outcome."""
@@ -31,7 +34,7 @@ def by_group_and_outcome(counts: Counts) -> dict[str, Any]:
 
 def number_of_people(counts: Counts, people: int | None) -> int:
     """Return the given number of independent people, or the rows that were counted."""
-    return counts.people if people is None else whole("people", people)
+    return counts.people if people is None else check.whole("people", people, low=1, high=MOST_PEOPLE)
 
 
 def people_words(counts: Counts, people: int) -> tuple[str, ...]:
@@ -50,16 +53,8 @@ def share(what: str, value: float) -> float:
     """Return a number strictly between zero and one."""
     checked = check.number(what, value, low=0, high=1)
     if checked in (0.0, 1.0):
-        raise SpecError(f"{what} must lie strictly between 0 and 1, not be {value!r}")
+        raise SpecError(f"{what} must lie strictly between 0 and 1, not be {checked:g}")
     return checked
-
-
-def whole(what: str, value: int) -> int:
-    """Return a whole number of at least one."""
-    checked = check.finite(what, value, low=1)
-    if checked != int(checked):
-        raise SpecError(f"{what} must be a whole number, not {value!r}")
-    return int(checked)
 
 
 def l1_distance(counts: Counts, kernel: Kernel) -> float:

@@ -44,7 +44,7 @@ from evenhand.data.sentences import Said, about
 from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, long_name
 from evenhand.findings.theory import merging
-from evenhand.findings.theory.rates import number_of_people, people_words, share
+from evenhand.findings.theory.rates import MOST_PEOPLE, number_of_people, people_words, share
 from evenhand.spec import check
 from evenhand.tables import frame
 
@@ -56,9 +56,6 @@ CONSTANTS: tuple[Constants, ...] = get_args(Constants)
 
 LARGEST_L1 = 2.0
 """No two distributions differ by more in ℓ1: a bound of this much says nothing."""
-
-MOST_PEOPLE = 2**62
-"""A search for a number of people ends here."""
 
 SPLITS = 64
 """Into how many parts a radius is cut when two groups share it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.findings.bounds import ROUNDING
@@ -22,7 +23,6 @@ from evenhand.findings.theory.rates import (
     number_of_people,
     people_words,
     share,
-    whole,
 )
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates, outcome_by_source
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 BLOCK = 4_000_000
 """Numbers drawn at once."""
+
+MOST_DRAWN = 10_000_000
+"""Tables; the rates of more would not fit into memory."""
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the realised largest ratio over simulated releases."""
@@ -103,7 +106,8 @@ def bootstrap(
     >>> found.rates.query("sex == 'Male' and is_recid == 1")[["low", "high"]].round(2).to_numpy().tolist()
     [[0.39, 0.42], [0.38, 0.43]]
     """
-    n, size = number_of_people(counts, people), whole("resamples", resamples)
+    n, size = number_of_people(counts, people), check.whole("resamples", resamples, low=1, high=MOST_DRAWN)
+    confidence, seed = share("confidence", confidence), check.seed("seed", seed)
     chance, generator, found = _shares(counts, kernel), np.random.default_rng(seed), []
     for block in _blocks(size, len(counts)):
         drawn = generator.multinomial(n, counts.probability, size=block).astype(float)
@@ -112,7 +116,7 @@ def bootstrap(
         # Not a number where a group is empty.
         found.append(np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0))
     rates = np.concatenate(found)
-    tail = (1 - share("confidence", confidence)) / 2
+    tail = (1 - confidence) / 2
     low, high = np.nanquantile(rates, [tail, 1 - tail], axis=0, method="inverted_cdf")
     now = group_rates(counts, kernel)
     ratios = largest_ratio(rates, target)
@@ -211,11 +215,11 @@ def draw_spread(
     >>> found.rates.query("sex == 'Male' and is_recid == 1")["standard_deviation"].round(4).tolist()
     [0.0069, 0.0038]
     """
-    n, size = number_of_people(counts, people), whole("releases", releases)
+    n, size = number_of_people(counts, people), check.whole("releases", releases, low=1, high=MOST_DRAWN)
     chance = _shares(counts, kernel)
     held = apportioned(counts.probability, n)
     total = group_sums(counts, held.astype(float))[None, :, None]
-    generator, found = np.random.default_rng(seed), []
+    generator, found = np.random.default_rng(check.seed("seed", seed)), []
     for block in _blocks(size, chance.size):
         drawn = generator.multinomial(held, chance, size=(block, len(held)))
         number = group_sums(counts, drawn.astype(float), axis=1)

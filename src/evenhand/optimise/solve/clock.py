@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from evenhand import check
 from evenhand.errors import SpecError, TimeLimitError
 
 
@@ -19,8 +20,10 @@ class Clock:
     """The time a fit has left, and whether somebody asked it to stop."""
 
     def __init__(self, time_limit: float | None = None) -> None:
-        if time_limit is not None and not time_limit > 0:
-            raise SpecError(f"time_limit must be a positive number of seconds, not {time_limit}")
+        if time_limit is not None:
+            time_limit = check.number("time_limit", time_limit)
+            if not time_limit > 0:
+                raise SpecError(f"time_limit must be a positive number of seconds, not {time_limit:g}")
         self.time_limit = time_limit
         self._began = time.monotonic()
         self._asked = threading.Event()

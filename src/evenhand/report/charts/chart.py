@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from evenhand import check
 from evenhand.errors import MissingExtraError, SpecError
 from evenhand.files import replace_file
 
@@ -146,13 +147,13 @@ def finished(
 
 def check_ending(path: str | os.PathLike[str] | None) -> None:
     """Refuse a path that no chart can be written to, before there is one."""
-    if path is not None and not os.fspath(path).endswith(ENDINGS):
-        raise SpecError(f"a chart is written as .png, .svg or .html, not as {os.fspath(path)!r}")
+    if path is not None and not check.path("path", path).endswith(ENDINGS):
+        raise SpecError(f"the path of a chart ends in .png, .svg or .html, not as {os.fspath(path)!r} does")
 
 
 def save(chart: Chart, path: str | os.PathLike[str]) -> None:
     """Write a chart as PNG, SVG or HTML, by the path's ending."""
-    check_ending(path)
+    check_ending(check.path("path", path))
     convert = drawing()
     name = os.fspath(path)
     if name.endswith(".png"):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Numbers, sums
 from evenhand.data.levels import UNSEEN, Case, Codes, Coding, Stock, Value
 from evenhand.errors import DataError, Made, Setting, SpecError, StorageError
-from evenhand.spec import check
 from evenhand.spec.bins.binning import Binning, Occurrence
 
 CANDIDATES = 200
@@ -170,20 +170,24 @@ class Edges(Cut):
     labels: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.edges, str) or not isinstance(self.edges, Iterable) or not tuple(self.edges):
-            raise SpecError(f"the edges of Edges must be a list of numbers, not {self.edges!r}")
-        edges = tuple(check.finite("an edge", edge) for edge in self.edges)
+        listed = check.listed("the edges of Edges", self.edges, "a list of numbers")
+        edges = tuple(check.finite("each of the edges of Edges", edge) for edge in listed)
+        if not edges:
+            raise check.refused("the edges of Edges", "a list of numbers", self.edges)
         if any(b <= a for a, b in pairwise(edges)):
-            raise SpecError(f"the edges of Edges must ascend, not {list(self.edges)}")
+            raise SpecError(f"the edges of Edges must ascend, not {list(edges)}")
         object.__setattr__(self, "edges", edges)
         if self.labels is not None:
-            if isinstance(self.labels, str) or len(tuple(self.labels)) != len(edges) + 1:
+            names = check.listed("the labels of Edges", self.labels, "a list of names, one for each bin")
+            labels = tuple(check.text("each of the labels of Edges", label) for label in names)
+            if len(labels) != len(edges) + 1:
                 raise SpecError(
-                    f"{len(edges)} edges make {len(edges) + 1} bins, which need as many labels, not {self.labels!r}"
+                    f"{len(edges)} edges make {len(edges) + 1} bins, which need as many labels, not "
+                    f"{check.shown(list(labels))}"
                 )
-            if len(set(self.labels)) <= len(edges):
-                raise SpecError(f"a label is given twice in {list(self.labels)}")
-            object.__setattr__(self, "labels", tuple(self.labels))
+            if len(set(labels)) <= len(edges):
+                raise SpecError(f"a label is given twice in the labels of Edges, {check.shown(list(labels))}")
+            object.__setattr__(self, "labels", labels)
 
     def find(self, seen: Occurrence) -> tuple[float, ...]:
         """Return the edges as they were given."""
@@ -223,7 +227,7 @@ class Quantiles(Cut):
     number: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "number", _several("the number of Quantiles", self.number))
+        object.__setattr__(self, "number", check.whole("the number of Quantiles", self.number, low=2, high=MOST_BINS))
 
     def find(self, seen: Occurrence) -> tuple[float, ...]:
         """Return distinct edges; ties can make them fewer."""
@@ -264,7 +268,7 @@ class ChosenBins(Cut):
     most: int = 6
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "most", _several("the most of ChosenBins", self.most))
+        object.__setattr__(self, "most", check.whole("the most of ChosenBins", self.most, low=2))
 
     def find(self, seen: Occurrence) -> tuple[float, ...]:
         """Return the edges that tell most."""
@@ -289,13 +293,6 @@ class ChosenBins(Cut):
     def words(self) -> str:
         """How many bins there may be."""
         return f"in at most {self.most} bins, cut where the outcome changes most"
-
-
-def _several(what: str, value: int) -> int:
-    number = check.number(what, value, low=2, high=MOST_BINS)
-    if number != int(number):
-        raise SpecError(f"{what} must be a whole number, not {value}")
-    return int(number)
 
 
 def _quantiles(seen: Occurrence, number: int) -> tuple[float, ...]:

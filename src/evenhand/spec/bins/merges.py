@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.data.levels import UNSEEN, Case, Codes, Coding, Stock, Value, listed_values
 from evenhand.errors import DataError, SpecError, StorageError, did_you_mean
-from evenhand.spec import check
 from evenhand.spec.bins.binning import Binning, Occurrence
 from evenhand.spec.frozen import FrozenMap
 
@@ -102,18 +102,25 @@ class MergedLevels(Binning):
     coding = Merges
 
     def __post_init__(self) -> None:
-        if not isinstance(self.into, Mapping) or not self.into:
-            raise SpecError(f"MergedLevels needs a mapping of levels to values, not {self.into!r}")
+        given = check.mapping("into of MergedLevels", self.into, "a mapping of levels to values")
+        if not given:
+            raise check.refused("into of MergedLevels", "a mapping of levels to values", self.into)
         held: dict[Value, str] = {}
-        for level, values in self.into.items():
-            if isinstance(values, str) or not isinstance(values, Iterable):
-                raise SpecError(f"MergedLevels: {level!r} must list its values, not {values!r}")
-            for value in values:
-                if check.level(f"MergedLevels: each value of {level!r}", value) in held:
-                    raise SpecError(f"MergedLevels: {value!r} is in both {held[value]!r} and {level!r}")
+        merged: dict[str, tuple[Value, ...]] = {}
+        for name, values in given.items():
+            level = check.text("each level in into of MergedLevels", name)
+            what = f"into of MergedLevels: {level!r}"
+            merged[level] = tuple(
+                check.level(f"{what}: each value", value) for value in check.listed(what, values, "a list of values")
+            )
+            for value in merged[level]:
+                if value in held:
+                    raise SpecError(f"into of MergedLevels: {value!r} is in both {held[value]!r} and {level!r}")
                 held[value] = level
-        frozen = FrozenMap({level: tuple(values) for level, values in self.into.items()})
-        object.__setattr__(self, "into", frozen)
+        object.__setattr__(self, "into", FrozenMap(merged))
+        if self.rest is not None:
+            object.__setattr__(self, "rest", check.text("rest of MergedLevels", self.rest))
+        object.__setattr__(self, "ordered", check.flag("ordered of MergedLevels", self.ordered))
 
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return the merged levels, then those that stand alone."""
@@ -184,15 +191,15 @@ class PooledLevels(Binning):
     coding = Merges
 
     def __post_init__(self) -> None:
-        if not isinstance(self.into, str):
-            raise SpecError(f"into of PooledLevels must be a name, not {self.into!r}")
+        object.__setattr__(self, "into", check.text("into of PooledLevels", self.into))
         if (self.fewer_than is None) == (self.keep is None):
             raise SpecError(
                 "PooledLevels needs one of the two: fewer_than, a weight below which a level is rare, or keep, the "
                 "list of levels that are not pooled"
             )
         if self.fewer_than is not None:
-            check.finite("fewer_than of PooledLevels", self.fewer_than, low=0)
+            weight = check.own_number("fewer_than of PooledLevels", self.fewer_than, low=0, high=check.LARGEST)
+            object.__setattr__(self, "fewer_than", weight)
         if self.keep is not None:
             object.__setattr__(self, "keep", _kept(self.keep))
 
@@ -239,9 +246,10 @@ def _place(level: str | None, levels: Sequence[Value]) -> int | None:
 
 
 def _kept(values: Any) -> tuple[Value, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable) or not tuple(values):
-        raise SpecError(f"keep of PooledLevels must list values, not {values!r}")
-    kept = tuple(check.level("each value in keep of PooledLevels", value) for value in values)
+    listed = check.listed("keep of PooledLevels", values, "a list of values")
+    if not listed:
+        raise check.refused("keep of PooledLevels", "a list of values", values)
+    kept = tuple(check.level("each value in keep of PooledLevels", value) for value in listed)
     twice = next((value for i, value in enumerate(kept) if value in kept[:i]), None)
     if twice is not None:
         raise SpecError(f"keep of PooledLevels lists {twice!r} twice")

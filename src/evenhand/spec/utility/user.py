@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.errors import SpecError
 from evenhand.spec.utility.base import Smooth, Utility
@@ -65,16 +66,32 @@ APART = 1e-6
 """The relative distance from a level below which a value is not compared with it."""
 
 
-def _callable(owner: str, **functions: Any) -> None:
-    """Refuse what cannot be called."""
+def _checked(kind: str, name: Any, **functions: Any) -> str:
+    """Refuse what cannot be called, and return the name."""
     for what, function in functions.items():
-        if not callable(function):
-            raise SpecError(f"the {what} of {owner} must be a function, not {function!r}")
+        check.function(f"the {what} of {kind}", function)
+    return check.text(f"the name of {kind}", name)
 
 
-def _numbers(what: str, found: Any, like: Numbers) -> Numbers:
-    """Return what a user's function gave as one number per cell."""
-    numbers = np.asarray(found, dtype=float)
+def _asked(what: str, function: Callable[..., Any], *given: Any) -> Any:
+    """Ask a function of the user's."""
+    try:
+        return function(*given)
+    except Exception as error:
+        raise SpecError(f"the {what} failed: {type(error).__name__}: {check.shown(error)}") from error
+
+
+def _floats(what: str, found: Any) -> Numbers:
+    """Return what a user's function gave as numbers."""
+    try:
+        return np.asarray(found, dtype=float)
+    except Exception:
+        raise check.refused(f"the {what}", "numbers", found) from None
+
+
+def _numbers(what: str, function: Callable[..., Any], given: tuple[Numbers, ...], like: Numbers) -> Numbers:
+    """Return what a user's function gives as one number per cell."""
+    numbers = _floats(what, _asked(what, function, *given))
     if numbers.shape != like.shape:
         raise SpecError(f"the {what} must be one number per cell: of shape {like.shape}, not {numbers.shape}")
     return numbers
@@ -274,19 +291,20 @@ class Separable(CellByCell):
         new_cells: bool = True,
     ) -> None:
         # Fields under these names would hide the methods that a measure must have.
-        _callable(name, value=value, gradient=gradient, curvature=curvature)
-        fields = {"cell_value": value, "cell_gradient": gradient, "cell_curvature": curvature}
-        for key, content in (fields | {"name": name, "new_cells": new_cells}).items():
+        fields: dict[str, Any] = {"cell_value": value, "cell_gradient": gradient, "cell_curvature": curvature}
+        fields["name"] = _checked("Separable", name, value=value, gradient=gradient, curvature=curvature)
+        fields["new_cells"] = check.flag("new_cells of Separable", new_cells)
+        for key, content in fields.items():
             object.__setattr__(self, key, content)
 
     def _values(self, p: Numbers, r: Numbers) -> Numbers:
-        return _numbers(f"value of {self.name}", self.cell_value(p, r), p)
+        return _numbers(f"value of {self.name}", self.cell_value, (p, r), p)
 
     def _slopes(self, p: Numbers, r: Numbers) -> Numbers:
-        return _numbers(f"gradient of {self.name}", self.cell_gradient(p, r), p)
+        return _numbers(f"gradient of {self.name}", self.cell_gradient, (p, r), p)
 
     def _bends(self, p: Numbers, r: Numbers) -> Numbers:
-        return _numbers(f"curvature of {self.name}", self.cell_curvature(p, r), p)
+        return _numbers(f"curvature of {self.name}", self.cell_curvature, (p, r), p)
 
 
 @dataclass(frozen=True)
@@ -317,12 +335,14 @@ class Bregman(CellByCell):
     new_cells: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        _callable(
+        name = _checked(
+            "Bregman",
             self.name,
             generator=self.generator,
             derivative=self.derivative,
             second_derivative=self.second_derivative,
         )
+        object.__setattr__(self, "name", name)
         with np.errstate(all="ignore"):
             at_zero = self._of("derivative", self.derivative, np.zeros(1))
         object.__setattr__(self, "new_cells", bool(np.isfinite(at_zero[0])))
@@ -334,10 +354,10 @@ class Bregman(CellByCell):
 
     def _of(self, what: str, function: OfNumbers, t: Numbers) -> Numbers:
         """Return a function of the user's at t; at 0, where it has no value there, its value just above."""
-        found = _numbers(f"{what} of {self.name}", function(t), t)
+        found = _numbers(f"{what} of {self.name}", function, (t,), t)
         if not np.any(np.isnan(found) & (t <= 0)):
             return found
-        above = _numbers(f"{what} of {self.name}", function(np.maximum(t, FLOOR)), t)
+        above = _numbers(f"{what} of {self.name}", function, (np.maximum(t, FLOOR),), t)
         return np.where(np.isnan(found) & (t <= 0), above, found)
 
     def _values(self, p: Numbers, r: Numbers) -> Numbers:
@@ -406,14 +426,17 @@ class Quasiconvex(Utility):
         new_cells: bool = True,
     ) -> None:
         # Fields under these names would hide the methods that give checked results.
-        _callable(name, value=value, sublevel=sublevel)
-        fields = {"measure": value, "rows": sublevel, "name": name, "highest": highest, "new_cells": new_cells}
+        fields: dict[str, Any] = {"measure": value, "rows": sublevel}
+        fields["name"] = _checked("Quasiconvex", name, value=value, sublevel=sublevel)
+        fields["highest"] = None if highest is None else check.finite("the highest of Quasiconvex", highest)
+        fields["new_cells"] = check.flag("new_cells of Quasiconvex", new_cells)
         for key, content in fields.items():
             object.__setattr__(self, key, content)
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return Δ(p, r)."""
-        found = np.asarray(self.measure(p, r), dtype=float)
+        what = f"value of {self.name}"
+        found = _floats(what, _asked(what, self.measure, p, r))
         if found.shape != ():
             raise SpecError(f"the value of {self.name} must be one number, not an array of shape {found.shape}")
         if np.isnan(found):
@@ -422,8 +445,13 @@ class Quasiconvex(Utility):
 
     def sublevel(self, p: Numbers, level: float) -> tuple[Any, Numbers]:
         """Return (A, b), A a CSR array, such that A r ≤ b holds for the r with Δ(p, r) ≤ level."""
-        matrix, limit = self.rows(p, level)
-        matrix, limit = sparse.csr_array(matrix, dtype=float), np.asarray(limit, dtype=float)
+        what = f"sublevel set of {self.name}"
+        given = _asked(what, self.rows, p, level)
+        try:
+            matrix, limit = given
+            matrix, limit = sparse.csr_array(matrix, dtype=float), np.asarray(limit, dtype=float)
+        except Exception:
+            raise check.refused(f"the {what}", "a pair (A, b) of a matrix and its limits", given) from None
         if limit.ndim != 1 or matrix.shape != (len(limit), len(p)):
             raise SpecError(
                 f"the sublevel set of {self.name} must be a matrix of {len(p)} columns, one per cell, and one limit "

@@ -1,11 +1,11 @@
 """The dialects of SQL that queries are written in: one file and one line here per dialect."""
 # isort: off
 
+from evenhand import check
 from evenhand.engines.sql.dialects.base import Dialect
 from evenhand.engines.sql.dialects.duckdb import DuckDB as DuckDB
 from evenhand.engines.sql.dialects.spark import Spark as Spark
 from evenhand.engines.sql.dialects.postgres import Postgres as Postgres
-from evenhand.errors import SpecError, did_you_mean
 
 __all__ = ["DIALECTS", "Dialect", "dialect_of"]
 
@@ -27,6 +27,5 @@ def dialect_of(name: str) -> Dialect:
     >>> dialect_of("spark").text("it's")
     "CAST(X'69742773' AS STRING)"
     """
-    if name not in DIALECTS:
-        raise SpecError(f"dialect must be one of {list(DIALECTS)}, not {name!r}.{did_you_mean(name, DIALECTS)}")
+    check.one_of("dialect", name, DIALECTS)
     return DIALECTS[name]()

@@ -1,0 +1,238 @@
+"""The checks that every statement and every public function makes of what it is given.
+
+Each takes what to call the argument and its value, and returns the value in Python's own type, or raises a
+:class:`SpecError` that names the argument, shows the value and says what is expected. A value is never compared, tested
+or shown before its type is known: arrays have no truth, pandas' NA has none either, and some values cannot be shown.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sized
+from datetime import date
+from numbers import Integral, Rational, Real
+from typing import Any
+
+from evenhand.errors import SpecError, did_you_mean
+
+LONGEST_SHOWN = 80
+"""More of a value's text says no more about what is wrong with it."""
+
+LARGEST = sys.float_info.max
+"""The largest number that is finite."""
+
+LARGEST_SEED = 2**4096
+"""A seed is written out, and longer numbers are refused by Python itself."""
+
+MOST = 2**63 - 1
+"""The largest whole number that an array holds."""
+
+
+def shown(value: Any) -> str:
+    """Return a value as errors show it: on one line, short, whatever it is.
+
+    Examples
+    --------
+    >>> shown("a"), shown(10**400)
+    ("'a'", '1000000000000000000000000000000000000000…0000000000000000000000000000000000000000')
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, Sized) and not isinstance(value, str | bytes | list | tuple | Mapping | set | frozenset):
+        # A table or an array is told by its kind, not by its rows.
+        return f"a value of type {type(value).__name__}"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        return f"a value of type {type(value).__name__}"
+    half = LONGEST_SHOWN // 2
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:half]}…{text[-half:]}"
+
+
+def refused(what: str, expected: str, value: Any) -> SpecError:
+    """Return the error that says what an argument must be, and what it is."""
+    return SpecError(f"{what} must be {expected}, not {shown(value)}")
+
+
+def own_number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> int | float:
+    """Return a number within [low, high] in Python's own type, whole numbers as such, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise refused(what, "a number", value)
+    number = int(value) if isinstance(value, Integral) else _real(what, value)
+    if math.isnan(_real(what, number)):
+        raise refused(what, "a number", value)
+    if number < low:
+        raise SpecError(f"{what} must be at least {low:g}, not {number:g}")
+    if number > high:
+        raise SpecError(f"{what} must be at most {high:g}, not {number:g}")
+    return number
+
+
+def _real(what: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (OverflowError, ValueError, TypeError):
+        raise refused(what, "a number that a computer can hold", value) from None
+
+
+def number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> float:
+    """Return a number within [low, high], or say what is wrong with it."""
+    return float(own_number(what, value, low=low, high=high))
+
+
+def finite(what: str, value: Any, *, low: float = -math.inf) -> float:
+    """Return a finite number of at least ``low``."""
+    checked = number(what, value, low=low)
+    if math.isinf(checked):
+        raise SpecError(f"{what} must be finite, not {value}")
+    return checked
+
+
+def whole(what: str, value: Any, *, low: int = 0, high: int = MOST) -> int:
+    """Return a whole number within [low, high]; a real one that is whole will do."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise refused(what, "a whole number", value)
+    checked = own_number(what, value)
+    if math.isinf(checked) or checked != int(checked):
+        raise refused(what, "a whole number", value)
+    if not low <= checked <= high:
+        side = f"at least {low}" if checked < low else f"at most {high}"
+        raise refused(what, f"a whole number of {side}", value)
+    return int(checked)
+
+
+def seed(what: str, value: Any, *, or_none: bool = False) -> int:
+    """Return the seed of draws: a whole number of at least zero, of any size."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < LARGEST_SEED:
+        raise refused(what, "a whole number of at least 0" + ", or None for fresh draws" * or_none, value)
+    return int(value)
+
+
+def flag(what: str, value: Any) -> bool:
+    """Return true or false, Python's or NumPy's."""
+    if not _is_flag(value):
+        raise refused(what, "true or false", value)
+    return bool(value)
+
+
+def _is_flag(value: Any) -> bool:
+    # NumPy is not imported for this: whoever gives a value of its has done so.
+    return isinstance(value, bool) or (type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"))
+
+
+def text(what: str, value: Any) -> str:
+    """Return a text that can be written to a file."""
+    if not isinstance(value, str):
+        raise refused(what, "a text", value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise refused(what, "a text of whole characters, not halves of them", value) from None
+    return str(value)
+
+
+def column(what: str, value: Any) -> str:
+    """Return the name of a column."""
+    if not isinstance(value, str):
+        raise refused(what, "one column name", value)
+    return text(what, value)
+
+
+def listed(what: str, value: Any, expected: str) -> tuple[Any, ...]:
+    """Return the entries of a list, an array or anything else that has them one by one; a text is no such thing."""
+    if isinstance(value, str | bytes | bytearray | type) or not isinstance(value, Iterable):
+        raise refused(what, expected, value)
+    try:
+        return tuple(value.tolist() if hasattr(value, "tolist") else value)
+    except Exception:
+        raise refused(what, expected, value) from None
+
+
+def columns(what: str, value: Any) -> tuple[str, ...]:
+    """Return the names of columns."""
+    if isinstance(value, str):
+        raise SpecError(f"{what} must be a list of column names; write [{shown(value)}]")
+    names = listed(what, value, "a list of column names")
+    for name in names:
+        if not isinstance(name, str):
+            raise SpecError(f"{what} must list column names, not {shown(name)}")
+    return tuple(text(what, name) for name in names)
+
+
+def mapping(what: str, value: Any, expected: str) -> dict[Any, Any]:
+    """Return a mapping as one of Python's own."""
+    if not isinstance(value, Mapping):
+        raise refused(what, expected, value)
+    return dict(value)
+
+
+def level(what: str, value: Any) -> Any:
+    """Return one level of a column: a plain value, not a list or a table, and nothing that stands for no value."""
+    if isinstance(value, str):
+        return text(what, value)
+    if _is_flag(value):
+        return bool(value)
+    if isinstance(value, Real) and (not isinstance(value, Rational) or isinstance(value, Integral)):
+        return own_number(what, value)
+    if isinstance(value, date) and value == value:
+        return value
+    raise refused(what, "one level: a string, a number, true or false", value)
+
+
+def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:
+    """Refuse a word that is not among the choices, and suggest the nearest."""
+    words = list(choices)
+    if not (value is None or isinstance(value, str)) or value not in words:
+        hint = did_you_mean(value, words) if isinstance(value, str) else ""
+        raise SpecError(f"{what} must be one of {words}, not {shown(value)}.{hint}")
+
+
+def kind(what: str, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Refuse a value of another kind."""
+    if not isinstance(value, kinds):
+        raise refused(what, expected, value)
+
+
+def function(what: str, value: Any, takes: int | None = None) -> Callable[..., Any]:
+    """Return what can be called, with so many arguments if a number is given."""
+    expected = "a function" if takes is None else f"a function of {takes} argument{'s' * (takes != 1)}"
+    if not callable(value):
+        raise refused(what, expected, value)
+    if takes is not None:
+        # Few calls have a function among their arguments, and every command would wait for this module.
+        from inspect import signature
+
+        try:
+            known = signature(value)
+        except (TypeError, ValueError):  # Some functions written in C say nothing of their arguments.
+            known = None
+        try:
+            if known is not None:
+                known.bind(*range(takes))
+        except TypeError:
+            raise refused(what, expected, value) from None
+    found: Callable[..., Any] = value
+    return found
+
+
+def progress(value: Any) -> Callable[[str, float], None] | None:
+    """Return what is told of progress, if anybody is: a function of the stage and of the share that is done."""
+    what = "progress, which is told the stage and the share that is done,"
+    if isinstance(value, type):
+        raise refused(what, "a function", value)
+    return None if value is None else function(what, value, takes=2)
+
+
+def path(what: str, value: Any, expected: str = "a path") -> str:
+    """Return the path of a file or folder."""
+    try:
+        found = os.fspath(value)
+        # Names of files may hold halves of characters, but only those that the system itself gives.
+        os.fsencode(found)
+    except Exception:
+        found = None
+    if not isinstance(found, str) or not found or "\0" in found:
+        raise refused(what, expected, value)
+    return found
