@@ -499,6 +499,15 @@ class TestLeaks:
         left = dict(propose(frame, protected=["sex"], outcome="hired").draft.left_out)
         assert left["visited"] == "tells whether report is filled in, which depends on the outcome: known only after it"
 
+    def test_a_follow_up_of_the_outcome_that_most_people_have(self):
+        frame = people()
+        rejected = frame["hired"] == 0
+        assert rejected.mean() > 0.5
+        frame["reason"] = pd.Series(frame["town"]).where(rejected & (frame.index % 10 == 0))
+        for features in (None, ["skill", "reason"]):
+            found = propose(frame, protected=["sex"], outcome="hired", features=features)
+            assert "known only after it" in (dict(found.draft.left_out) | found.draft.doubts)["reason"]
+
     def test_a_weaker_one_is_asked_about(self):
         """A quarter of it is noise: it stays a feature, with a question."""
         found = propose(self.followed(0.2), protected=["sex"], outcome="hired", features=["skill", "copy"])
