@@ -74,10 +74,8 @@ def test_weights_are_counted_and_passed_on(folder, inside):
         assert f"evenhand {verb} problem.toml cells.csv --weights 'how many'" in result.stdout
     assert "evenhand fit problem.toml cells.csv --weights 'how many'" in (folder / "problem.toml").read_text()
     assert inside("fit", "problem.toml", "cells.csv", "--weights", "how many").returncode == 0
-    rows = document(inside("init", "people.csv", *options, "--force", "--json"))
     found = document(inside("init", "cells.csv", *options, "--weights", "how many", "--force", "--json"))
     assert (found["rows"], found["people"], found["weights"]) == (len(cells), 200, "how many")
-    assert (found["features"], found["bound"], found["budget"]) == (rows["features"], rows["bound"], rows["budget"])
 
 
 def test_a_follow_up_that_is_asked_for_is_named(folder, inside):
@@ -103,6 +101,7 @@ def test_cuts_and_merges_of_protected_columns_are_said(folder, inside):
     assert set(document(inside(*options, "--force", "--json"))["protected_notes"]) == {"age", "race"}
 
 
+@pytest.mark.slow
 def test_a_distance_by_which_nobody_loses(folder, inside):
     """By the ratio many people would lose the good outcome; by four fifths nobody does, and that is proposed."""
     rows = [("a", i % 2, int(i >= 40)) for i in range(200)] + [("b", i % 2, int(i >= 4)) for i in range(200)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 import numpy as np
 
@@ -75,7 +74,7 @@ class Finder:
     weights: str | None
     draft: Draft
     report: Progress
-    counted: dict[Direction, Counts] = field(default_factory=dict)
+    counted: dict[bool, Counts] = field(default_factory=dict)
 
     def proposed(self, good: Value | None) -> tuple[Bounds, Direction, Bounds | None]:
         """Return the bounds and the direction to propose; and bounds by another distance, where they were looked at."""
@@ -96,14 +95,19 @@ class Finder:
         return (other, way, usual) if comparable(other) else (usual, direction, other)
 
     def counts(self, problem: Problem, direction: Direction) -> Counts:
-        """Count the table, once: only a direction says in which order the outcome's levels are."""
-        if direction not in self.counted:
-            self.counted[direction] = checked_counts(problem, self.table, self.weights)
-        return self.counted[direction]
+        """Count the table, once for each direction, which says in which order the outcome's levels are."""
+        if direction.only not in self.counted:
+            self.counted[direction.only] = checked_counts(problem, self.table, self.weights)
+        return self.counted[direction.only]
 
-    def bounds(self, direction: Direction, distance: Distance) -> Bounds:
-        """Find a bound and a budget that can be met, with a little room."""
-        tried = Bounds(USUAL_BOUND, WIDEST_BUDGET, distance=distance, one_way=direction.only)
+    def bounds(
+        self, direction: Direction, distance: Distance, wanted: float = USUAL_BOUND, *, widest: bool = False
+    ) -> Bounds:
+        """Find a bound, the wanted one or else a wider one, and a budget that can be met with a little room.
+
+        The budget is the smallest such one, or the ``widest`` of all.
+        """
+        tried = Bounds(wanted, WIDEST_BUDGET, distance=distance, one_way=direction.only)
         problem = self.stated(tried, direction)
         counts, clock = self.counts(problem, direction), Clock()
 
@@ -114,12 +118,12 @@ class Finder:
         factor = budget_edge(problem, counts, clock)
         if factor is not None and factor * SLACK <= 1:
             least = factor * WIDEST_BUDGET
-            limit = max(LEAST_BUDGET, _round_up(least * SLACK))
+            limit = WIDEST_BUDGET if widest else max(LEAST_BUDGET, _round_up(least * SLACK))
             return replace(tried, limit=limit, smallest_bound=smallest_bound(limit), smallest_limit=least)
         edge = smallest_bound(WIDEST_BUDGET)
         if edge is None:
             return tried
-        return replace(tried, bound=max(USUAL_BOUND, _round_up(edge * SLACK)), smallest_bound=edge)
+        return replace(tried, bound=max(wanted, _round_up(edge * SLACK)), smallest_bound=edge)
 
     def losing(self, bounds: Bounds, direction: Direction) -> Bounds:
         """Find which share of people lose the favourable outcome by what these bounds ask for."""
@@ -147,16 +151,19 @@ class Finder:
         if usual.losing is None or usual.losing <= MANY_LOSE:
             return None
         found: list[tuple[Bounds, Direction]] = []
-        for direction, distance in product(
-            (Direction(good, only=True), Direction(good)), (FourFifths(good), Difference())
-        ):
+        for distance in (FourFifths(good), Difference()):
             self.report(f"trying another distance: {distance.word}", 0.8)
-            bounds = self.losing(self.bounds(direction, distance), direction)
-            if bounds.losing == 0 and comparable(bounds):
-                return bounds, direction
-            if bounds.losing is not None and bounds.losing <= CLEARLY_FEWER * usual.losing and bounds.bound < 1:
-                found.append((bounds, direction))
-        return min(found, key=lambda one: (not comparable(one[0]), one[0].losing), default=None)
+            towards = Direction(good, only=True)
+            alone = self.losing(self.bounds(towards, distance), towards)
+            if comparable(alone):
+                return alone, towards
+            # Where people lose anyway, the widest bound that is comparable, and the widest budget, take least.
+            either = Direction(good, reach=alone.smallest_bound)
+            widest = self.bounds(either, distance, COMPARABLE[type(distance)], widest=True)
+            found += [(alone, towards), (self.losing(widest, either), either)]
+        most = CLEARLY_FEWER * usual.losing
+        fewer = [one for one in found if one[0].losing is not None and one[0].losing <= most and one[0].bound < 1]
+        return min(fewer, key=lambda one: (not comparable(one[0]), one[0].losing or 0.0), default=None)
 
 
 def comparable(bounds: Bounds) -> bool:

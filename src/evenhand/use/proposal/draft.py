@@ -153,9 +153,10 @@ def draft(
     groups = tuple(_protected(found[name], rated) for name in protected)
     others = [column for column in found.columns if column.name not in (*protected, outcome)]
     followed = followers(others, target)
+    after: tuple[str, ...] = ()
     if features is not None:
         taken = tuple(_asked(found[name]) for name in features)
-        left, after = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features), ()
+        left = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features)
     else:
         unusable = {**dict.fromkeys(shared, SHARED_NAME), **dict.fromkeys(unnamed, NO_NAME)}
         taken, left, after = _chosen(others, groups, target, unusable, followed)

@@ -48,7 +48,9 @@ def followers(columns: Iterable[Column], outcome: Levelled) -> dict[str, Cells]:
     return {
         name: there
         for name, there in filled.items()
-        if told(there, outcome.codes, weight) >= TELLING or _given_away(there, outcome, MOSTLY_ALIKE)
+        if told(there, outcome.codes, weight) >= TELLING
+        or _given_away(there, outcome, MOSTLY_ALIKE)
+        or _decided(there, outcome)
     }
 
 
@@ -76,14 +78,14 @@ def asked_about(column: Levelled, outcome: Levelled) -> str | None:
     share = told(column.codes, outcome.codes, outcome.column.row_weights)
     if share >= TELLING:
         return f"tells {share:.0%} of the outcome by itself: is it known before it?"
-    for code, level in (_given_away(column.codes, outcome, MOSTLY_ALIKE) | _decided(column, outcome)).items():
+    for code, level in (_given_away(column.codes, outcome, MOSTLY_ALIKE) | _decided(column.codes, outcome)).items():
         return f"nearly all with {column.named[code]} have {outcome.name} {level}: is it known before it?"
     return None
 
 
-def _decided(column: Levelled, outcome: Levelled) -> dict[int, object]:
-    """Return the levels, of enough people, in which everybody has the same outcome, as chance would not make it."""
-    table = tabulated(column.codes, outcome.codes, outcome.column.row_weights)
+def _decided(cells: Cells, outcome: Levelled) -> dict[int, object]:
+    """Return the cells, of enough people, in which everybody has the same outcome, as chance would not make it."""
+    table = tabulated(cells, outcome.codes, outcome.column.row_weights)
     size, usual = table.sum(axis=1), table.sum(axis=0) / table.sum()
     common = table.argmax(axis=1)
     by_chance = usual[common] ** size

@@ -1,8 +1,8 @@
 """How protected columns become groups: nothing is put together, and nothing is cut, without a word.
 
-Values are groups, also where they are codes. Only levels of few people are put together, by name, and not one whose
-rate is above everybody's with one whose rate is below: they would hide each other. Of many such levels only clear rates
-count, since chance alone puts each on one side or the other. Ages are cut where laws and statistics draw lines, other
+Values are groups, also where they are codes. Only levels of few people are put together, by name, and only such as do
+not hide each other: with rates on the same side of everybody's, and as clearly so. Of many such levels only clear rates
+have a side, since chance alone puts each on one or the other. Ages are cut where laws and statistics draw lines, other
 numbers at round edges.
 """
 
@@ -62,9 +62,9 @@ MOST_LISTED = 8
 """How many values a sentence lists."""
 
 SIDES = {
-    -1: ("few people, lower rate", "below"),
+    -1: ("few people, lower rate", "clearly below"),
     0: ("few people", "that cannot be told from"),
-    1: ("few people, higher rate", "above"),
+    1: ("few people, higher rate", "clearly above"),
 }
 """How levels of few people with rates below, near and above everybody's are called, and what is said of their rates."""
 
@@ -98,23 +98,30 @@ def grouped(column: Column, rated: Rated) -> Levelled:
     if len(few) < 2 or len(few) == len(column.values):
         return plain
     rates, people = rated.by(column.codes), column.people
-    chance = math.inf if len(few) <= MOST_NAMED else CHANCE / len(few)
-    sides = {i: _side(rates[i], people[i], rated.overall, chance) for i in few}
     named = {i: f"{column.values[i]} ({in_number(people[i])}, {rates[i]:.0%})" for i in few}
-    merges, said = {}, []
-    for side, (usual, compared) in SIDES.items():
-        members = [i for i in few if sides[i] == side]
-        if len(members) > 1:
-            name = _name(column, [column.values[i] for i in members], usual)
-            merges[name] = [column.values[i] for i in members]
-            said.append(
-                f"{_listed([named[i] for i in members])} have fewer than {TINY_GROUP} people each, and rates of "
-                f"{rated.words}, from {min(rates[members]):.0%} to {max(rates[members]):.0%}, {compared} everybody's "
-                f"{rated.overall:.0%}: they are one group here, {name!r}."
-            )
-    if {-1, 1} <= set(sides.values()):
-        apart = _listed([named[i] for i in few if sides[i]])
-        said.append(f"On opposite sides of everybody's {rated.overall:.0%}, and so kept apart, are {apart}.")
+    alike: dict[tuple[int, bool], list[int]] = {}
+    for i in few:
+        side = _side(rates[i], people[i], rated.overall, CHANCE / len(few))
+        alike.setdefault((side, len(few) <= MOST_NAMED and bool(rates[i] >= rated.overall)), []).append(i)
+    merges, said, apart = {}, [], []
+    for (side, _), members in alike.items():
+        if len(members) == 1:
+            apart.append(named[members[0]])
+            continue
+        usual, compared = SIDES[side]
+        name = _name(column, [column.values[i] for i in members], usual)
+        merges[name] = [column.values[i] for i in members]
+        apart.append(repr(name))
+        said.append(
+            f"{_listed([named[i] for i in members])} have fewer than {TINY_GROUP} people each, and rates of "
+            f"{rated.words}, from {min(rates[members]):.0%} to {max(rates[members]):.0%}, {compared} everybody's "
+            f"{rated.overall:.0%}: they are one group here, {name!r}."
+        )
+    if len(apart) > 1:
+        said.append(
+            f"Of few people, but not put together, since one would hide the other beside everybody's "
+            f"{rated.overall:.0%}: {_listed(apart)}."
+        )
     if not merges:
         return replace(plain, why=" ".join(said))
     alone = f"Without [bins.{key(column.name)}] each is a group of its own."
