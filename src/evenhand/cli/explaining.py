@@ -12,7 +12,6 @@ from evenhand.cli import screen
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.cli.options import Missing
     from evenhand.findings.audit import Audit
     from evenhand.findings.new_people import Realised
     from evenhand.spec import Problem
@@ -40,11 +39,10 @@ def audited(
     table: Path | pd.DataFrame | None = None,
     weights: str | None = None,
     progress: Callable[[str, float], None] | None = None,
-    missing: Missing | None = None,
+    **others: Any,
 ) -> Audit:
-    """Audit a mapping, and note weights that were left out."""
-    others: dict[str, Any] = {"weights": weights, "missing": missing, "progress": progress}
-    found = mapping.audit() if table is None else mapping.audit(table, **others)
+    """Audit a mapping, and note weights that were left out; ``others`` are for another table than the fitted one."""
+    found = mapping.audit() if table is None else mapping.audit(table, weights=weights, progress=progress, **others)
     more = [WEIGHED] if table is not None and unweighed(mapping, weights) else []
     return replace(found, notes=(*more, *found.notes))
 

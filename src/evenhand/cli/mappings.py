@@ -19,6 +19,7 @@ from evenhand.cli.options import (
     MissingOption,
     SeedOption,
     TableWeightsOption,
+    asked,
 )
 from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
@@ -50,7 +51,7 @@ def audit(
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
         report("auditing", 0.4)
-        found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share), missing)
+        found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share), **asked(missing))
     document = {"mapping": mapping, "table": table, **audit_document(fitted, found)}
 
     def show() -> None:
@@ -153,7 +154,6 @@ def theory(
 
     if missing is not None and holdout is None:
         raise typer.BadParameter("goes with --holdout", param_hint="--missing")
-    told: dict[str, Any] = {"confidence": confidence, "seed": seed, "missing": missing}
     with screen.progress_bar() as report:
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
@@ -168,7 +168,7 @@ def theory(
             "One draw": about.draw_spread(seed=seed),
             "Small groups": about.small_groups(confidence=confidence),
         }
-        fresh = None if rows is None else about.holdout(rows, **told)
+        fresh = None if rows is None else about.holdout(rows, confidence=confidence, seed=seed, **asked(missing))
     if fresh is not None:
         said["People who were not used for fitting"] = fresh
     words = {title: tuple(part.words) for title, part in said.items()}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,6 +57,11 @@ MissingOption = Annotated[
         "is and counted, or an error; by default what the problem says."
     ),
 ]
+
+
+def asked(missing: Missing | None) -> dict[str, Any]:
+    """Return what was said of missing values as an argument; nothing where the problem is to say it."""
+    return {} if missing is None else {"missing": missing.value}
 
 
 def numbers(option: str, text: str | None) -> list[float] | None:

@@ -11,7 +11,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer, write_text
 from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption
+from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, asked
 from evenhand.cli.options import words as listed
 from evenhand.cli.transforming import Restore, RestoreOption, Unseen, UnseenOption
 
@@ -68,7 +68,7 @@ def sql(
 
     check_outputs(force, out, inputs=(mapping,))
     options: dict[str, Any] = {
-        "mode": mode.value, "seed": seed, "unseen": unseen.value, "missing": missing, "restore": restore.value,
+        "mode": mode.value, "seed": seed, "unseen": unseen.value, "restore": restore.value, **asked(missing),
     }  # fmt: skip
     chosen = listed("--columns", columns)
     with screen.progress_bar() as report:

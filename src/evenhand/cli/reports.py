@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,7 @@ from evenhand.cli.options import (
     MissingOption,
     SeedOption,
     TableWeightsOption,
+    asked,
 )
 from evenhand.data import FEW_PEOPLE
 from evenhand.errors import DataError, did_you_mean
@@ -63,14 +64,13 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
     check_outputs(force, out, summary_path(out), inputs=(mapping, table))
-    given: dict[str, Any] = {"missing": missing}
     with screen.progress_bar() as progress:
         progress("reading", 0.0)
         fitted = Mapping.load(mapping)
         frame = None if table is None else _people(read_table(table, fitted.problem), weights)
         found = report_on(
             fitted, frame=frame, hide_below=hide_below, trace=frontier, points=points, confidence=confidence,
-            seed=seed, source=mapping, command=_typed(context), progress=progress, **given,
+            seed=seed, source=mapping, command=_typed(context), progress=progress, **asked(missing),
         )  # fmt: skip
     page, summary = found.save(out)
     notes = [WEIGHED] if table is not None and unweighed(fitted, weights) else []

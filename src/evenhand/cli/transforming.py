@@ -14,7 +14,7 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, named, outside, show_realised, unweighed
 from evenhand.cli.files import check_outputs, columns_of
-from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, check_ending
+from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, asked, check_ending
 from evenhand.cli.wording import worded
 from evenhand.errors import EvenhandError
 
@@ -76,7 +76,7 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Train mode: write a table with features and outcome drawn anew, for training or publication."""
-    options = {"seed": seed, "key": key, "draw": draw, "unseen": unseen, "missing": missing, "restore": restore}
+    options = {"seed": seed, "key": key, "draw": draw, "unseen": unseen, "restore": restore, **asked(missing)}
     done = _transform("release", mapping, table, out, force, options)
     drawn = _drawn(done, out, weights)
     document = {**done.document, "weights": weights, **drawn.document}
@@ -107,7 +107,7 @@ def apply(
     as_json: JsonOption = False,
 ) -> None:
     """Apply mode: write a table with features drawn anew; an outcome column is passed through unread."""
-    options = {"seed": seed, "key": key, "draw": draw, "unseen": unseen, "missing": missing, "restore": restore}
+    options = {"seed": seed, "key": key, "draw": draw, "unseen": unseen, "restore": restore, **asked(missing)}
     done = _transform("apply", mapping, table, out, force, options)
 
     def show() -> None:
@@ -183,7 +183,7 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
         notes += done.fitted.theory.draw_spread().words
     try:
         with screen.progress_bar() as report:
-            found = done.fitted.realised(out, weights=weights, missing=done.options["missing"], progress=report)
+            found = done.fitted.realised(out, weights=weights, missing=done.options.get("missing"), progress=report)
             return Drawn(found, tuple(notes))
     except EvenhandError as error:
         return Drawn(None, (f"its rates could not be counted: {worded(error)}",))

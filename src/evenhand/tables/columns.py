@@ -22,7 +22,9 @@ MISSING_ADVICE = ("fill them, drop those rows, or write ", Setting("missing", "l
 APPLY_ADVICE = (
     "the fitted table had none there: fill in what is missing, drop such rows, or write ",
     Option("missing", "level"),
-    " to keep them as they are",
+    " to keep them as they are; a problem with ",
+    Setting("missing", "level"),
+    " would have made them a level",
 )
 OUTCOME_ADVICE = ("every row needs its outcome here: drop such rows",)
 REAL = r"[-+]?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
