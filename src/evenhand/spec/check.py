@@ -11,6 +11,9 @@ from evenhand.errors import SpecError, did_you_mean
 LARGEST = 1e300
 """A whole number may have any number of digits; one beyond this is no real one."""
 
+LARGEST_COST = 1e9
+"""Beside costs of about one, solvers take a larger one for noise, or end."""
+
 
 def number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> float:
     """Return a number within [low, high], or say what is wrong with it."""
@@ -31,6 +34,14 @@ def finite(what: str, value: Any, *, low: float = -math.inf) -> float:
     checked = number(what, value, low=low)
     if math.isinf(checked):
         raise SpecError(f"{what} must be finite, not {value}")
+    return checked
+
+
+def cost(what: str, value: Any) -> float:
+    """Return what a change costs: a number that a solver can weigh, or infinity for a change that is forbidden."""
+    checked = number(what, value, low=0)
+    if LARGEST_COST < checked < math.inf:
+        raise SpecError(f"{what} must be at most {LARGEST_COST:g}, not {checked:g}; a change may also be forbidden")
     return checked
 
 

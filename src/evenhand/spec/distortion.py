@@ -71,13 +71,13 @@ class Ordinal(Rule):
     levels: Sequence[Value] | None = None
 
     def __post_init__(self) -> None:
-        check.finite("the step of Ordinal", self.step, low=0)
+        check.cost("the step of Ordinal", check.finite("the step of Ordinal", self.step))
         for way in ("up", "down"):
             if not isinstance(getattr(self, way), bool | np.bool_):
                 raise SpecError(f"{way} of Ordinal must be true or false, not {getattr(self, way)!r}")
             object.__setattr__(self, way, bool(getattr(self, way)))
         if self.up_step is not None:
-            check.finite("the up_step of Ordinal", self.up_step, low=0)
+            check.cost("the up_step of Ordinal", check.finite("the up_step of Ordinal", self.up_step))
         if self.max_steps is not None:
             check.finite("the max_steps of Ordinal", self.max_steps, low=0)
             if self.max_steps != int(self.max_steps):
@@ -135,12 +135,12 @@ class Nominal(Rule):
 
     def __post_init__(self) -> None:
         if not isinstance(self.cost, Mapping):
-            check.number("the cost of Nominal", self.cost, low=0)
+            check.cost("the cost of Nominal", self.cost)
             return
         for pair, cost in self.cost.items():
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise SpecError(f"a cost table of Nominal is {{(from, to): cost}}; {pair!r} is not such a pair")
-            check.number(f"the cost of changing {pair[0]!r} to {pair[1]!r}", cost, low=0)
+            check.cost(f"the cost of changing {pair[0]!r} to {pair[1]!r}", cost)
             if pair[0] == pair[1] and cost != 0:
                 raise SpecError(f"staying at {pair[0]!r} must cost 0, not {cost:g}")
         object.__setattr__(self, "cost", FrozenMap({pair: float(cost) for pair, cost in self.cost.items()}))
