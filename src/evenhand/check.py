@@ -29,6 +29,9 @@ LARGEST_SEED = 2**4096
 MOST = 2**63 - 1
 """The largest whole number that an array holds."""
 
+LARGEST_COST = 1e9
+"""Beside costs of about one, solvers take a larger one for noise, or end."""
+
 
 def shown(value: Any) -> str:
     """Return a value as errors show it: on one line, short, whatever it is.
@@ -87,6 +90,16 @@ def finite(what: str, value: Any, *, low: float = -math.inf) -> float:
     checked = number(what, value, low=low)
     if math.isinf(checked):
         raise SpecError(f"{what} must be finite, not {value}")
+    return checked
+
+
+def cost(what: str, value: Any, *, forbids: bool = True) -> int | float:
+    """Return what a change costs: a number that a solver can weigh, or infinity where that ``forbids`` a change."""
+    checked = own_number(what, value, low=0)
+    if not forbids:
+        finite(what, value)
+    if LARGEST_COST < checked < math.inf:
+        raise SpecError(f"{what} must be at most {LARGEST_COST:g}, not {checked:g}; a change may also be forbidden")
     return checked
 
 

@@ -159,13 +159,18 @@ class TestOutputs:
             ("report", "fine.mapping", "--out", "x.pdf"),
             ("report", "fine.mapping", "--confidence", "1"),
             ("frontier", "fine.toml", "people.csv", "--chart", "x.gif"),
+            ("frontier", "fine.toml", "people.csv", "--bounds", f"0:1:{10**400}"),
+            ("frontier", "fine.toml", "people.csv", "--budgets", "0:1:1000000"),
+            ("fit", "fine.toml", "people.csv", "--memory", "9" * 400),
+            ("fit", "fine.toml", "people.csv", "--threads", "9" * 400),
+            ("apply", "fine.mapping", "people.csv", "--out", "x.csv", "--seed", "9" * 5000),
             ("theory", "fine.mapping", "--confidence", "2"),
             ("theory", "fine.mapping", "--confidence", "nan"),
             ("theory", "fine.mapping", "--margin", "-1"),
             ("fit", "fine.toml", "people.csv", "--time-limit", "-1"),
             ("apply", "fine.mapping", "people.csv", "--out", "x.csv", "--seed", "-1"),
         ],
-        ids=lambda arguments: f"{arguments[0]} {arguments[-2]} {arguments[-1]}",
+        ids=lambda arguments: f"{arguments[0]} {arguments[-2]} {arguments[-1][:20]}",
     )
     def test_values_that_an_option_does_not_take(self, inside, arguments):
         misused(inside(*arguments), arguments[-2])

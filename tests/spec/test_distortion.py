@@ -120,3 +120,16 @@ def test_more_bad_statements(build, words):
 def test_levels_may_be_an_array():
     assert eh.Ordinal(1, levels=np.array(["low", "high"])).levels == ("low", "high")
     assert eh.Ordinal(1, up=np.bool_(False)) == eh.Ordinal(1, up=False)
+
+
+def test_costs_that_no_solver_weighs():
+    for build in (
+        lambda: eh.Ordinal(step=1e30),
+        lambda: eh.Ordinal(step=1, up_step=1e10),
+        lambda: eh.Nominal(1e30),
+        lambda: eh.Nominal({("a", "b"): 1e30}),
+    ):
+        with pytest.raises(eh.SpecError, match=r"must be at most 1e\+09, not 1e\+.*may also be forbidden"):
+            build()
+    assert eh.Nominal(np.inf).cost == np.inf
+    assert eh.Ordinal(step=1e9).step == 1e9

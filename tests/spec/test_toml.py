@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand.spec.check import LARGEST_COST
 
 
 def again(problem):
@@ -105,7 +106,10 @@ def test_any_exceptions_round_trip(default, cases):
     assert again(problem) == problem
 
 
-@given(st.dictionaries(st.tuples(LEVELS, LEVELS).filter(lambda p: p[0] != p[1]), st.floats(0, math.inf), min_size=1))
+COSTS = st.one_of(st.floats(0, LARGEST_COST), st.just(math.inf))
+
+
+@given(st.dictionaries(st.tuples(LEVELS, LEVELS).filter(lambda p: p[0] != p[1]), COSTS, min_size=1))
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_any_cost_table_round_trips(costs):
     problem = small_problem(distortion=eh.Distortion({"hired": eh.Nominal(costs)}))
@@ -251,6 +255,7 @@ HOSTILE = {
     "hexadecimal digits": ("targets", "0x" + "f" * 1000, "targets holds a whole number"),
     "deep arrays": ("protected", "[" * 5000 + "]" * 5000, "too deeply"),
     "deep tables": ("distortion", "{a=" * 5000 + "1" + "}" * 5000, "too deeply"),
+    "a step of any size": ("distortion", ORDINAL.format("up_step = 1e30"), "up_step of Ordinal must be at most 1e.09"),
     "endless steps": ("distortion", ORDINAL.format("max_steps = inf"), "max_steps of Ordinal must be finite"),
     "lists as levels": ("distortion", ORDINAL.format("levels = [[]]"), "levels of Ordinal must be one level"),
     "tables as levels": ("distortion", ORDINAL.format("levels = [{ a = 1 }]"), "levels of Ordinal must be one level"),

@@ -10,6 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+MOST_POINTS = 100_000
+"""More points than anybody waits for."""
+
 ProblemArgument = Annotated[str, typer.Argument(help="A problem in TOML, or an embedded study: compas, adult.")]
 TableArgument = Annotated[
     Path | None, typer.Argument(help="A CSV or Parquet file, one row per person; an embedded study has its own.")
@@ -78,7 +81,7 @@ def numbers(option: str, text: str | None) -> list[float] | None:
         if ":" in text:
             low, high, count = text.split(":")
             points = int(count)
-            if points < 2:
+            if not 2 <= points <= MOST_POINTS:
                 raise ValueError
             found = [float(low) + (float(high) - float(low)) * i / (points - 1) for i in range(points)]
         else:
@@ -88,7 +91,8 @@ def numbers(option: str, text: str | None) -> list[float] | None:
         return found
     except ValueError:
         raise typer.BadParameter(
-            f"must look like 0:0.7:50 (from, to, how many) or 0.1,0.2,0.5, not {text!r}", param_hint=option
+            f"must look like 0:0.7:50 (from, to, how many, at most {MOST_POINTS:,}) or 0.1,0.2,0.5, not {text!r}",
+            param_hint=option,
         ) from None
 
 

@@ -25,9 +25,6 @@ from evenhand.spec.frozen import FrozenMap
 Combine = Literal["sum", "sum_of_squares", "max"]
 COMBINE = ("sum", "sum_of_squares", "max")
 
-LARGEST_COST = 1e100
-"""Of one step: several of them, squared, are still a number, and so do not forbid a change by accident."""
-
 
 class Rule(ABC):
     """What it costs to change one column."""
@@ -74,12 +71,11 @@ class Ordinal(Rule):
     levels: Sequence[Value] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "step", check.own_number("the step of Ordinal", self.step, low=0, high=LARGEST_COST))
+        object.__setattr__(self, "step", check.cost("the step of Ordinal", self.step, forbids=False))
         for way in ("up", "down"):
             object.__setattr__(self, way, check.flag(f"{way} of Ordinal", getattr(self, way)))
         if self.up_step is not None:
-            cost = check.own_number("the up_step of Ordinal", self.up_step, low=0, high=LARGEST_COST)
-            object.__setattr__(self, "up_step", cost)
+            object.__setattr__(self, "up_step", check.cost("the up_step of Ordinal", self.up_step, forbids=False))
         if self.max_steps is not None:
             object.__setattr__(self, "max_steps", check.whole("the max_steps of Ordinal", self.max_steps))
         if self.levels is not None:
@@ -136,7 +132,7 @@ class Nominal(Rule):
 
     def __post_init__(self) -> None:
         if not isinstance(self.cost, Mapping):
-            object.__setattr__(self, "cost", check.own_number("the cost of Nominal", self.cost, low=0))
+            object.__setattr__(self, "cost", check.cost("the cost of Nominal", self.cost))
             return
         costs = {}
         for pair, given in self.cost.items():
@@ -145,7 +141,7 @@ class Nominal(Rule):
                     f"a cost table of Nominal is {{(from, to): cost}}; {check.shown(pair)} is not such a pair"
                 )
             a, b = (check.level("each level in a cost table of Nominal", level) for level in pair)
-            cost = check.number(f"the cost of changing {a!r} to {b!r}", given, low=0)
+            cost = float(check.cost(f"the cost of changing {a!r} to {b!r}", given))
             if a == b and cost != 0:
                 raise SpecError(f"staying at {a!r} must cost 0, not {cost:g}")
             costs[a, b] = cost
