@@ -97,9 +97,7 @@ def smallest_budget_factor(
     return budget_edge(problem, counts_of(problem, frame, weights), Clock())
 
 
-def identity_from(
-    problem: Problem, frame: AnyTable | Counts, *, weights: str | Sequence[float] | None = None
-) -> float:
+def identity_from(problem: Problem, frame: AnyTable | Counts, *, weights: str | Sequence[float] | None = None) -> float:
     """Return the smallest shared parity bound that the table meets as it is, so that nobody need change.
 
     Parameters

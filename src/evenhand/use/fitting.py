@@ -21,7 +21,7 @@ from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
-from evenhand.resources import Progress
+from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem
 from evenhand.use.alternating import alternate
 from evenhand.use.mapping import Mapping
@@ -87,23 +87,27 @@ def fit(
     (0.021244, 'optimal')
     """
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
-    stated = tabulated(problem, counts)
-    for _ in range(MOST_CUTS):
-        mapping = _mapped(problem, stated, counts, clock, report)
-        # Where a user's own J is exceeded between its supporting lines, more of them are added.
-        cut = with_cuts(problem, stated, counts, mapping.kernel)
-        if cut is None:
-            break
-        stated = cut
-    else:
-        raise SolverError(
-            f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
-        )
+    with heeding(clock.check):
+        mapping = _fitted(problem, counts, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
     report("done", 1.0)
     return mapping
+
+
+def _fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    """Fit, again with more lines wherever a user's own distance is exceeded between those it has."""
+    stated = tabulated(problem, counts)
+    for _ in range(MOST_CUTS):
+        mapping = _mapped(problem, stated, counts, clock, report)
+        cut = with_cuts(problem, stated, counts, mapping.kernel)
+        if cut is None:
+            return mapping
+        stated = cut
+    raise SolverError(
+        f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
+    )
 
 
 def silent(stage: str, share: float) -> None:
@@ -120,7 +124,9 @@ def begin(
     """Start the clock, count the table, and return what everything after that is told."""
     clock, report = Clock(time_limit), progress or silent
     report("counting", 0.0)
-    return checked_counts(problem, frame, weights, report), clock, report
+    counts = checked_counts(problem, frame, weights, report)
+    clock.check()
+    return counts, clock, report
 
 
 def checked_counts(
