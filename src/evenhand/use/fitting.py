@@ -63,8 +63,9 @@ def fit(
     weights : str or sequence of float, optional
         A column of the table, or for a dataframe one number per row.
     time_limit : float, optional
-        Seconds after which to stop. A tie-break that runs out of time keeps the optimum found before it. The limit,
-        like Ctrl-C, is heeded between a solver's steps; with a million moves a step can take a minute.
+        Seconds after which to stop, while the programme is written as well as while it is solved. A tie-break that runs
+        out of time keeps the optimum found before it. A solver that does not stop within a second is left behind in its
+        thread.
     progress : callable, optional
         Called with the name of the stage and the share that is done.
 
@@ -77,6 +78,10 @@ def fit(
     ------
     InfeasibleError
         If no mapping meets every bound; it carries the smallest bound that can be met.
+    SolverError
+        If no answer was found, and nothing is proved; :class:`TimeLimitError` if the limit came first.
+    DataError
+        Among others, if the fit would not fit into the memory that there is.
 
     Examples
     --------
