@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import evenhand as eh
-from evenhand.resources import current, in_blocks, in_bytes
+from evenhand.resources import current, free_memory, heed, heeding, in_blocks, in_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -112,3 +112,62 @@ def test_blocks_cover_every_row_once(threads):
     with eh.using(threads=threads):
         in_blocks(10, lambda block: seen.__setitem__(block, [n + 1 for n in seen[block]]), 4)
     assert seen == [1] * 10
+
+
+def told(root, **files):
+    for name, text in files.items():
+        path = root / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return free_memory(root)
+
+
+MACHINE = "MemTotal: 8000000 kB\nMemAvailable:    4000000 kB\n"
+
+
+class TestFreeMemory:
+    def test_of_the_machine(self, tmp_path):
+        assert told(tmp_path, proc__meminfo=MACHINE) == 4_000_000 * 1024
+
+    def test_a_system_that_does_not_tell(self, tmp_path):
+        assert told(tmp_path) is None
+
+    @pytest.mark.parametrize("where", ["job", "job/step", ""])
+    def test_of_a_control_group_of_version_2(self, tmp_path, where):
+        """The group itself, one above it, or in a container the root of what is mounted."""
+        group = tmp_path / "sys/fs/cgroup" / where
+        group.mkdir(parents=True)
+        (group / "memory.max").write_text("1000000000\n")
+        (group / "memory.current").write_text("700000000\n")
+        (group / "memory.stat").write_text("anon 1\ninactive_file 200000000\n")
+        assert told(tmp_path, proc__meminfo=MACHINE, proc__self__cgroup="0::/job/step\n") == 500_000_000
+
+    def test_of_a_control_group_of_version_1(self, tmp_path):
+        group = tmp_path / "sys/fs/cgroup/memory/docker/a"
+        group.mkdir(parents=True)
+        (group / "memory.limit_in_bytes").write_text("1000000000")
+        (group / "memory.usage_in_bytes").write_text("1200000000")
+        lines = "5:cpu:/docker/a\n4:memory:/docker/a\n"
+        assert told(tmp_path, proc__meminfo=MACHINE, proc__self__cgroup=lines) == 0
+
+    def test_a_group_without_a_limit(self, tmp_path):
+        group = tmp_path / "sys/fs/cgroup"
+        group.mkdir(parents=True)
+        (group / "memory.max").write_text("max\n")
+        (group / "memory.current").write_text("5\n")
+        assert told(tmp_path, proc__meminfo=MACHINE, proc__self__cgroup="0::/\n") == 4_000_000 * 1024
+
+    def test_of_this_machine(self):
+        assert free_memory() is None or free_memory() > 10_000_000
+
+
+def test_work_heeds_whoever_may_stop_it():
+    heed()
+    calls = []
+    with heeding(lambda: calls.append("outer")):
+        heed()
+        with heeding(lambda: calls.append("inner")):
+            heed()
+        heed()
+    heed()
+    assert calls == ["outer", "inner", "outer"]

@@ -112,7 +112,8 @@ def using(
     ----------
     memory : str or int
         What reading, transforming and writing a file may hold at once: "2GB", "800MB" or a number of bytes. The
-        interpreter and its libraries, 150 to 300 MB, come on top. By default EVENHAND_MEMORY, or 1 GB.
+        interpreter and its libraries, 150 to 300 MB, come on top. By default EVENHAND_MEMORY, or 1 GB. A fit is not
+        bounded by it: it is refused where it would not fit into what the machine, or its control group, has left.
     threads : int
         How many cores to use. By default EVENHAND_THREADS, or all that the process may use.
     spill : path
@@ -137,6 +138,26 @@ def using(
         yield chosen
     finally:
         _CHOSEN.reset(token)
+
+
+_HEEDED: ContextVar[Callable[[], None] | None] = ContextVar("evenhand_heeded", default=None)
+
+
+@contextmanager
+def heeding(check: Callable[[], None]) -> Iterator[None]:
+    """Let long work inside the ``with`` block call ``check`` now and then, which raises where it is to stop."""
+    token = _HEEDED.set(check)
+    try:
+        yield
+    finally:
+        _HEEDED.reset(token)
+
+
+def heed() -> None:
+    """Stop here if somebody asked for it; called between steps that each take a moment on a large table."""
+    check = _HEEDED.get()
+    if check is not None:
+        check()
 
 
 def in_bytes(size: str | int) -> int:
@@ -166,6 +187,46 @@ def words(size: int) -> str:
     ('512MB', '2.5GB', '0.001MB')
     """
     return f"{size / 10**9:g}GB" if size >= 10**9 else f"{size / 10**6:g}MB"
+
+
+def free_memory(root: Path = Path("/")) -> int | None:
+    """Return the bytes that this process may still take: what the machine, and every control group it is in, has left.
+
+    None where the system does not tell. A fit is held against this, and not against ``memory``, which bounds work on
+    files: what a fit needs is known only once a table was counted, and no part of it can go to a folder.
+    """
+    found = [
+        int(line.split()[1]) * 1024
+        for line in _read(root / "proc/meminfo").splitlines()
+        if line.startswith("MemAvailable:")
+    ]
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        # Version 2 has one tree without a name, version 1 a tree of its own for memory.
+        if controllers not in ("", "memory"):
+            continue
+        group = root / "sys/fs/cgroup" / controllers
+        for name in (".", *Path(path.strip("/")).parts):
+            # In a container the group may be the root of what is mounted, so that parts of its path are not there.
+            group = group / name
+            found += _left_in(group)
+    return min(found, default=None)
+
+
+def _left_in(group: Path) -> Iterator[int]:
+    """Yield what a control group of either version has left; pages of files that it can drop count as left."""
+    for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        most, taken = _read(group / limit).strip(), _read(group / used).strip()
+        if most.isdecimal() and taken.isdecimal():
+            stat = dict(line.split() for line in _read(group / "memory.stat").splitlines() if len(line.split()) == 2)
+            yield max(0, int(most) - int(taken) + int(stat.get("total_inactive_file", stat.get("inactive_file", 0))))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 def each_of(items: Sequence[T], work: Callable[[T], R]) -> list[R]:

@@ -162,3 +162,10 @@ def test_completion():
     assert set(asked.stdout.split()) == {"release", "report", "reproduce"}
     shown = evenhand("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert "_EVENHAND_COMPLETE=complete_bash" in shown.stdout, shown.stderr
+
+
+def test_what_does_not_fit_into_memory_is_wrong_input(inside, monkeypatch):
+    monkeypatch.setattr("evenhand.optimise.compile.size.free_memory", lambda: 10_000)
+    for command in (["fit"], ["diagnose"], ["frontier", "--bounds", "0.1,0.2"]):
+        result = inside(command[0], "fine.toml", "people.csv", *command[1:])
+        complained(result, "about 24 moves are allowed between the 8 cells of this table", "max_steps = 1")

@@ -95,10 +95,20 @@ def test_a_function_that_forbids_everything_is_infeasible():
         eh.fit(with_function(nothing), small_frame())
 
 
-def test_too_many_moves(monkeypatch):
-    monkeypatch.setattr("evenhand.optimise.compile.moves.MOST_MOVES", 10)
-    with pytest.raises(eh.DataError, match=r"about 32 moves are allowed .* more than 10; limit the steps"):
-        eh.fit(with_function(steps), small_frame())
+def test_a_function_is_called_in_blocks(monkeypatch):
+    """So that a time limit is heeded between them; the costs are the same."""
+    whole = eh.fit(with_function(steps), small_frame()).problem
+    sizes = []
+
+    def watched(before, after):
+        sizes.append(len(before["score"]))
+        return steps(before, after)
+
+    watched.__name__ = steps.__name__
+    monkeypatch.setattr("evenhand.optimise.tabulate.BLOCK", 5)
+    assert tabulated(with_function(watched), eh.count(whole, small_frame())) == whole
+    assert max(sizes) == 5
+    assert len(sizes) > 1
 
 
 def test_a_table_belongs_to_its_columns_and_levels():

@@ -19,7 +19,8 @@ from evenhand.errors import DataError, EvenhandError, SpecError
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved
 from evenhand.kernel.draws import DRAW_BITS
-from evenhand.optimise.compile import moves_of_records
+from evenhand.optimise.compile import moves_of_records, refuse_beyond_memory
+from evenhand.resources import BLOCK, heed
 from evenhand.spec import (
     Conditional,
     CostTable,
@@ -41,6 +42,8 @@ def tabulated(problem: Problem, counts: Counts) -> Problem:
     marginal = counts.features if problem.utility_on_features else counts.records
     problem.utility.check(marginal.probability)
     _check_parity(problem, counts)
+    # Whatever is solved is tabulated first: here is where all that does not fit is refused.
+    refuse_beyond_memory(problem, counts)
     changes: dict[str, Any] = {}
     if problem.distortion.table is not None:
         _check_table(problem.distortion.table, counts)
@@ -85,17 +88,25 @@ def _cost_table(problem: Problem, counts: Counts) -> CostTable:
     rules = replace(problem.distortion, function=CostTable([(0, 0, 0.0)]))
     record, target = moves_of_records(replace(problem, distortion=rules), counts)
     origin = counts.records.cells[record]
-    before, after = _columns(counts, origin), _columns(counts, target)
-    try:
-        found = function(before, after)
-    except Exception as error:
-        raise SpecError(
-            f"{name} failed on {len(origin):,} moves of the columns {list(before)}: {type(error).__name__}: {error}; "
-            f"it is called as {name}(before, after), with an array for each column"
-        ) from error
-    cost = _checked(name, found, origin, target, counts)
+    parts = []
+    # In blocks, for nothing else can stop a function that takes its time.
+    for first in range(0, len(origin), BLOCK):
+        heed()
+        some = slice(first, first + BLOCK)
+        before, after = _columns(counts, origin[some]), _columns(counts, target[some])
+        try:
+            found = function(before, after)
+        except Exception as error:
+            raise SpecError(
+                f"{name} failed on {len(origin):,} moves of the columns {list(before)}: {type(error).__name__}: "
+                f"{error}; it is called as {name}(before, after), with an array for each column"
+            ) from error
+        parts.append(_checked(name, found, origin[some], target[some], counts))
+    heed()
+    cost = np.concatenate(parts)
     kept = np.isfinite(cost)
     order = np.lexsort((target[kept], origin[kept]))
+    heed()
     columns = (origin[kept][order].tolist(), target[kept][order].tolist(), cost[kept][order].tolist())
     return CostTable(list(zip(*columns, strict=True)), name, _levels(counts))
 

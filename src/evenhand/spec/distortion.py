@@ -284,8 +284,8 @@ class Distortion:
     function : callable, optional
         δ as ``function(before, after)``: two mappings of columns (features and outcome) to arrays of the same length,
         one entry per move; returns one cost per move, at least 0, infinite to forbid it, 0 where nothing changes. It is
-        called once, at fit, for every move that the rules leave; columns without a rule are free then, and the rules'
-        own costs do not count.
+        called at fit, for blocks of the moves that the rules leave; columns without a rule are free then, and the
+        rules' own costs do not count.
 
     Examples
     --------

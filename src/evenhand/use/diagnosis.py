@@ -21,7 +21,7 @@ from evenhand.optimise.certificate import bounding
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
-from evenhand.resources import Progress
+from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem
 from evenhand.use.fitting import begin, fit
 from evenhand.use.mapping import Mapping
@@ -145,12 +145,14 @@ def diagnose(
     0.1257
     """
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
-    try:
-        mapping = fit(problem, counts, time_limit=time_limit, progress=lambda stage, share: report(stage, 0.5 * share))
-    except InfeasibleError as error:
-        return _infeasible(problem, counts, clock, error, report)
-    report("finding the edges", 0.8)
-    return _feasible(problem, counts, mapping, clock)
+    left = clock.remaining if math.isfinite(clock.remaining) else None
+    with heeding(clock.check):
+        try:
+            mapping = fit(problem, counts, time_limit=left, progress=lambda stage, share: report(stage, 0.5 * share))
+        except InfeasibleError as error:
+            return _infeasible(problem, counts, clock, error, report)
+        report("finding the edges", 0.8)
+        return _feasible(problem, counts, mapping, clock)
 
 
 def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock) -> Diagnosis:

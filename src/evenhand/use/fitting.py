@@ -22,7 +22,7 @@ from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
-from evenhand.resources import Progress
+from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem
 from evenhand.use.alternating import alternate
 from evenhand.use.mapping import Mapping
@@ -64,8 +64,9 @@ def fit(
     weights : str or sequence of float, optional
         A column of the table, or for a dataframe one number per row.
     time_limit : float, optional
-        Seconds after which to stop. A tie-break that runs out of time keeps the optimum found before it. The limit,
-        like Ctrl-C, is heeded between a solver's steps; with a million moves a step can take a minute.
+        Seconds after which to stop, while the programme is written as well as while it is solved. A tie-break that runs
+        out of time keeps the optimum found before it. A solver that does not stop within a second is left behind in its
+        thread.
     progress : callable, optional
         Called with the name of the stage and the share that is done.
 
@@ -78,6 +79,10 @@ def fit(
     ------
     InfeasibleError
         If no mapping meets every bound; it carries the smallest bound that can be met.
+    SolverError
+        If no answer was found, and nothing is proved; :class:`TimeLimitError` if the limit came first.
+    DataError
+        Among others, if the fit would not fit into the memory that there is.
 
     Examples
     --------
@@ -88,23 +93,27 @@ def fit(
     (0.021244, 'optimal')
     """
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
-    stated = tabulated(problem, counts)
-    for _ in range(MOST_CUTS):
-        mapping = _mapped(problem, stated, counts, clock, report)
-        # Where a user's own J is exceeded between its supporting lines, more of them are added.
-        cut = with_cuts(problem, stated, counts, mapping.kernel)
-        if cut is None:
-            break
-        stated = cut
-    else:
-        raise SolverError(
-            f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
-        )
+    with heeding(clock.check):
+        mapping = _fitted(problem, counts, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
     report("done", 1.0)
     return mapping
+
+
+def _fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+    """Fit, again with more lines wherever a user's own distance is exceeded between those it has."""
+    stated = tabulated(problem, counts)
+    for _ in range(MOST_CUTS):
+        mapping = _mapped(problem, stated, counts, clock, report)
+        cut = with_cuts(problem, stated, counts, mapping.kernel)
+        if cut is None:
+            return mapping
+        stated = cut
+    raise SolverError(
+        f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
+    )
 
 
 def silent(stage: str, share: float) -> None:
@@ -122,7 +131,9 @@ def begin(
     check_problem(problem)
     clock, report = Clock(time_limit), check.progress(progress) or silent
     report("counting", 0.0)
-    return checked_counts(problem, frame, weights, report), clock, report
+    counts = checked_counts(problem, frame, weights, report)
+    clock.check()
+    return counts, clock, report
 
 
 def checked_counts(

@@ -40,7 +40,7 @@ from evenhand.optimise.solve import Clock, solve_along
 from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
-from evenhand.resources import Progress
+from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check, check_problem
 from evenhand.tables import frame as table
 from evenhand.use.fitting import EDGE_TOLERANCE, begin, fit
@@ -266,13 +266,15 @@ def frontier(
     scale = _Budgets.of(problem, budgets)
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     problem = replace(problem, tie_break=None)
-    lines = _lines(problem, counts, scale, clock, report)
-    least = None
-    if bounds is None and scale is not None and max(scale.values) > 0 and _convex(problem):
-        factor = budget_edge(scale.given(problem, max(scale.values)), counts, clock)
-        least = None if factor is None else factor * max(scale.values)
-    spots = [_Spot.at(line, bound) for line, bound in product(lines, asked)]
-    return _traced(problem, spots, _trace(spots, counts, least, clock, report), lines, scale, least, report)
+    with heeding(clock.check):
+        lines = _lines(problem, counts, scale, clock, report)
+        least = None
+        if bounds is None and scale is not None and max(scale.values) > 0 and _convex(problem):
+            factor = budget_edge(scale.given(problem, max(scale.values)), counts, clock)
+            least = None if factor is None else factor * max(scale.values)
+        spots = [_Spot.at(line, bound) for line, bound in product(lines, asked)]
+        points = _trace(spots, counts, least, clock, report)
+    return _traced(problem, spots, points, lines, scale, least, report)
 
 
 def frontier_around(

@@ -2,15 +2,20 @@
 
 import os
 import signal
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from families import small_frame, small_problem
 
 import evenhand as eh
-from evenhand.optimise.solve import Clock
+from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.solve import Clock, clock
 from evenhand.optimise.solve.structured import limits
+from evenhand.resources import heeding
 
 
 @pytest.fixture
@@ -67,7 +72,7 @@ def test_a_solver_that_does_not_heed_is_left_behind(compas, monkeypatch):
     from evenhand.optimise.solve import linear
 
     released = threading.Event()
-    monkeypatch.setattr(linear, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(clock, "GRACE_SECONDS", 0.1)
     monkeypatch.setattr(linear.highspy.Highs, "run", lambda self: released.wait(60))
     problem = with_utility(compas.problem, eh.L1())
     with pytest.raises(eh.TimeLimitError, match=r"time limit of 0\.2 s"):
@@ -100,3 +105,66 @@ def test_a_senseless_limit(compas, limit):
     with pytest.raises(eh.SpecError, match="time_limit"):
         eh.fit(compas.problem, compas.counts, time_limit=limit)
     assert Clock().remaining == float("inf")
+
+
+class Ticking:
+    """A clock for a clock: time stands still until it was looked at a number of times, and then is long past."""
+
+    def __init__(self, looks):
+        self.looks, self.seen = looks, 0
+
+    def monotonic(self):
+        self.seen += 1
+        return 0.0 if self.seen <= self.looks else 1e9
+
+
+def seconds(before, after):
+    """A user's distortion."""
+    return 1.0 * (before["hired"] != after["hired"]) + 0.5 * np.abs(before["score"] - after["score"])
+
+
+WRITTEN = {
+    "plain": {},
+    "blind": {"blind": True, "parity": [eh.PairwiseParity(0.65)]},
+    "suppressed": {"suppress_protected": "fixed", "distortion": eh.Distortion({"hired": eh.Free()})},
+    "a user's function": {"distortion": eh.Distortion(function=seconds), "parity": [eh.PairwiseParity(0.3)]},
+    "l1": {"utility": eh.L1()},
+    "even": {"tie_break": "even"},
+}
+
+
+@pytest.mark.slow(keep=2)
+@pytest.mark.parametrize("form", WRITTEN)
+def test_the_limit_is_heeded_wherever_it_comes(form, monkeypatch):
+    """At whichever look at the clock time is up, the fit ends with the usual error, or has its optimum already."""
+    problem = small_problem(**WRITTEN[form])
+    counts = eh.count(problem, small_frame())
+    whole = Ticking(10**9)
+    monkeypatch.setattr(clock, "time", whole)
+    best = eh.fit(problem, counts, time_limit=1.0).objective
+    assert whole.seen > 15
+    late = set()
+    for looks in range(1, whole.seen, 3):
+        monkeypatch.setattr(clock, "time", Ticking(looks))
+        try:
+            assert eh.fit(problem, counts, time_limit=1.0).objective == pytest.approx(best, abs=1e-6)
+        except eh.TimeLimitError as error:
+            late.add(str(error))
+    assert late == {"no answer within the time limit of 1 s; give it more time, or merge levels"}
+
+
+STAGES = ("moves", "choices", "parity", "distortion", "__init__")
+
+
+def test_every_stage_of_writing_looks_at_the_clock(monkeypatch):
+    """A stage alone can take seconds where there are millions of moves."""
+    problem = small_problem(blind=True)
+    counts = eh.count(problem, small_frame())
+    stages = set()
+
+    def look():
+        stages.add(Path(sys._getframe(2).f_code.co_filename).stem)
+
+    with heeding(look):
+        compile_problem(problem, counts)
+    assert stages == set(STAGES)

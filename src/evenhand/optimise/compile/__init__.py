@@ -26,8 +26,10 @@ from evenhand.optimise.compile.parity import (
     reachable,
     without_unreachable,
 )
+from evenhand.optimise.compile.size import refuse_beyond_memory
 from evenhand.optimise.compile.utility import loss_from
 from evenhand.optimise.program import Program
+from evenhand.resources import heed
 from evenhand.spec import Comparisons, Problem, comparisons, outcome_given_features
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "compile_problem",
     "entry_multipliers",
     "moves_of_records",
+    "refuse_beyond_memory",
 ]
 
 
@@ -131,6 +134,7 @@ def _assembled(
     moves = choices.moves
     rows = parity_rows(compared, counts, moves)
     budgets = budget_rows(problem, counts, choices)
+    heed()
     # The cells of r, r as rows over the choices, and p on the same cells.
     target, marginal = moves.target, counts.records
     if problem.utility_on_features:
@@ -139,6 +143,7 @@ def _assembled(
     entries = (counts.probability[moves.source], (place[: len(target)], np.arange(len(target))))
     release = sparse.csr_array(entries, shape=(len(targets), len(target)))
     original = marginal.at(targets)
+    heed()
     own = counts.domain.xy(counts.x, counts.y)[moves.source]
     program = Program(
         starts=choices.starts,

@@ -20,6 +20,7 @@ from evenhand.data.counts import Counts
 from evenhand.errors import InfeasibleError, Made, Setting, SpecError
 from evenhand.optimise.compile.moves import Moves
 from evenhand.optimise.program import Matrix
+from evenhand.resources import heed
 from evenhand.spec import Problem
 
 LARGEST_KEY = np.int64(2**62)
@@ -53,6 +54,7 @@ class Choices:
 
     def gather(self, per_move: Matrix) -> Matrix:
         """Turn rows over moves into rows over choices."""
+        heed()
         return sparse.csr_array(per_move @ self.spread)
 
     def mean(self, counts: Counts, per_move: Numbers) -> Numbers:
@@ -116,6 +118,7 @@ def _joined(
     width = counts.domain.x.size * counts.domain.y.size
     if len(weight) * width > LARGEST_KEY:
         raise SpecError("the domain is too large for a blind or suppressed mapping; merge levels")
+    heed()
     keys, choice = np.unique(owner * width + target, return_inverse=True)
     needs = np.zeros(len(keys))
     needs[choice] = leaves

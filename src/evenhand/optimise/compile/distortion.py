@@ -14,6 +14,7 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.optimise.compile.choices import Choices
 from evenhand.optimise.program import Inequalities, Matrix
+from evenhand.resources import heed
 from evenhand.spec import Charge, Problem
 
 
@@ -42,6 +43,7 @@ def budget_rows(problem: Problem, counts: Counts, choices: Choices) -> BudgetRow
 
 
 def _rows(charge: Charge, counts: Counts, choices: Choices, blind: bool) -> tuple[Matrix, Numbers, Cells]:
+    heed()
     moves, limits = choices.moves, charge.limits(counts)
     amount = charge.of(moves.distortion)
     source = moves.source
@@ -55,6 +57,7 @@ def _rows(charge: Charge, counts: Counts, choices: Choices, blind: bool) -> tupl
         kept = np.zeros(len(limits), dtype=bool)
         kept[order[first]] = True
         amount = np.where(kept[source], amount, 0.0)
+    heed()
     charged = np.flatnonzero((amount > 0) & np.isfinite(limits[holder]))
     holders, row = np.unique(holder[charged], return_inverse=True)
     value = amount[charged] / limits[holder[charged]]

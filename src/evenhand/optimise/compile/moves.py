@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts
-from evenhand.errors import DataError
+from evenhand.optimise.compile.size import WRITING, refuse_beyond_memory
+from evenhand.resources import heed
 from evenhand.spec import Problem
-
-MOST_MOVES = 5_000_000
-"""More moves than this are refused: the programme would not fit into the memory of a usual machine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +41,21 @@ def allowed_moves(problem: Problem, counts: Counts) -> Moves:
         if problem.observed_only:
             seen, _ = positions(counts.features.cells, counts.domain.split_xy(target)[0])
             record, target = record[seen], target[seen]
+    heed()
     x, y = counts.domain.split_xy(records.cells[record])
     to_x, to_y = counts.domain.split_xy(target)
     distortion = problem.distortion.between(counts.domain, x, y, to_x, to_y)
+    heed()
     possible = np.isfinite(distortion)
     if not problem.utility.new_cells and not problem.utility_on_features:
         # Where p = 0 this measure is infinite, so nobody may go there.
         possible &= records.at(target) > 0
     record, target, distortion = record[possible], target[possible], distortion[possible]
+    heed()
     source, entry = _repeat(records.of_source, record, len(records.cells))
     moves = Moves(source, target[entry], distortion[entry])
     for charge in problem.charges:
+        heed()
         # A budget of zero rules moves out; it then needs no row.
         limit = charge.limits(counts)[charge.holders(counts)]
         moves = moves.keep((charge.of(moves.distortion) == 0) | (limit[moves.source] > 0))
@@ -62,26 +64,18 @@ def allowed_moves(problem: Problem, counts: Counts) -> Moves:
 
 def moves_of_records(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
     """For each distinct (x, y), every (x̂, ŷ) that its columns' rules allow."""
+    refuse_beyond_memory(problem, counts, WRITING)
     domain = counts.domain
     origin, to_x = _moves_of_features(problem, counts)
     x, y = domain.split_xy(counts.records.cells)
     _, which_x = positions(counts.features.cells, x)
+    heed()
     record, entry = _repeat(which_x, origin, len(counts.features.cells))
     allowed_y = np.isfinite(problem.distortion.costs(domain.outcome))
     from_y, to_y = np.nonzero(allowed_y)
-    _refuse_too_many(counts, len(record), float(allowed_y.sum(axis=1).mean()))
+    heed()
     pair, choice = _repeat(y[record], from_y, domain.y.size)
     return record[pair], domain.xy(to_x[entry][pair], to_y[choice])
-
-
-def _refuse_too_many(counts: Counts, n_features: int, n_outcomes: float) -> None:
-    """Refuse before memory runs out: a move of a record is one of everybody's who has it."""
-    moves = n_features * n_outcomes * len(counts) / len(counts.records.cells)
-    if moves > MOST_MOVES:
-        raise DataError(
-            f"about {moves:,.0f} moves are allowed between the {len(counts):,} cells of this table, more than "
-            f"{MOST_MOVES:,}; limit the steps of columns (max_steps), fix some, or merge levels"
-        )
 
 
 def _moves_of_features(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
@@ -92,6 +86,7 @@ def _moves_of_features(problem: Problem, counts: Counts) -> tuple[Cells, Cells]:
     prefix = np.zeros(len(origin), dtype=np.int64)
     known = np.zeros(len(origin), dtype=np.int64)
     for variable, codes in zip(axis.variables, observed, strict=True):
+        heed()
         from_level, to_level = np.nonzero(np.isfinite(problem.distortion.costs(variable)))
         entry, choice = _repeat(codes[origin], from_level, len(variable))
         origin, prefix = origin[entry], prefix[entry] * len(variable) + to_level[choice]

@@ -19,6 +19,7 @@ from evenhand.data.counts import Counts
 from evenhand.errors import InfeasibleError
 from evenhand.optimise.compile.moves import Moves
 from evenhand.optimise.program import Inequalities, Matrix
+from evenhand.resources import heed
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons
 
 LEAST_OF_ALL = -2
@@ -108,6 +109,7 @@ def _released_segments(part: Comparisons) -> Cells:
 
 def _rates(part: Comparisons, counts: Counts, moves: Moves) -> Matrix:
     """Return the rates of a constraint as rows over the moves: by population, released segment and outcome."""
+    heed()
     n_y = counts.domain.y.size
     to_x, to_y = counts.domain.split_xy(moves.target)
     by_source = sparse.csr_array(part.weights)[:, moves.source].tocoo()
@@ -119,6 +121,7 @@ def _rates(part: Comparisons, counts: Counts, moves: Moves) -> Matrix:
         place = np.minimum(np.searchsorted(segments, cell), len(segments) - 1)
         known = segments[place] == cell
         population, move, weight, place = population[known], move[known], weight[known], place[known]
+    heed()
     n_segments = max(1, len(segments))
     row = (population * n_segments + place) * n_y + to_y[move]
     shape = (len(part.populations) * n_segments * n_y, len(moves.source))
@@ -273,6 +276,7 @@ def reachable(compared: list[Comparisons], counts: Counts, moves: Moves) -> tupl
     """Do the same, and end where somebody is left without any move."""
     rounds: list[list[Barring]] = []
     while True:
+        heed()
         barred, because = _barred_outcomes(compared, counts, moves)
         _, outcome = counts.domain.split_xy(moves.target)
         kept = ~barred[moves.source, outcome]

@@ -1,7 +1,8 @@
 """Time limits and Ctrl-C: how a solve is stopped cleanly.
 
 A solver is written in another language and does not see Python's signals. While one runs, Ctrl-C only raises a
-flag, which the solver's own callback reads; when it has returned, KeyboardInterrupt is raised as usual.
+flag, which the solver's own callback reads; when it has returned, KeyboardInterrupt is raised as usual. Some stages of
+a solver heed nothing: it runs in a thread of its own, and is left behind there.
 """
 
 from __future__ import annotations
@@ -9,11 +10,21 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import TypeVar
 
 from evenhand import check
 from evenhand.errors import SpecError, TimeLimitError
+
+T = TypeVar("T")
+
+LISTEN_SECONDS = 0.05
+"""How often it is looked whether a running solve should stop."""
+
+GRACE_SECONDS = 1.0
+"""How long a solve that was asked to stop is waited for."""
 
 
 class Clock:
@@ -43,9 +54,35 @@ class Clock:
     def check(self) -> None:
         """Raise if the limit is reached."""
         if self.remaining <= 0:
-            raise TimeLimitError(
-                f"no answer within the time limit of {self.time_limit:g} s; give it more time, or merge levels"
-            )
+            raise self.late()
+
+    def late(self) -> TimeLimitError:
+        """Return the error that says so."""
+        limit = "" if self.time_limit is None else f" of {self.time_limit:g} s"
+        return TimeLimitError(f"no answer within the time limit{limit}; give it more time, or merge levels")
+
+    def run(self, solve: Callable[[], T], ask_to_stop: Callable[[], None] = lambda: None) -> T:
+        """Run a solver, beside a thread that hears Ctrl-C and sees the limit; leave it behind if it heeds neither."""
+        found: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(solve())
+            except BaseException as error:
+                found.set_exception(error)
+
+        running = threading.Thread(target=work, daemon=True)
+        with self.listening():
+            running.start()
+            while running.is_alive():
+                running.join(LISTEN_SECONDS)
+                if self.stop and running.is_alive():
+                    ask_to_stop()
+                    running.join(GRACE_SECONDS)
+                    if running.is_alive():
+                        # It ends by itself at the next stage that heeds anything.
+                        raise self.late()
+        return found.result()
 
     @contextmanager
     def listening(self) -> Iterator[None]:

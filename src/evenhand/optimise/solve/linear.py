@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import highspy
 import numpy as np
 
 from evenhand.arrays import Numbers
-from evenhand.errors import SolverError, TimeLimitError
+from evenhand.errors import SolverError
 from evenhand.optimise.program import Multipliers, PolyhedralLoss, Program, Solution
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, lay_out, multipliers_of
@@ -29,12 +28,6 @@ PRIMAL_SIMPLEX_TO = 12_000
 
 PRIMAL_SIMPLEX = 4
 DUAL_SIMPLEX = 1
-LISTEN_SECONDS = 0.05
-"""How often a running solve looks whether it should stop."""
-
-GRACE_SECONDS = 5.0
-"""How long a solve that was asked to stop is waited for."""
-
 STOPPABLE = (
     highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt,
     highspy.cb.HighsCallbackType.kCallbackIpmInterrupt,
@@ -62,6 +55,7 @@ class LinearSolver:
     """One linear programme that may be solved again, from where it stands, with other numbers or more rows."""
 
     def __init__(self, model: Model, clock: Clock) -> None:
+        clock.check()
         self._clock = clock
         make: Any = highspy.Highs
         self._highs = make()
@@ -76,6 +70,7 @@ class LinearSolver:
         if len(model.cost) > INTERIOR_POINT_FROM:
             self._set("solver", "ipm")
         self._highs.passModel(_highs_model(model))
+        clock.check()
 
     @property
     def n_columns(self) -> int:
@@ -124,15 +119,14 @@ class LinearSolver:
         self._clock.check()
         if np.isfinite(self._clock.remaining):
             self._set("time_limit", self._highs.getRunTime() + self._clock.remaining)
-        with self._clock.listening():
-            self._run_in_thread()
-            if self._highs.getModelStatus() in UNDECIDED:
-                # Once more, from nothing and the slow way, which has an answer where the quick one gives up.
-                self._highs.clearSolver()
-                self._set("solver", "simplex")
-                self._set("simplex_strategy", DUAL_SIMPLEX)
-                self._set("presolve", "off")
-                self._run_in_thread()
+        self._run()
+        if self._highs.getModelStatus() in UNDECIDED:
+            # Once more, from nothing and the slow way, which has an answer where the quick one gives up.
+            self._highs.clearSolver()
+            self._set("solver", "simplex")
+            self._set("simplex_strategy", DUAL_SIMPLEX)
+            self._set("presolve", "off")
+            self._run()
         status = self._highs.getModelStatus()
         solution = self._highs.getSolution()
         # HiGHS reports sensitivities of the optimum, which are minus the Lagrangian's multipliers.
@@ -142,26 +136,21 @@ class LinearSolver:
         if status in INFEASIBLE:
             return LinearAnswer(None, duals, float("inf"))
         if status in STOPPED:
-            raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
+            raise self._clock.late()
         raise SolverError(f"HiGHS stopped with the status {self._highs.modelStatusToString(status)!r}")
 
-    def _run_in_thread(self) -> None:
-        """Run HiGHS beside a thread that can still hear Ctrl-C.
+    def _run(self) -> None:
+        """Run HiGHS.
 
-        HiGHS would call back in every iteration, which doubles the time of small programmes; so its callbacks are
-        switched on only once there is something to tell.
+        It would call back in every iteration, which doubles the time of small programmes; so its callbacks are switched
+        on only once there is something to tell.
         """
-        running = threading.Thread(target=self._highs.run, daemon=True)
-        running.start()
-        while running.is_alive():
-            running.join(LISTEN_SECONDS)
-            if self._clock.stop:
-                for kind in STOPPABLE:
-                    self._highs.startCallback(kind)
-                running.join(GRACE_SECONDS)
-                if running.is_alive():
-                    # Some of its stages heed nothing; it ends by itself at the next that does.
-                    raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
+
+        def ask_to_stop() -> None:
+            for kind in STOPPABLE:
+                self._highs.startCallback(kind)
+
+        self._clock.run(self._highs.run, ask_to_stop)
 
     def _set(self, option: str, value: Any) -> None:
         # An option that HiGHS does not know leaves the default in silence.

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.optimise.program import Loss, Matrix, Multipliers, Program
+from evenhand.resources import heed
 
 INFINITY = float("inf")
 
@@ -103,6 +104,7 @@ class Model:
         """What A holds: values, rows, columns."""
         entries: list[tuple[Numbers, Cells, Cells]] = []
         for block in self.rows:
+            heed()
             first_row = self.row(block.name).start
             for name, part in block.parts.items():
                 row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
@@ -123,6 +125,7 @@ def lay_out(program: Program, *, in_units: bool = True) -> Model:
 
     ``in_units`` divides the rows of rates and parity by the size of what they compare.
     """
+    heed()
     columns = (
         Columns.of("x", program.n_moves, 0.0, INFINITY),
         Columns.of("r", program.n_targets, -INFINITY, INFINITY),

@@ -94,6 +94,8 @@ class QuadraticSolver:
         first = np.searchsorted(self._curved, np.arange(len(cost) + 1))
         quadratic = sparse.csc_matrix((curvature[self._curved], self._curved, first), shape=(len(cost), len(cost)))
         if self._solver is None:
+            # To take the matrix and to order it takes seconds where it is large, and cannot be stopped.
+            self._clock.check()
             settings = clarabel.DefaultSettings()
             settings.verbose = False
             settings.presolve_enable = False
@@ -108,8 +110,8 @@ class QuadraticSolver:
         settings = self._solver.get_settings()
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         self._solver.update(settings=settings)
-        with self._clock.listening():
-            answer = self._solver.solve()
+        self._clock.check()
+        answer = self._clock.run(self._solver.solve)
         status = answer.status
         # A solver that stopped short of its tolerances may still be near enough: the certificate is the judge.
         near = status in STOPPED_SHORT and answer.r_prim <= NEAR_ENOUGH
@@ -121,7 +123,7 @@ class QuadraticSolver:
         if status == clarabel.SolverStatus.PrimalInfeasible:
             return None
         if status in (clarabel.SolverStatus.MaxTime, clarabel.SolverStatus.CallbackTerminated):
-            raise TimeLimitError(f"no answer within the time limit of {self._clock.time_limit} s")
+            raise self._clock.late()
         raise SolverError(f"Clarabel stopped with the status {status}")
 
 

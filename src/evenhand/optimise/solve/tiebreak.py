@@ -43,13 +43,13 @@ def least_change(
     distortion with far the larger weight. If that leaves it at its least, which takes one look from there, then so is
     the change among all that do; else it is held there, and the change minimised by itself.
     """
-    if solver is None:
-        solver = LinearSolver(held(program, x), clock)
-    size = solver.n_columns
-    burden, change = np.zeros(size), np.zeros(size)
-    burden[: program.n_moves] = program.move_weight * scaled_distortion(program)
-    change[: program.n_moves] = program.move_weight * program.change
     try:
+        if solver is None:
+            solver = LinearSolver(held(program, x), clock)
+        size = solver.n_columns
+        burden, change = np.zeros(size), np.zeros(size)
+        burden[: program.n_moves] = program.move_weight * scaled_distortion(program)
+        change[: program.n_moves] = program.move_weight * program.change
         both = solver.minimise_again(FIRST * burden + change)
         z = solver.minimise_again(burden)
     except SolverError as error:
@@ -74,11 +74,11 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
     )
     burden = Columns.of("burden", size, -INFINITY, INFINITY)
     sums = equalities("burden", {"x": by_source, "burden": -eye(size)}, np.zeros(size))
-    model = held(program, x, interior=True).with_blocks([burden], [sums])
-    on_burden = model.column("burden")
-    curvature = np.zeros(len(model.cost))
-    curvature[on_burden] = 2 * program.weight
     try:
+        model = held(program, x, interior=True).with_blocks([burden], [sums])
+        on_burden = model.column("burden")
+        curvature = np.zeros(len(model.cost))
+        curvature[on_burden] = 2 * program.weight
         solver = QuadraticSolver(model, np.arange(on_burden.start, on_burden.stop), clock)
         answer = solver.minimise(np.zeros(len(curvature)), curvature)
     except SolverError as error:
