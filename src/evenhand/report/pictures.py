@@ -365,10 +365,13 @@ def change_chart(
 ) -> Chart:
     """Draw for each group how likely a person with one level is released with another, the commonest changes first."""
     shown = Discretion(counts, hide_below)
+    moves = who_changes(counts, kernel, measured).moves
+    changing = [move.group for move in moves]
     kept = most_changed_groups(counts, measured.changed, most_groups, hide_below=hide_below)
+    kept = [group for group in kept if group in changing]
     cells: list[Row] = []
     unseen: set[str] = set()
-    for move in who_changes(counts, kernel, measured).moves:
+    for move in moves:
         if move.group not in kept:
             continue
         p, row = move.probability, f"{move.column.name}: {move.levels[0]} → {move.levels[1]}"
