@@ -296,8 +296,8 @@ class _Cohorts:
         self.cut_down = set(self.people_down) - foremost(self.people_down, most)
         self.cut_across = set(self.people_across) - across
         self.found = [row for row in found if self.may_show(row["cell"])]
-        placed = [self.labels(row["cell"]) for row in self.found]
-        self.drawn_down, self.drawn_across = {down for down, _ in placed}, {across for _, across in placed}
+        left = [self.labels(row["cell"]) for row in self.found]
+        self.drawn_down, self.drawn_across = {at for at, _ in left}, {at for _, at in left}
 
     def may_show(self, cell: int) -> bool:
         """Whether a cohort is in none of the rows and columns that are left out."""
