@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -183,6 +184,15 @@ def test_no_clock_decides_what_is_in_a_report(monkeypatch):
     assert reporting._traced(mapping, 4, lambda *_: None)[1] == quick
     assert {row["status"] for row in quick["points"]} == {"optimal"}
     assert "second" not in quick["words"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [(0.5, "Every bound can be met, down to zero;"), (0.25, "No mapping meets a bound below 0.211,")],
+)
+def test_the_smallest_bound_that_can_be_met_is_said(compas, budget, words):
+    problem = replace(compas.problem, budget=eh.ExpectedDistortion(budget)).with_bounds(lambda _: 0.4)
+    assert words in reporting._traced(eh.fit(problem, compas.counts), 2, lambda *_: None)[1]["words"]
 
 
 def test_what_cannot_be_traced_still_has_the_mapping(monkeypatch):
