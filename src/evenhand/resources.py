@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Integral
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from evenhand import check

@@ -1,6 +1,7 @@
 """A report in headless Chromium: it opens offline, is quiet, draws its charts, and is readable on every medium."""
 
 import os
+import re
 import shutil
 
 import pytest
@@ -15,7 +16,10 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 WIDTHS = (1280, 400)
-PAGES = ("compas", "adult", "hostile", "long")
+PAGES = ("compas", "adult", "hostile", "long", "wide")
+MOST_SHEETS = 30
+"""How many sheets of paper a report on any table takes."""
+
 SMALLEST_TEXT = 8.0
 """The smallest height of a letter, in pixels, that counts as readable."""
 
@@ -40,6 +44,7 @@ def pages(compas, compas_mapping, adult_mapping, tmp_path_factory):
         "adult": eh.report_on(adult_mapping),
         "hostile": eh.report_on(reports.hostile_mapping()),
         "long": eh.report_on(reports.long_mapping(), trace=False),
+        "wide": eh.report_on(reports.wide_mapping("many of both"), hide_below=0, trace=False),
     }
     return {name: report.save(folder / f"{name}.html")[0] for name, report in made.items()}
 
@@ -194,6 +199,14 @@ def test_the_print_view(browser, pages):
     paper = page.pdf(format="A4")
     assert paper.startswith(b"%PDF")
     assert len(paper) > 20_000
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_is_printed_on_a_few_sheets(browser, pages, name):
+    opened = Opened(browser, pages[name], 1280)
+    page = opened.drawn()
+    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= MOST_SHEETS
     page.context.close()
 
 

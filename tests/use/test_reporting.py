@@ -6,10 +6,13 @@ import html
 import inspect
 import itertools
 import json
+import os
 import re
 import shlex
+import subprocess
 import sys
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -183,6 +186,15 @@ def test_no_clock_decides_what_is_in_a_report(monkeypatch):
     assert "second" not in quick["words"]
 
 
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [(0.5, "Every bound can be met, down to zero;"), (0.25, "No mapping meets a bound below 0.211,")],
+)
+def test_the_smallest_bound_that_can_be_met_is_said(compas, budget, words):
+    problem = replace(compas.problem, budget=eh.ExpectedDistortion(budget)).with_bounds(lambda _: 0.4)
+    assert words in reporting._traced(eh.fit(problem, compas.counts), 2, lambda *_: None)[1]["words"]
+
+
 def test_what_cannot_be_traced_still_has_the_mapping(monkeypatch):
     def fails(*_, **__):
         raise eh.SolverError("nothing was found")
@@ -249,6 +261,54 @@ def test_the_same_mapping_gives_the_same_page(hostile):
     again = eh.report_on(reports.hostile_mapping(), trace=False)
     assert again.html == hostile.html
     assert again.summary == hostile.summary
+
+
+WRITES = """
+import sys
+import evenhand as eh
+eh.report_on(eh.Mapping.load("people.mapping"), points=2).save(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_the_same_inputs_give_the_same_bytes_in_every_process(tmp_path):
+    """Whatever the seed of hashes, the number of threads, the hour, and what was drawn before."""
+    reports.wide_mapping("two groups").save(tmp_path / "people.mapping")
+    settings = {
+        "one": {"PYTHONHASHSEED": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TZ": "Asia/Tokyo"},
+        "two": {"PYTHONHASHSEED": "2", "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "TZ": "America/Lima"},
+    }
+    for name, given in settings.items():
+        command = [sys.executable, "-c", WRITES, f"{name}.html"]
+        subprocess.run(command, cwd=tmp_path, env={**os.environ, **given}, check=True)
+    here = eh.report_on(eh.Mapping.load(tmp_path / "people.mapping"), points=2).save(tmp_path / "here.html")
+    for ending in ("html", "json"):
+        written = {(tmp_path / f"{name}.{ending}").read_bytes() for name in (*settings, "here")}
+        assert len(written) == 1
+    assert here[0].name == "here.html"
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("name", ["many of both", *reports.WIDE_TABLES])
+def test_a_page_lists_what_can_be_read_and_counts_it(name):
+    mapping = reports.wide_mapping(name)
+    report = eh.report_on(mapping, trace=False)
+    text = report.html[: report.html.index("<script>")]
+    groups = [row["weight"] for row in report.summary["changes"]["groups"]]
+    outcomes = len(report.summary["rates"]["shown"])
+    table = re.search(r"<caption>(Rates by group[^<]*)</caption>.*?<tbody>(.*?)</tbody>", text, flags=re.DOTALL)
+    caption, body = table.groups()
+    listed = body.count("<tr>")
+    assert listed <= 48
+    # As many as are said, the largest of all that may be shown.
+    total = len(mapping.counts.groups.cells)
+    assert (f"the {listed // outcomes} largest of {total} groups" in caption) == (listed // outcomes < len(groups))
+    every = len(mapping.counts.domain.outcome.levels)
+    assert (f"the {outcomes} commonest of {every} outcomes" in caption) == (1 < outcomes < every)
+    for part in re.findall(r"<tbody>(.*?)</tbody>", text, flags=re.DOTALL):
+        assert part.count("<tr>") <= 60
+    for part in re.findall(r"<ul>(.*?)</ul>", text, flags=re.DOTALL):
+        assert part.count("<li>") <= 25
 
 
 def test_saving_writes_both_in_one_step(hostile, tmp_path):

@@ -331,8 +331,8 @@ class _Cohorts:
         self.cut_down = set(self.people_down) - foremost(self.people_down, most)
         self.cut_across = set(self.people_across) - across
         self.found = [row for row in found if self.may_show(row["cell"])]
-        placed = [self.labels(row["cell"]) for row in self.found]
-        self.drawn_down, self.drawn_across = {down for down, _ in placed}, {across for _, across in placed}
+        left = [self.labels(row["cell"]) for row in self.found]
+        self.drawn_down, self.drawn_across = {at for at, _ in left}, {at for _, at in left}
 
     def may_show(self, cell: int) -> bool:
         """Whether a cohort is in none of the rows and columns that are left out."""
@@ -400,10 +400,13 @@ def change_chart(
 ) -> Chart:
     """Draw for each group how likely a person with one level is released with another, the commonest changes first."""
     shown = Discretion(counts, hide_below)
+    moves = who_changes(counts, kernel, measured).moves
+    changing = [move.group for move in moves]
     kept = most_changed_groups(counts, measured.changed, most_groups, hide_below=hide_below)
+    kept = [group for group in kept if group in changing]
     cells: list[Row] = []
     unseen: set[str] = set()
-    for move in who_changes(counts, kernel, measured).moves:
+    for move in moves:
         if move.group not in kept:
             continue
         p, row = move.probability, f"{move.column.name}: {move.levels[0]} → {move.levels[1]}"

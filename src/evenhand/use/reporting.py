@@ -33,6 +33,7 @@ from evenhand.resources import Progress
 from evenhand.spec import check
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing
+from evenhand.use.fitting import EDGE_TOLERANCE
 from evenhand.use.mapping import Mapping
 from evenhand.use.tradeoff import Frontier, frontier_around
 
@@ -246,8 +247,11 @@ def _traced(mapping: Mapping, points: int | None, progress: Progress) -> tuple[F
         words = Said(f"It could not be traced beyond the mapping itself: {error}", ANYBODY)
         return None, {"words": words, "points": [alone], "edges": None, "chosen": here}
     said = [f"{moved}, the budgets held as they are, from this mapping outwards."]
-    if found.smallest_feasible is not None:
-        said.append(f"No mapping meets a bound below {found.smallest_feasible:.4g}, found exactly, as are the others.")
+    edge = found.edges["smallest_feasible"].iloc[0]
+    if edge > EDGE_TOLERANCE:
+        said.append(f"No mapping meets a bound below {edge:.4g}, which is found exactly, as are the other edges.")
+    elif edge >= 0:
+        said.append("Every bound can be met, down to zero; the edges are found exactly.")
     if unsolved := int((found.frame["status"] == "unsolved").sum()):
         said.append(f"{unsolved} of {len(found.frame)} points could not be solved.")
     return found, {
