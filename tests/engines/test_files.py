@@ -331,6 +331,23 @@ class TestNames:
         with pytest.raises(eh.DataError, match="differ in case alone, such as 'AGE'"):
             mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.parquet")
 
+    @pytest.mark.parametrize("target", ["out.csv", "out.tsv"])
+    @pytest.mark.parametrize("options", OPTIONS, ids=str)
+    def test_more_columns_than_duckdb_can_hold(self, mapping, frame, tmp_path, options, target, monkeypatch):
+        """They are not read by it, but copied row by row, as they stand."""
+        monkeypatch.setattr("evenhand.engines.files.BLOCKS_HELD", 10**6)
+        wide = frame.assign(note=[["a\tb", 'say "hi"', "two\nlines", "1,2"][i % 4] for i in range(len(frame))])
+        wide.to_csv(tmp_path / "in.csv", index=False)
+        done = mapping.release(tmp_path / "in.csv", to=tmp_path / target, **options)
+        expected = mapping.release(wide, **options)
+        found = pd.read_csv(tmp_path / target, sep="\t" if target.endswith("tsv") else ",", dtype=str)
+        pd.testing.assert_frame_equal(found, pd.read_csv(io.StringIO(expected.to_csv(index=False)), dtype=str))
+        assert done.rows == len(frame)
+        if target == "out.csv":
+            assert (tmp_path / target).read_text() == expected.to_csv(index=False)
+        assert read_file(tmp_path / "in.csv").equals(pd.read_csv(tmp_path / "in.csv"))
+
+    @pytest.mark.slow
     def test_ten_thousand_columns(self, mapping, frame, tmp_path):
         some, more = frame.head(20), [f"column {i}" for i in range(10_000)]
         (tmp_path / "in.csv").write_text(self.csv(some, ",".join([*frame.columns, *more]), ",1" * 10_000))
@@ -351,11 +368,13 @@ class TestLines:
             mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
         assert (tmp_path / "out.csv").read_text() == mapping.apply(long, key="id").to_csv(index=False)
 
-    def test_too_long_a_row_says_how_long_one_may_be(self, mapping, frame, tmp_path):
+    def test_too_long_a_row_says_how_long_one_may_be(self, mapping, frame, tmp_path, monkeypatch):
+        for module in ("files", "unpacking"):
+            monkeypatch.setattr(f"evenhand.engines.{module}.LONGEST_RECORD", 2_000_000)
         long = frame.head(3).astype({"note": object})
-        long.loc[1, "note"] = "x" * 33_000_000
+        long.loc[1, "note"] = "x" * 2_100_000
         long.to_csv(tmp_path / "in.csv", index=False)
-        with pytest.raises(eh.DataError, match="a row of more than 32MB in line 3"):
+        with pytest.raises(eh.DataError, match="a row of more than 2MB in line 3"):
             mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv")
 
     def rows(self, frame):
