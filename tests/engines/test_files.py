@@ -5,11 +5,15 @@ import io
 import os
 import stat
 import warnings
+from decimal import Decimal
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow
+import pyarrow.parquet
 import pytest
 from people import people, problem
 
@@ -354,6 +358,47 @@ class TestNames:
         done = mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
         assert done.rows == 20
         assert len((tmp_path / "out.csv").read_text().splitlines()[0].split(",")) == 10_007
+
+
+class TestNested:
+    """Values that are made of others pass through; as levels, keys or weights they are refused by name."""
+
+    KINDS: ClassVar = {
+        "list": lambda n: pyarrow.array([[1, 2], None] * (n // 2)),
+        "struct": lambda n: pyarrow.array([{"a": 1, "b": [2]}] * n),
+        "map": lambda n: pyarrow.array([[("a", 1)]] * n, pyarrow.map_(pyarrow.string(), pyarrow.int32())),
+        "binary": lambda n: pyarrow.array([b"a\0", b"\xff"] * (n // 2)),
+        "decimal": lambda n: pyarrow.array([Decimal("1.50"), Decimal("2.25")] * (n // 2)),
+        "nested": lambda n: pyarrow.array([[{"a": [1]}]] * n),
+    }
+
+    @pytest.mark.parametrize("kind", list(KINDS))
+    def test_passed_through(self, mapping, frame, tmp_path, kind):
+        table = pyarrow.Table.from_pandas(frame).append_column("extra", self.KINDS[kind](len(frame)))
+        pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
+        mapping.apply(tmp_path / "in.parquet", to=tmp_path / "out.parquet", key="id")
+        found = pyarrow.parquet.read_table(tmp_path / "out.parquet")
+        assert found["extra"].to_pylist() == table["extra"].to_pylist()
+        assert mapping.apply(tmp_path / "in.parquet", to=tmp_path / "out.csv", key="id").rows == len(frame)
+        assert eh.fit(problem(), tmp_path / "in.parquet").counts.people == len(frame)
+
+    @pytest.mark.parametrize("form", ["file", "arrow", "pandas", "polars"])
+    @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "decimal"])
+    def test_refused_by_name(self, mapping, frame, tmp_path, kind, form):
+        table = pyarrow.Table.from_pandas(frame).append_column("extra", self.KINDS[kind](len(frame)))
+        pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
+        forms = {"file": lambda: tmp_path / "in.parquet", "arrow": lambda: table}
+        forms |= {"pandas": table.to_pandas, "polars": lambda: pl.from_arrow(table)}
+        given, target = forms[form](), {"to": tmp_path / "out.csv"} if form == "file" else {}
+        free = {"distortion": eh.Distortion({"extra": eh.Free()}), "budget": None}
+        for act in (
+            lambda: eh.fit(problem(features=["age", "hours", "job", "extra"]), given),
+            lambda: eh.fit(problem(protected=["extra"]), given),
+            lambda: eh.fit(problem(outcome="extra", **free), given),
+            lambda: mapping.apply(given, key="extra", **target),
+        ):
+            with pytest.raises(eh.DataError, match="'extra'"):
+                act()
 
 
 class TestLines:
