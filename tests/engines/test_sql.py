@@ -368,14 +368,12 @@ def test_names_that_cannot_be_written(dialect, table, key, words):
 @pytest.mark.parametrize("listed", [True, False])
 def test_columns_may_be_called_like_what_a_query_computes(duck, listed):
     """Also like the names of another query for the same table."""
-    fitted, plain = mapping(), arrow(awkward(300, seed=1))
+    fitted, plain = mapping(), awkward(300, seed=1)
     own = [f"evenhand_5f0d_{name}" for name in ("key", "source", "draw", "to_0", "text_0", "rows", "table")]
     own += sorted(set(re.findall(r"evenhand_[0-9a-f]+_\w+", fitted.to_sql("duckdb", "people", KEY))))
-    new = plain
-    for place, name in enumerate(own):
-        new = new.append_column(name, pyarrow.array([f"{place} {i}" for i in range(len(plain))]))
-    text = fitted.to_sql("duckdb", "people", KEY, columns=new.column_names if listed else None, restore="label")
-    assert_same(run(duck, text, new), transformed(fitted, "apply", new, restore="label"))
+    new = plain.assign(**{name: [f"{place} {i}" for i in range(len(plain))] for place, name in enumerate(own)})
+    text = fitted.to_sql("duckdb", "people", KEY, columns=list(new.columns) if listed else None, restore="label")
+    assert_same(run(duck, text, new), arrow(transformed(fitted, "apply", new, restore="label")))
 
 
 @pytest.mark.parametrize("columns", ["age", [], ["age", "age"], [1], 5])
