@@ -1,5 +1,6 @@
 """From raw files to released and applied ones, by commands alone: Adult, German credit, and a file like Adult."""
 
+import gzip
 import shlex
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import evenhand
+from commands import complained, evenhand
 
 import evenhand as eh
 
@@ -132,6 +133,24 @@ def test_a_proposal_for_a_file_of_adults_form(raw):
     assert before.drop(columns=[*proposed.features, "income"]).equals(
         after.drop(columns=[*proposed.features, "income"])
     )
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("harm", ["cut off", "one bit", "checksum"])
+def test_a_packed_file_that_is_damaged(raw, harm):
+    """Also where what is read of it would do."""
+    whole = bytearray(gzip.compress((raw / "adult.data").read_bytes()))
+    (raw / "adult.data.gz").write_bytes(whole)
+    run(raw, "evenhand fit adult.toml adult.data.gz --out adult.mapping")
+    if harm == "cut off":
+        del whole[-2000:]
+    else:
+        whole[-6 if harm == "checksum" else len(whole) // 2] ^= 1
+    (raw / "adult.data.gz").write_bytes(whole)
+    for line in ("fit adult.toml adult.data.gz --out new.mapping", "apply adult.mapping adult.data.gz --out new.csv"):
+        complained(evenhand(*line.split(), cwd=raw), "'adult.data.gz' is damaged and cannot be unpacked")
+    assert not list(raw.glob("new*"))
+    assert not list(raw.glob(".evenhand*"))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -209,6 +210,20 @@ class TestProposal:
         found = propose(tmp_path / "people.csv", protected=["sex"], outcome="hired")
         assert "has no name for it" in dict(found.draft.left_out)["Unnamed: 0"]
         eh.fit(found.problem, tmp_path / "people.csv")
+
+    @pytest.mark.parametrize("kind", ["file", "pandas", "polars"])
+    def test_values_that_are_made_of_others(self, tmp_path, kind):
+        frame = people()
+        frame = frame.assign(list=[[1, 2]] * len(frame), struct=[{"a": 1}] * len(frame), bytes=[b"x"] * len(frame))
+        frame.to_parquet(tmp_path / "people.parquet")
+        kinds = {"file": lambda: tmp_path / "people.parquet", "pandas": lambda: frame}
+        given = kinds.get(kind, lambda: pl.read_parquet(tmp_path / "people.parquet"))()
+        left_out = dict(propose(given, protected=["sex"], outcome="hired").draft.left_out)
+        for name in ("list", "struct", "bytes"):
+            assert "are no levels" in left_out[name]
+            for asked in ({"protected": [name], "outcome": "hired"}, {"protected": ["sex"], "outcome": name}):
+                with pytest.raises(eh.DataError, match=f"'{name}' holds lists, structs or bytes"):
+                    propose(given, **asked)
 
     def test_any_name_and_value_can_be_written(self):
         """Names with spaces, quotes, line ends and control characters are values of the TOML, and cannot break it."""

@@ -15,10 +15,11 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -28,10 +29,12 @@ from evenhand.engines.unpacking import (
     CHUNK,
     LONGEST_RECORD,
     Ends,
+    Record,
     Unended,
     checked,
     fault,
     is_packed,
+    misfit,
     records,
     unpacked_name,
     with_equal_ends,
@@ -66,6 +69,12 @@ BLOCK = 1 << 18
 """DuckDB writes so many bytes at once: a disk with less room is full."""
 
 FULL = "the disk is full"
+
+BLOCK_OF_TEXTS = 2048 * 16
+"""DuckDB's block of a column of texts has so many bytes, however few rows there are."""
+
+BLOCKS_HELD = 8
+"""So many blocks of a column may be there at once: being read, put beside others, and written."""
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
@@ -234,6 +243,27 @@ class Source:
                 f"column {name!r} of {self.name!r} is of type {kind}; a column must hold strings, numbers, booleans or "
                 f"dates"
             )
+
+    @property
+    def at_once(self) -> int:
+        """How many columns of a CSV file DuckDB can hold at once: it has blocks of each on several ways."""
+        return max(current().memory // (BLOCKS_HELD * BLOCK_OF_TEXTS), 1)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are more columns than DuckDB can hold at once."""
+        return len(self.header) > self.at_once
+
+    def records(self) -> Iterator[Record]:
+        """Read the rows of CSV files one by one, each with as many fields as there are columns."""
+        assert self.format is not None
+        for path, copy in zip(self.paths, self.copies or self.paths, strict=True):
+            found = records(copy, self.format.delimiter)
+            for record in found if self.format.names else islice(found, 1, None):
+                if record.fields:
+                    if wrong := misfit(record, len(self.header)):
+                        raise DataError(f"{path!r} {wrong}")
+                    yield record
 
     @property
     def fault(self) -> str | None:
@@ -551,13 +581,15 @@ def typed(
 
 def types(duck_: Any, table: str, numbers: Sequence[str], blanks: Sequence[Any] = ()) -> dict[str, str]:
     """Return the type of each column of texts: a number where every text is one."""
-    tests = [
-        f"bool_and(regexp_full_match({text_of(number, blanks)}, '{pattern}'))"
-        for number in numbers
-        for pattern in (WHOLE, REAL)
-    ]
-    found = duck_.sql(f"SELECT {', '.join(tests)} FROM {table}").fetchall()[0]
-    answers = zip(numbers, found[::2], found[1::2], strict=True)
+    # One test of all columns' texts, one below the other: DuckDB takes its time to prepare each of thousands.
+    texts, places = ", ".join(text_of(number, blanks) for number in numbers), ", ".join(map(literal, numbers))
+    tests = ", ".join(f"bool_and(regexp_full_match(text, '{pattern}'))" for pattern in (WHOLE, REAL))
+    below = f"SELECT unnest([{places}]) AS number, unnest([{texts}]) AS text FROM {table}"
+    found = {
+        n: (whole, real)
+        for n, whole, real in duck_.sql(f"SELECT number, {tests} FROM ({below}) GROUP BY number").fetchall()
+    }
+    answers = ((number, *found.get(number, (None, None))) for number in numbers)
     return {number: "BIGINT" if whole else "DOUBLE" if real else "VARCHAR" for number, whole, real in answers}
 
 
@@ -579,12 +611,22 @@ def read_file(
     limit = "" if rows is None else f" LIMIT {int(rows)}"
     with reading(source) as (duck_, given):
 
-        def found() -> Any:
-            chosen = typed(duck_, given, source.columns, blanks)
+        def some(columns: Sequence[str]) -> Any:
+            chosen = typed(duck_, given, columns, blanks)
             return duck_.sql(f"SELECT {chosen} FROM {given.sql}{limit}").to_arrow_table()
 
-        frame: pd.DataFrame = beside(found, duck_.interrupt).rename_columns(source.columns).to_pandas()
+        found = beside(lambda: _side_by_side(given, some), duck_.interrupt)
+        frame: pd.DataFrame = found.rename_columns(source.columns).to_pandas()
         return frame
+
+
+def _side_by_side(source: Source, some: Callable[[Sequence[str]], Any]) -> Any:
+    """Return all columns of files, as many at a time as DuckDB can hold."""
+    import pyarrow
+
+    size = len(source.columns) if source.format is None else source.at_once
+    parts = [some(source.columns[first : first + size]) for first in range(0, len(source.columns), size)]
+    return pyarrow.table([column for part in parts for column in part.columns], names=list(source.numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -601,7 +643,11 @@ def opened(table: Any, format: CsvFormat | None = None) -> Opened:
         return Opened(read(table), text=False)
     source = Source.of(table, format)
     with reading(source) as (duck_, given):
-        found = beside(duck_.sql(f"SELECT * FROM {given.sql}").to_arrow_table, duck_.interrupt)
+
+        def some(columns: Sequence[str]) -> Any:
+            return duck_.sql(f"SELECT {', '.join(map(given.at, columns))} FROM {given.sql}").to_arrow_table()
+
+        found = beside(lambda: _side_by_side(given, some), duck_.interrupt)
         return Opened(named(found, source.columns), source.format is not None)
 
 

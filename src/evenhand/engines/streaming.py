@@ -36,6 +36,7 @@ from evenhand.engines.files import (
     watched,
     why_unwritable,
 )
+from evenhand.engines.unpacking import quoted_field, raw_fields
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, StorageError
 from evenhand.files import replacing
@@ -205,6 +206,9 @@ def _written(run: _Run, duck_: Any, cursor: Any, folder: str | None, temporary: 
             raise error if error.errno is None else no_room(Path(folder).parent, error) from None
     work = _Work(run, cursor, planned)
     stream = pyarrow.RecordBatchReader.from_batches(work.begin(), work.batches())
+    if run.text and not is_parquet(target) and run.source.is_wide:
+        _write_rows(run, stream, temporary)
+        return work.tally
     command = _command(run, duck_, temporary, is_parquet(target))
     duck_.register("stream", stream)
     try:
@@ -222,6 +226,26 @@ def _written(run: _Run, duck_: Any, cursor: Any, folder: str | None, temporary: 
     if done != work.tally.rows:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
     return work.tally
+
+
+def _write_rows(run: _Run, stream: Any, temporary: str) -> None:
+    """Write a CSV file row by row, with new values in the places of the old: DuckDB holds a block of every column."""
+    assert run.source.format is not None
+    between, new = run.source.format.delimiter.encode(), run.written.delimiter
+    places = [run.source.columns.index(name) for name in run.changing]
+    rows = run.source.records()
+    with open(temporary, "wb") as file:
+        file.write(_header(run).encode())
+        for batch in stream:
+            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                fields = raw_fields(next(rows), between)
+                if new.encode() != between:
+                    fields = [f if f[:1] == b'"' or not f else quoted_field(f.decode(), new).encode() for f in fields]
+                for place, value in zip(places, values, strict=True):
+                    fields[place] = b"" if value is None else quoted_field(value, new).encode()
+                file.write(new.encode().join(fields) + END.encode())
+    if next(rows, None) is not None:
+        raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
 
 
 class _Work:
@@ -335,9 +359,8 @@ def _header(run: _Run) -> str:
     delimiter = run.written.delimiter
     if run.source.line is not None and run.source.format == run.written:
         return run.source.line + END
-    odd = (delimiter, '"', "\r", "\n")
-    names = ('"' + name.replace('"', '""') + '"' if any(c in name for c in odd) else name for name in run.source.header)
-    return delimiter.join(names) + END
+    # A name that is empty needs no quotes.
+    return delimiter.join(quoted_field(name, delimiter) if name else "" for name in run.source.header) + END
 
 
 def _value(column: str, kind: str | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 import sys
 import zlib
 from codecs import BOM_UTF8, getincrementaldecoder
@@ -177,13 +178,37 @@ def with_equal_ends(path: str, delimiter: str) -> Iterator[bytes]:
         yield record.raw.removesuffix(b"\n").removesuffix(b"\r") + b"\n"
 
 
+def raw_fields(record: Record, delimiter: bytes) -> list[bytes]:
+    """Return the fields of a record as they stand, quotes and all.
+
+    Examples
+    --------
+    >>> raw_fields(Record(1, b'a,"b,b",5" c\\n', ()), b",")
+    [b'a', b'"b,b"', b'5" c']
+    """
+    raw = record.raw.removesuffix(b"\n").removesuffix(b"\r")
+    if b'"' not in raw:
+        return raw.split(delimiter)
+    between = re.escape(delimiter)
+    return re.findall(rb'(?s)("[^"]*(?:""[^"]*)*"|.*?)' + between, raw + delimiter)
+
+
+def quoted_field(text: str, delimiter: str) -> str:
+    """Return a text as a field of a CSV file: between quotes where it would be read as something else."""
+    odd = (delimiter, '"', "\r", "\n")
+    return '"' + text.replace('"', '""') + '"' if not text or any(each in text for each in odd) else text
+
+
+def misfit(record: Record, fields: int) -> str | None:
+    """Say that a record has not as many fields as it should have; None where it has, or is an empty line."""
+    if len(record.fields) == fields or not record.fields:
+        return None
+    return f"has {len(record.fields)} fields in line {record.line} where it should have {fields}"
+
+
 def fault(path: str, fields: int, delimiter: str) -> str | None:
     """Say what is wrong with the rows of a file that should have so many fields each; None where nothing is."""
     try:
-        for record in records(path, delimiter):
-            # An empty line is none, unless it is the only field of a row.
-            if len(record.fields) != fields and record.fields:
-                return f"has {len(record.fields)} fields in line {record.line} where it should have {fields}"
+        return next(filter(None, (misfit(record, fields) for record in records(path, delimiter))), None)
     except Unended as error:
         return str(error)
-    return None

@@ -6,7 +6,7 @@ Knows nothing of problems; what to make of it is decided in proposal.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,8 +42,8 @@ class Column:
     """One column: its distinct values, ascending, and for each row the number of its value.
 
     ``tokens`` are the words in it that stand for a missing value; ``real`` says that its numbers are stored as real
-    ones, ``dated`` that its values are dates or times. ``row_weights`` and ``row_people`` are those of the survey;
-    None is one for each row.
+    ones, ``dated`` that its values are dates or times, ``nested`` that they are made of others or are bytes: those are
+    not listed. ``row_weights`` and ``row_people`` are those of the survey; None is one for each row.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Column:
     tokens: tuple[str, ...] = ()
     real: bool = False
     dated: bool = False
+    nested: bool = False
     row_weights: Numbers | None = None
     row_people: Numbers | None = None
 
@@ -180,7 +181,16 @@ def _are_counts(columns: Sequence[Column], weight: Numbers) -> bool:
     return not pd.DataFrame({i: each.codes for i, each in enumerate(columns)}).duplicated().any()
 
 
+def _is_nested(series: nw.Series[Any]) -> bool:
+    """Whether values are made of others, or are bytes; a column of pandas' objects says so of each of them."""
+    if isinstance(series.dtype, nw.Object):
+        return any(isinstance(value, Container) and not isinstance(value, str) for value in series.to_list())
+    return isinstance(series.dtype, nw.List | nw.Array | nw.Struct | nw.Binary)
+
+
 def _column(series: nw.Series[Any], missing_values: Collection[str] | None, parse: bool) -> Column:
+    if _is_nested(series):
+        return Column(series.name, (), np.full(len(series), MISSING, dtype=np.int64), nested=True)
     codes, distinct = pd.factorize(series.to_pandas())
     values: list[Any] = np.asarray(distinct, dtype=object).tolist()
     tokens = _tokens(values, missing_values)

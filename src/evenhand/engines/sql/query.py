@@ -15,7 +15,7 @@ from evenhand.data.domain import Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.codes import Kind, code, has_close_levels, missing, number, own_text, unwritable
 from evenhand.engines.sql.dialects import Dialect, dialect_of
-from evenhand.engines.sql.dialects.base import OWN, Change, Last
+from evenhand.engines.sql.dialects.base import OWN, Change, Last, with_own_names
 from evenhand.engines.sql.moves import Moves, moves_of
 from evenhand.engines.sql.values import Values
 from evenhand.errors import Option, SpecError
@@ -52,8 +52,8 @@ def write_query(
     >>> import evenhand as eh
     >>> data = eh.datasets.load("compas")
     >>> mapping = eh.fit(data.problem, data.counts)
-    >>> write_query(mapping.apply_mode, How(0, key="id"), "duckdb", "main.people")[:70]
-    'WITH evenhand_5f0d_rows AS (SELECT evenhand_5f0d_table.*, CAST("id" AS'
+    >>> write_query(mapping.apply_mode, How(0, key="id"), "duckdb", "main.people")[:14]
+    'WITH evenhand_'
     """
     if how.key is None:
         raise SpecError(
@@ -70,7 +70,7 @@ def write_query(
         raise check.refused("table", named, table)
     parts = [check.text("table", part) for part in given]
     query = _Query(mode, how, how.key, sql, moves_of(mode))
-    text = query.text(".".join(map(sql.name, parts)), columns)
+    text = with_own_names(query.text(".".join(map(sql.name, parts)), columns))
     size = len(text.encode())
     if size > MOST_BYTES:
         raise SpecError(

@@ -216,6 +216,8 @@ def _outcome(column: Column) -> Levelled:
 
 
 def _several(column: Column, what: str) -> None:
+    if column.nested:
+        raise DataError(f"the {what} {column.name!r} holds lists, structs or bytes; it must hold strings or numbers")
     if len(column.values) < 2:
         values = f"a single value, {column.values[0]!r}" if column.values else "no value at all"
         raise DataError(f"the {what} {column.name!r} has {values}; there is nothing to compare")
@@ -270,6 +272,8 @@ def _chosen(
 def _unfit(column: Column) -> str | None:
     """Say why a column cannot be a feature, whatever the outcome."""
     known = len(column.codes) - column.missing
+    if column.nested:
+        return "lists, structs or bytes, which are no levels"
     if len(column.values) < 2:
         return "one value for everybody" if column.values else "empty"
     if column.dated:

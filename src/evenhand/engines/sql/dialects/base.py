@@ -5,6 +5,7 @@ Identifiers, texts and types are written by sqlglot. Knows nothing of mappings, 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +15,24 @@ from evenhand.data.levels import Value
 from evenhand.errors import MissingExtraError, SpecError
 from evenhand.kernel.draws import DRAW_BITS
 
-OWN = "evenhand_5f0d_"
-"""How the names of a query's own columns and steps begin; no column of a table is called like that by chance."""
+OWN = "evenhand_\0_"
+"""How a query's own names begin while it is written: no name and no text of others can hold NUL."""
 
 HEX_DIGITS = DRAW_BITS // 4
 """How many digits of a hash in hexadecimals are a draw."""
 
 TABLE = f"{OWN}table"
+
+
+def with_own_names(query: str) -> str:
+    """Return a query whose own names begin like no name in it, and like no column of a table that is called by a star.
+
+    What stands in them is a hash of all the query says.
+    """
+    salt = query
+    while (token := hashlib.md5(salt.encode(), usedforsecurity=False).hexdigest()[:12]) in query:
+        salt += token
+    return query.replace("\0", token)
 
 
 @dataclass(frozen=True)
@@ -82,8 +94,6 @@ class Dialect(ABC):
         if not identifier:
             raise SpecError("the name of a table or column is empty; give its name")
         _check_characters("name", identifier)
-        if identifier.lower().startswith(OWN):
-            raise SpecError(f"{identifier!r} begins like the query's own names ({OWN}); rename it")
         quoted: str = self._glot.exp.to_identifier(identifier, quoted=True).sql(dialect=self.called)
         return quoted
 
