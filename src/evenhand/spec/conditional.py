@@ -43,6 +43,10 @@ class Conditional:
     def __post_init__(self) -> None:
         given = self.rows.items() if isinstance(self.rows, Mapping) else self.rows
         rows = tuple(_row(features, shares) for features, shares in _pairs("the rows of a Conditional", given))
+        if not rows:
+            raise check.refused(
+                "the rows of a Conditional", "at least one, for each combination of features", self.rows
+            )
         if len({features for features, _ in rows}) != len(rows):
             raise SpecError("the conditional gives a combination of features twice")
         object.__setattr__(self, "rows", rows)

@@ -107,8 +107,8 @@ def bootstrap(
     [[0.39, 0.42], [0.38, 0.43]]
     """
     n, size = number_of_people(counts, people), check.whole("resamples", resamples, low=1, high=MOST_DRAWN)
-    confidence, seed = share("confidence", confidence), check.seed("seed", seed)
-    chance, generator, found = _shares(counts, kernel), np.random.default_rng(seed), []
+    confidence = share("confidence", confidence)
+    chance, generator, found = _shares(counts, kernel), _generator(seed), []
     for block in _blocks(size, len(counts)):
         drawn = generator.multinomial(n, counts.probability, size=block).astype(float)
         total = group_sums(counts, drawn, axis=1)[:, :, None]
@@ -139,6 +139,11 @@ def bootstrap(
         "The largest of several ratios is larger on resamples than on the table, as chance adds to the differences."
     )
     return Bootstrap(frame(table), largest, over, size, n, (*words, *people_words(counts, n)))
+
+
+def _generator(seed: int | None) -> np.random.Generator:
+    """Return what draws; None takes fresh randomness."""
+    return np.random.default_rng(None if seed is None else check.seed("seed", seed))
 
 
 def _blocks(total: int, width: int) -> Iterator[int]:
@@ -219,7 +224,7 @@ def draw_spread(
     chance = _shares(counts, kernel)
     held = apportioned(counts.probability, n)
     total = group_sums(counts, held.astype(float))[None, :, None]
-    generator, found = np.random.default_rng(check.seed("seed", seed)), []
+    generator, found = _generator(seed), []
     for block in _blocks(size, chance.size):
         drawn = generator.multinomial(held, chance, size=(block, len(held)))
         number = group_sums(counts, drawn.astype(float), axis=1)

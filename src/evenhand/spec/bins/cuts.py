@@ -179,7 +179,7 @@ class Edges(Cut):
         object.__setattr__(self, "edges", edges)
         if self.labels is not None:
             names = check.listed("the labels of Edges", self.labels, "a list of names, one for each bin")
-            labels = tuple(check.text("each of the labels of Edges", label) for label in names)
+            labels = tuple(check.level("each of the labels of Edges", label) for label in names)
             if len(labels) != len(edges) + 1:
                 raise SpecError(
                     f"{len(edges)} edges make {len(edges) + 1} bins, which need as many labels, not "
