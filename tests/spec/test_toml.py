@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.spec.check import LARGEST_COST
+from evenhand.check import LARGEST_COST
 
 
 def again(problem):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from evenhand import tables
+from evenhand import check, tables
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
@@ -19,7 +19,7 @@ from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import group_rates
-from evenhand.spec import Problem, check
+from evenhand.spec import Problem
 from evenhand.tables.transforming import Missing, Unseen, domain_with
 
 if TYPE_CHECKING:

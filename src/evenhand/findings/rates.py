@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Numbers, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
@@ -21,7 +22,7 @@ from evenhand.findings.naming import Where, group_levels, matching, short_name
 from evenhand.findings.theory import rate_intervals
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
-from evenhand.spec import Problem, check, comparisons
+from evenhand.spec import Problem, comparisons
 
 Features = Literal["released", "original"]
 Row = dict[str, Any]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evenhand import check
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
@@ -38,7 +39,7 @@ from evenhand.report.extent import (
     outcomes_drawn,
     totals,
 )
-from evenhand.spec import Problem, check
+from evenhand.spec import Problem
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
 Parts = Where | Sequence[Where]

@@ -4,7 +4,6 @@ Knows the paper's definitions and their arithmetic on plain arrays; nothing of t
 measures, distances and forms of parity there are, ``registry`` says.
 """
 
-from evenhand import check
 from evenhand.spec.bins import Binning, ChosenBins, Edges, MergedLevels, Occurrence, PooledLevels, Quantiles
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By, change_each, each, words_of
@@ -59,7 +58,6 @@ __all__ = [
     "TargetParity",
     "Utility",
     "change_each",
-    "check",
     "check_problem",
     "comparisons",
     "each",

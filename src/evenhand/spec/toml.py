@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tomli_w
 
+from evenhand import check
 from evenhand.errors import SpecError, did_you_mean
-from evenhand.spec import check, registry
+from evenhand.spec import registry
 from evenhand.spec.bins import Binning
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from evenhand import engines, tables
+from evenhand import check, engines, tables
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
@@ -30,7 +30,7 @@ from evenhand.optimise.program import Multipliers
 from evenhand.report.charts import Chart
 from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
-from evenhand.spec import Problem, Recorded, check, outcome_given_features
+from evenhand.spec import Problem, Recorded, outcome_given_features
 from evenhand.tables import Frame, Restore
 from evenhand.tables.transforming import (
     Draw,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evenhand import check
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.sentences import ANYBODY, Said
 from evenhand.engines import opened
@@ -30,7 +31,6 @@ from evenhand.report.page import check_packages, page
 from evenhand.report.pictures import PAGE_WIDTH
 from evenhand.report.summary import Material, Settings, Source, summary
 from evenhand.resources import Progress
-from evenhand.spec import check
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing
 from evenhand.use.fitting import EDGE_TOLERANCE

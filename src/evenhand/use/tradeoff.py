@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
 from evenhand.errors import (
@@ -41,7 +42,7 @@ from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
 from evenhand.resources import Progress, heeding
-from evenhand.spec import Problem, check, check_problem
+from evenhand.spec import Problem, check_problem
 from evenhand.tables import frame as table
 from evenhand.use.fitting import EDGE_TOLERANCE, begin, fit
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import betaincinv
 
+from evenhand import check
 from evenhand.arrays import Numbers, positions, quotient, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
@@ -23,7 +24,7 @@ from evenhand.findings.theory.rates import by_group_and_outcome, number_of_peopl
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws
-from evenhand.spec import CsvFormat, check
+from evenhand.spec import CsvFormat
 from evenhand.tables import Frame, cells, first_unseen, frame, labels
 from evenhand.tables.transforming import Missing, Transformer, domain_with, locate, train_mode
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import SAME_WEIGHT, Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import SpecError
 from evenhand.kernel import Kernel
-from evenhand.spec import Ratio, check
+from evenhand.spec import Ratio
 from evenhand.tables import labels
 
 MOST_PEOPLE = 2**62

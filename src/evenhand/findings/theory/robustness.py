@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from scipy.special import betaln, lambertw
 
+from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import LARGEST_DOMAIN, Role
@@ -45,7 +46,6 @@ from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, long_name
 from evenhand.findings.theory import merging
 from evenhand.findings.theory.rates import MOST_PEOPLE, number_of_people, people_words, share
-from evenhand.spec import check
 from evenhand.tables import frame
 
 if TYPE_CHECKING:
