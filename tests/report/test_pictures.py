@@ -172,7 +172,7 @@ def check_groups(name, hide_below, which, subtitle, number):
     assert said == (None if number == total - few else (number, total))
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("kind", ["rates", "heat", "cohorts", "changes"])
 @pytest.mark.parametrize(("name", "hide_below"), CASES)
 def test_no_picture_is_higher_than_a_few_sheets(kind, name, hide_below):
@@ -185,7 +185,7 @@ def test_no_picture_is_higher_than_a_few_sheets(kind, name, hide_below):
     assert width <= WIDEST
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize(("name", "hide_below"), CASES)
 def test_the_rates_that_are_shown_are_counted(name, hide_below):
     if (found := drawn("rates", name, hide_below)) is None:
@@ -199,7 +199,7 @@ def test_the_rates_that_are_shown_are_counted(name, hide_below):
     check_groups(name, hide_below, "largest", subtitle, len({row["group"] for row in rows}))
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize(("name", "hide_below"), CASES)
 def test_the_changes_that_are_shown_are_counted(name, hide_below):
     if (found := drawn("changes", name, hide_below)) is None:
@@ -216,7 +216,7 @@ def test_the_changes_that_are_shown_are_counted(name, hide_below):
     assert (some or counted(r"^All (\d+) changes", subtitle) * 2) == (len(rows), number)
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize(("name", "hide_below"), CASES)
 def test_the_parts_that_a_heat_map_shows_are_counted(name, hide_below):
     if (found := drawn("heat", name, hide_below)) is None:
@@ -231,7 +231,7 @@ def test_the_parts_that_a_heat_map_shows_are_counted(name, hide_below):
         assert said[1] == len(rows) < said[0]
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize(("name", "hide_below"), CASES)
 def test_the_cohorts_that_are_shown_are_counted(name, hide_below):
     if (found := drawn("cohorts", name, hide_below)) is None:
