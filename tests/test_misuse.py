@@ -474,7 +474,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "features": "released",
             "hide_below": 0,
             "wrap": 2,
-            "note": "note",
+            "which": "with the most people",
             "title": "title",
         },
     ),

@@ -106,7 +106,7 @@ OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "groups": _or_none(_parts),
     "by": _or_none(check.columns),
     "outcome": _or_none(check.level),
-    "note": check.text,
+    "which": check.text,
     "title": check.text,
 }
 """How the options of all pictures are read; words are left to the picture that knows them."""

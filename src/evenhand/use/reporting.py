@@ -174,7 +174,7 @@ def report_on(
             frontier=values, settings=settings, source=_source(source), other_columns=other_columns,
             command=command or _called(
                 source, frame=frame, model=model, sees_protected=sees_protected, hide_below=hide_below, trace=trace,
-                points=points, confidence=confidence, seed=seed,
+                points=points, confidence=confidence, seed=seed, missing=missing,
             ),
         )
     )  # fmt: skip
