@@ -3,8 +3,13 @@
 from collections import defaultdict
 
 import pytest
+from hypothesis import settings
 
 import evenhand as eh
+
+# A machine that is busy is no failure.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)

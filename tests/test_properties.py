@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 
-EXAMPLES = settings(max_examples=25, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=25, derandomize=True)
 SEEDS = st.integers(10_000, 20_000)
 
 

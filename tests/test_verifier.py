@@ -719,7 +719,7 @@ def test_a_rate_of_zero_is_refused_by_name(judged):
 
 
 @given(st.fractions(min_value=0, max_value=20))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_exponential_is_proven_from_above(value):
     above = verifier.exp_above(value)
     assert verifier.log(above).low >= value
@@ -727,7 +727,7 @@ def test_the_exponential_is_proven_from_above(value):
 
 
 @given(st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_logarithm_is_enclosed(value):
     ends = verifier.log(value)
     assert ends.low <= ends.high < ends.low + Fraction(1, 10**50)
@@ -770,7 +770,7 @@ def test_the_digest_is_that_of_plain_json(proof):
         max_leaves=12,
     )
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_reading_keeps_the_canonical_text(value):
     plain = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert verifier.canonical(value) == plain

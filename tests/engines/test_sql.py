@@ -333,7 +333,7 @@ anything = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(anything, min_size=4, max_size=4, unique_by=str.lower), st.lists(anything, min_size=3, unique=True))
 def test_names_and_values_may_be_anything(names, values):
     """Each dialect reads back as one statement, and DuckDB gives the rows of the kernel."""

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.kernel.draws import DRAW_BITS, balanced_draws, keyed_draws, seeded_draws, thresholds
@@ -38,7 +38,6 @@ def test_draws_by_position_come_in_pieces():
 
 
 @given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=5), share=st.floats(0, 1), seed=st.integers(0, 10**6))
-@settings(deadline=None)
 def test_balanced_counts_are_within_one_of_their_expectation(sizes, share, seed):
     rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)) * 3, sizes))
     draws = balanced_draws(rows, seeded_draws(seed, len(rows), "release"), seed, "release")

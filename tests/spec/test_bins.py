@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import evenhand as eh
@@ -53,7 +53,6 @@ def test_labels_of_your_own():
     number=st.integers(2, 8),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None)
 def test_quantiles_share_the_weight(values, number, seed):
     weights = np.random.default_rng(seed).integers(1, 9, len(values)).astype(float)
     values = sorted(values)

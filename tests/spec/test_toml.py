@@ -96,7 +96,7 @@ PAIR = st.builds(lambda where, against: {**where, "against": against}, WHERE, WH
 
 @pytest.mark.slow
 @given(SHARES, st.lists(st.tuples(st.one_of(WHERE, PAIR), st.one_of(SHARES, st.just(math.inf))), max_size=3))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_any_exceptions_round_trip(default, cases):
     value = eh.By(default, cases)
     problem = small_problem(
@@ -110,7 +110,7 @@ COSTS = st.one_of(st.floats(0, LARGEST_COST), st.just(math.inf))
 
 
 @given(st.dictionaries(st.tuples(LEVELS, LEVELS).filter(lambda p: p[0] != p[1]), COSTS, min_size=1))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 def test_any_cost_table_round_trips(costs):
     problem = small_problem(distortion=eh.Distortion({"hired": eh.Nominal(costs)}))
     assert again(problem) == problem

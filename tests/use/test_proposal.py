@@ -111,7 +111,7 @@ class TestLevels:
         assert plain_order(levels) == order
 
     @given(st.lists(st.integers(-1000, 1000), min_size=12, max_size=300), st.integers(2, 5))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     def test_any_numbers_can_be_levelled(self, numbers, bins):
         found = levelled(one(numbers), bins)
         assert len(found.codes) == len(numbers)

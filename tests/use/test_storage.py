@@ -80,7 +80,7 @@ def test_truncation_anywhere_is_refused(path):
 
 
 @given(position=st.integers(0, 10**9), bit=st.integers(0, 7))
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_flipped_bit_is_refused_or_harmless(path, position, bit):
     content = bytearray(path.read_bytes())
     content[position % len(content)] ^= 1 << bit
@@ -429,7 +429,7 @@ def places(document, at=()):
 
 @pytest.mark.slow
 @given(data=st.data())
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_value_anywhere_in_the_document_is_refused_or_sound(tmp_path, data):
     """The checksum is right, and the document says something else at one place: an error of ours, or a mapping."""
     file = tmp_path / "m.mapping"

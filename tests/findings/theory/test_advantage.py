@@ -32,7 +32,7 @@ def test_no_estimator_is_better(seed):
 tables = st.integers(0, 10**6).map(lambda seed: np.random.default_rng(seed))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(tables, st.integers(2, 5), st.integers(2, 4))
 def test_the_proposition(rng, groups, outcomes):
     """Whatever the target, some ratio is at least Adv − 1 away from one; and equal groups prove the most."""
@@ -43,7 +43,7 @@ def test_the_proposition(rng, groups, outcomes):
         assert np.abs(rates / target - 1).max() >= equal.proved - 1e-9
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tables, st.integers(2, 5))
 def test_the_contrapositive_for_pairs(rng, groups):
     """Rates within ε of each other give an advantage of at most 1 + ε."""

@@ -57,7 +57,7 @@ def test_the_radius_of_compas():
     assert sharp < tight < paper
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 10**6), st.integers(2, 10**4), st.sampled_from(CONSTANTS), st.sampled_from([0.8, 0.95, 0.999]))
 def test_the_radius_falls_with_people_and_grows_with_cells(n, m, constants, confidence):
     here = radius(n, m, confidence=confidence, constants=constants)
@@ -87,7 +87,7 @@ def test_the_radius_covers_many_cells():
     assert np.mean(kl > radius(200, 20, constants="sharp")) <= 0.05
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.floats(0.01, 0.99), min_size=8, max_size=8))
 def test_the_lemma(rates):
     """With τ within the condition the exact errors lie within the lemma's; the upper side needs no condition."""
