@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from contextvars import copy_context
@@ -275,7 +275,7 @@ class _Work:
         self._first, self._done = next(self._results)
         return self._first.schema
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Generator[Any, None, None]:
         """Yield every batch; while one is written, the next is transformed."""
         try:
             yield from self._count(self._first, self._done)
@@ -284,10 +284,7 @@ class _Work:
                 while (result := ahead.result()) is not None:
                     ahead = pool.submit(self._next)
                     yield from self._count(*result)
-        except Exception as error:
-            self.failure = error
-            raise
-        except KeyboardInterrupt as error:
+        except (Exception, KeyboardInterrupt) as error:
             self.failure = error
             raise
 
