@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import signal
 import stat
 import warnings
 from decimal import Decimal
@@ -752,6 +753,23 @@ class TestBadInput:
         with pytest.raises(KeyboardInterrupt):
             mapping.apply(tmp_path / "t.csv", to=tmp_path / "out.csv", progress=stop)
         assert os.listdir(tmp_path) == ["t.csv"]
+
+    @pytest.mark.parametrize("place", [0.1, 0.3, 0.6, 0.9])
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_ctrl_c_leaves_nothing_behind(self, mapping, frame, tmp_path, batches, kind, place):
+        """Whatever is read, transformed and written at that moment."""
+        many = pd.concat([frame] * 20)
+        many.to_csv(tmp_path / "t.csv", index=False) if kind == "csv" else many.to_parquet(tmp_path / "t.parquet")
+        sent = []
+
+        def stop(stage, share):
+            if share > place and not sent:
+                sent.append(stage)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with pytest.raises(KeyboardInterrupt):
+            mapping.apply(tmp_path / f"t.{kind}", to=tmp_path / f"out.{kind}", progress=stop)
+        assert os.listdir(tmp_path) == [f"t.{kind}"]
 
     def test_results_are_as_readable_as_other_files(self, mapping, files):
         mapping.apply(files / "in.csv", to=files / "out.csv")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -121,6 +121,7 @@ class _Run:
     how: How
     progress: Progress
     written: CsvFormat
+    copying: Event = field(default_factory=Event)
 
     @property
     def text(self) -> bool:
@@ -171,7 +172,8 @@ def _copy(run: _Run, temporary: str, target: str) -> Tally:
 
         def stop() -> None:
             stopped.set()
-            for each in cursors:
+            # A statement that copies may never end once DuckDB is told to stop it; the stream that it reads ends it.
+            for each in () if given.copying.is_set() else cursors:
                 each.interrupt()
 
         tally = beside(lambda: _written(given, *cursors, folder, temporary, target), stop)
@@ -205,14 +207,28 @@ def _written(run: _Run, duck_: Any, cursor: Any, folder: str | None, temporary: 
             # DuckDB's own, through Arrow, have no number.
             raise error if error.errno is None else no_room(Path(folder).parent, error) from None
     work = _Work(run, cursor, planned)
-    stream = pyarrow.RecordBatchReader.from_batches(work.begin(), work.batches())
-    if run.text and not is_parquet(target) and run.source.is_wide:
-        _write_rows(run, stream, temporary)
-        return work.tally
+    # Whoever leaves waits for the batch that is on its way: the cursor is busy with it.
+    with closing(work.batches()) as batches:
+        stream = pyarrow.RecordBatchReader.from_batches(work.begin(), batches)
+        if run.text and not is_parquet(target) and run.source.is_wide:
+            _write_rows(run, stream, temporary)
+            return work.tally
+        done = _execute(run, work, stream, duck_, temporary, target)
+    if not done and not is_parquet(target):
+        # DuckDB would end the line of a row that there is not.
+        Path(temporary).write_text(_header(run), encoding="utf-8", newline="")
+    if done != work.tally.rows:
+        raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
+    return work.tally
+
+
+def _execute(run: _Run, work: _Work, stream: Any, duck_: Any, temporary: str, target: str) -> int:
+    """Run the statement that writes the result; return how many rows it wrote."""
     command = _command(run, duck_, temporary, is_parquet(target))
     duck_.register("stream", stream)
+    run.copying.set()
     try:
-        done = int(duck_.execute(command).fetchall()[0][0])
+        return int(duck_.execute(command).fetchall()[0][0])
     except duck().Error as error:
         # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
         if work.failure is not None:
@@ -220,12 +236,6 @@ def _written(run: _Run, duck_: Any, cursor: Any, folder: str | None, temporary: 
         if isinstance(error, duck().IOException) and (why := why_unwritable(Path(temporary))):
             raise StorageError(f"cannot write {target!r}: {why}") from None
         raise
-    if not done and not is_parquet(target):
-        # DuckDB would end the line of a row that there is not.
-        Path(temporary).write_text(_header(run), encoding="utf-8", newline="")
-    if done != work.tally.rows:
-        raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
-    return work.tally
 
 
 def _write_rows(run: _Run, stream: Any, temporary: str) -> None:
@@ -264,7 +274,7 @@ class _Work:
         self._first, self._done = next(self._results)
         return self._first.schema
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Generator[Any, None, None]:
         """Yield every batch; while one is written, the next is transformed."""
         try:
             yield from self._count(self._first, self._done)
@@ -273,7 +283,7 @@ class _Work:
                 while (result := ahead.result()) is not None:
                     ahead = pool.submit(self._next)
                     yield from self._count(*result)
-        except BaseException as error:
+        except (Exception, KeyboardInterrupt) as error:
             self.failure = error
             raise
 

@@ -50,7 +50,9 @@ def beside(work: Callable[[], T], stop: Callable[[], None]) -> T:
     finally:
         stopped.set()
         while began.is_set() and not ended.is_set():
-            with suppress(KeyboardInterrupt):
+            # A call that is interrupted, or refused by a connection that is busy, is made again.
+            with suppress(KeyboardInterrupt, Exception):
                 stop()
+            with suppress(KeyboardInterrupt):
                 ended.wait(AGAIN)
     return found.result()
