@@ -66,7 +66,7 @@ def fit(
     time_limit : float, optional
         Seconds after which to stop, while the programme is written as well as while it is solved. A tie-break that runs
         out of time keeps the optimum found before it. A solver that does not stop within a second is left behind in its
-        thread.
+        thread; but nothing stops Clarabel while it orders a matrix, which takes half a minute with two million moves.
     progress : callable, optional
         Called with the name of the stage and the share that is done.
 

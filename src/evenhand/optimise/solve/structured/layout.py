@@ -18,6 +18,7 @@ from scipy.sparse import csgraph
 from evenhand.arrays import Cells, Numbers
 from evenhand.optimise.program import Matrix
 from evenhand.optimise.solve.structured.form import Form
+from evenhand.resources import heed
 
 CLUSTER_ROWS = 24
 """Owners with the same targets are put together up to this many local rows."""
@@ -129,6 +130,7 @@ def lay_out_form(form: Form) -> Layout:
     storage = _Storage.of(form, outside)
     place_inner = np.empty(form.n_local, dtype=np.int64)
     place_inner[inner.member] = inner.place
+    heed()
     own = _own(form, local, cluster[owner], place_inner, where, stacks)
     across = _across(form, local, outer, cluster[owner], place_inner, outside, where, n_outer)
     return Layout(
@@ -334,6 +336,7 @@ class _Storage:
         rows, columns, start = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
         n_outer = self.n_release + self.n_rates
         for stack in clusters:
+            heed()
             count, _, width = stack.shape
             real = stack.columns < n_outer
             at = self.at(stack.columns[:, :, None], stack.columns[:, None, :])

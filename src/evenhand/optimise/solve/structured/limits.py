@@ -18,6 +18,9 @@ LARGEST_BLOCK = 4_000
 MOST_ENTRIES = 60_000_000
 """The most entries of all blocks and the border together: half a gigabyte."""
 
+MOST_PAIRS = 40_000_000
+"""The most pairs of choices of one owner, over all owners: each has its place in a block, of some forty bytes."""
+
 MOST_RATES = 400
 """The most rates, and the most parity rows: their matrix is dense as well."""
 
@@ -28,6 +31,8 @@ LARGEST_HOLDING = 100
 def suitable(program: Program) -> Pieces | None:
     """Return the loss in pieces if the programme is one for the specialised method, else None."""
     if program.n_moves < FROM_MOVES or max(program.n_rates, len(program.parity)) > MOST_RATES:
+        return None
+    if float((np.diff(program.starts).astype(float) ** 2).sum()) > MOST_PAIRS:
         return None
     # Where a choice spreads over several targets, rows of r depend on one another.
     spreads = np.any(np.bincount(program.release.indices, minlength=1) > 1)
