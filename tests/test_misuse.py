@@ -602,6 +602,19 @@ def test_every_public_callable_is_called_here():
     assert {name.partition(":")[0] for name in VALID} == set(public())
 
 
+def test_every_parameter_is_given_here(world):
+    given, taken = {}, {}
+    for name, entry in VALID.items():
+        call, arguments = entry(world)
+        own = name.partition(":")[0]
+        parameters = inspect.signature(call).parameters.values()
+        kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        given.setdefault(own, set()).update(arguments)
+        taken.setdefault(own, set()).update(each.name for each in parameters if each.kind not in kinds)
+    left = {name: taken[name] - given[name] for name in taken if taken[name] - given[name]}
+    assert not left
+
+
 CALLED = {
     "frame": ("table", "frame"),
     "table": ("table", "frame"),

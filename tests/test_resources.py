@@ -77,8 +77,8 @@ def test_wrong_settings(settings, words):
     [
         ({"memory": "9" * 400}, "from 64MB to 1000TB$"),
         ({"memory": "9" * 5000 + "TB"}, "from 64MB to 1000TB$"),
-        ({"memory": 10**400}, "from 64MB to 1000TB$"),
-        ({"threads": 10**5000}, "from 1 to 256$"),
+        ({"memory": 10**400}, "must be a number that a computer can hold"),
+        ({"threads": 10**5000}, "must be a number that a computer can hold"),
         ({"spill": "x" * 5000}, "must be a folder that exists"),
     ],
 )

@@ -452,7 +452,7 @@ def test_writing_where_one_cannot(mapping, tmp_path):
     with pytest.raises(eh.StorageError, match="cannot write"):
         mapping.proof(tmp_path / "no" / "folder" / "a.proof")
     (tmp_path / "taken").mkdir()
-    with pytest.raises(eh.StorageError, match="cannot write"):
+    with pytest.raises(eh.StorageError, match="is a folder"):
         mapping.proof(tmp_path / "taken")
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
 
@@ -461,7 +461,7 @@ def test_writing_where_one_cannot(mapping, tmp_path):
 def test_a_folder_that_is_read_only(mapping, tmp_path):
     tmp_path.chmod(0o500)
     try:
-        with pytest.raises(eh.StorageError, match="cannot write"):
+        with pytest.raises(eh.StorageError, match="is a folder"):
             mapping.proof(tmp_path / "a.proof")
     finally:
         tmp_path.chmod(0o700)

@@ -22,6 +22,7 @@ from evenhand.data.domain import Axis, Variable
 from evenhand.errors import InfeasibleError, SolverError
 from evenhand.files import replace_file
 from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import ParityAchieved, achieved
 from evenhand.optimise.certificate import Certificate, bounding
 from evenhand.optimise.compile import (
     Barring,
@@ -78,10 +79,23 @@ def write_mapping(
             "objective": certificate.objective,
             "lower_bound": certificate.lower_bound,
             "gap": certificate.gap,
-            "max_violation": certificate.max_violation,
+            "max_violation": _largest_violation(problem, counts, kernel),
         },
     }
     _write(path, document)
+
+
+def _largest_violation(problem: Problem, counts: Counts, kernel: Kernel) -> float:
+    """Return by how much a bound is exceeded at most, in the units of the document: some distances are lines there."""
+    measured = achieved(problem, counts, kernel)
+    return replace(measured, parity=tuple(map(_as_written, measured.parity))).max_violation
+
+
+def _as_written(part: ParityAchieved) -> ParityAchieved:
+    if _named(part.compared):
+        return part
+    beyond = [line.on_p * part.rate + line.on_q * part.other - line.limit for line in part.compared.lines]
+    return replace(part, excess=np.max(beyond, axis=0))
 
 
 def write_infeasible(
