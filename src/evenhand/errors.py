@@ -200,6 +200,10 @@ def warn(message: str, beyond: Collection[str] = ()) -> None:
     warnings.warn(message, EvenhandWarning, stacklevel=level)
 
 
+MOST_NAMED = 12
+"""Of more names a message tells how many there are: a table may have thousands of columns."""
+
+
 def did_you_mean(word: object, known: Iterable[object]) -> str:
     """Return ``" Did you mean 'x'?"`` for the nearest known word, or nothing.
 
@@ -214,3 +218,15 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
 
     near = get_close_matches(str(word).lower(), names, n=1)
     return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def some_of(names: Iterable[object], most: int = MOST_NAMED) -> str:
+    """Name some of many, and say how many more there are.
+
+    Examples
+    --------
+    >>> some_of(["age", "job"]), some_of("abcde", most=2)
+    ('age, job', 'a, b and 3 more')
+    """
+    listed = list(map(str, names))
+    return ", ".join(listed[:most]) + f" and {len(listed) - most} more" * (len(listed) > most)

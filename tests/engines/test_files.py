@@ -20,6 +20,7 @@ from people import people, problem
 
 import evenhand as eh
 from evenhand.engines import Source, read_file, streaming
+from evenhand.engines import files as files_
 
 RULES = {"hired": eh.Free()}
 
@@ -576,6 +577,36 @@ class TestFit:
         assert found["b"].tolist() == [1.5, 2.0, 0.5]
         assert found["c"].tolist() == ["007", "1", "2"]
         assert found["d"].isna().tolist() == [False, True, True]
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_file_in_memory_has_the_types_of_one_that_is_counted(self, tmp_path, seed):
+        words = ["1", "-0", "007", "+1", "1.", ".5", "1e5", "1e400", "-0.0", "", "?", "nan", "inf", " 1"]
+        words += ["9" * 18, "9" * 19]
+            "1",
+            "-0",
+            "007",
+            "+1",
+            "1.",
+            ".5",
+            "1e5",
+            "1e400",
+            "-0.0",
+            "",
+            "?",
+            "nan",
+            "inf",
+            " 1",
+            "9" * 18,
+            "9" * 19,
+        ]
+        rng = np.random.default_rng(seed)
+        table = pd.DataFrame({f"c{i}": rng.choice(rng.choice(words, 3, replace=False), 4) for i in range(40)})
+        table.to_csv(tmp_path / "t.csv", index=False)
+        found = read_file(tmp_path / "t.csv", blanks=["?"])
+        with files_.reading(Source.of(tmp_path / "t.csv")) as (duck, source):
+            chosen = files_.typed(duck, source, source.columns, ["?"])
+            counted = duck.sql(f"SELECT {chosen} FROM {source.sql}").to_arrow_table().rename_columns(source.columns)
+        pd.testing.assert_frame_equal(found, counted.to_pandas())
 
 
 class TestAudit:

@@ -23,9 +23,6 @@ TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage")
 TOP = 8
 """How many bounds that do not hold are shown."""
 
-MOST_NAMED = 12
-"""How many columns a sentence names."""
-
 NOTHING_BOUNDS_THEM = "nothing bounds what a model learns from them"
 
 WEIGHED = (
@@ -104,18 +101,6 @@ def show_readers(mapping: Mapping, audit: Audit) -> None:
 def outside(columns: Sequence[str], problem: Problem, weights: str | None = None) -> list[str]:
     """Return the columns that a problem does not name, which are passed through."""
     return [name for name in columns if name not in (*problem.columns, weights)]
-
-
-def named(columns: Sequence[str]) -> str:
-    """Name the first of many columns.
-
-    Examples
-    --------
-    >>> named(["age", "job"])
-    'age, job'
-    """
-    more = f" and {len(columns) - MOST_NAMED} more" * (len(columns) > MOST_NAMED)
-    return ", ".join(columns[:MOST_NAMED]) + more
 
 
 def show_realised(mapping: Mapping, found: Realised) -> None:

@@ -12,7 +12,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, named, outside, show_readers
+from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, outside, show_readers
 from evenhand.cli.files import check_outputs, columns_of, csv_text, problem_and_table, read_table
 from evenhand.cli.options import (
     ForceOption,
@@ -24,7 +24,7 @@ from evenhand.cli.options import (
     numbers,
 )
 from evenhand.cli.wording import worded
-from evenhand.errors import MissingExtraError, SpecError
+from evenhand.errors import MissingExtraError, SpecError, some_of
 from evenhand.files import replace_file
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _fit_and_write(
             _proof_written(proof)
         if others:
             screen.heading("Columns outside the problem")
-            passed = f"{named(others)}: release and apply pass them through unchanged, and {NOTHING_BOUNDS_THEM}"
+            passed = f"{some_of(others)}: release and apply pass them through unchanged, and {NOTHING_BOUNDS_THEM}"
             screen.bullets([passed])
         # The table of an embedded study is in no file; and a model that exists already needs no new training data.
         mode, result = ("release", "released.csv") if command == "fit" else ("apply", "applied.csv")

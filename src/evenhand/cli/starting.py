@@ -12,7 +12,7 @@ from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
 from evenhand.cli.options import ForceOption, WeightsOption, words
 from evenhand.cli.wording import worded
-from evenhand.errors import SpecError
+from evenhand.errors import SpecError, some_of
 from evenhand.files import replace_file
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
             ("Features", ", ".join(f"{f.name} ({f.rule})" for f in draft.features)),
             *(("", f"{feature.name}: {feature.remark}") for feature in draft.features if feature.remark),
             ("Outcome", _outcome(found)),
-            ("Left out", ", ".join(name for name, _ in draft.left_out) or "nothing"),
-            *([("", f"perhaps known only after the outcome: {', '.join(draft.after)}")] if draft.after else []),
+            ("Left out", some_of(name for name, _ in draft.left_out) or "nothing"),
+            *([("", f"perhaps known only after the outcome: {some_of(draft.after)}")] if draft.after else []),
             ("Bound", asked_for(bounds)),
             *([("", losing)] if losing else []),
             ("Budget", f"an expected cost of at most {bounds.limit:g} for each person"),

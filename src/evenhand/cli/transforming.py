@@ -12,11 +12,11 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, named, outside, show_realised, unweighed
+from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, outside, show_realised, unweighed
 from evenhand.cli.files import check_outputs, columns_of
 from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, asked, check_ending
 from evenhand.cli.wording import worded
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, some_of
 
 if TYPE_CHECKING:
     from evenhand.findings.new_people import Realised
@@ -192,7 +192,7 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
 def _show_done(done: Done, what: str, mode: str) -> None:
     tally, key = done.tally, done.options["key"]
     share = tally.changed / tally.rows if tally.rows else 0.0
-    passed = f"{named(done.passed_through)}: unchanged, and {NOTHING_BOUNDS_THEM}"
+    passed = f"{some_of(done.passed_through)}: unchanged, and {NOTHING_BOUNDS_THEM}"
     screen.pairs(
         [
             ("Rows", f"{tally.rows:,}"),

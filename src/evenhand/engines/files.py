@@ -49,6 +49,7 @@ from evenhand.errors import (
     Option,
     StorageError,
     did_you_mean,
+    some_of,
 )
 from evenhand.resources import Progress, Resources, current, words
 from evenhand.spec import CsvFormat
@@ -218,7 +219,7 @@ class Source:
         for name in columns:
             if name not in self._places:
                 hint = did_you_mean(name, self.columns)
-                raise DataError(f"{self.name!r} has no column {name!r}; it has {list(self.columns)}.{hint}")
+                raise DataError(f"{self.name!r} has no column {name!r}; it has {some_of(self.columns)}.{hint}")
             if name in self.shared:
                 raise DataError(f"{self.name!r} has two columns called {name!r}; rename one")
             if name in self.unnamed:
@@ -612,21 +613,38 @@ def read_file(
     with reading(source) as (duck_, given):
 
         def some(columns: Sequence[str]) -> Any:
-            chosen = typed(duck_, given, columns, blanks)
-            return duck_.sql(f"SELECT {chosen} FROM {given.sql}{limit}").to_arrow_table()
+            return duck_.sql(f"SELECT {', '.join(map(given.at, columns))} FROM {given.sql}{limit}").to_arrow_table()
 
-        found = beside(lambda: _side_by_side(given, some), duck_.interrupt)
+        found = beside(lambda: _side_by_side(given, some, blanks), duck_.interrupt)
         frame: pd.DataFrame = found.rename_columns(source.columns).to_pandas()
         return frame
 
 
-def _side_by_side(source: Source, some: Callable[[Sequence[str]], Any]) -> Any:
-    """Return all columns of files, as many at a time as DuckDB can hold."""
+def _side_by_side(source: Source, some: Callable[[Sequence[str]], Any], blanks: Sequence[Any]) -> Any:
+    """Return all columns of files with their types, as many at a time as DuckDB can hold."""
     import pyarrow
 
     size = len(source.columns) if source.format is None else source.at_once
-    parts = [some(source.columns[first : first + size]) for first in range(0, len(source.columns), size)]
-    return pyarrow.table([column for part in parts for column in part.columns], names=list(source.numbers))
+    parts = (some(source.columns[first : first + size]) for first in range(0, len(source.columns), size))
+    columns = [column for part in parts for column in part.columns]
+    if source.format is not None:
+        columns = [_valued(column, blanks) for column in columns]
+    return pyarrow.table(columns, names=list(source.numbers))
+
+
+def _valued(texts: Any, blanks: Sequence[Any]) -> Any:
+    """Return texts as the values that :func:`typed` gives them: DuckDB is slow to prepare a thousand such columns."""
+    import pyarrow
+    import pyarrow.compute
+
+    compute: Any = pyarrow.compute
+    blank = compute.is_in(texts, value_set=pyarrow.array(["", *map(str, blanks)], type=texts.type))
+    texts = compute.if_else(blank, None, texts)
+    for pattern, kind in ((WHOLE, pyarrow.int64()), (REAL, pyarrow.float64())):
+        # None where there is no text at all.
+        if compute.all(compute.match_substring_regex(texts, rf"\A(?:{pattern})\z")).as_py():
+            return texts.cast(kind)
+    return texts
 
 
 @dataclass(frozen=True, eq=False)

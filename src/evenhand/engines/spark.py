@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.engines.files import column_number, named
-from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean
+from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean, some_of
 from evenhand.spec import Problem, check_problem
 from evenhand.tables import Table, becomes_text, count_rows, read, refuse_gaps, weights_column
 from evenhand.tables.transforming import How, Transformer, transform_piece
@@ -191,7 +191,7 @@ def _require(frame: SparkFrame, columns: Sequence[str]) -> None:
         if frame.columns.count(name) != 1:
             what = "no column" if name not in frame.columns else "several columns called"
             hint = did_you_mean(name, frame.columns) if name not in frame.columns else ""
-            raise DataError(f"the table has {what} {name!r}; it has {frame.columns}.{hint}")
+            raise DataError(f"the table has {what} {name!r}; it has {some_of(frame.columns)}.{hint}")
 
 
 def _refuse_nested(frame: SparkFrame, columns: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Role, Value, Variable
 from evenhand.data.levels import UNSEEN, Coding
-from evenhand.errors import DataError, Option, Setting, did_you_mean
+from evenhand.errors import DataError, Option, Setting, did_you_mean, some_of
 from evenhand.tables.numbering import NULL, numbered
 
 MISSING_ADVICE = ("fill them, drop those rows, or write ", Setting("missing", "level"), " in the problem")
@@ -60,7 +60,7 @@ def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     """Return a column that must be there."""
     if name not in table.columns:
         hint = did_you_mean(name, table.columns)
-        raise DataError(f"the table has no column {name!r}; it has {table.columns}.{hint}")
+        raise DataError(f"the table has no column {name!r}; it has {some_of(table.columns)}.{hint}")
     return table[name]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand import check
 from evenhand.arrays import Numbers, sums
-from evenhand.errors import DataError, EvenhandError, MissingExtraError, SpecError, warn
+from evenhand.errors import DataError, EvenhandError, MissingExtraError, SpecError, some_of, warn
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, as_levels, read, returned, to_pandas
 from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
@@ -55,9 +55,6 @@ except ImportError:
 
 ROW, WEIGHT = "evenhand row", "evenhand weight"
 """Names of the columns of positions and probabilities beside the caller's own."""
-
-MOST_NAMED = 12
-"""How many columns a sentence names."""
 
 Way = Literal["expected", "draw"]
 WAYS = ("expected", "draw")
@@ -541,11 +538,10 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if others and tuple(others) not in told:
             told.add(tuple(others))
             # A frame's own names, where a problem goes by the numbers of its columns.
-            shown = [str(name if given.labels is None else given.labels[int(name)]) for name in others[:MOST_NAMED]]
-            more = f" and {len(others) - MOST_NAMED} more" * (len(others) > MOST_NAMED)
+            shown = [name if given.labels is None else given.labels[int(name)] for name in others]
             _tell(
                 f"the estimator also sees columns that are outside the problem, and nothing bounds what it learns from "
-                f"them: {', '.join(shown)}{more}; list them as features, which stay fixed unless a rule says "
+                f"them: {some_of(shown)}; list them as features, which stay fixed unless a rule says "
                 f"otherwise, or leave them out"
             )
 

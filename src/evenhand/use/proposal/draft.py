@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.arrays import Cells
 from evenhand.data.domain import in_words
-from evenhand.errors import DataError, SpecError, did_you_mean
+from evenhand.errors import DataError, SpecError, did_you_mean, some_of
 from evenhand.tables.survey import Column, Survey, by_code
 from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, telling, told
 from evenhand.use.proposal.leaks import MOST_DISTINCT, asked_about, followers, known_after
@@ -184,7 +184,7 @@ def _known(found: Survey, name: str) -> None:
     hint = did_you_mean(name, found.names)
     if not hint and any(not any(c.isalpha() for c in column) for column in found.names):
         hint = " If the file has no header, give its columns with --names."
-    raise DataError(f"the table has no column {name!r}; it has {list(found.names)}.{hint}")
+    raise DataError(f"the table has no column {name!r}; it has {some_of(found.names)}.{hint}")
 
 
 def _protected(column: Column, rated: Rated) -> Levelled:
