@@ -582,23 +582,6 @@ class TestFit:
     def test_a_file_in_memory_has_the_types_of_one_that_is_counted(self, tmp_path, seed):
         words = ["1", "-0", "007", "+1", "1.", ".5", "1e5", "1e400", "-0.0", "", "?", "nan", "inf", " 1"]
         words += ["9" * 18, "9" * 19]
-            "1",
-            "-0",
-            "007",
-            "+1",
-            "1.",
-            ".5",
-            "1e5",
-            "1e400",
-            "-0.0",
-            "",
-            "?",
-            "nan",
-            "inf",
-            " 1",
-            "9" * 18,
-            "9" * 19,
-        ]
         rng = np.random.default_rng(seed)
         table = pd.DataFrame({f"c{i}": rng.choice(rng.choice(words, 3, replace=False), 4) for i in range(40)})
         table.to_csv(tmp_path / "t.csv", index=False)
