@@ -115,8 +115,10 @@ def test_names_that_no_file_can_have(tmp_path):
         replace_file(tmp_path / "loop", b"new")
     with pytest.raises(eh.StorageError, match="too long"):
         replace_file(tmp_path / ("x" * 300), b"new")
-    with pytest.raises(eh.SpecError, match="must be a path"):
+    with pytest.raises(eh.SpecError, match="without a NUL"):
         replace_file(tmp_path / "a\0b", b"new")
+    with pytest.raises(eh.SpecError, match="whole characters"):
+        replace_file(tmp_path / "a\ud800b", b"new")
     (tmp_path / "file").write_text("old")
     with pytest.raises(eh.StorageError, match="Not a directory"):
         replace_file(tmp_path / "file" / "x", b"new")

@@ -261,7 +261,7 @@ def bend(p, r):
     return np.full_like(p, 2.0)
 
 
-DRAWN = {"seed": 0, "unseen": "keep", "restore": "sample"}
+DRAWN = {"seed": 0, "unseen": "keep", "missing": "level", "restore": "sample"}
 TOLD = {"progress": lambda stage, share: None}
 
 VALID: dict[str, Callable[[World], Call]] = {
@@ -320,6 +320,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     ),
     "PearsonChi2": lambda w: (eh.PearsonChi2, {}),
     "PooledLevels": lambda w: (eh.PooledLevels, {"fewer_than": 2, "into": "other"}),
+    "PooledLevels:keep": lambda w: (eh.PooledLevels, {"keep": ["old"], "into": "other"}),
     "Problem": lambda w: (eh.Problem, w.given),
     "Problem.from_toml": lambda w: (eh.Problem.from_toml, {"text": w.problem.to_toml()}),
     "Problem.to_toml": lambda w: (w.problem.to_toml, {}),
@@ -361,12 +362,17 @@ VALID: dict[str, Callable[[World], Call]] = {
     "count": lambda w: (eh.count, {"problem": w.problem, "frame": w.frame, "weights": "w"}),
     "Counts": lambda w: (
         eh.Counts,
-        {name: getattr(w.counts, name) for name in ("domain", "d", "x", "y", "weight", "people")},
+        {name: getattr(w.counts, name) for name in inspect.signature(eh.Counts).parameters},
     ),
     "Counts.of": lambda w: (
         eh.Counts.of,
-        {name: getattr(w.counts, name) for name in ("domain", "d", "x", "y", "weight")},
+        {
+            **{name: getattr(w.counts, name) for name in ("domain", "d", "x", "y", "weight")},
+            "people": w.counts.cell_people,
+            "squares": w.counts.cell_squares,
+        },
     ),
+    "Counts.repeated": lambda w: (w.counts.repeated, {}),
     "fit": lambda w: (
         eh.fit,
         {"problem": w.problem, "frame": w.frame, "weights": "w", "time_limit": 60, **TOLD},
@@ -393,11 +399,14 @@ VALID: dict[str, Callable[[World], Call]] = {
         eh.frontier(w.problem, w.counts, [0.3, 0.4]).chart,
         {"title": "title", "chosen": (0.3, 0.0)},
     ),
-    "identity_from": lambda w: (eh.identity_from, {"problem": w.problem, "frame": w.frame}),
-    "smallest_budget_factor": lambda w: (eh.smallest_budget_factor, {"problem": w.problem, "frame": w.frame}),
+    "identity_from": lambda w: (eh.identity_from, {"problem": w.problem, "frame": w.frame, "weights": "w"}),
+    "smallest_budget_factor": lambda w: (
+        eh.smallest_budget_factor,
+        {"problem": w.problem, "frame": w.frame, "weights": "w"},
+    ),
     "smallest_parity_bound": lambda w: (
         eh.smallest_parity_bound,
-        {"problem": w.problem, "frame": w.frame, "lossless": False},
+        {"problem": w.problem, "frame": w.frame, "weights": "w", "lossless": False},
     ),
     "using": lambda w: (eh.using, {"memory": "1GB", "threads": 1, "spill": w.folder}),
     "Certificate.as_dict": lambda w: (w.mapping.certificate.as_dict, {}),
@@ -415,9 +424,9 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"frame": w.frame, "key": "id", "draw": "independent", "to": None, **DRAWN, **TOLD},
     ),
     "Mapping.apply:balanced": lambda w: (w.mapping.apply, {"frame": w.frame, "draw": "balanced", **DRAWN}),
-    "Mapping.audit": lambda w: (w.mapping.audit, {"table": w.frame, "weights": "w", **TOLD}),
-    "Mapping.audit:file": lambda w: (w.mapping.audit, {"table": w.file, "weights": "w", **TOLD}),
-    "Mapping.realised": lambda w: (w.mapping.realised, {"table": w.frame, "weights": "w", **TOLD}),
+    "Mapping.audit": lambda w: (w.mapping.audit, {"table": w.frame, "weights": "w", "missing": "error", **TOLD}),
+    "Mapping.audit:file": lambda w: (w.mapping.audit, {"table": w.file, "weights": "w", "missing": "level", **TOLD}),
+    "Mapping.realised": lambda w: (w.mapping.realised, {"table": w.frame, "weights": "w", "missing": "error", **TOLD}),
     "Mapping.prices": lambda w: (w.mapping.prices, {}),
     "Mapping.predictor": lambda w: (w.mapping.predictor, {}),
     "Mapping.proof": lambda w: (w.mapping.proof, {"path": w.folder / "other.proof"}),
@@ -426,7 +435,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Mapping.table": lambda w: (w.mapping.table, {"mode": "apply"}),
     "Mapping.model_rates": lambda w: (
         w.mapping.model_rates,
-        {"frame": w.frame, "model": w.model, "seed": 0, "protected": True},
+        {"frame": w.frame, "model": w.model, "seed": 0, "missing": "error", "protected": True},
     ),
     "Mapping.to_sql": lambda w: (
         w.mapping.to_sql,
@@ -449,11 +458,19 @@ VALID: dict[str, Callable[[World], Call]] = {
             "row_column": "row",
             "weight_column": "weight",
             "unseen": "keep",
+            "missing": "level",
         },
     ),
     "Mapping.expand": lambda w: (
         w.mapping.expand,
-        {"frame": w.frame, "weights": "w", "weight_column": "weight", "unseen": "keep", "restore": "midpoint"},
+        {
+            "frame": w.frame,
+            "weights": "w",
+            "weight_column": "weight",
+            "unseen": "keep",
+            "missing": "level",
+            "restore": "midpoint",
+        },
     ),
     "Mapping.chart": lambda w: (
         w.mapping.chart,
@@ -482,8 +499,14 @@ VALID: dict[str, Callable[[World], Call]] = {
         w.mapping.chart,
         {"kind": "changes", "most": 5, "most_groups": 5, "hide_below": 0, "title": "title"},
     ),
-    "Predictor.predict": lambda w: (w.mapping.predictor().predict, {"frame": w.frame, "unseen": "keep"}),
-    "Predictor.predict_proba": lambda w: (w.mapping.predictor().predict_proba, {"frame": w.frame, "unseen": "keep"}),
+    "Predictor.predict": lambda w: (
+        w.mapping.predictor().predict,
+        {"frame": w.frame, "unseen": "keep", "missing": "level"},
+    ),
+    "Predictor.predict_proba": lambda w: (
+        w.mapping.predictor().predict_proba,
+        {"frame": w.frame, "unseen": "keep", "missing": "level"},
+    ),
     "Theory.advantage": lambda w: (w.mapping.theory.advantage, {}),
     "Theory.applying": lambda w: (w.mapping.theory.applying, {}),
     "Theory.words": lambda w: (w.mapping.theory.words, {}),
@@ -492,7 +515,10 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"confidence": 0.9, "resamples": 20, "seed": 0, "people": 100},
     ),
     "Theory.draw_spread": lambda w: (w.mapping.theory.draw_spread, {"releases": 20, "seed": 0, "people": 100}),
-    "Theory.holdout": lambda w: (w.mapping.theory.holdout, {"rows": w.frame, "confidence": 0.9, "seed": 0}),
+    "Theory.holdout": lambda w: (
+        w.mapping.theory.holdout,
+        {"rows": w.frame, "confidence": 0.9, "seed": 0, "missing": "level"},
+    ),
     "Theory.robustness": lambda w: (
         w.mapping.theory.robustness,
         {"confidence": 0.9, "margin": 0.05, "loss_margin": 0.1, "people": 100},
@@ -512,9 +538,12 @@ VALID: dict[str, Callable[[World], Call]] = {
             "sees_protected": True,
             "hide_below": 0,
             "trace": False,
+            "points": 2,
             "confidence": 0.9,
             "seed": 0,
+            "missing": "level",
             "source": w.mapping_file,
+            "command": "make report",
             **TOLD,
         },
     ),
@@ -522,7 +551,15 @@ VALID: dict[str, Callable[[World], Call]] = {
     # scikit-learn. What a constructor is given is checked by fit, as everywhere there.
     "OptimizedPreprocessor": lambda w: (
         eh.OptimizedPreprocessor,
-        {"problem": w.problem, "bound": 0.3, "budget": 0.7, "seed": 0, "key": "age", "unseen": "keep"},
+        {
+            "problem": w.problem,
+            "bound": 0.3,
+            "budget": 0.7,
+            "seed": 0,
+            "key": "age",
+            "unseen": "keep",
+            "missing": "level",
+        },
     ),
     "OptimizedPreprocessor.fit": lambda w: (
         eh.OptimizedPreprocessor(w.problem).fit,
@@ -554,8 +591,8 @@ VALID: dict[str, Callable[[World], Call]] = {
     "verifier.verify": lambda w: (verifier.verify, {"path": w.proof_file}),
     "spark.is_spark": lambda w: (spark.is_spark, {"table": w.frame}),
     "spark.counts": lambda w: (spark.counts, {"problem": w.problem, "frame": w.frame, "weights": "w"}),
-    "spark.release": lambda w: (spark.release, {"mapping": w.mapping, "frame": w.frame, "key": "id"}),
-    "spark.apply": lambda w: (spark.apply, {"mapping": w.mapping, "frame": w.frame, "key": "id"}),
+    "spark.release": lambda w: (spark.release, {"mapping": w.mapping, "frame": w.frame, "key": "id", **DRAWN}),
+    "spark.apply": lambda w: (spark.apply, {"mapping": w.mapping, "frame": w.frame, "key": "id", **DRAWN}),
 }
 
 NEEDS_SPARK = {"spark.counts"}
@@ -640,7 +677,7 @@ DRAWN_OUT = {
     "Mapping.chart:cohorts": 7,
     "Mapping.chart:heat": 1,
     "Theory.robustness": 3,
-    "report_on": 5,
+    "report_on": 7,
 }
 """Calls that take long, and how many of their hostile ones are made at all: one in so many."""
 

@@ -242,10 +242,15 @@ def path(what: str, value: Any, expected: str = "a path") -> str:
     """Return the path of a file or folder."""
     try:
         found = os.fspath(value)
-        # Names of files may hold halves of characters, but only those that the system itself gives.
-        os.fsencode(found)
     except Exception:
         found = None
-    if not isinstance(found, str) or not found or "\0" in found:
+    if not isinstance(found, str) or not found:
         raise refused(what, expected, value)
+    if "\0" in found:
+        raise refused(what, f"{expected}, without a NUL, which no name of a file can hold", value)
+    try:
+        # Names of files may hold halves of characters, but only those that the system itself gives.
+        os.fsencode(found)
+    except UnicodeEncodeError:
+        raise refused(what, f"{expected}, in whole characters, not halves of them", value) from None
     return found

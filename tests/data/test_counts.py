@@ -128,12 +128,31 @@ def test_weights_whose_squares_no_number_holds(weights):
         "squares too small": ({"cell_squares": lambda of: of * 0.9}, "contradict"),
         "squares too large": ({"cell_squares": lambda of: of**2 * 1.1}, "contradict"),
         "squares that are no numbers": ({"cell_squares": lambda of: of * np.nan}, "contradict"),
+        "no squares": ({"cell_squares": lambda of: of * 0}, "contradict"),
     }.values(),
 )
 def test_impossible_people(counts, change, words):
     made = {name: to(getattr(counts, name)) if callable(to) else to for name, to in change.items()}
     with pytest.raises(eh.DataError, match=words):
         replace(counts, **made)
+
+
+@pytest.mark.parametrize(
+    ("people", "words"),
+    {
+        "half a person": (lambda of: of + 0.5, "whole numbers of at least 1"),
+        "nobody": (lambda of: of * 0, "whole numbers of at least 1"),
+        "no number": (lambda of: of * np.nan, "whole numbers of at least 1"),
+        "more than can be counted": (lambda of: of * 1e300, "whole numbers of at least 1"),
+        "too few rows": (lambda of: of[1:], "one entry for each row"),
+    }.values(),
+)
+def test_rows_that_stand_for_impossible_people(counts, people, words):
+    cells = (counts.domain, counts.d, counts.x, counts.y, counts.weight)
+    again = eh.Counts.of(*cells, counts.cell_people, counts.cell_squares)
+    assert again.cell_people.tolist() == counts.cell_people.tolist()
+    with pytest.raises(eh.DataError, match=words):
+        eh.Counts.of(*cells, people(counts.cell_people), counts.cell_squares)
 
 
 def test_a_table_of_counts_can_be_said_to_be_one(counts):
@@ -146,3 +165,5 @@ def test_a_table_of_counts_can_be_said_to_be_one(counts):
     assert again.group_people.tolist() == counts.group_people.tolist()
     with pytest.raises(eh.DataError, match="not numbers of people"):
         eh.count(small_problem(), cells.assign(n=cells["n"] / 2 + 0.25), weights="n").repeated()
+    with pytest.raises(eh.DataError, match="not numbers of people"):
+        eh.count(small_problem(), cells.assign(n=1e100), weights="n").repeated()

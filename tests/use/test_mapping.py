@@ -14,6 +14,12 @@ def mapping():
     return eh.fit(small_problem(), small_frame())
 
 
+@pytest.mark.parametrize("method", ["release", "apply", "audit", "realised"])
+def test_a_wrong_word_is_told_before_a_table_is_read(mapping, method):
+    with pytest.raises(eh.SpecError, match="missing must be one of"):
+        getattr(mapping, method)("no/such/table.csv", missing="levels")
+
+
 def test_release_is_repeatable_and_follows_the_seed(mapping):
     first, again, other = (mapping.release(small_frame(), seed=s) for s in (0, 0, 1))
     assert first.equals(again)

@@ -348,6 +348,20 @@ def test_progress_never_goes_back():
     assert told[-1] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"command": ["make", "report"]}, eh.SpecError, "command must be a text"),
+        ({"missing": "levels"}, eh.SpecError, "missing must be one of .*'level'"),
+        ({"source": 3}, eh.SpecError, "source must be a path"),
+        ({"source": "no/such/mapping"}, eh.StorageError, "cannot read 'no/such/mapping'"),
+    ],
+)
+def test_what_is_wrong_is_told_before_any_work(compas_mapping, given, error, words):
+    with pytest.raises(error, match=words):
+        eh.report_on(compas_mapping, **given, progress=lambda *_: pytest.fail("work was done"))
+
+
 @pytest.mark.parametrize("package", ["altair", "vl_convert", "jinja2"])
 def test_a_missing_package_is_told_before_any_work(compas_mapping, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)

@@ -79,8 +79,13 @@ class Counts:
     def __post_init__(self) -> None:
         check.kind("domain", self.domain, Domain, "the domain of a Counts, as eh.count makes it")
         for axis in "dxy":
-            object.__setattr__(self, axis, _cells(axis, getattr(self, axis)))
-        object.__setattr__(self, "weight", _array("weight", self.weight, "fiu").astype(float, copy=False))
+            object.__setattr__(self, axis, _whole(f"each cell in {axis}", getattr(self, axis)))
+        object.__setattr__(self, "weight", _numbers("weight", self.weight))
+        if (self.cell_people is None) != (self.cell_squares is None):
+            raise DataError("cell_people and cell_squares of a Counts are known together, or not at all")
+        if self.cell_people is not None and self.cell_squares is not None:
+            object.__setattr__(self, "cell_people", _whole("cell_people", self.cell_people))
+            object.__setattr__(self, "cell_squares", _numbers("cell_squares", self.cell_squares))
         if not len(self.d) == len(self.x) == len(self.y) == len(self.weight):
             raise DataError("d, x, y and weight of a Counts must be of the same length, one entry for each cell")
         object.__setattr__(self, "people", check.whole("people", self.people))
@@ -100,27 +105,26 @@ class Counts:
                 raise DataError(f"the weights sum to {self.weight.sum():g}, whose square no number can hold; {SCALE}")
         if self.people < len(self):
             raise DataError(f"{self.people} people cannot be in {len(self)} cells, each of which somebody is in")
-        if (self.cell_people is None) != (self.cell_squares is None):
-            raise DataError("the people and the squared weights of cells are known together, or not at all")
         if self.cell_people is not None and self.cell_squares is not None:
             self._check_rows(self.cell_people, self.cell_squares)
 
     def _check_rows(self, people: Cells, squares: Numbers) -> None:
         """Refuse numbers of people and squared weights that no rows have."""
         if not len(people) == len(squares) == len(self):
-            raise DataError("every cell of a Counts needs a number of people and a sum of squared weights")
-        if people.dtype.kind not in "iu" or people.min() < 1 or sum(people.tolist()) != self.people:
+            raise DataError("every cell of a Counts needs an entry in cell_people and one in cell_squares")
+        if people.min() < 1 or sum(people.tolist()) != self.people:
             raise DataError(
-                f"the people of the cells must be whole numbers of at least 1 that sum to {self.people}, those of the "
-                f"whole table"
+                f"the people of the cells (cell_people) must be whole numbers of at least 1 that sum to {self.people}, "
+                f"those of the whole table"
             )
-        if np.any(squares < np.finfo(float).tiny):
+        tiny = np.finfo(float).tiny
+        if np.any((squares < tiny) & (self.weight**2 / people < tiny)):
             raise DataError(f"a cell has a weight of {self.weight.min():g}, whose square no number can hold; {SCALE}")
         # (Σw)² / n ≤ Σw² ≤ (Σw)², the first by Cauchy and Schwarz, the second since no weight is negative. Written so
         # that a NaN is refused.
         most, slack = self.weight**2, 1 + SAME_WEIGHT
         if not np.all((squares <= most * slack) & (squares * people * slack >= most)):
-            raise DataError("the squared weights of a cell contradict its weight and its number of people")
+            raise DataError("the squared weights of a cell (cell_squares) contradict its weight and its people")
 
     @classmethod
     def of(
@@ -139,15 +143,20 @@ class Counts:
         the sum of their squared weights.
         """
         check.kind("domain", domain, Domain, "the domain of a Counts, as eh.count makes it")
-        d, x, y = _cells("d", d), _cells("x", x), _cells("y", y)
-        weight = np.ones(len(d)) if weight is None else checked_weights(_array("weight", weight, "fiu").astype(float))
+        d, x, y = (_whole(f"each cell in {axis}", of) for axis, of in zip("dxy", (d, x, y), strict=True))
+        weight = np.ones(len(d)) if weight is None else checked_weights(_numbers("weight", weight))
         if not len(d) == len(x) == len(y) == len(weight):
             raise DataError("d, x, y and weight of a Counts must be of the same length, one entry for each row")
         weighted = weight > 0
         ids, inverse = np.unique(domain.dxy(d, x, y)[weighted], return_inverse=True)
-        each = np.ones(len(weight)) if people is None else people
+        each = np.ones(len(weight)) if people is None else _numbers("people", people)
         with np.errstate(over="ignore"):
-            squared = weight**2 if squares is None else squares
+            squared = weight**2 if squares is None else _numbers("squares", squares)
+        if not len(each) == len(squared) == len(weight):
+            raise DataError("people and squares of a Counts must have one entry for each row")
+        # Written so that a NaN is refused.
+        if not (np.all((each >= 1) & (each == np.rint(each)) | ~weighted) and each[weighted].sum() < check.MOST):
+            raise DataError("people of a Counts must be whole numbers of at least 1 wherever the weight is positive")
         total, cell_people, cell_squares = (sums(inverse, of[weighted]) for of in (weight, each, squared))
         dx, y_cells = np.divmod(ids, domain.y.size)
         d_cells, x_cells = np.divmod(dx, domain.x.size)
@@ -221,6 +230,8 @@ class Counts:
         """
         if np.any(self.weight != np.rint(self.weight)):
             raise DataError("a row cannot stand a fraction of a time: these weights are not numbers of people")
+        if not self.weight.sum() < check.MOST:
+            raise DataError(f"weights that sum to {self.weight.sum():g} are not numbers of people")
         people = self.weight.astype(np.int64)
         return replace(self, people=int(people.sum()), cell_people=people, cell_squares=self.weight)
 
@@ -283,20 +294,25 @@ class Counts:
         return np.asarray(self.probability / before.probability[before.of_source])
 
 
-def _array(what: str, given: Any, kinds: str) -> Any:
+def _array(what: str, given: Any, kinds: str, numbers: str) -> Any:
     """Return an array of one dimension, of numbers of these kinds."""
     try:
         array = np.asarray(given)
     except Exception:  # Whatever is no array says so in its own way.
         array = np.empty(())
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
-        raise DataError(f"{what} of a Counts must be an array of numbers, not {check.shown(given)}")
+        raise DataError(f"{what} of a Counts must be an array of {numbers}, not {check.shown(given)}")
     return array
 
 
-def _cells(what: str, given: Any) -> Cells:
-    """Return the numbers of cells."""
-    return np.asarray(_array(f"each cell in {what}", given, "iu"), dtype=np.int64)
+def _whole(what: str, given: Any) -> Cells:
+    """Return an array of whole numbers."""
+    return np.asarray(_array(what, given, "iu", "whole numbers"), dtype=np.int64)
+
+
+def _numbers(what: str, given: Any) -> Numbers:
+    """Return an array of real numbers."""
+    return np.asarray(_array(what, given, "fiu", "numbers"), dtype=np.float64)
 
 
 def checked_weights(weight: Numbers) -> Numbers:

@@ -210,8 +210,8 @@ class Mapping:
         missing: Missing | None,
         progress: Progress | None,
     ) -> Meeting:
-        rows = engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress)
-        return meeting(self.release_mode.with_missing(missing), rows)
+        mode = self.release_mode.with_missing(missing)
+        return meeting(mode, engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress))
 
     @property
     def has_prices(self) -> bool:

@@ -12,7 +12,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 from evenhand import check
 from evenhand.data import FEW_PEOPLE
@@ -158,6 +159,10 @@ def report_on(
     threshold = check.finite("hide_below", hide_below, low=0)
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
     points = check.whole("points", points, low=FEWEST_POINTS)
+    check.one_of("missing", missing, (None, *get_args(Missing)))
+    # Not all of a command is whole characters: it may name files.
+    check.kind("command", command, (str, NoneType), "a text")
+    known_source = _source(source)
     tell("measuring", 0.05)
     fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
     other_columns = None
@@ -171,7 +176,7 @@ def report_on(
             problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
             achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
             prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
-            frontier=values, settings=settings, source=_source(source), other_columns=other_columns,
+            frontier=values, settings=settings, source=known_source, other_columns=other_columns,
             command=command or _called(
                 source, frame=frame, model=model, sees_protected=sees_protected, hide_below=hide_below, trace=trace,
                 points=points, confidence=confidence, seed=seed, missing=missing,
