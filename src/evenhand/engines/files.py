@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -608,42 +608,56 @@ def read_file(
     rows: int | None = None,
 ) -> pd.DataFrame:
     """Read a whole file, or its first rows, into memory: a pandas frame."""
+    import pyarrow
+
     source = Source.of(path, format)
+    found = _whole(source, rows)
+    columns = found.columns
+    if source.format is not None:
+        kinds: dict[str, str] = {}
+        if len(found) == rows:
+            # Values come from the first rows, types from all.
+            with reading(source) as (duck_, given):
+                kinds = beside(lambda: types(duck_, given.sql, given.numbers, blanks), duck_.interrupt)
+        columns = [
+            _valued(texts, blanks, kinds.get(number)) for number, texts in zip(source.numbers, columns, strict=True)
+        ]
+    frame: pd.DataFrame = pyarrow.table(columns, names=list(source.columns)).to_pandas()
+    return frame
+
+
+def _whole(source: Source, rows: int | None = None) -> Any:
+    """Return all columns of files, or their first rows, as they stand: an Arrow table."""
+    import pyarrow
+
     limit = "" if rows is None else f" LIMIT {int(rows)}"
+    # As many columns at a time as DuckDB can hold.
+    size = len(source.columns) if source.format is None else source.at_once
     with reading(source) as (duck_, given):
 
         def some(columns: Sequence[str]) -> Any:
-            return duck_.sql(f"SELECT {', '.join(map(given.at, columns))} FROM {given.sql}{limit}").to_arrow_table()
+            return duck_.sql(f"SELECT {', '.join(columns)} FROM {given.sql}{limit}").to_arrow_table()
 
-        found = beside(lambda: _side_by_side(given, some, blanks), duck_.interrupt)
-        frame: pd.DataFrame = found.rename_columns(source.columns).to_pandas()
-        return frame
+        def side_by_side() -> Any:
+            parts = [some(given.numbers[first : first + size]) for first in range(0, len(given.numbers), size)]
+            return pyarrow.table([each for part in parts for each in part.columns], names=list(given.numbers))
 
-
-def _side_by_side(source: Source, some: Callable[[Sequence[str]], Any], blanks: Sequence[Any]) -> Any:
-    """Return all columns of files with their types, as many at a time as DuckDB can hold."""
-    import pyarrow
-
-    size = len(source.columns) if source.format is None else source.at_once
-    parts = (some(source.columns[first : first + size]) for first in range(0, len(source.columns), size))
-    columns = [column for part in parts for column in part.columns]
-    if source.format is not None:
-        columns = [_valued(column, blanks) for column in columns]
-    return pyarrow.table(columns, names=list(source.numbers))
+        return beside(side_by_side, duck_.interrupt)
 
 
-def _valued(texts: Any, blanks: Sequence[Any]) -> Any:
-    """Return texts as the values that :func:`typed` gives them: DuckDB is slow to prepare a thousand such columns."""
+def _valued(texts: Any, blanks: Sequence[Any], kind: str | None) -> Any:
+    """Return texts as values of a type, or of that which :func:`types` would find: it is slow for many columns."""
     import pyarrow
     import pyarrow.compute
 
     compute: Any = pyarrow.compute
     blank = compute.is_in(texts, value_set=pyarrow.array(["", *map(str, blanks)], type=texts.type))
     texts = compute.if_else(blank, None, texts)
-    for pattern, kind in ((WHOLE, pyarrow.int64()), (REAL, pyarrow.float64())):
-        # None where there is no text at all.
-        if compute.all(compute.match_substring_regex(texts, rf"\A(?:{pattern})\z")).as_py():
-            return texts.cast(kind)
+    for name, pattern, to in (("BIGINT", WHOLE, pyarrow.int64()), ("DOUBLE", REAL, pyarrow.float64())):
+        # It is None where there is no text at all.
+        fits = compute.all(compute.match_substring_regex(texts, rf"\A(?:{pattern})\z")) if kind is None else None
+        if name == kind or (fits is not None and fits.as_py()):
+            return texts.cast(to)
     return texts
 
 
@@ -660,13 +674,7 @@ def opened(table: Any, format: CsvFormat | None = None) -> Opened:
     if not is_path(table):
         return Opened(read(table), text=False)
     source = Source.of(table, format)
-    with reading(source) as (duck_, given):
-
-        def some(columns: Sequence[str]) -> Any:
-            return duck_.sql(f"SELECT {', '.join(map(given.at, columns))} FROM {given.sql}").to_arrow_table()
-
-        found = beside(lambda: _side_by_side(given, some), duck_.interrupt)
-        return Opened(named(found, source.columns), source.format is not None)
+    return Opened(named(_whole(source), source.columns), source.format is not None)
 
 
 def literal(text: str) -> str:
