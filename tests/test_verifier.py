@@ -1066,3 +1066,13 @@ def test_a_comparison_that_is_stated_twice_counts_once(proof, judged):
     assert said(changed(proof, bounds, lambda given: [*given, *given])) == once
     fewer = said(changed(proof, bounds, lambda given: given[:3]))
     assert ("comparisons covered, sex, site with a target", "3 of 8") in fewer, "the others are bounded by nothing"
+
+
+def test_bounds_that_compare_nothing_cover_nothing(proof, judged):
+    sexes = ("statement", "parity", 0, "bounds")
+    forged = changed(proof, sexes, lambda given: [{**bound, "against": bound["group"]} for bound in given])
+    assert "a group against itself" in judged(forged, seal=True).reason
+    block = ("statement", "parity", 0)
+    empty = changed(proof, block, lambda given: {**given, "distance": {"measure": "lines", "lines": []}})
+    rows = judged(changed(empty, ("multipliers", "parity"), lambda given: []), seal=True).rows
+    assert ("comparisons covered, sex with each other", "0 of 4") in [row[:2] for row in rows]

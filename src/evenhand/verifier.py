@@ -810,6 +810,8 @@ def _read_parity(value: Any, table: Table) -> Parity:
         elif one["against"] != "rest":
             against = _codes(one["against"], f"against of {at}", groups)
         outcome, group = _code(one["outcome"], at, len(table.outcome.levels)), _codes(one["group"], at, groups)
+        if group == against:
+            raise Refused(f"{at} holds a group against itself, {named(groups, group) or 'everybody'}")
         segment = _codes([] if one["segment"] is None else one["segment"], f"the segment of {at}", segments)
         bounds.append(Bound(outcome, group, against, target, segment, _number(one["bound"], at, ZERO)))
     return Parity(name, measure, lines, on, given, released, tuple(bounds))
@@ -1009,36 +1011,49 @@ def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterato
         yield bound, parity.excess(p, q, bound.bound)
 
 
+Comparison: TypeAlias = tuple[Codes, Codes, "Codes | None", int]
+"""A segment, a group, whom it is held against (None for a target or the rest), and an outcome."""
+
+
 def coverage(problem: Problem) -> Iterator[tuple[str, int, int]]:
     """Yield for every way of comparing how many comparisons are bounded, each counted once, and how many there are.
 
     There are those of every group in every segment that has records, for each outcome: with a target or the rest, or
-    with every other group of the segment, in both orders. Those left out are bounded by nothing.
+    with every other group of the segment, in both orders. Those left out are bounded by nothing; a bound on what is
+    none of them, or one without any line, covers nothing.
     """
-    kinds: dict[tuple[Codes, Codes, bool, str], set[tuple[Codes, Codes, Codes | None, int]]] = {}
+    kinds: dict[tuple[Codes, Codes, bool, str], set[Comparison]] = {}
     for parity in problem.parity:
         for bound in parity.bounds:
             with_whom = (
                 "a target" if bound.target is not None else "the rest" if bound.against is None else "each other"
             )
-            kind = (parity.on, parity.given, parity.released, with_whom)
-            kinds.setdefault(kind, set()).add((bound.segment, bound.group, bound.against, bound.outcome))
+            covered = kinds.setdefault((parity.on, parity.given, parity.released, with_whom), set())
+            if parity.measure != "lines" or parity.given_lines:
+                covered.add((bound.segment, bound.group, bound.against, bound.outcome))
     table = problem.table
-    for (on, given, released, with_whom), bounded in kinds.items():
-        groups: dict[Codes, set[Codes]] = {}
-        for source in table.sources:
-            segment = tuple(source.x[i] for i in given)
-            groups.setdefault(segment, set()).add(tuple(source.d[i] for i in on))
-        if released:
-            # Anybody may be released into any segment.
-            groups = dict.fromkeys(groups, set().union(*groups.values()))
-        others = [len(found) - 1 if with_whom == "each other" else 1 for found in groups.values()]
-        there = sum(len(found) * n for found, n in zip(groups.values(), others, strict=True)) * len(
-            table.outcome.levels
-        )
+    for (on, given, released, with_whom), covered in kinds.items():
+        there = set(_comparisons(table, on, given, released, with_whom))
         names = ", ".join(table.protected[i].name for i in on) or "everybody"
         within = ", ".join(table.features[i].name for i in given)
-        yield f"{names} with {with_whom}" + (f" within {within}" if within else ""), len(bounded), there
+        yield f"{names} with {with_whom}" + (f" within {within}" if within else ""), len(covered & there), len(there)
+
+
+def _comparisons(table: Table, on: Codes, given: Codes, released: bool, with_whom: str) -> Iterator[Comparison]:
+    """Yield what can be compared in one way."""
+    groups: dict[Codes, set[Codes]] = {}
+    for source in table.sources:
+        segment = tuple(source.x[i] for i in given)
+        groups.setdefault(segment, set()).add(tuple(source.d[i] for i in on))
+    everybody = set().union(*groups.values())
+    for segment, found in groups.items():
+        # Anybody may be released into any segment.
+        own = everybody if released else found
+        for group, outcome in itertools.product(own, range(len(table.outcome.levels))):
+            if with_whom == "each other":
+                yield from ((segment, group, other, outcome) for other in own if other != group)
+            elif with_whom == "a target" or len(own) > 1:
+                yield segment, group, None, outcome
 
 
 def budget_excesses(problem: Problem, kernel: Kernel, budget: Budget) -> Iterator[Fraction]:

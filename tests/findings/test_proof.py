@@ -45,6 +45,34 @@ def accepted(result, verdict="EVERYTHING STANDS"):
     return result.stdout
 
 
+def compared(frame, groups, given, against):
+    """How many comparisons there are, counted one by one."""
+    if not given:
+        frame, given = frame.assign(all=0), ["all"]
+    there = 0
+    for _, part in frame.groupby(given):
+        found = part.drop_duplicates(groups)
+        there += len(found) * {"each": len(found) - 1, "rest": int(len(found) > 1), "target": 1}[against]
+    return there * frame["y"].nunique()
+
+
+@pytest.mark.parametrize("against", ["each", "rest", "target"])
+@pytest.mark.parametrize("given", [None, ["f0"], ["f0", "f1"]], ids=str)
+@pytest.mark.parametrize("on", [None, ["sex"]], ids=str)
+def test_how_many_comparisons_are_covered(against, given, on, tmp_path):
+    frame = table(4)
+    # A segment with one group alone has nobody to be compared with.
+    frame = frame[(frame["f0"] != frame["f0"].max()) | (frame["sex"] == frame["sex"].iloc[0])]
+    form = eh.TargetParity(1.0, distance=eh.Difference(), on=on, given=given)
+    if against != "target":
+        form = eh.PairwiseParity(1.0, distance=eh.Difference(), on=on, given=given, against=against)
+    eh.fit(of([form]), frame).proof(tmp_path / "a.proof")
+    rows = verifier.verify(tmp_path / "a.proof").rows
+    (covered,) = [found for what, found, _ in rows if what.startswith("comparisons covered")]
+    there = compared(frame, on or ["sex", "race"], given, against)
+    assert covered == f"{there} of {there}"
+
+
 @pytest.fixture(scope="module")
 def compas_proof(compas_mapping, tmp_path_factory):
     path = tmp_path_factory.mktemp("proof") / "compas.proof"
@@ -305,6 +333,19 @@ def test_what_is_claimed_is_the_certificate_and_not_the_verifiers_word(tmp_path,
     mapping.proof(tmp_path / "a.proof")
     claims = json.loads((tmp_path / "a.proof").read_text())["claims"]
     assert claims["max_violation"] == mapping.certificate.max_violation > 0
+
+
+def test_what_is_claimed_of_infeasibility_is_not_the_verifiers_word(compas, tmp_path, monkeypatch):
+    """What the verifier finds may permit a claim or not, and leaves its number as it is."""
+    rules = dict(compas.problem.distortion.rules) | {"is_recid": eh.Ordinal(step=2, up=False)}
+    found = eh.diagnose(replace(compas.problem, distortion=eh.Distortion(rules)), compas.counts)
+    claims = []
+    for factor in (1, 2):
+        with monkeypatch.context() as patched:
+            patched.setattr(verifier, "priced", lambda *given, of=verifier.priced, factor=factor: factor * of(*given))
+            found.proof(tmp_path / "a.proof")
+        claims.append(json.loads((tmp_path / "a.proof").read_text())["claims"]["infeasibility"])
+    assert claims[0] == claims[1] > 0
 
 
 def test_weights_and_levels_of_every_kind(audit, tmp_path):
