@@ -1076,3 +1076,12 @@ def test_bounds_that_compare_nothing_cover_nothing(proof, judged):
     empty = changed(proof, block, lambda given: {**given, "distance": {"measure": "lines", "lines": []}})
     rows = judged(changed(empty, ("multipliers", "parity"), lambda given: []), seal=True).rows
     assert ("comparisons covered, sex with each other", "0 of 4") in [row[:2] for row in rows]
+
+
+def test_bounds_within_segments_that_nobody_is_in_cover_nothing(judged):
+    document = mapping_proof(parity=[target("difference", 0.9, ["sex"], ["score", "staff"], released=True)])
+    stated = len(document["statement"]["parity"][0]["bounds"])
+    seen = {tuple(x) for _, x, _, _ in counts()}
+    (covered,) = [row[1] for row in judged(document).rows if row[0].startswith("comparisons covered")]
+    assert covered == f"{len(seen) * 4} of {len(seen) * 4}"
+    assert stated > len(seen) * 4

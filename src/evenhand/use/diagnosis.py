@@ -43,7 +43,7 @@ class Diagnosis:
     Attributes
     ----------
     feasible : bool
-        Whether some mapping meets every bound.
+        Whether some mapping meets every bound, at a loss that is not infinite.
     smallest_parity_bound : float or None
         The smallest bound that could take the place of every smaller parity bound, all else as it is; None where no
         bound would do.

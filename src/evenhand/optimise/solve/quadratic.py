@@ -242,7 +242,7 @@ def _inside(program: Program, loss: SmoothLoss, proposed: Numbers, clock: Clock)
     if loss.needed.any():
         raise InfeasibleError(
             "every mapping that meets the bounds empties some cell of the table, where this utility is infinite; "
-            "relax a bound, allow more moves, or choose a utility that allows empty cells, such as L1()"
+            "relax a bound, allow more moves, or choose a utility that allows empty cells, such as L1"
         )
     return proposed
 
