@@ -1,10 +1,12 @@
 """The specialised method: it agrees with the general solvers, and where it is not certified they answer."""
 
+import itertools
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from families import random_problem, small_frame, small_problem
 from formulations import all_pairs, problem_of, table
@@ -197,12 +199,22 @@ class TestWhoAnswers:
         assert limits.suitable(program_of(small_problem(distortion=rules, **changes))) is None
 
     @pytest.mark.usefixtures("always")
-    @pytest.mark.parametrize("limit", ["LARGEST_BLOCK", "MOST_ENTRIES", "MOST_RATES", "LARGEST_HOLDING"])
+    @pytest.mark.parametrize("limit", ["LARGEST_BLOCK", "MOST_ENTRIES", "MOST_PAIRS", "MOST_RATES", "LARGEST_HOLDING"])
     def test_so_do_programmes_beyond_a_limit(self, limit, monkeypatch):
         program = program_of(small_problem())
         assert limits.suitable(program) is not None
         monkeypatch.setattr(limits, limit, 0)
         assert limits.suitable(program) is None
+
+    @pytest.mark.parametrize("rule", [eh.Free(), eh.Ordinal(1, max_steps=1)], ids=str)
+    def test_pairs_are_counted_as_they_are_laid_out(self, rule):
+        """Once for owners that are put together: of free moves there are a tenth of what owners have one by one."""
+        cells = itertools.product("abc", range(40), range(2))
+        frame = pd.DataFrame(cells, columns=["group", "score", "hired"])
+        program = program_of(small_problem(distortion=eh.Distortion({"score": rule, "hired": eh.Nominal(1)})), frame)
+        laid_out = lay_out_form(form_of(program, pieces_of(program))).clusters
+        entries = sum(int(((stack.columns < program.n_targets).sum(axis=1) ** 2).sum()) for stack in laid_out)
+        assert limits._pairs(program) == pytest.approx(entries, rel=0.2)
 
     @pytest.mark.usefixtures("always")
     @pytest.mark.parametrize(

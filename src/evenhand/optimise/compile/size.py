@@ -1,8 +1,8 @@
 """How large a programme will be, told before any of it is written: its moves, and the memory that it takes.
 
 Listing the moves is what runs out of memory first, so they are counted for some sources alone, against the observed x.
-The memory is that of a whole fit, per move, as it was measured: of fits of 10,000 to 850,000 moves it is between 0.95
-times the peak and three times.
+The memory is what the solver will hold. The general ones keep so much of every move. The specialised method keeps less
+of it, but two things dense: for sources with the same targets every pair of targets, and for all targets a matrix.
 """
 
 from __future__ import annotations
@@ -17,12 +17,27 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable
 from evenhand.errors import DataError, Made, Setting
 from evenhand.resources import free_memory, words
-from evenhand.spec import Polyhedral, Problem
+from evenhand.spec import Polyhedral, Problem, Smooth
 
-FITTING, FITTING_LINEAR = 5_000, 3_000
-"""Bytes per move of a whole fit: of a smooth measure, and of one that is a linear programme."""
+GENERAL, GENERAL_LINEAR = 5_500, 3_600
+"""Bytes per move that the general solvers hold: of a smooth measure, and of one that is a linear programme."""
 
-LIBRARIES = 100_000_000
+SPECIALISED = 1_000
+"""Bytes per move that the specialised method holds..."""
+
+PAIR = 50
+"""...per pair of targets of sources that it puts together: the product and where it goes, and what fills it up..."""
+
+ENTRY = 30
+"""...and per entry of the matrix of all targets: itself and two terms of it."""
+
+LARGEST_BLOCK, MOST_PAIRS = 4_000, 40_000_000
+"""With more targets, or more pairs, the specialised method leaves a programme to the general solvers."""
+
+CLUSTER_ROWS = 24
+"""The specialised method puts so many rows of sources together; each source has one, and one for every budget."""
+
+LIBRARIES = 50_000_000
 """Bytes that a fit takes however small it is: solvers and what they begin with."""
 
 WRITING = 400
@@ -55,21 +70,50 @@ class Size:
 def size_of(problem: Problem, counts: Counts, per_move: int | None = None) -> Size:
     """Estimate the size of a problem's programme; ``per_move`` bytes each, or what a fit takes."""
     moves = expected_moves(problem, counts)
-    if per_move is None:
-        per_move = FITTING_LINEAR if isinstance(problem.utility, Polyhedral) else FITTING
-        per_move += TABULATING if problem.distortion.function is not None else 0
     largest = max((len(v) for v in (*counts.domain.x.variables, counts.domain.outcome)), default=0)
-    return Size(moves, int(LIBRARIES + per_move * moves + TABLE * largest**2))
+    held = _held(problem, counts, moves) if per_move is None else per_move * moves
+    return Size(moves, int(LIBRARIES + TABLE * largest**2 + held))
+
+
+def _held(problem: Problem, counts: Counts, moves: float) -> float:
+    """Return the bytes that a fit holds of so many moves, by the solver that it will go to."""
+    tabulated = TABULATING * moves if problem.distortion.function is not None else 0
+    targets = len(counts.features.cells) * len(counts.domain.outcome)
+    if _separable(problem) and targets <= LARGEST_BLOCK and (pairs := expected_pairs(problem, counts)) <= MOST_PAIRS:
+        return tabulated + SPECIALISED * moves + PAIR * pairs + ENTRY * targets**2
+    return tabulated + (GENERAL_LINEAR if isinstance(problem.utility, Polyhedral) else GENERAL) * moves
+
+
+def _separable(problem: Problem) -> bool:
+    """Whether the specialised method takes the measure: a sum over targets of logarithms or of straight pieces."""
+    measure, p = problem.utility, np.array([0.5, 0.5])
+    if problem.suppresses:
+        return False
+    if isinstance(measure, Smooth):
+        return measure.log_weight(p) is not None
+    return isinstance(measure, Polyhedral) and measure.epigraph(p).on_r.shape == (len(p), len(p))
 
 
 def expected_moves(problem: Problem, counts: Counts) -> float:
     """Estimate the number of moves, by counting those of some sources."""
+    return float(_moves_of_some(problem, counts)[1].mean()) * len(counts)
+
+
+def expected_pairs(problem: Problem, counts: Counts) -> float:
+    """Estimate the pairs of targets that the specialised method holds: each once for sources that it puts together."""
+    sample, per_source = _moves_of_some(problem, counts)
+    together = max(1, CLUSTER_ROWS // (1 + len(problem.charges)))
+    return float((per_source**2 / np.minimum(_alike(problem, counts)[sample], together)).mean()) * len(counts)
+
+
+def _moves_of_some(problem: Problem, counts: Counts) -> tuple[Cells, Numbers]:
+    """Return some of the sources, and how many moves each has, about."""
     domain = counts.domain
-    if problem.distortion.table is not None:
-        return len(problem.distortion.table.moves) * len(counts) / len(counts.records.cells)
-    observed = domain.x.unravel(counts.features.cells)
     number = min(len(counts), max(FEWEST, COMPARED // len(counts.features.cells)))
     sample = np.unique(np.linspace(0, len(counts) - 1, number).astype(np.int64))
+    if problem.distortion.table is not None:
+        return sample, np.full(len(sample), len(problem.distortion.table.moves) / len(counts.records.cells))
+    observed = domain.x.unravel(counts.features.cells)
     own = domain.x.unravel(counts.x[sample])
     reached = np.ones((len(sample), len(counts.features.cells) if problem.observed_only else 1), dtype=bool)
     share = np.ones(len(sample))
@@ -82,8 +126,22 @@ def expected_moves(problem: Problem, counts: Counts) -> float:
         else:
             share = share * _options(allowed, scale, codes)
     allowed, scale = _allowed(problem, domain.outcome)
-    per_source = reached.sum(axis=1) * share * _options(allowed, scale, counts.y[sample])
-    return float(per_source.mean()) * len(counts)
+    return sample, reached.sum(axis=1) * share * _options(allowed, scale, counts.y[sample])
+
+
+def _alike(problem: Problem, counts: Counts) -> Cells:
+    """Return how many sources have the same targets as each: those of which every column may change to the same."""
+    domain = counts.domain
+    variables, codes_of = (*domain.x.variables, domain.outcome), (*domain.x.unravel(counts.x), counts.y)
+    kind = np.zeros(len(counts), dtype=np.int64)
+    for variable, codes in zip(variables, codes_of, strict=True):
+        allowed, scale = _allowed(problem, variable)
+        if scale is None:
+            of_level = np.unique(allowed, axis=0, return_inverse=True)[1].ravel()
+        else:
+            of_level = np.zeros(len(variable), np.int64) if allowed.all() else np.arange(len(variable))
+        kind = np.unique(kind * len(variable) + of_level[codes], return_inverse=True)[1].ravel()
+    return np.bincount(kind)[kind]
 
 
 def _allowed(problem: Problem, variable: Variable) -> tuple[NDArray[np.bool_], float | None]:

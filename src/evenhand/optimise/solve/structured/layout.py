@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
@@ -146,6 +147,15 @@ def connected(rows: Cells, columns: Cells, shape: tuple[int, int]) -> Cells:
     return np.asarray(csgraph.connected_components(graph, directed=False)[1])
 
 
+def tokens(rows: Cells, columns: Cells, shape: tuple[int, int]) -> NDArray[np.uint64]:
+    """Return a sum of random numbers over the columns of each row: the same where two rows have the same pattern."""
+    distinct = _Members.of(rows, columns, *shape)
+    random = np.random.default_rng(0).integers(0, 2**62, shape[1], dtype=np.uint64)
+    token = np.zeros(shape[0], dtype=np.uint64)
+    np.add.at(token, distinct.group, random[distinct.member])
+    return token
+
+
 def _clusters(form: Form, owner: Cells, outer: Matrix) -> Cells:
     """Return the cluster of every owner."""
     tied = np.arange(form.n_owners)
@@ -154,14 +164,10 @@ def _clusters(form: Form, owner: Cells, outer: Matrix) -> Cells:
         row = np.repeat(np.arange(form.n_budgets), np.diff(budgets.indptr))
         part = connected(row, owner[budgets.indices], (form.n_budgets, form.n_owners))
         tied = np.unique(part[form.n_budgets :], return_inverse=True)[1]
-    # Two groups of owners lead to the same targets if the sums of random numbers over their targets agree; if they
-    # agree by accident, the cluster only holds more than it need.
+    # If tokens agree by accident, the cluster only holds more than it need.
     release = sparse.csr_array(outer[:, : form.n_release])
     group = np.repeat(tied[owner], np.diff(release.indptr))
-    distinct = _Members.of(group, release.indices.astype(np.int64), int(tied.max()) + 1, max(1, form.n_release))
-    random = np.random.default_rng(0).integers(0, 2**62, max(1, form.n_release), dtype=np.uint64)
-    token = np.zeros(int(tied.max()) + 1, dtype=np.uint64)
-    np.add.at(token, distinct.group, random[distinct.member])
+    token = tokens(group, release.indices.astype(np.int64), (int(tied.max()) + 1, max(1, form.n_release)))
     # Those with the same token are put together, a limited number at a time.
     rows = np.bincount(tied)[:, None] * (1 + form.n_budgets / form.n_owners)
     order = np.argsort(token, kind="stable")
