@@ -23,6 +23,9 @@ LONGEST_SHOWN = 80
 LARGEST = sys.float_info.max
 """The largest number that is finite."""
 
+SMALLEST = sys.float_info.min
+"""The smallest number whose inverse is one."""
+
 LARGEST_SEED = 2**4096
 """A seed is written out, and longer numbers are refused by Python itself."""
 
@@ -82,7 +85,10 @@ def _real(what: str, value: Any) -> float:
 
 def number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> float:
     """Return a number within [low, high], or say what is wrong with it."""
-    return float(own_number(what, value, low=low, high=high))
+    checked = float(own_number(what, value, low=low, high=high))
+    if 0 < abs(checked) < SMALLEST:
+        raise SpecError(f"{what} must be 0 or a number that can be divided by, not {checked:g}")
+    return checked
 
 
 def finite(what: str, value: Any, *, low: float = -math.inf) -> float:

@@ -171,3 +171,9 @@ def test_a_binary_distortion_is_a_probability():
     share = wrong.groupby(["sex", "race", "f0", "f1", "y"])["probability"].sum()
     assert share.max() == pytest.approx(0.45, abs=1e-6)
     assert share.max() <= 0.45 + 1e-9
+
+
+@pytest.mark.parametrize("make", [eh.ExpectedDistortion, eh.PairwiseParity], ids=lambda each: each.__name__)
+def test_numbers_that_nothing_can_be_divided_by(make):
+    with pytest.raises(eh.SpecError, match="0 or a number that can be divided by, not 9.99989e-321"):
+        make(1e-320)

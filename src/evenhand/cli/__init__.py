@@ -13,23 +13,27 @@ from evenhand._version import __version__
 
 def main() -> None:
     """Run the command line; explain errors instead of tracing them, also those that nobody thought of."""
-    from evenhand.cli.streams import guarded
+    try:
+        from evenhand.cli.streams import guarded
 
-    with guarded():
-        try:
-            # The version is asked for by scripts, and is known before anything else is imported.
-            if sys.argv[1:] == ["--version"]:
-                sys.stdout.write(f"evenhand {__version__}\n")
-                sys.stdout.flush()
-                return
-            from evenhand.cli.commands import run
+        with guarded():
+            _run()
+    except KeyboardInterrupt:
+        # Before or after a command, whose own words say that it was interrupted.
+        sys.exit(130)
 
-            run()
-        except KeyboardInterrupt:
-            from evenhand.cli.exits import Exit
 
-            sys.exit(Exit.INTERRUPTED)
-        except Exception as error:
-            from evenhand.cli.unexpected import explain
+def _run() -> None:
+    try:
+        # The version is asked for by scripts, and is known before anything else is imported.
+        if sys.argv[1:] == ["--version"]:
+            sys.stdout.write(f"evenhand {__version__}\n")
+            sys.stdout.flush()
+            return
+        from evenhand.cli.commands import run
 
-            sys.exit(explain(error))
+        run()
+    except Exception as error:
+        from evenhand.cli.unexpected import explain
+
+        sys.exit(explain(error))

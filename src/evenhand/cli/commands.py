@@ -51,7 +51,11 @@ def run() -> NoReturn:
 
 
 def _note(message: Warning | str, *place: Any, **more: Any) -> None:
-    screen.note(worded(message) if isinstance(message, EvenhandWarning) else str(message))
+    if isinstance(message, EvenhandWarning):
+        screen.note(worded(message))
+    else:
+        # What a library says to programmers.
+        logging.getLogger("evenhand").info("%s", message)
 
 
 def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:

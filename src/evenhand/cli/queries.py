@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -81,6 +82,8 @@ def sql(
     def show() -> None:
         if out is None:
             write_text(query)
+            if sys.stdout.isatty() and not all(line.isprintable() for line in query.split("\n")):
+                screen.note("control characters of values are shown as a sign here; --out FILE writes the very query")
             return
         screen.heading("What was written")
         screen.written(out, f"a query of {len(query.encode()):,} bytes; a missing key or value ends it with an error")

@@ -45,7 +45,13 @@ def report(
         float, typer.Option(min=0, help="Cells and groups of fewer people are not shown; 0 shows all.")
     ] = FEW_PEOPLE,
     frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost.")] = True,
-    points: Annotated[int, typer.Option(min=2, help="How many bounds the frontier is solved at.")] = 16,
+    points: Annotated[
+        int,
+        typer.Option(
+            min=2,
+            help="How many bounds the frontier is solved at, beside the mapping's own and one that changes nobody.",
+        ),
+    ] = 16,
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
     missing: MissingOption = None,

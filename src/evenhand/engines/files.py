@@ -318,7 +318,7 @@ def _found(pattern: str) -> tuple[str, ...]:
     else:
         paths = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else []
     if not paths:
-        raise DataError(f"there is no file {pattern!r}")
+        raise DataError(f"there is no file {pattern!r}{_why_none(pattern)}")
     for path in paths:
         try:
             path.encode()
@@ -327,6 +327,17 @@ def _found(pattern: str) -> tuple[str, ...]:
     if len({is_parquet(path) for path in paths}) > 1:
         raise DataError(f"{pattern!r} matches files of different kinds")
     return tuple(paths)
+
+
+def _why_none(pattern: str) -> str:
+    """Say why the system finds no file, where it has more to say than that."""
+    try:
+        os.stat(pattern)
+    except (FileNotFoundError, ValueError):
+        return ""
+    except OSError as error:
+        return f": {_in_words(error)}"
+    return ""
 
 
 def _schema(path: str) -> Any:

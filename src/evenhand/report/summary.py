@@ -127,6 +127,8 @@ def _repeat(material: Material) -> Json:
     """Say how to get the same numbers again; there is no date here, so that the same mapping gives the same report."""
     name = shlex.quote(material.source.path or "fitted.mapping")
     weights = " --weights COLUMN" if material.counts.weighed else ""
+    # Where a page goes is no part of it.
+    where = ", under any name (--out)" if material.command.startswith("evenhand ") else ""
     packages = {}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -138,7 +140,7 @@ def _repeat(material: Material) -> Json:
                 "command": f"evenhand fit problem.toml table.csv{weights} --out {name}",
                 "what": "learn the mapping again",
             },
-            {"command": material.command, "what": "write this report again"},
+            {"command": material.command, "what": f"write this report again{where}"},
         ],
         "mapping_file": material.source.name,
         "mapping_sha256": material.source.sha256,

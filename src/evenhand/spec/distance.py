@@ -164,7 +164,7 @@ class Ratio(Distance):
         above = Line.of(
             size,
             (1 / factor, np.where(large, -1.0, -(1 + bound)), 0.0),
-            (np.where(large, -1 / factor**2, 0.0), np.where(large, 0.0, -1.0), 0.0),
+            (np.where(large, -((1 / factor) ** 2), 0.0), np.where(large, 0.0, -1.0), 0.0),
             factor,
         )
         # From ε = 1 on the second asks for nothing.

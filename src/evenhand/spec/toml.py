@@ -102,6 +102,12 @@ LARGEST_WHOLE = 2**64
 
 WHOLE = "whole numbers have at most 19 digits"
 
+TOO_DEEP = "this TOML nests its arrays or tables too deeply to be read; a problem has five levels"
+
+KEY = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+DOTTED = re.compile(rf"(?:^[ \t]*\[{{0,2}}|[{{,])[ \t]*(?:{KEY}[ \t]*\.[ \t]*){{100}}", re.MULTILINE)
+"""A key or a heading of a hundred parts, each of which is a table in the last; to read thousands takes minutes."""
+
 
 def literal(value: Any) -> str:
     """Return a text, number, truth or list of them as TOML writes it in one line."""
@@ -190,16 +196,16 @@ def read(text: str, problem: type[Problem]) -> dict[str, Any]:
         raise SpecError(f"from_toml takes the text of a TOML document, not {type(text).__name__}")
     if "\n" not in text and text.endswith(".toml"):
         raise SpecError(f"from_toml takes the text of a TOML document; {text!r} looks like a path: read the file first")
+    if DOTTED.search(text):
+        raise SpecError(TOO_DEEP)
     try:
-        document = tomllib.loads(text)
+        document = tomllib.loads(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"))
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"this is not valid TOML: {error}") from None
     except ValueError:
         raise SpecError(f"this is not valid TOML: it holds a whole number of thousands of digits; {WHOLE}") from None
     except RecursionError:
-        raise SpecError(
-            "this TOML nests its arrays or tables too deeply to be read; a problem has five levels"
-        ) from None
+        raise SpecError(TOO_DEEP) from None
     _check_whole("the problem", document)
     given = _fields("the problem", document, problem)
     readers: dict[str, Callable[[Any], Any]] = {

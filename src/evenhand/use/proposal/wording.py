@@ -208,7 +208,8 @@ def _in_the_pool(column: Levelled, pool: PooledLevels) -> str:
     kept = set(pool.keep or ())
     shown = [f"{v} ({n:,.0f})" for v, n in zip(own.values, own.people, strict=True) if v not in kept]
     more = f" and {len(shown) - MOST_SHOWN} more" * (len(shown) > MOST_SHOWN)
-    return f"{pool.into}: {', '.join(shown[:MOST_SHOWN])}{more}; and every value that is new in another table."
+    new = "every value that is new in another table."
+    return f"{pool.into}: {', '.join(shown[:MOST_SHOWN])}{more}; and {new}" if shown else f"{pool.into}: {new}"
 
 
 def _levels(column: Levelled, rated: Rated | None = None) -> str:
