@@ -7,6 +7,7 @@ import pytest
 from commands import evenhand
 
 import evenhand as eh
+from evenhand import cli
 from evenhand.cli.commands import COMMANDS
 
 HEAVY = {"numpy", "scipy", "pandas", "narwhals", "duckdb", "pyarrow", "sklearn", "altair", "jinja2", "highspy"}
@@ -74,3 +75,16 @@ def test_words_of_options_are_those_of_the_library():
     assert get_args(transforming.Missing) == tuple(Missing)
     assert get_args(Restore) == tuple(options.Restore) == tuple(Restoring)
     assert set(get_args(transforming.Mode)) == set(queries.Mode)
+
+
+def test_an_interrupt_before_anything_is_loaded_is_no_traceback(monkeypatch):
+    class Interrupted:
+        def find_spec(self, name, *more):
+            if name == "evenhand.cli.streams":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "evenhand.cli.streams", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
