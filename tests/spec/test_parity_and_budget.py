@@ -175,5 +175,5 @@ def test_a_binary_distortion_is_a_probability():
 
 @pytest.mark.parametrize("make", [eh.ExpectedDistortion, eh.PairwiseParity], ids=lambda each: each.__name__)
 def test_numbers_that_nothing_can_be_divided_by(make):
-    with pytest.raises(eh.SpecError, match="0 or a number that can be divided by, not 9.99989e-321"):
+    with pytest.raises(eh.SpecError, match="0 or a number that can be divided by"):
         make(1e-320)
