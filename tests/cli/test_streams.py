@@ -32,7 +32,7 @@ def every_line(test):
 
 
 def some_lines(every):
-    """One in so many of the lines that take their time, where another test has all of them in much the same way."""
+    """One in so many of the lines that take their time: an odd number, for every other of them asks for JSON."""
     cases = [pytest.param(line, marks=pytest.mark.slow) for line in LINES[::every]] + QUICK
     return pytest.mark.parametrize("line", cases, ids=" ".join)
 
@@ -75,7 +75,7 @@ def test_nobody_reads(fitted, line, stream):
         assert not (err if stream == 1 else out)
 
 
-@some_lines(2)
+@some_lines(3)
 @pytest.mark.parametrize(("redirected", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
 def test_an_output_that_takes_nothing(fitted, line, redirected, why):
     result = ended(fitted, line, redirected)
@@ -87,7 +87,7 @@ def test_an_output_that_takes_nothing(fitted, line, redirected, why):
         assert "Error: " in result.stderr
 
 
-@some_lines(4)
+@some_lines(5)
 @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "<&- 2>&-"])
 def test_complaints_that_nobody_hears(fitted, line, redirected):
     """The code says it all, and the output is what it would have been."""
@@ -107,7 +107,7 @@ def test_no_stream_at_all(fitted, line):
         assert ended(fitted, ["verify", "evenhand.mapping"], "").returncode == Exit.DONE
 
 
-@some_lines(2)
+@some_lines(3)
 @pytest.mark.parametrize(
     "environment",
     [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
