@@ -472,6 +472,12 @@ def weighed(frame):
 MERGED = eh.MergedLevels({"office": ["clerk", "übrig"], "kitchen": ["cook"]}, rest="all else")
 ALTERED = {
     "plain": lambda: (small_problem(), small_frame(), None),
+    # Its bounds are far, so that other weights keep them too.
+    "loose": lambda: (
+        small_problem(parity=[eh.PairwiseParity(5.0)], budget=eh.ExpectedDistortion(5)),
+        small_frame(),
+        None,
+    ),
     "plain, weighed": lambda: (small_problem(), weighed(small_frame()), "w"),
     "bins and missing values": lambda: (problem(), people(300), None),
     "bins, weighed": lambda: (problem(), weighed(people(300)), "w"),
@@ -766,6 +772,30 @@ def test_an_earlier_file_with_weights(originals, tmp_path):
     assert counts.weighed
     assert not counts.knows_people
     assert counts.unweighted is counts
+    eh.Mapping.load(path).save(path)
+    assert np.array_equal(eh.Mapping.load(path).counts.weight, counts.weight)
+
+
+UNEVEN = {
+    "halves": lambda of: of + np.where(np.arange(len(of)) % 2, 0.5, -0.5),
+    "a little": lambda of: of + np.where(np.arange(len(of)) % 2, 1e-9, -1e-9),
+    "shares of the people": lambda of: np.full(len(of), of.sum() / len(of)) + 0.25 * (-1) ** np.arange(len(of)),
+}
+
+
+@pytest.mark.parametrize("how", UNEVEN)
+def test_without_people_weights_are_numbers_of_people(originals, tmp_path, how):
+    """They sum to the people all the same; an earlier file may have had weights, and then nobody knows."""
+    path = tmp_path / "m"
+    path.write_bytes(originals("loose").read_bytes())
+    rewrite(path, None, lambda arrays: arrays.update({"counts.weight": UNEVEN[how](arrays["counts.weight"])}))
+    with pytest.raises(eh.StorageError, match="no people of cells"):
+        eh.Mapping.load(path)
+    rewrite(path, lambda document: document.update(version=2))
+    earlier = eh.Mapping.load(path)
+    assert not earlier.counts.knows_people
+    earlier.save(path)
+    assert eh.Mapping.load(path).certificate == earlier.certificate
 
 
 def test_a_claim_that_does_not_hold(originals, tmp_path, capsys):

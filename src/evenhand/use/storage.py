@@ -81,7 +81,8 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
     arrays = _arrays(stored)
     document = {
         "format": FORMAT,
-        "version": VERSION,
+        # Whose people an earlier file does not tell, a later one cannot.
+        "version": VERSION if stored.counts.knows_people else PEOPLE - 1,
         "needs": max(map(_needed, stored.counts.domain.variables)),
         "problem": stored.problem.to_toml(),
         "people": stored.counts.people,
@@ -316,7 +317,10 @@ def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Co
     known = {field: arrays[name] for name, (field, _) in WEIGHED.items() if name in arrays}
     counts = Counts(domain, d, x, y, weight, people, **known)
     if document["version"] >= PEOPLE and not counts.knows_people:
-        raise StorageError(f"{people} people have a weight of {weight.sum():g}, but no people of cells are there")
+        raise StorageError(
+            f"no people of cells (counts.people) are there, so that counts.weight must be numbers of people, {people} "
+            f"in all"
+        )
     for name, codes in source_codes(counts).items():
         variable = domain.variable(name)
         if variable.coding is not None:
