@@ -318,6 +318,24 @@ COLUMNS = {
     "missing numbers": pd.Series([1.0, None] * 50),
     "missing texts": pd.Series(["a", None] * 50),
     "nothing but missing": pd.Series([None] * 100),
+    "missing moments": pd.Series(pd.to_datetime([None] * 100)),
+    "missing reals": pd.Series([None] * 100, dtype="float64"),
+    "a dictionary of Arrow": pd.Series(["a", "b"] * 50, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))),
+    "objects of numbers": pd.Series([1, 2] * 50, dtype=object),
+    "objects of truths": pd.Series([True, False] * 50, dtype=object),
+    **{
+        kind: pd.Series([0, 100] * 50, dtype=kind)
+        for width in (8, 16, 32, 64)
+        for name in ("int", "uint")
+        for kind in (f"{name}{width}", f"{name.replace('i', 'I').replace('u', 'U')}{width}", f"{name}{width}[pyarrow]")
+    },
+    **{kind: pd.Series([True, None] * 50, dtype=kind) for kind in ("boolean", "bool[pyarrow]")},
+    **{kind: pd.Series([1, None] * 50, dtype=kind) for kind in ("Int8", "Float64", "double[pyarrow]", "float32")},
+    **{
+        f"{kind}, some missing {some}": pd.Series(["a", None if some else "b"] * 50, dtype=kind)
+        for kind in ("str", "string", "string[python]", "large_string[pyarrow]", "category")
+        for some in (False, True)
+    },
 }
 
 
@@ -333,6 +351,17 @@ def test_columns_of_every_type_survive_the_file(column, library, tmp_path):
         distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
     )  # fmt: skip
     mapping = eh.fit(stated, frame)
+    mapping.save(tmp_path / "m")
+    loaded = eh.Mapping.load(tmp_path / "m")
+    assert loaded.counts.domain == mapping.counts.domain
+    assert loaded.table().equals(mapping.table())
+
+
+@pytest.mark.parametrize("levels", [[0, 1], [False, True, "unknown"], [True, False]])
+def test_levels_of_a_rule_that_are_not_of_the_columns_type(levels, tmp_path):
+    frame = small_frame().assign(score=lambda f: f["score"] == 1)
+    rules = {"score": eh.Ordinal(1, levels=levels), "hired": eh.Ordinal(1, up=False)}
+    mapping = eh.fit(small_problem(distortion=eh.Distortion(rules)), frame)
     mapping.save(tmp_path / "m")
     loaded = eh.Mapping.load(tmp_path / "m")
     assert loaded.counts.domain == mapping.counts.domain
@@ -690,6 +719,14 @@ CONTRADICTIONS = {
     "a truth for a number": (lambda d: d["domain"][1]["coding"]["edges"].__setitem__(0, True), "are not numbers"),
     "another role": (lambda d: d["domain"][1].update(role="protected"), "protected columns are"),
     "a type that the levels are not of": (lambda d: d["domain"][0].update(dtype="bool"), "not of its type"),
+    **{
+        f"{kind} for texts": (lambda d, kind=kind: d["domain"][0].update(dtype=kind), "not of its type")
+        for kind in ("int64", "float64", "Int8", "boolean", "int64[pyarrow]", "nonsense", "")
+    },
+    **{
+        f"{kind} for numbers": (lambda d, kind=kind: d["domain"][-1].update(dtype=kind), "not of its type")
+        for kind in ("float64", "Float32", "double[pyarrow]", "str", "bool", "nonsense")
+    },
     "people and a half": (lambda d: d.update(people=300.5), "cannot be 300.5"),
     "fewer people than cells": (lambda d: d.update(people=3), "cannot be in"),
     "no people": (lambda d: d.update(people=-300), "whole number of at least 0"),

@@ -24,7 +24,7 @@ import safetensors.numpy
 from evenhand import check
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import SAME_WEIGHT, Counts
-from evenhand.data.domain import Axis, Domain, Role, Variable
+from evenhand.data.domain import Domain, Role, Variable
 from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
@@ -36,7 +36,6 @@ from evenhand.spec import Problem
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
 from evenhand.spec.toml import registered
-from evenhand.tables import labels
 
 FORMAT = "evenhand-mapping"
 VERSION = 3
@@ -147,8 +146,7 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
     coding = None if entry.get("coding") is None else _read_coding(entry["coding"], size)
     blanks = listed_values(entry.get("blanks", []))
     variable = Variable(name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks)
-    shown = labels(Axis((variable,)), np.arange(len(levels)))[name]
-    if any(a != b or isinstance(a, bool | np.bool) != isinstance(b, bool) for a, b in zip(shown, levels, strict=True)):
+    if not variable.fits_type:
         raise StorageError(f"the levels of column {name!r} are not of its type {variable.dtype!r}")
     return variable
 
