@@ -25,7 +25,7 @@ import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import EllipsisType
+from types import EllipsisType, FrameType
 
 
 class Advice:
@@ -189,15 +189,33 @@ class EvenhandWarning(Message, UserWarning):
     """The answer stands, but something in it should be known."""
 
 
-def warn(message: str, beyond: Collection[str] = ()) -> None:
-    """Warn at the line of whoever called evenhand, however deep in it this is.
+Line = tuple[str, int]
+"""A file, and the number of a line in it."""
+
+
+def warn(message: str, beyond: Collection[str] = (), at: Line | None = None) -> None:
+    """Warn at the line of whoever called evenhand, however deep in it this is, or at a line that was kept.
 
     Packages that are named in ``beyond`` are passed over too, down to a line in which something can be changed.
     """
-    level, frame = 2, sys._getframe(1)
+    if at is None:
+        warnings.warn(message, EvenhandWarning, stacklevel=_caller(beyond)[0])
+    else:
+        warnings.warn_explicit(message, EvenhandWarning, *at)
+
+
+def calling_line(beyond: Collection[str] = ()) -> Line:
+    """Return the line at which :func:`warn` would warn, for one who warns where it can no longer be told."""
+    _, frame = _caller(beyond)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _caller(beyond: Collection[str]) -> tuple[int, FrameType]:
+    """Return the frame of whoever called evenhand, and how far it is above the caller of this."""
+    level, frame = 2, sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("evenhand", *beyond):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, EvenhandWarning, stacklevel=level)
+    return level, frame
 
 
 MOST_NAMED = 12

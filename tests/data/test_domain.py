@@ -57,3 +57,50 @@ def test_a_domain_beyond_64_bits_is_refused():
     y = Variable("y", Role.OUTCOME, (0, 1), True)
     with pytest.raises(DataError, match=r"2\*\*62"):
         Domain.of([Variable("d", Role.PROTECTED, (0, 1), True), *huge, y])
+
+
+NUMBERS = [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "Int8",
+    "Int64",
+    "UInt16",
+    "int64[pyarrow]",
+    "uint16[pyarrow]",
+]
+TEXTS = ["str", "string", "string[python]", "string[pyarrow]", "large_string[pyarrow]", "string_view[pyarrow]"]
+TRUTHS = ["bool", "boolean", "bool[pyarrow]"]
+ANYTHING = ["object", "category", "dictionary<values=string, indices=int32, ordered=0>[pyarrow]"]
+OTHERS = ["float64", "Float32", "double[pyarrow]", "nonsense", "int7", "", "int64[nonsense]", "strings"]
+OF_THEIR_TYPE = [
+    ((1, 2), NUMBERS),
+    ((1.0, 2.0), NUMBERS),
+    ((False, True), TRUTHS),
+    (("1", "2"), TEXTS),
+    (("true", "false"), TEXTS),
+    (("a", 1), []),
+    ((2, True), []),
+    ((1.5, 2.5), []),
+]
+
+
+@pytest.mark.parametrize(("levels", "kinds"), OF_THEIR_TYPE)
+def test_levels_are_of_a_type_or_not(levels, kinds):
+    every = [*NUMBERS, *TEXTS, *TRUTHS, *ANYTHING, *OTHERS]
+    fitting = [kind for kind in every if Variable("v", Role.FEATURE, levels, True, kind).fits_type]
+    assert set(fitting) == {*kinds, *ANYTHING}
+
+
+@pytest.mark.parametrize(("levels", "kind"), [((0, 300), "uint8"), ((-1, 0), "uint64"), ((0, 128), "int8[pyarrow]")])
+def test_levels_beyond_their_type(levels, kind):
+    assert not Variable("v", Role.FEATURE, levels, True, kind).fits_type
+
+
+def test_a_column_of_missing_values_is_of_any_type():
+    assert Variable("v", Role.FEATURE, ("(missing)",), False, "datetime64[us]", missing=0).fits_type

@@ -1,5 +1,7 @@
 """A user's functions become tables before a fit, and bad ones are refused by name."""
 
+import pickle
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import evenhand as eh
 from evenhand.optimise.tabulate import tabulated
+from evenhand.resources import heeding
 from evenhand.spec import CostTable
 
 
@@ -111,6 +114,47 @@ def test_a_function_is_called_in_blocks(monkeypatch):
     assert len(sizes) > 1
 
 
+def test_the_clock_is_looked_at_before_every_block_and_after_the_last(monkeypatch):
+    """Sorting millions of costs, and keeping them, each takes a moment of its own."""
+    monkeypatch.setattr("evenhand.optimise.tabulate.BLOCK", 5)
+    counts, happened = eh.count(small_problem(), small_frame()), []
+
+    def watched(before, after):
+        happened.append("call")
+        return steps(before, after)
+
+    def look():
+        if sys._getframe(2).f_code.co_name == "_cost_table":
+            happened.append("look")
+
+    with heeding(look):
+        tabulated(with_function(watched), counts)
+    assert happened == ["look", "call"] * 4 + ["look", "look"], "16 moves in blocks of 5"
+
+
+def test_no_move_is_handled_by_itself():
+    """A clock of the calls that Python makes: few between two looks at it, however many moves there are."""
+    levels = 60
+    frame = pd.DataFrame({"score": np.repeat(np.arange(levels), 4), "hired": [0, 0, 1, 1] * levels})
+    frame["group"] = ["a", "b"] * (2 * levels)
+    problem = with_function(lambda before, after: 1.0 * (before["score"] != after["score"]))
+    counts, calls, looks = eh.count(problem, frame), [0], []
+
+    def called(frame, event, argument):
+        calls[0] += 1
+
+    outer = sys.getprofile()
+    with heeding(lambda: looks.append(calls[0])):
+        sys.setprofile(called)
+        try:
+            table = tabulated(problem, counts).distortion.table
+            table.between(*(np.zeros(1, dtype=np.int64),) * 2, 2 * levels)
+        finally:
+            sys.setprofile(outer)
+    assert len(table.moves) == (2 * levels) ** 2
+    assert max(np.diff([*looks, calls[0]])) < len(table.moves) / 10
+
+
 def test_a_table_belongs_to_its_columns_and_levels():
     problem = eh.fit(with_function(steps), small_frame()).problem
     assert tabulated(problem, eh.count(problem, small_frame())) == problem
@@ -136,6 +180,28 @@ def test_a_table_belongs_to_its_columns_and_levels():
 )
 def test_bad_tables(moves, words):
     with pytest.raises(eh.SpecError, match=words):
+        CostTable(moves)
+
+
+def test_the_moves_of_a_table_are_a_frozen_sequence():
+    listed = [(0, 0, 0.0), (0, 2, 1.5), (3, 1, 0.5)]
+    table, same = CostTable(listed), CostTable(tuple(listed))
+    assert table == same == pickle.loads(pickle.dumps(table)) == replace(table)
+    assert hash(table) == hash(same)
+    assert table != CostTable(listed[:2])
+    assert table != CostTable([*listed[:2], (3, 1, 0.25)])
+    assert table.moves == tuple(listed) == tuple(table.moves)
+    assert (table.moves[1], table.moves[-1], len(table.moves)) == (listed[1], listed[-1], 3)
+    assert table.moves[1:] == tuple(listed[1:])
+    assert repr(table) == f'CostTable(moves={tuple(listed)!r}, name="a user\'s function", columns=())'
+    assert [type(part) for part in table.moves[0]] == [int, int, float]
+    with pytest.raises(ValueError, match="read-only"):
+        table.moves.cost[0] = 1.0
+
+
+@pytest.mark.parametrize("moves", [[(0, 1)], [(0, 1, "dear")], [(0, None, 1.0)], [0], 3, [(2**70, 0, 1.0)]])
+def test_moves_that_are_none(moves):
+    with pytest.raises((TypeError, ValueError, OverflowError)):
         CostTable(moves)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from families import small_frame, small_problem
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -825,6 +825,54 @@ class TestProtectedColumnsWithBins:
         assert before.fit_resample(X, y)[0]["age"].equals(X["age"])
 
 
+class Indifferent(ClassifierMixin, BaseEstimator):
+    """It learns nothing, and keeps what it was shown last."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_, self.trained_on = np.unique(y), X
+        return self
+
+    def predict_proba(self, X):
+        self.asked_about = X
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+OBJECTS = {
+    "numbers": lambda X: X.assign(score=X["score"].astype(object)),
+    "truths": lambda X: X.assign(score=X["score"].eq(1).astype(object)),
+    "texts": lambda X: X.assign(group=X["group"].astype(object)),
+    "numbers outside the problem": lambda X: X.assign(town=pd.Series(np.arange(len(X)) % 3, dtype=object)),
+    "days outside the problem": lambda X: X.assign(day=pd.Series([pd.Timestamp("2020")] * len(X), dtype=object)),
+    "gaps outside the problem": lambda X: X.assign(town=pd.Series([None, 1] * (len(X) // 2), dtype=object)),
+    "small numbers": lambda X: X.astype({"score": "int8"}),
+    "nullable numbers": lambda X: X.astype({"score": "Int64"}),
+    "categories": lambda X: X.assign(group=X["group"].astype("category"), town=pd.Categorical(X["score"])),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the estimator also sees columns:evenhand.errors.EvenhandWarning")
+@pytest.mark.parametrize("train_on", ["expected", "draw"])
+@pytest.mark.parametrize("predict_with", ["expected", "draw"])
+@pytest.mark.parametrize("column", OBJECTS)
+def test_the_estimator_is_trained_on_and_asked_about_columns_of_one_type(column, train_on, predict_with):
+    X, y = table()
+    X = OBJECTS[column](X)
+    before = eh.OptimizedPreprocessor(small_problem())
+    model = eh.PreprocessedClassifier(Indifferent(), before, train_on=train_on, predict_with=predict_with).fit(X, y)
+    model.predict_proba(X)
+    shown = model.estimator_
+    assert shown.trained_on.dtypes.to_dict() == shown.asked_about.dtypes.to_dict() == X.dtypes.to_dict()
+    assert {type(v) for v in shown.trained_on.iloc[:, -1]} == {type(v) for v in X.iloc[:, -1]}
+
+
+GRID = 'GridSearchCV(model, {{"estimator__max_depth": [1, 2]}}, cv=folds, n_jobs={jobs}, refit=False)'
+SEARCHES = {
+    "cross-validation": "cross_validate(model, X, y, cv=folds, n_jobs={jobs}, error_score='raise')",
+    "a search": f"{GRID}.fit(X, y)",
+    "a search in each fold": f"cross_validate({GRID.replace('False', 'True')}, X, y, cv=folds, n_jobs={{jobs}})",
+}
+
+
 class TestColumnsOutsideTheProblem:
     def people(self):
         X, y = table()
@@ -853,11 +901,14 @@ class TestColumnsOutsideTheProblem:
         with pytest.warns(eh.EvenhandWarning, match="from them: 30;"):
             model.fit(frame, y)
 
-    def test_a_search_says_it_at_the_line_that_searches(self):
-        """Python shows one warning for each line: that of cross-validation is one line, whatever the folds."""
-        code = """
+    @pytest.mark.slow(keep=1)
+    @pytest.mark.parametrize("jobs", [None, 2])
+    @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+    def test_a_search_says_it_at_the_line_that_searches(self, search, jobs):
+        """Python shows one warning for each line of a process: the folds of a search may be in several."""
+        code = f"""
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 from families import small_frame, small_problem
 from sklearn.tree import DecisionTreeClassifier
 import evenhand as eh
@@ -866,7 +917,8 @@ y = X.pop("hired")
 X["group"] = X["group"].eq("b").astype(int)
 X["town"] = np.arange(len(X)) % 3
 model = eh.PreprocessedClassifier(DecisionTreeClassifier(), eh.OptimizedPreprocessor(small_problem(), bound=0.8))
-cross_validate(model, X, y, cv=StratifiedKFold(3, shuffle=True, random_state=0), error_score="raise")
+folds = StratifiedKFold(4, shuffle=True, random_state=0)
+{search.format(jobs=jobs)}
 """
         path = ":".join(sys.path)
         done = subprocess.run(
@@ -877,7 +929,7 @@ cross_validate(model, X, y, cv=StratifiedKFold(3, shuffle=True, random_state=0),
             env={**os.environ, "PYTHONPATH": path},
         )
         assert done.stderr.count("outside the problem") == 1, done.stderr
-        assert done.stderr.startswith("<string>:12: EvenhandWarning")
+        assert done.stderr.startswith("<string>:13: EvenhandWarning")
 
 
 def test_fairlearn_reads_the_results(compas):

@@ -318,6 +318,24 @@ COLUMNS = {
     "missing numbers": pd.Series([1.0, None] * 50),
     "missing texts": pd.Series(["a", None] * 50),
     "nothing but missing": pd.Series([None] * 100),
+    "missing moments": pd.Series(pd.to_datetime([None] * 100)),
+    "missing reals": pd.Series([None] * 100, dtype="float64"),
+    "a dictionary of Arrow": pd.Series(["a", "b"] * 50, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))),
+    "objects of numbers": pd.Series([1, 2] * 50, dtype=object),
+    "objects of truths": pd.Series([True, False] * 50, dtype=object),
+    **{
+        kind: pd.Series([0, 100] * 50, dtype=kind)
+        for width in (8, 16, 32, 64)
+        for name in ("int", "uint")
+        for kind in (f"{name}{width}", f"{name.replace('i', 'I').replace('u', 'U')}{width}", f"{name}{width}[pyarrow]")
+    },
+    **{kind: pd.Series([True, None] * 50, dtype=kind) for kind in ("boolean", "bool[pyarrow]")},
+    **{kind: pd.Series([1, None] * 50, dtype=kind) for kind in ("Int8", "Float64", "double[pyarrow]", "float32")},
+    **{
+        f"{kind}, some missing {some}": pd.Series(["a", None if some else "b"] * 50, dtype=kind)
+        for kind in ("str", "string", "string[python]", "large_string[pyarrow]", "category")
+        for some in (False, True)
+    },
 }
 
 
@@ -333,6 +351,17 @@ def test_columns_of_every_type_survive_the_file(column, library, tmp_path):
         distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
     )  # fmt: skip
     mapping = eh.fit(stated, frame)
+    mapping.save(tmp_path / "m")
+    loaded = eh.Mapping.load(tmp_path / "m")
+    assert loaded.counts.domain == mapping.counts.domain
+    assert loaded.table().equals(mapping.table())
+
+
+@pytest.mark.parametrize("levels", [[0, 1], [False, True, "unknown"], [True, False]])
+def test_levels_of_a_rule_that_are_not_of_the_columns_type(levels, tmp_path):
+    frame = small_frame().assign(score=lambda f: f["score"] == 1)
+    rules = {"score": eh.Ordinal(1, levels=levels), "hired": eh.Ordinal(1, up=False)}
+    mapping = eh.fit(small_problem(distortion=eh.Distortion(rules)), frame)
     mapping.save(tmp_path / "m")
     loaded = eh.Mapping.load(tmp_path / "m")
     assert loaded.counts.domain == mapping.counts.domain
@@ -472,6 +501,12 @@ def weighed(frame):
 MERGED = eh.MergedLevels({"office": ["clerk", "übrig"], "kitchen": ["cook"]}, rest="all else")
 ALTERED = {
     "plain": lambda: (small_problem(), small_frame(), None),
+    # Its bounds are far, so that other weights keep them too.
+    "loose": lambda: (
+        small_problem(parity=[eh.PairwiseParity(5.0)], budget=eh.ExpectedDistortion(5)),
+        small_frame(),
+        None,
+    ),
     "plain, weighed": lambda: (small_problem(), weighed(small_frame()), "w"),
     "bins and missing values": lambda: (problem(), people(300), None),
     "bins, weighed": lambda: (problem(), weighed(people(300)), "w"),
@@ -684,6 +719,14 @@ CONTRADICTIONS = {
     "a truth for a number": (lambda d: d["domain"][1]["coding"]["edges"].__setitem__(0, True), "are not numbers"),
     "another role": (lambda d: d["domain"][1].update(role="protected"), "protected columns are"),
     "a type that the levels are not of": (lambda d: d["domain"][0].update(dtype="bool"), "not of its type"),
+    **{
+        f"{kind} for texts": (lambda d, kind=kind: d["domain"][0].update(dtype=kind), "not of its type")
+        for kind in ("int64", "float64", "Int8", "boolean", "int64[pyarrow]", "nonsense", "")
+    },
+    **{
+        f"{kind} for numbers": (lambda d, kind=kind: d["domain"][-1].update(dtype=kind), "not of its type")
+        for kind in ("float64", "Float32", "double[pyarrow]", "str", "bool", "nonsense")
+    },
     "people and a half": (lambda d: d.update(people=300.5), "cannot be 300.5"),
     "fewer people than cells": (lambda d: d.update(people=3), "cannot be in"),
     "no people": (lambda d: d.update(people=-300), "whole number of at least 0"),
@@ -766,6 +809,30 @@ def test_an_earlier_file_with_weights(originals, tmp_path):
     assert counts.weighed
     assert not counts.knows_people
     assert counts.unweighted is counts
+    eh.Mapping.load(path).save(path)
+    assert np.array_equal(eh.Mapping.load(path).counts.weight, counts.weight)
+
+
+UNEVEN = {
+    "halves": lambda of: of + np.where(np.arange(len(of)) % 2, 0.5, -0.5),
+    "a little": lambda of: of + np.where(np.arange(len(of)) % 2, 1e-9, -1e-9),
+    "shares of the people": lambda of: np.full(len(of), of.sum() / len(of)) + 0.25 * (-1) ** np.arange(len(of)),
+}
+
+
+@pytest.mark.parametrize("how", UNEVEN)
+def test_without_people_weights_are_numbers_of_people(originals, tmp_path, how):
+    """They sum to the people all the same; an earlier file may have had weights, and then nobody knows."""
+    path = tmp_path / "m"
+    path.write_bytes(originals("loose").read_bytes())
+    rewrite(path, None, lambda arrays: arrays.update({"counts.weight": UNEVEN[how](arrays["counts.weight"])}))
+    with pytest.raises(eh.StorageError, match="no people of cells"):
+        eh.Mapping.load(path)
+    rewrite(path, lambda document: document.update(version=2))
+    earlier = eh.Mapping.load(path)
+    assert not earlier.counts.knows_people
+    earlier.save(path)
+    assert eh.Mapping.load(path).certificate == earlier.certificate
 
 
 def test_a_claim_that_does_not_hold(originals, tmp_path, capsys):

@@ -5,7 +5,6 @@ Only cells that somebody is in are kept, sorted by (d, x, y). This module knows 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -194,7 +193,8 @@ class Counts:
     def weighed(self) -> bool:
         """Whether rows had weights that are not one per person."""
         if self.cell_people is None or self.cell_squares is None:
-            return not math.isclose(self.weight.sum(), self.people, rel_tol=SAME_WEIGHT)
+            whole = bool(np.all(self.weight == np.rint(self.weight)))
+            return not whole or float(self.weight.sum()) != self.people
         # Σ(w − 1)² = Σw² − 2Σw + n is zero only where every weight is one.
         return not (np.array_equal(self.cell_people, self.weight) and np.array_equal(self.cell_squares, self.weight))
 

@@ -10,6 +10,7 @@ This module knows nothing of tables, counts or constraints.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -24,6 +25,13 @@ from evenhand.errors import DataError, SpecError, did_you_mean
 
 MISSING = "(missing)"
 """The level of missing values, where they are one."""
+
+ANYTHING = re.compile(r"object|category|dictionary<.*>")
+TEXTS = re.compile(r"str|(large_)?string(_view)?")
+TRUTHS = re.compile(r"bool(ean)?")
+WHOLE = re.compile(r"(?P<unsigned>u?)int(?P<bits>8|16|32|64)")
+NUMBERED = re.compile(r"unknown|(datetime|duration)\(.*\)")
+"""The names of the types that columns with levels have, whoever keeps them; the last are of whole numbers."""
 
 LARGEST_DOMAIN = 2**62
 """Cells are numbered by signed 64-bit integers."""
@@ -108,6 +116,31 @@ class Variable:
     def always_missing(self) -> bool:
         """Whether the fitted table had no value at all in the column, so that it may be of any type."""
         return len(self) == 1 and self.missing == 0
+
+    @property
+    def fits_type(self) -> bool:
+        """Whether the column's type is one that columns have, and its levels are of it.
+
+        Real numbers are no levels, so that no column of levels is of their type.
+
+        Examples
+        --------
+        >>> [Variable("age", Role.FEATURE, (0, 200), True, dtype).fits_type for dtype in ("uint8", "int8", "str")]
+        [True, False, False]
+        """
+        name = re.sub(r"\[(pyarrow|python)\]$", "", self.dtype).lower()
+        if self.always_missing or ANYTHING.fullmatch(name):
+            return True
+        if TEXTS.fullmatch(name):
+            return all(isinstance(level, str) for level in self.levels)
+        if TRUTHS.fullmatch(name):
+            return all(isinstance(level, bool) for level in self.levels)
+        whole = all(not isinstance(level, bool | str) and level % 1 == 0 for level in self.levels)
+        if found := WHOLE.fullmatch(name):
+            unsigned, bits = bool(found["unsigned"]), int(found["bits"])
+            low, high = (0, 2**bits) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+            return whole and all(low <= level < high for level in self.levels)  # type: ignore[operator]
+        return whole and NUMBERED.fullmatch(name) is not None
 
     @cached_property
     def values(self) -> tuple[Value, ...]:

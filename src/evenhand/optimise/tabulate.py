@@ -23,6 +23,7 @@ from evenhand.optimise.compile import moves_of_records, refuse_beyond_memory
 from evenhand.resources import BLOCK, heed
 from evenhand.spec import (
     Conditional,
+    CostedMoves,
     CostTable,
     Parity,
     Problem,
@@ -107,8 +108,8 @@ def _cost_table(problem: Problem, counts: Counts) -> CostTable:
     kept = np.isfinite(cost)
     order = np.lexsort((target[kept], origin[kept]))
     heed()
-    columns = (origin[kept][order].tolist(), target[kept][order].tolist(), cost[kept][order].tolist())
-    return CostTable(list(zip(*columns, strict=True)), name, _levels(counts))
+    moves = CostedMoves(origin[kept][order], target[kept][order], cost[kept][order])
+    return CostTable(moves, name, _levels(counts))
 
 
 def _check_table(table: CostTable, counts: Counts) -> None:

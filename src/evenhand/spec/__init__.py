@@ -11,7 +11,7 @@ from evenhand.spec.comparison import AGAINST_TARGET, Comparisons, comparisons
 from evenhand.spec.conditional import Conditional, outcome_given_features
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance, Line, Ratio
-from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
+from evenhand.spec.distortion import CostedMoves, CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 from evenhand.spec.people import EVERYWHERE
 from evenhand.spec.problem import Problem, check_problem
@@ -30,6 +30,7 @@ __all__ = [
     "Comparisons",
     "Conditional",
     "CostTable",
+    "CostedMoves",
     "CsvFormat",
     "Distance",
     "Distortion",

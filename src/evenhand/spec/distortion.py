@@ -6,11 +6,9 @@ probability c/1e4.
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -212,6 +210,52 @@ Columns = Mapping[str, Any]
 """The values of several columns, one array per column."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class CostedMoves(Sequence[tuple[int, int, float]]):
+    """Moves and what they cost, as a tuple of (from, to, cost); kept as arrays, for there may be millions."""
+
+    origin: Cells
+    target: Cells
+    cost: Numbers
+
+    def __post_init__(self) -> None:
+        for name, kind in (("origin", np.int64), ("target", np.int64), ("cost", np.float64)):
+            kept = np.array(getattr(self, name), dtype=kind)
+            kept.flags.writeable = False
+            object.__setattr__(self, name, kept)
+
+    @classmethod
+    def of(cls, moves: Sequence[tuple[int, int, float]]) -> CostedMoves:
+        """Return given moves as they are, or listed ones."""
+        if isinstance(moves, CostedMoves):
+            return moves
+        listed = [(int(a), int(b), float(c)) for a, b, c in moves]
+        return cls(*([move[i] for move in listed] for i in range(3)))  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def __iter__(self) -> Iterator[tuple[int, int, float]]:
+        return zip(self.origin.tolist(), self.target.tolist(), self.cost.tolist(), strict=True)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return CostedMoves(self.origin[at], self.target[at], self.cost[at])
+        return int(self.origin[at]), int(self.target[at]), float(self.cost[at])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CostedMoves):
+            return tuple(self) == other
+        names = ("origin", "target", "cost")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
 @dataclass(frozen=True)
 class CostTable:
     """A user's δ as it was tabulated at fit: the moves of finite cost, in the numbering of X × Y.
@@ -231,31 +275,34 @@ class CostTable:
     columns: Sequence[tuple[str, Sequence[Value]]] = ()
 
     def __post_init__(self) -> None:
-        moves = tuple((int(a), int(b), float(c)) for a, b, c in self.moves)
-        if not moves:
+        object.__setattr__(self, "moves", CostedMoves.of(self.moves))
+        origin, target, cost = self.arrays
+        if not len(cost):
             raise SpecError("a cost table needs at least one move")
-        if any(a >= b for (*a, _), (*b, _) in itertools.pairwise(moves)):
+        later, same = origin[1:] > origin[:-1], origin[1:] == origin[:-1]
+        if not np.all(later | (same & (target[1:] > target[:-1]))):
             raise SpecError("the moves of a cost table must be distinct and ascending")
-        if any(not c >= 0 for *_, c in moves):
+        if not np.all(cost >= 0):
             raise SpecError("a cost table has a negative cost")
-        if any(a == b and c != 0 for a, b, c in moves):
+        if np.any((origin == target) & (cost != 0)):
             raise SpecError("a cost table charges for staying, which must cost 0")
-        object.__setattr__(self, "moves", moves)
         object.__setattr__(self, "columns", tuple((name, tuple(levels)) for name, levels in self.columns))
+
+    @property
+    def arrays(self) -> tuple[Cells, Cells, Numbers]:
+        """The moves as three arrays: from, to and cost."""
+        moves = CostedMoves.of(self.moves)
+        return moves.origin, moves.target, moves.cost
 
     @property
     def last(self) -> int:
         """The largest cell that a move begins or ends in."""
-        return int(max(self._arrays[0].max(), self._arrays[1].max()))
-
-    @cached_property
-    def _arrays(self) -> tuple[Cells, Cells, Numbers]:
-        origin, target, cost = (np.array(column) for column in zip(*self.moves, strict=True))
-        return origin.astype(np.int64), target.astype(np.int64), cost.astype(float)
+        origin, target, _ = self.arrays
+        return int(max(origin.max(), target.max()))
 
     def targets_of(self, cells: Cells) -> tuple[Cells, Cells]:
         """Return for given cells of X × Y every move: the position among ``cells``, and the target."""
-        origin, target, _ = self._arrays
+        origin, target, _ = self.arrays
         first, last = np.searchsorted(origin, cells), np.searchsorted(origin, cells, side="right")
         position = np.repeat(np.arange(len(cells)), last - first)
         within = np.arange(len(position)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
@@ -263,7 +310,7 @@ class CostTable:
 
     def between(self, origin: Cells, target: Cells, size: int) -> Numbers:
         """Return the cost of moves, infinite where they are not listed."""
-        known_from, known_to, cost = self._arrays
+        known_from, known_to, cost = self.arrays
         key, wanted = known_from * size + known_to, origin * size + target
         place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
         return np.where(key[place] == wanted, cost[place], np.inf)

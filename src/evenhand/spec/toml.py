@@ -167,7 +167,7 @@ def _write_distortion(distortion: Distortion) -> dict[str, Any]:
             "a distortion function cannot be written as TOML; a mapping that was fitted with it can, because fit "
             "tabulates it (mapping.problem)"
         )
-    origin, target, cost = (list(column) for column in zip(*distortion.table.moves, strict=True))
+    origin, target, cost = (array.tolist() for array in distortion.table.arrays)
     columns = [{"name": name, "levels": list(levels)} for name, levels in distortion.table.columns]
     named = {"name": distortion.table.name} | ({"columns": columns} if columns else {})
     return table | {"function": named | {"from": origin, "to": target, "cost": cost}}

@@ -311,7 +311,9 @@ def _in_order(variable: Variable, rule: Any) -> Variable:
                 f"{list(variable.levels)}; leave levels out of the rule, or write the same"
             )
     missing = levels.index(MISSING) if variable.has_missing else variable.missing
-    return replace(variable, levels=levels, ordered=True, coding=coding, missing=missing)
+    ordered = replace(variable, levels=levels, ordered=True, coding=coding, missing=missing)
+    # A rule may list levels that nobody has, of another type.
+    return ordered if ordered.fits_type else replace(ordered, dtype="object")
 
 
 def _known(variable: Variable, encoded: Encoded, *, placed: bool) -> Cells:

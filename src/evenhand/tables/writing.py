@@ -368,11 +368,14 @@ def merged(table: nw.DataFrame[Any], weight: Numbers, name: str) -> nw.DataFrame
     native = table.to_native()
     if isinstance(native, pd.DataFrame):
         table = nw.from_native(native.reset_index(drop=True), eager_only=True)
-    columns = list(table.columns)
     place = "evenhand_first_row"
-    table = with_columns(table, {name: weight, place: np.arange(len(weight))})
-    grouped = table.group_by(columns).agg(nw.col(name).sum(), nw.col(place).min())
-    return grouped.sort(place).select([*columns, name])
+    weighed = with_columns(table, {name: weight, place: np.arange(len(weight))})
+    found = weighed.group_by(table.columns).agg(nw.col(name).sum(), nw.col(place).min()).sort(place)
+    # The rows themselves: grouping gives columns of objects the type that their values could have.
+    kept = weighed[found[place].to_list(), :].select(table.columns)
+    if isinstance(native, pd.DataFrame):
+        kept = nw.from_native(kept.to_native().reset_index(drop=True), eager_only=True)
+    return with_columns(kept, {name: found[name].to_numpy()})
 
 
 def with_columns(table: nw.DataFrame[Any], columns: Mapping[str, Any]) -> nw.DataFrame[Any]:

@@ -6,16 +6,18 @@ imports scikit-learn, which is the extra ``sklearn``.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from evenhand import check
 from evenhand.arrays import Numbers, sums
-from evenhand.errors import DataError, EvenhandError, MissingExtraError, SpecError, some_of, warn
+from evenhand.errors import DataError, EvenhandError, Line, MissingExtraError, SpecError, calling_line, some_of, warn
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, as_levels, read, returned, to_pandas
 from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
@@ -56,6 +58,9 @@ except ImportError:
 ROW, WEIGHT = "evenhand row", "evenhand weight"
 """Names of the columns of positions and probabilities beside the caller's own."""
 
+SEARCHING = ("sklearn", "joblib")
+"""Packages that lie between a fit and the line that asked for it."""
+
 Way = Literal["expected", "draw"]
 WAYS = ("expected", "draw")
 
@@ -88,6 +93,40 @@ class _People:
     features: _Features
     outcome: Any
     weights: Any
+
+
+@dataclass(eq=False)
+class _Telling:
+    """What a model and its clones told, so that a search, which fits a clone for each fold, tells it once.
+
+    In one process they share what was ``told``. Workers that are sent clones share nothing: there only the first clone
+    ``speaks``, at the ``line`` at which it was made, for a worker does not know who searches.
+    """
+
+    told: set[tuple[str, ...]] = field(default_factory=set)
+    process: int = field(default_factory=os.getpid)
+    line: Line | None = None
+    speaks: bool = True
+    cloned: bool = False
+
+    @property
+    def at_work(self) -> bool:
+        """Whether this is in a worker of the process in which it was made."""
+        parent = multiprocessing.parent_process()
+        return parent is not None and parent.pid == self.process
+
+    def of_clone(self) -> _Telling:
+        """Return that of a clone."""
+        if self.at_work:
+            return self
+        speaks, self.cloned = self.speaks and not self.cloned, True
+        return _Telling(self.told, line=calling_line(SEARCHING), speaks=speaks)
+
+    def tell_once(self, what: tuple[str, ...], message: str) -> None:
+        """Warn, unless that was told."""
+        if what not in self.told and (self.speaks or not self.at_work):
+            warn(message, SEARCHING, at=self.line if self.at_work else None)
+        self.told.add(what)
 
 
 class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -412,8 +451,9 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     often over the mapping.
 
     The bounds are about the problem's columns. Others in X reach the estimator as they are, and what it learns from
-    them is not covered: a warning names them, once for a model and its clones. List them as features, which stay fixed
-    unless a rule says otherwise.
+    them is not covered: a warning names them, once for a model and its clones. Where a search fits these in other
+    processes (``n_jobs``) the first clone's names them on standard error, and a search that fits the best again does so
+    here too. List them as features, which stay fixed unless a rule says otherwise.
 
     A protected column with bins or merged levels reaches the estimator as its level: numbers as the one that stands for
     their bin (its middle), other values as the level's name, in the column's own type. With ages beside groups of age a
@@ -510,7 +550,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     def __sklearn_clone__(self) -> Any:
         found = super().__sklearn_clone__()
-        found._told = self.__dict__.setdefault("_told", set())
+        found._telling = self.__dict__.setdefault("_telling", _Telling()).of_clone()
         return found
 
     def __sklearn_tags__(self) -> Any:
@@ -533,16 +573,15 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         before: OptimizedPreprocessor = self.preprocessor_
         known = (*before._mapping.problem.columns, *before._identifies)
         others = [name for name in arrays.names(given.frame) if name not in known]
-        # A search or a cross-validation fits a clone for each fold: what one was told need not be told again.
-        told: set[tuple[str, ...]] = self.__dict__.setdefault("_told", set())
-        if others and tuple(others) not in told:
-            told.add(tuple(others))
+        if others:
             # A frame's own names, where a problem goes by the numbers of its columns.
             shown = [name if given.labels is None else given.labels[int(name)] for name in others]
-            _tell(
+            telling: _Telling = self.__dict__.setdefault("_telling", _Telling())
+            telling.tell_once(
+                tuple(others),
                 f"the estimator also sees columns that are outside the problem, and nothing bounds what it learns from "
                 f"them: {some_of(shown)}; list them as features, which stay fixed unless a rule says "
-                f"otherwise, or leave them out"
+                f"otherwise, or leave them out",
             )
 
     def _training_rows(self, people: _People) -> tuple[Any, Any, Any]:
@@ -611,7 +650,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
 def _tell(message: str) -> None:
     """Warn at the line that asked for a fit, whatever of scikit-learn lies between."""
-    warn(message, beyond=("sklearn", "joblib"))
+    warn(message, SEARCHING)
 
 
 def takes_weights(estimator: Any) -> bool:

@@ -24,7 +24,7 @@ import safetensors.numpy
 from evenhand import check
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import SAME_WEIGHT, Counts
-from evenhand.data.domain import Axis, Domain, Role, Variable
+from evenhand.data.domain import Domain, Role, Variable
 from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
@@ -36,7 +36,6 @@ from evenhand.spec import Problem
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
 from evenhand.spec.toml import registered
-from evenhand.tables import labels
 
 FORMAT = "evenhand-mapping"
 VERSION = 3
@@ -81,7 +80,8 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
     arrays = _arrays(stored)
     document = {
         "format": FORMAT,
-        "version": VERSION,
+        # Whose people an earlier file does not tell, a later one cannot.
+        "version": VERSION if stored.counts.knows_people else PEOPLE - 1,
         "needs": max(map(_needed, stored.counts.domain.variables)),
         "problem": stored.problem.to_toml(),
         "people": stored.counts.people,
@@ -146,8 +146,7 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
     coding = None if entry.get("coding") is None else _read_coding(entry["coding"], size)
     blanks = listed_values(entry.get("blanks", []))
     variable = Variable(name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks)
-    shown = labels(Axis((variable,)), np.arange(len(levels)))[name]
-    if any(a != b or isinstance(a, bool | np.bool) != isinstance(b, bool) for a, b in zip(shown, levels, strict=True)):
+    if not variable.fits_type:
         raise StorageError(f"the levels of column {name!r} are not of its type {variable.dtype!r}")
     return variable
 
@@ -316,7 +315,10 @@ def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Co
     known = {field: arrays[name] for name, (field, _) in WEIGHED.items() if name in arrays}
     counts = Counts(domain, d, x, y, weight, people, **known)
     if document["version"] >= PEOPLE and not counts.knows_people:
-        raise StorageError(f"{people} people have a weight of {weight.sum():g}, but no people of cells are there")
+        raise StorageError(
+            f"no people of cells (counts.people) are there, so that counts.weight must be numbers of people, {people} "
+            f"in all"
+        )
     for name, codes in source_codes(counts).items():
         variable = domain.variable(name)
         if variable.coding is not None:
