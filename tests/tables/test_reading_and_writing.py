@@ -331,3 +331,18 @@ class TestWhatLibrariesKeep:
             found = pd.read_csv(tmp_path / "out.csv", dtype={"x": str})
             assert found["y"].tolist() == expected["y"].tolist()
             assert found["x"].tolist() == [str(value) for value in expected["x"]]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [pd.cut(range(200), 3), pd.Categorical(pd.date_range("2020-01-01", periods=2)[np.arange(200) % 2])],
+    ids=["intervals", "times"],
+)
+def test_categories_that_no_file_could_keep(values, tmp_path):
+    frame, problem = small_frame(), small_problem(distortion=eh.Distortion({"hired": eh.Ordinal(step=1, up=False)}))
+    frame["score"] = values
+    with pytest.raises(eh.DataError, match=r"'score' has categories of type .*rename_categories\(str\)"):
+        eh.fit(problem, frame)
+    frame["score"] = frame["score"].cat.rename_categories(str)
+    eh.fit(problem, frame).save(tmp_path / "m.mapping")
+    assert eh.Mapping.load(tmp_path / "m.mapping").counts.domain.x.size > 1

@@ -330,9 +330,21 @@ def _known(variable: Variable, encoded: Encoded, *, placed: bool) -> Cells:
     return codes
 
 
+def _refuse_odd_categories(name: str, values: Sequence[Value]) -> None:
+    """Refuse categories that no file could keep, such as times or the intervals of ``pandas.cut``."""
+    odd = next((value for value in values if not isinstance(value, str | bool | int | float)), None)
+    if odd is not None:
+        raise DataError(
+            f"column {name!r} has categories of type {type(odd).__name__}, such as {odd}; make them strings: "
+            f"frame[{name!r}].cat.rename_categories(str)"
+        )
+
+
 def _levels(encoded: Encoded) -> tuple[tuple[Value, ...], bool]:
     """Return the levels of a column and whether their order means something."""
     name, dtype = encoded.series.name, encoded.series.dtype
+    if isinstance(dtype, nw.Enum | nw.Categorical):
+        _refuse_odd_categories(name, encoded.values)
     if isinstance(dtype, nw.Enum):
         return tuple(
             level for level in dtype.categories if level in encoded.values or not encoded.is_blank(level)
