@@ -85,8 +85,13 @@ def _real(what: str, value: Any) -> float:
 
 def number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> float:
     """Return a number within [low, high], or say what is wrong with it."""
-    checked = float(own_number(what, value, low=low, high=high))
-    if 0 < abs(checked) < SMALLEST:
+    return float(own_number(what, value, low=low, high=high))
+
+
+def bound(what: str, value: Any) -> float:
+    """Return a bound or a limit: at least zero, and if more, then so that others can be divided by it."""
+    checked = number(what, value, low=0)
+    if 0 < checked < SMALLEST:
         raise SpecError(f"{what} must be 0 or a number that can be divided by, not {checked:g}")
     return checked
 

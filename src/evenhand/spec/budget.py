@@ -97,7 +97,7 @@ class ExpectedDistortion(_Held):
     per: Per = "individual"
 
     def __post_init__(self) -> None:
-        limit = change_each(self.limit, lambda c: check.number("the limit of ExpectedDistortion", c, low=0))
+        limit = change_each(self.limit, lambda c: check.bound("the limit of ExpectedDistortion", c))
         if all(math.isinf(c) for c in each(limit)):
             raise SpecError(
                 f"the limit of ExpectedDistortion must be finite somewhere, not {limit}: it would limit nothing"
@@ -174,7 +174,7 @@ def _probability(threshold: Any, allowed: Any) -> Any:
     what = f"thresholds of ExcessDistortion: the probability of exceeding threshold {threshold!r}"
 
     def checked(given: Any) -> float:
-        probability = check.number(what, given, low=0)
+        probability = check.bound(what, given)
         return probability if math.isinf(probability) else check.number(what, probability, high=1)
 
     found = change_each(allowed, checked)

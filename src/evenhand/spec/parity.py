@@ -72,7 +72,7 @@ class Parity(ABC):
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        bound = change_each(self.bound, lambda b: check.number(f"the bound of {name}", b, low=0))
+        bound = change_each(self.bound, lambda b: check.bound(f"the bound of {name}", b))
         object.__setattr__(self, "bound", bound)
         if all(math.isinf(bound) for bound in each(self.bound)):
             raise SpecError(f"the bound of {name} must be finite somewhere, not {self.bound}: it would bound nothing")
