@@ -84,7 +84,7 @@ def test_a_models_conditional_is_written_once_it_is_tabulated():
 
 
 LEVELS = st.one_of(st.text(max_size=4), st.integers(-5, 5), st.booleans())
-SHARES = st.floats(0, 1)
+SHARES = st.floats(0, 1, allow_subnormal=False)
 WHERE = st.dictionaries(
     st.text(min_size=1, max_size=4).filter(lambda name: name != "against"),
     st.one_of(LEVELS, st.lists(LEVELS, min_size=1, max_size=3)),
