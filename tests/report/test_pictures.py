@@ -90,6 +90,7 @@ def test_heat_maps_show_who_changes_most_and_say_of_how_many(compas_mapping):
     assert "Shown" not in " ".join(asked)
 
 
+@pytest.mark.slow
 def test_cohorts_say_what_is_averaged_over(compas_mapping):
     def said(**options):
         return " ".join(compas_mapping.chart("cohorts", **options).to_dict()["title"]["subtitle"])

@@ -901,7 +901,7 @@ class TestColumnsOutsideTheProblem:
         with pytest.warns(eh.EvenhandWarning, match="from them: 30;"):
             model.fit(frame, y)
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("jobs", [None, 2])
     @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
     def test_a_search_says_it_at_the_line_that_searches(self, search, jobs):

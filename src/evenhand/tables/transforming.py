@@ -147,6 +147,8 @@ class Transformer:
         ``"level"`` takes such a value for a level that nobody had, so that its row is of an unseen kind; ``"error"``
         refuses it; None does what the mapping's problem says.
         """
+        if missing is None:
+            return self
         domain = domain_with(self.domain, missing)
         new = {self.domain.d: domain.d, self.domain.x: domain.x, self.domain.y: domain.y}
         return replace(self, domain=domain, reads=tuple(new[axis] for axis in self.reads))
