@@ -44,6 +44,7 @@ from evenhand.spec import (
     comparisons,
     outcome_given_features,
 )
+from evenhand.spec.distortion import CostedMoves
 
 CONSERVATIVE = 1 - 1e-6
 """Of an excess in floating point this share is claimed."""
@@ -217,9 +218,9 @@ class _Writer:
                 for v in variables
             }
             return {"combine": distortion.combine, "costs": costs}
-        cells = np.array([move[:2] for move in distortion.table.moves]).T
-        (x, y), (to_x, to_y) = domain.split_xy(cells[0]), domain.split_xy(cells[1])
-        cost = [move[2] for move in distortion.table.moves]
+        moves = CostedMoves.of(distortion.table.moves)
+        (x, y), (to_x, to_y) = domain.split_xy(moves.origin), domain.split_xy(moves.target)
+        cost = moves.cost.tolist()
         rows = zip(_codes(domain.x, x), y.tolist(), _codes(domain.x, to_x), to_y.tolist(), cost, strict=True)
         return {"table": [list(row) for row in rows]}
 
