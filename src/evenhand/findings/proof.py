@@ -44,7 +44,6 @@ from evenhand.spec import (
     comparisons,
     outcome_given_features,
 )
-from evenhand.spec.distortion import CostedMoves
 
 CONSERVATIVE = 1 - 1e-6
 """Of an excess in floating point this share is claimed."""
@@ -218,10 +217,9 @@ class _Writer:
                 for v in variables
             }
             return {"combine": distortion.combine, "costs": costs}
-        moves = CostedMoves.of(distortion.table.moves)
-        (x, y), (to_x, to_y) = domain.split_xy(moves.origin), domain.split_xy(moves.target)
-        cost = moves.cost.tolist()
-        rows = zip(_codes(domain.x, x), y.tolist(), _codes(domain.x, to_x), to_y.tolist(), cost, strict=True)
+        origin, target, cost = distortion.table.arrays
+        (x, y), (to_x, to_y) = domain.split_xy(origin), domain.split_xy(target)
+        rows = zip(_codes(domain.x, x), y.tolist(), _codes(domain.x, to_x), to_y.tolist(), cost.tolist(), strict=True)
         return {"table": [list(row) for row in rows]}
 
     def _places(self, part: Comparisons) -> list[tuple[int, int]]:
