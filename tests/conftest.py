@@ -26,6 +26,14 @@ def pytest_collection_modifyitems(items):
             kept.own_markers = [mark for mark in kept.own_markers if mark.name != "slow"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_kept_in_a_home(tmp_path_factory):
+    """What commands keep for later stays among the files of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVENHAND_CACHE", str(tmp_path_factory.mktemp("kept")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def compas():
     return eh.datasets.load("compas")

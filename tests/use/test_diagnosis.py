@@ -11,6 +11,8 @@ from scipy.optimize import linprog
 
 import evenhand as eh
 from evenhand import verifier
+from evenhand.optimise.solve import Clock
+from evenhand.use import diagnosis as diagnosis_of
 
 ROWS = all_pairs()
 INFEASIBLE = [0, 3, 4, 6, 8, 12, 20, 28, 36, 43, 45, 53, 73, 78, 84, 112, 113, 156, 169]
@@ -113,6 +115,32 @@ class TestThePapersText:
     def test_proof(self, diagnosis, tmp_path):
         assert diagnosis.conflict.excess > 0
         assert stands(diagnosis, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("needed", "where", "most"),
+    [
+        (lambda bound: 2 - bound, 0.1, 1),
+        (lambda bound: 1 + 40 * (0.5 - bound), 0.5, 3),
+        (lambda bound: 1 + 0.9 / bound, 0.3, 25),
+        (lambda bound: 1.0 if bound > 0.2 else 1 + 60 * (0.2 - bound), 0.2, 25),
+    ],
+    ids=["tighter", "looser", "both", "both, with a corner"],
+)
+def test_the_cheapest_change_is_at_an_end_or_searched_for_between(compas, monkeypatch, needed, where, most):
+    """Of what raising the bound costs in its own unit, 0.1, and what the budgets then need beyond what they are."""
+    tried = []
+
+    def budget_edge(problem, counts, clock):
+        tried.append(problem.smallest_bound)
+        return needed(problem.smallest_bound)
+
+    monkeypatch.setattr(diagnosis_of, "budget_edge", budget_edge)
+    ends = 0.5, needed(0.1)
+    found = diagnosis_of._cheapest(compas.problem, compas.counts, *ends, Clock(), lambda stage, share: None)
+    assert found["parity_bound"] == pytest.approx(where, abs=1e-3)
+    assert found["budget_factor"] == pytest.approx(max(1.0, needed(found["parity_bound"])))
+    assert len(tried) <= most
 
 
 def test_a_feasible_problem_is_told_its_prices(compas, compas_mapping, tmp_path):

@@ -52,8 +52,8 @@ class SmoothLoss(Loss, Protocol):
         """The r at which the loss is least."""
 
     @property
-    def log_weight(self) -> Numbers | None:
-        """The w of a loss that is −Σ w log r, up to a constant; None for any other."""
+    def ceiling(self) -> float | None:
+        """The least upper bound of the derivatives, not reached; None where there is none, or none is known."""
 
     @property
     def decisive(self) -> NDArray[np.bool_]:
@@ -187,6 +187,11 @@ class Program:
         """One row per owner: the sum of its choices."""
         ones = np.ones(self.n_moves)
         return sparse.csr_array((ones, np.arange(self.n_moves), self.starts), shape=(self.n_sources, self.n_moves))
+
+    @cached_property
+    def scaled_distortion(self) -> Numbers:
+        """The distortion in units of the largest, so that tolerances mean the same whatever the user's units."""
+        return self.distortion / (self.distortion.max(initial=0.0) or 1.0)
 
     @cached_property
     def stays(self) -> Numbers:

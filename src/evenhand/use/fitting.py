@@ -26,6 +26,7 @@ from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem
 from evenhand.use.alternating import alternate
 from evenhand.use.mapping import Mapping
+from evenhand.use.telling import Teller, TellingClock
 
 LOG = logging.getLogger("evenhand")
 
@@ -129,7 +130,12 @@ def begin(
 ) -> tuple[Counts, Clock, Progress]:
     """Start the clock, count the table, and return what everything after that is told."""
     check_problem(problem)
-    clock, report = Clock(time_limit), check.progress(progress) or silent
+    told = check.progress(progress)
+    report: Progress = silent
+    clock = Clock(time_limit)
+    if told is not None:
+        report = teller = Teller(told)
+        clock = TellingClock(time_limit, teller)
     report("counting", 0.0)
     counts = checked_counts(problem, frame, weights, report)
     clock.check()
@@ -160,6 +166,7 @@ def _mapped(asked: Problem, problem: Problem, counts: Counts, clock: Clock, repo
     """Fit a problem whose callables are tabulated; errors speak of the one that was asked for."""
     if problem.alternates:
         return _alternated(asked, problem, counts, clock, report)
+    report("writing the programme", COUNTING_SHARE)
     compiled = compile_problem(problem, counts)
     program = compiled.program
     LOG.info(
@@ -176,7 +183,7 @@ def _mapped(asked: Problem, problem: Problem, counts: Counts, clock: Clock, repo
     measured = achieved(problem, counts, kernel)
     if not measured.max_violation <= VIOLATION_TOLERANCE:
         # A solver that stopped short may have come near bounds that cannot be met.
-        _refuse_if_infeasible(asked, counts, clock)
+        _refuse_if_infeasible(asked, counts, clock, report)
     certificate = certify(
         problem, counts, kernel, result.multipliers, program=program, measured=measured, notes=result.notes
     )
@@ -211,10 +218,10 @@ def _result(
     except TimeLimitError:
         raise
     except SolverError as error:
-        _refuse_if_infeasible(asked, counts, clock)
+        _refuse_if_infeasible(asked, counts, clock, report)
         raise SolverError(*error.pieces, f". {_barely(problem)}") from None
     if result is None:
-        _refuse_if_infeasible(asked, counts, clock)
+        _refuse_if_infeasible(asked, counts, clock, report)
         raise SolverError(_barely(problem))
     return result
 
@@ -237,11 +244,13 @@ def _barely(problem: Problem) -> str:
     return f"The bounds can be met only just, if at all; try a parity bound of {larger}"
 
 
-def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock) -> None:
+def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> None:
     """Raise the error that says how far the bounds are from being met, if they cannot be."""
+    report("finding the smallest parity bound that can be met", 0.9)
     edge = parity_edge(problem, counts, clock, floors=True)
     if edge is not None and edge.bound <= problem.smallest_bound + EDGE_TOLERANCE:
         return
+    report("finding the smallest budgets that will do", 0.95)
     factor = budget_edge(problem, counts, clock)
     if factor is not None and factor <= 1:
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product, tee
 from typing import TYPE_CHECKING, Any
@@ -271,6 +271,7 @@ def frontier(
         lines = _lines(problem, counts, scale, clock, report)
         least = None
         if bounds is None and scale is not None and max(scale.values) > 0 and _convex(problem):
+            report("finding the smallest budget", EDGES_SHARE)
             factor = budget_edge(scale.given(problem, max(scale.values)), counts, clock)
             least = None if factor is None else factor * max(scale.values)
         spots = [_Spot.at(line, bound) for line, bound in product(lines, asked)]
@@ -458,18 +459,21 @@ def _lines(problem: Problem, counts: Counts, scale: _Budgets | None, clock: Cloc
     budgets: tuple[float | None, ...] = (None,) if scale is None else scale.values
     lines = []
     for done, budget in enumerate(budgets):
-        report("finding the edges", EDGES_SHARE * done / len(budgets))
+        # Two edges at each budget, the smallest feasible bound and the lossless one.
+        share = EDGES_SHARE / len(budgets)
+        report("finding the smallest feasible bound", share * done)
         given = problem if scale is None or budget is None else scale.given(problem, budget)
         slack_from = math.inf if given.suppresses else identity_from(given, counts)
         line = _Line(given, budget, None, None, slack_from if math.isfinite(slack_from) else None, 0.0, None)
         if _convex(given):
             edge = parity_edge(given, counts, clock)
             line = replace(line, infeasible_below=math.inf if edge is None else edge.bound)
-            lossless = None if edge is None else parity_edge(given, counts, clock, lossless=True)
             if edge is not None:
                 line = replace(line, smallest_feasible=edge.bound)
-            if lossless is not None:
-                line = replace(line, lossless_from=lossless.bound, lossless=lossless.kernel)
+                report("finding where nothing is lost", share * (done + 0.5))
+                lossless = parity_edge(given, counts, clock, lossless=True)
+                if lossless is not None:
+                    line = replace(line, lossless_from=lossless.bound, lossless=lossless.kernel)
         lines.append(line)
     return lines
 
@@ -491,12 +495,20 @@ def _trace(
     if start is not None:
         tighter = [i for i in left if (spots[i].bound or 0.0) < start[0]]
         runs = [tighter, [i for i in reversed(left) if i not in tighter]]
-    solved = chain.from_iterable(_solved([spots[i] for i in run], counts, clock) for run in runs)
+    done = 0
+
+    def tell(more: str = "") -> None:
+        points = f"{len(left)} point{'s' * (len(left) != 1)}"
+        report(f"tracing {points}, {done} done{more}", EDGES_SHARE + (1 - EDGES_SHARE) * done / len(left))
+
+    solved = chain.from_iterable(_solved([spots[i] for i in run], counts, clock, tell) for run in runs)
     try:
-        for done, (i, point) in enumerate(zip(chain.from_iterable(runs), solved, strict=True)):
+        if left:
+            tell()
+        for i, point in zip(chain.from_iterable(runs), solved, strict=True):
             found[i] = point
-            share = EDGES_SHARE + (1 - EDGES_SHARE) * (done + 1) / len(left)
-            report(f"tracing {len(left)} points", share)
+            done += 1
+            tell()
     except TimeLimitError as error:
         unsolved = _Point("unsolved", notes=(error,))
         found |= {i: unsolved for i in left if i not in found}
@@ -541,10 +553,10 @@ def _convex(problem: Problem) -> bool:
     return not by_lines and not problem.alternates
 
 
-def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock) -> Iterator[_Point]:
+def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock, tell: Callable[[str], None]) -> Iterator[_Point]:
     """Solve one point at a time, each begun where the last one ended; what is not optimal is fitted anew."""
     if not spots or not _convex(spots[0].problem) or not spots[0].problem.utility.certifiable:
-        yield from (_refitted(spot, counts, clock) for spot in spots)
+        yield from (_refitted(spot, counts, clock, tell) for spot in spots)
         return
     problems = [tabulated(spot.problem, counts) for spot in spots]
     # Compiled as they are asked for, by the solver and then here, so that one programme is held at a time.
@@ -554,15 +566,16 @@ def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock) -> Iterator[_P
         point = None
         if result is not None:
             point = _optimal(problem, counts, compiled.kernel(result.x), result.multipliers, compiled.program)
-        yield point or _refitted(spot, counts, clock, "the warm start did not reach the optimum; fitted anew")
+        yield point or _refitted(spot, counts, clock, tell, "the warm start did not reach the optimum; fitted anew")
 
 
-def _refitted(spot: _Spot, counts: Counts, clock: Clock, *notes: str) -> _Point:
+def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], None], *notes: str) -> _Point:
     """Fit a point as if it stood alone."""
     remaining = clock.remaining if math.isfinite(clock.remaining) else None
     clock.check()
     try:
-        return _Point.of(fit(spot.problem, counts, time_limit=remaining).certificate, *notes)
+        fitted = fit(spot.problem, counts, time_limit=remaining, progress=lambda stage, share: tell(f"; {stage}"))
+        return _Point.of(fitted.certificate, *notes)
     except TimeLimitError:
         raise
     except InfeasibleError as error:

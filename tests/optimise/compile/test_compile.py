@@ -8,7 +8,7 @@ from oracle import Dense
 import evenhand as eh
 from evenhand.kernel.achieved import achieved
 from evenhand.optimise.compile import compile_problem
-from evenhand.optimise.solve.repair import exceeds
+from evenhand.optimise.solve.dust import exceeds
 
 
 @pytest.mark.slow(keep=5)

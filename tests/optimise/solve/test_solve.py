@@ -11,7 +11,8 @@ import evenhand as eh
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers, lower_bound
 from evenhand.optimise.solve import Clock, solve, solve_along, tiebreak
-from evenhand.optimise.solve.repair import exceeds, repair, tidy
+from evenhand.optimise.solve.dust import exceeds, tidy
+from evenhand.optimise.solve.repair import repair
 
 UTILITIES = [eh.KL(), eh.L1()]
 TIE_BREAKS = ["least_change", "even", None]

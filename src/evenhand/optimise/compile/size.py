@@ -2,12 +2,14 @@
 
 Listing the moves is what runs out of memory first, so they are counted for some sources alone, against the observed x.
 The memory is what the solver will hold. The general ones keep so much of every move. The specialised method keeps less
-of it, but two things dense: for sources with the same targets every pair of targets, and for all targets a matrix.
+of it, but two things more: for sources with the same targets every pair of targets, and for all targets a matrix, which
+is cut into smaller ones where few targets hold it together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable
 from evenhand.errors import DataError, Made, Setting
 from evenhand.resources import free_memory, words
-from evenhand.spec import Polyhedral, Problem, Smooth
+from evenhand.spec import Distortion, Ordinal, Polyhedral, Problem, Smooth
 
 GENERAL, GENERAL_LINEAR = 5_500, 3_600
 """Bytes per move that the general solvers hold: of a smooth measure, and of one that is a linear programme."""
@@ -25,16 +27,23 @@ GENERAL, GENERAL_LINEAR = 5_500, 3_600
 SPECIALISED = 1_000
 """Bytes per move that the specialised method holds..."""
 
-PAIR = 50
+PAIR = 25
 """...per pair of targets of sources that it puts together: the product and where it goes, and what fills it up..."""
 
-ENTRY = 30
-"""...and per entry of the matrix of all targets: itself and two terms of it."""
+ENTRY = 24
+"""...and per entry of the matrices of all targets: itself, and where it goes."""
 
-LARGEST_BLOCK, MOST_PAIRS = 4_000, 40_000_000
-"""With more targets, or more pairs, the specialised method leaves a programme to the general solvers."""
+MOST_ENTRIES, MOST_PAIRS = 60_000_000, 100_000_000
+"""With more entries, or more pairs, the specialised method leaves a programme to the general solvers."""
 
-CLUSTER_ROWS = 24
+LEAF, PER_COLUMN = 150, 1.5
+"""Entries of a target: so many where matrices are small; for each column that may change so many times the targets that
+part the others.
+
+Measured on grids: 2 to 5 times these in two dimensions, 5 to 7 times in three.
+"""
+
+CLUSTER_ROWS = 400
 """The specialised method puts so many rows of sources together; each source has one, and one for every budget."""
 
 LIBRARIES = 50_000_000
@@ -55,6 +64,9 @@ COMPARED = 4_000_000
 FEWEST = 16
 """So many sources are looked at in any case."""
 
+NARROWER = 0.9
+"""The share of the steps that is tried next where as many were too many."""
+
 WINDOW = 1_000
 """Of a column with more levels only so many neighbours are looked at."""
 
@@ -65,6 +77,10 @@ class Size:
 
     moves: float
     memory: int
+
+
+_COUNTED: WeakKeyDictionary[Counts, tuple[Distortion, bool, Cells, Numbers]] = WeakKeyDictionary()
+"""What was counted last on a table: a frontier writes dozens of programmes that differ in their bounds alone."""
 
 
 def size_of(problem: Problem, counts: Counts, per_move: int | None = None) -> Size:
@@ -78,19 +94,20 @@ def size_of(problem: Problem, counts: Counts, per_move: int | None = None) -> Si
 def _held(problem: Problem, counts: Counts, moves: float) -> float:
     """Return the bytes that a fit holds of so many moves, by the solver that it will go to."""
     tabulated = TABULATING * moves if problem.distortion.function is not None else 0
-    targets = len(counts.features.cells) * len(counts.domain.outcome)
-    if _separable(problem) and targets <= LARGEST_BLOCK and (pairs := expected_pairs(problem, counts)) <= MOST_PAIRS:
-        return tabulated + SPECIALISED * moves + PAIR * pairs + ENTRY * targets**2
+    if _separable(problem):
+        pairs, entries = expected_pairs(problem, counts), expected_entries(problem, counts)
+        if pairs <= MOST_PAIRS and entries <= MOST_ENTRIES:
+            return tabulated + SPECIALISED * moves + PAIR * pairs + ENTRY * entries
     return tabulated + (GENERAL_LINEAR if isinstance(problem.utility, Polyhedral) else GENERAL) * moves
 
 
 def _separable(problem: Problem) -> bool:
-    """Whether the specialised method takes the measure: a sum over targets of logarithms or of straight pieces."""
+    """Whether the specialised method takes the measure: a sum over targets, smooth or of straight pieces."""
     measure, p = problem.utility, np.array([0.5, 0.5])
     if problem.suppresses:
         return False
     if isinstance(measure, Smooth):
-        return measure.log_weight(p) is not None
+        return True
     return isinstance(measure, Polyhedral) and measure.epigraph(p).on_r.shape == (len(p), len(p))
 
 
@@ -103,20 +120,50 @@ def expected_pairs(problem: Problem, counts: Counts) -> float:
     """Estimate the pairs of targets that the specialised method holds: each once for sources that it puts together."""
     sample, per_source = _moves_of_some(problem, counts)
     together = max(1, CLUSTER_ROWS // (1 + len(problem.charges)))
-    return float((per_source**2 / np.minimum(_alike(problem, counts)[sample], together)).mean()) * len(counts)
+    alike = _alike(problem, counts)[sample]
+    return float((per_source**2 * np.ceil(alike / together) / alike).mean()) * len(counts)
+
+
+def expected_entries(problem: Problem, counts: Counts) -> float:
+    """Estimate the entries of the specialised method's matrices of targets.
+
+    Targets that differ in a column that may not change know nothing of one another. Where changes of a column are small
+    beside its levels, the targets of a few of these part the others.
+    """
+    domain, per_x = counts.domain, len(counts.domain.outcome)
+    block, changing = np.zeros(len(counts.features.cells), dtype=np.int64), []
+    for variable, codes in zip(domain.x.variables, domain.x.unravel(counts.features.cells), strict=True):
+        options, levels = float(_options(*_allowed(problem, variable), codes).mean()), len(np.unique(codes))
+        if options > 1:
+            changing.append((options - 1) / levels)
+        else:
+            block = np.unique(block * len(variable) + codes, return_inverse=True)[1].ravel()
+    sizes = per_x * np.bincount(block).astype(float)
+    separator = min(changing, default=0.0) * sizes
+    return float((sizes * np.minimum(sizes, LEAF + PER_COLUMN * len(changing) * separator)).sum())
 
 
 def _moves_of_some(problem: Problem, counts: Counts) -> tuple[Cells, Numbers]:
-    """Return some of the sources, and how many moves each has, about."""
+    """Return some of the sources, and how many moves each has, about; bounds and limits have no part in it."""
+    known = _COUNTED.get(counts)
+    if known is None or known[0] is not problem.distortion or known[1] != problem.observed_only:
+        known = (problem.distortion, problem.observed_only, *_counted_moves(problem, counts))
+        _COUNTED[counts] = known
+    return known[2:]
+
+
+def _counted_moves(problem: Problem, counts: Counts) -> tuple[Cells, Numbers]:
     domain = counts.domain
     number = min(len(counts), max(FEWEST, COMPARED // len(counts.features.cells)))
     sample = np.unique(np.linspace(0, len(counts) - 1, number).astype(np.int64))
     if problem.distortion.table is not None:
         return sample, np.full(len(sample), len(problem.distortion.table.moves) / len(counts.records.cells))
     observed = domain.x.unravel(counts.features.cells)
-    own = domain.x.unravel(counts.x[sample])
-    reached = np.ones((len(sample), len(counts.features.cells) if problem.observed_only else 1), dtype=bool)
-    share = np.ones(len(sample))
+    # Sources that share an x, those of other groups and outcomes, reach the same ones.
+    cells, same = np.unique(counts.x[sample], return_inverse=True)
+    own = domain.x.unravel(cells)
+    reached = np.ones((len(cells), len(counts.features.cells) if problem.observed_only else 1), dtype=bool)
+    share = np.ones(len(cells))
     for variable, codes, others in zip(domain.x.variables, own, observed, strict=True):
         allowed, scale = _allowed(problem, variable)
         if problem.observed_only and scale is None:
@@ -126,7 +173,7 @@ def _moves_of_some(problem: Problem, counts: Counts) -> tuple[Cells, Numbers]:
         else:
             share = share * _options(allowed, scale, codes)
     allowed, scale = _allowed(problem, domain.outcome)
-    return sample, reached.sum(axis=1) * share * _options(allowed, scale, counts.y[sample])
+    return sample, reached.sum(axis=1)[same] * share[same] * _options(allowed, scale, counts.y[sample])
 
 
 def _alike(problem: Problem, counts: Counts) -> Cells:
@@ -170,12 +217,12 @@ def refuse_beyond_memory(problem: Problem, counts: Counts, per_move: int | None 
     raise DataError(
         f"about {size.moves:,.0f} moves are allowed between the {len(counts):,} cells of this table, which takes about "
         f"{words(_rounded(size.memory))} of memory, and {words(_rounded(free))} are free; ",
-        *_smaller(problem, counts, max(0, free - LIBRARIES) / (size.memory - LIBRARIES)),
+        *_smaller(problem, counts, free, per_move),
     )
 
 
-def _smaller(problem: Problem, counts: Counts, share: float) -> list[object]:
-    """Say the smallest change of one column that leaves the given share of the moves."""
+def _smaller(problem: Problem, counts: Counts, free: int, per_move: int | None) -> list[object]:
+    """Say the smallest change of one column that fits into the memory that is free, by the estimate."""
 
     def options(variable: Variable) -> float:
         allowed, scale = _allowed(problem, variable)
@@ -187,12 +234,22 @@ def _smaller(problem: Problem, counts: Counts, share: float) -> list[object]:
         return [f"column {widest.name!r} has {len(widest):,} levels: merge some of them (bins), or leave it out"]
     if not widest.ordered:
         return ["write ", Setting("distortion", Made("Fixed"), column=widest.name), ", or merge its levels"]
+    # As many steps as there are moves to spare; fewer where people with other targets take more memory than moves do.
+    share = max(0, free - LIBRARIES) / (size_of(problem, counts, per_move).memory - LIBRARIES)
     steps = max(1, int((options(widest) * share - 1) / 2))
+    while steps > 1 and size_of(_narrowed(problem, widest, steps), counts, per_move).memory > free:
+        steps = max(1, int(NARROWER * steps))
     return [
         "write ",
         Setting("distortion", Made("Ordinal", {"step": ..., "max_steps": steps}), column=widest.name),
         ", or merge its levels (bins)",
     ]
+
+
+def _narrowed(problem: Problem, variable: Variable, steps: int) -> Problem:
+    """Return the problem with at most so many steps in a column."""
+    rules = {**problem.distortion.rules, variable.name: Ordinal(1.0, max_steps=steps)}
+    return replace(problem, distortion=replace(problem.distortion, rules=rules))
 
 
 def _rounded(size: float) -> int:

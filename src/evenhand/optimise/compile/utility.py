@@ -53,9 +53,9 @@ class SmoothFrom(From):
         return self.p
 
     @property
-    def log_weight(self) -> Numbers | None:
-        """The w of a loss that is −Σ w log r, up to a constant."""
-        return self.measure.log_weight(self.p)
+    def ceiling(self) -> float | None:
+        """The least upper bound of the derivatives, not reached."""
+        return self.measure.ceiling
 
     @cached_property
     def decisive(self) -> NDArray[np.bool_]:

@@ -22,11 +22,13 @@ from evenhand.optimise.program import (
     lower_bound,
 )
 from evenhand.optimise.solve.clock import Clock
+from evenhand.optimise.solve.dust import EXCEEDED, exceeds
+from evenhand.optimise.solve.infeasible import proved_infeasible
 from evenhand.optimise.solve.level import solve_quasiconvex
 from evenhand.optimise.solve.linear import LinearSolver, PolyhedralAlong, best_multipliers, solve_polyhedral
 from evenhand.optimise.solve.quadratic import SmoothAlong, solve_smooth
-from evenhand.optimise.solve.repair import exceeds, repair
-from evenhand.optimise.solve.structured import choose, minimise_loss, suitable
+from evenhand.optimise.solve.repair import repair
+from evenhand.optimise.solve.structured import Found, choose, minimise_loss, suitable
 from evenhand.optimise.solve.tiebreak import even, least_change
 from evenhand.resources import Progress
 
@@ -72,6 +74,8 @@ def solve(
     except TimeLimitError:
         raise
     except SolverError as error:
+        if proved_infeasible(program, clock):
+            return None
         said = (f"the specialised method did not answer ({error}): the general solver did",)
     progress(_minimising(program), 0.1)
     loss, warm = program.loss, None
@@ -98,6 +102,12 @@ def _specialised(program: Program, tie_break: str | None, clock: Clock, progress
         return None
     choosing = tie_break == "least_change"
     found = minimise_loss(program, pieces, _watch(clock, progress, _minimising(program), 0.1, 0.5), clear=choosing)
+    return _chosen(program, found, tie_break, clock, progress)
+
+
+def _chosen(program: Program, found: Found, tie_break: str | None, clock: Clock, progress: Progress) -> Result:
+    """Choose among the optima of which one was found, and remove numerical slack."""
+    choosing = tie_break == "least_change"
     x = found.x
     notes: tuple[str, ...] = ()
     if choosing:
@@ -107,7 +117,7 @@ def _specialised(program: Program, tie_break: str | None, clock: Clock, progress
         x, more = _choose(program, found.x, tie_break, clock, None)
         # Where the general tie-break failed as well, its words are enough.
         notes = more or tuple(f"{note} by the specialised method; the general one answered" for note in notes)
-    x, notes = _finished(program, found.x, x, notes, clock, progress)
+    x, notes = _finished(program, found.x, x, notes, clock, progress, enough=EXCESS)
     return Result(x, found.multipliers, found.steps, notes)
 
 
@@ -126,16 +136,17 @@ def _minimising(program: Program) -> str:
 
 
 def _finished(
-    program: Program, optimum: Numbers, chosen: Numbers, notes: tuple[str, ...], clock: Clock, progress: Progress
-) -> tuple[Numbers, tuple[str, ...]]:
+    program: Program, optimum: Numbers, chosen: Numbers, notes: tuple[str, ...], clock: Clock, progress: Progress,
+    enough: float = EXCEEDED,
+) -> tuple[Numbers, tuple[str, ...]]:  # fmt: skip
     """Remove numerical slack, and take the tie-break back if it lost what it had to hold."""
     progress("removing numerical slack", 0.8)
-    x, more = repair(program, chosen, clock)
+    x, more = repair(program, chosen, clock, enough)
     if chosen is not optimum:
         lost = program.loss.value(program.released(x)) - program.loss.value(program.released(optimum))
         # Written so that a NaN counts as lost.
         if not (lost <= LOST and exceeds(program, x) <= max(EXCESS, exceeds(program, optimum))):
-            x, more = repair(program, optimum, clock)
+            x, more = repair(program, optimum, clock, enough)
             notes = (*notes, "tie-break discarded: it did not hold the optimum")
     return x, notes + more
 
@@ -143,19 +154,22 @@ def _finished(
 def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | None]:
     """Minimise the losses of programmes that differ little, each begun where the last one ended; no tie-break.
 
-    Programmes are asked for one at a time; large ones of the right kind go to the specialised method, one by one. None
-    where this way finds nothing, be it that there is nothing to find: :func:`solve` tries harder. A smooth loss is not
-    held to any gap here; the caller's certificate is the judge.
+    Programmes are asked for one at a time; large ones of the right kind go to the specialised method, which begins
+    halfway of the last one. None where this way finds nothing, be it that there is nothing to find: :func:`solve` tries
+    harder. A smooth loss is not held to any gap here; the caller's certificate is the judge.
     """
     smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
+    found: Found | None = None
     for program in programs:
-        loss, solution = program.loss, None
+        loss, solution, result = program.loss, None, None
         try:
-            result = _specialised(program, None, clock, lambda stage, share: None)
+            if (pieces := suitable(program)) is not None:
+                found = minimise_loss(program, pieces, lambda share: clock.check(), clear=False, before=found)
+                result = _chosen(program, found, None, clock, lambda stage, share: None)
         except TimeLimitError:
             raise
         except SolverError:
-            result = None
+            found = None
         if result is None:
             try:
                 if isinstance(loss, PolyhedralLoss):

@@ -1,4 +1,7 @@
-"""The edges of what is feasible, and points well inside it; all by linear programmes."""
+"""The edges of what is feasible, and points well inside it; all by linear programmes.
+
+Where r does not count they are those of the programme's core, which is small whatever its size.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from evenhand.arrays import Flags, Numbers
 from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve.clock import Clock
+from evenhand.optimise.solve.core import core_of
 from evenhand.optimise.solve.linear import LinearSolver
 from evenhand.optimise.solve.model import (
     INFINITY,
@@ -24,6 +28,8 @@ from evenhand.optimise.solve.model import (
     one_column,
     relief_at,
 )
+from evenhand.optimise.solve.structured.limits import suitable
+from evenhand.optimise.solve.structured.room import most_room
 
 SETTLED = 1e-11
 """An edge is found when another iteration moves it by less."""
@@ -33,6 +39,9 @@ PROBE = 1e-7
 
 EMPTY = 1e-9
 """A cell that keeps no larger share of its mass is empty, up to a solver's tolerance."""
+
+ROUNDING = 1e-14
+"""A row that lacks no more is met."""
 
 MOST_ITERATIONS = 100
 LEAST_RELIEF = 1e-6
@@ -61,13 +70,22 @@ def roomiest(program: Program, clock: Clock, near: Numbers, released: Numbers | 
 
     Budgets are held; ``released`` holds r as well. None where that cannot be done.
     """
-    found = _most_room(program, clock, _relief(program, near), np.zeros(len(program.budgets)), released)
+    scale = _relief(program, near)
+    if released is not None and suitable(program) is not None:
+        try:
+            return most_room(program, scale, released, lambda share: clock.check())
+        except TimeLimitError:
+            raise
+        except SolverError:
+            # The general solvers have the word.
+            pass
+    found = _most_room(program, clock, scale, 0.0, released)
     return None if found is None else found[1]
 
 
 def slackest(program: Program, x: Numbers, clock: Clock) -> Numbers | None:
     """Return a point with slack in every parity and budget row at once; None where there is none."""
-    found = _most_room(program, clock, _relief(program, program.rates @ x), program.budgets.limit, None)
+    found = _most_room(program, clock, _relief(program, program.rates @ x), 1.0, None)
     return found[1] if found is not None and found[0] > 0 else None
 
 
@@ -97,6 +115,9 @@ def smallest_bound(
     if found is None:
         return None
     bound, x = _descend(program_at, bound_of, (start, found), clock, released)
+    if released is not None and suitable(program_at(bound)) is not None:
+        # Rates hardly vanish where r is held, and a large programme is not probed for it.
+        return bound, x
     lower = bound - PROBE * max(1.0, bound)
     if lower <= 0 or point_at(lower) is None:
         return bound, x
@@ -146,35 +167,51 @@ def _descend(
 
 def _feasible_point(program: Program, clock: Clock, released: Numbers | None) -> Numbers | None:
     """Return some feasible x; None where there is none."""
-    model = _with_release(lay_out(program), program, released)
-    answer = LinearSolver(model, clock).run()
-    return None if answer.z is None else answer.z[model.column("x")]
+    if _meets_everything(program, program.stays, released):
+        return program.stays
+    if released is None:
+        core = core_of(program)
+        answer = LinearSolver(lay_out(core.program), clock).run()
+        return None if answer.z is None else core.back(answer.z[: core.program.n_moves])
+    answer = LinearSolver(_with_release(lay_out(program), program, released), clock).run()
+    return None if answer.z is None else answer.z[: program.n_moves]
+
+
+def _meets_everything(program: Program, x: Numbers, released: Numbers | None) -> bool:
+    """Whether an x meets every row, up to rounding."""
+    slack = np.concatenate([program.parity_slack(x), program.budget_slack(x)])
+    off = 0.0 if released is None else np.abs(program.released(x) - released).max()
+    return bool(min(slack.min(initial=0.0), -off) >= -ROUNDING)
 
 
 def least_budget_factor(program: Program, clock: Clock) -> float | None:
     """Return the smallest factor on all budgets at which parity can be met; None where none would do."""
-    base = lay_out(program)
+    core = core_of(program).program
+    base = lay_out(core)
     kept = tuple(block for block in base.rows if block.name != "budgets")
-    limit = program.budgets.limit
-    scaled = at_most("scaled", {"x": program.budgets.matrix, "f": one_column(-limit)}, np.zeros(len(limit)))
+    limit = core.budgets.limit
+    scaled = at_most("scaled", {"x": core.budgets.matrix, "f": one_column(-limit)}, np.zeros(len(limit)))
     model = Model((*base.columns, Columns.of("f", 1, 0.0, INFINITY)), (*kept, scaled))
     answer = LinearSolver(model.with_cost(f=np.ones(1)), clock).run()
     return None if answer.z is None else float(answer.z[model.column("f")][0])
 
 
 def _most_room(
-    program: Program, clock: Clock, on_parity: Numbers, on_budgets: Numbers, released: Numbers | None
+    program: Program, clock: Clock, on_parity: Numbers, on_budgets: float, released: Numbers | None
 ) -> tuple[float, Numbers] | None:
-    """Maximise t with every row's slack at least t times the given scale."""
-    base = lay_out(program)
-    room = {"parity": on_parity, "budgets": on_budgets}
+    """Maximise t with every row's slack at least t times the given scale, of budgets in units of their limits."""
+    core = core_of(program) if released is None else None
+    smaller = program if core is None else core.program
+    base = lay_out(smaller)
+    room = {"parity": on_parity, "budgets": on_budgets * smaller.budgets.limit}
     rows = [replace(b, parts=b.parts | {"t": one_column(room[b.name])}) if b.name in room else b for b in base.rows]
     columns = (*base.columns, Columns.of("t", 1, -INFINITY, INFINITY))
-    model = _with_release(Model(columns, tuple(rows)), program, released)
+    model = _with_release(Model(columns, tuple(rows)), smaller, released)
     answer = LinearSolver(model.with_cost(t=-np.ones(1)), clock).run()
     if answer.z is None:
         return None
-    return float(answer.z[model.column("t")][0]), answer.z[model.column("x")]
+    x = answer.z[model.column("x")]
+    return float(answer.z[model.column("t")][0]), x if core is None else core.back(x)
 
 
 def _with_release(model: Model, program: Program, released: Numbers | None) -> Model:

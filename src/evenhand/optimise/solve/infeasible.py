@@ -5,12 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 from evenhand.arrays import Numbers
-from evenhand.optimise.program import Multipliers, Program
+from evenhand.errors import SolverError, TimeLimitError
+from evenhand.optimise.program import Multipliers, Program, least_price
 from evenhand.optimise.solve.clock import Clock
+from evenhand.optimise.solve.core import core_of
 from evenhand.optimise.solve.linear import LinearSolver
-from evenhand.optimise.solve.model import INFINITY, Columns, Model, lay_out, multipliers_of, one_column, relief_at
+from evenhand.optimise.solve.model import (
+    INFINITY,
+    Columns,
+    Model,
+    at_most,
+    equalities,
+    lay_out,
+    one_column,
+    relief_at,
+    row_multipliers,
+)
+
+CLEARLY = 1e-9
+"""A proof that is not more than rounding."""
 
 LEAST_WEIGHT = 1e-3
 """A row that its bound hardly relieves gives way as if it relieved it this much."""
@@ -21,14 +37,15 @@ def least_excess(program: Program, clock: Clock) -> tuple[float, Multipliers] | 
 
     Parity gives way first, in units of its bounds; where that is not enough, budgets give way as well.
     """
-    base = lay_out(program)
+    core = core_of(program)
+    base = lay_out(core.program)
     relief = np.maximum(relief_at(program, program.rates @ program.stays), LEAST_WEIGHT)
     excess = Columns.of("t", 1, 0.0, INFINITY, np.ones(1))
     for with_budgets in (False, True):
         # Minimise t, with every parity row (and every budget) allowed to exceed its limit by t in its own units.
         give = {"parity": np.where(program.soft | with_budgets, relief, 0.0)}
         if with_budgets:
-            give["budgets"] = np.ones(len(program.budgets))
+            give["budgets"] = np.ones(len(core.program.budgets))
         rows = tuple(
             replace(block, parts=block.parts | {"t": one_column(-give[block.name])}) if block.name in give else block
             for block in base.rows
@@ -36,18 +53,36 @@ def least_excess(program: Program, clock: Clock) -> tuple[float, Multipliers] | 
         model = Model((*base.columns, excess), rows)
         answer = LinearSolver(model, clock).run()
         if answer.z is not None:
-            found = multipliers_of(model, answer.duals, program.loss)
-            return answer.objective, replace(found, released=np.zeros(program.n_targets))
+            on_parity, on_budgets = (row_multipliers(model, answer.duals, name) for name in ("parity", "budgets"))
+            return answer.objective, core.multipliers(on_parity, on_budgets)
     return None
+
+
+def proved_infeasible(program: Program, clock: Clock) -> bool:
+    """Whether there are multipliers that prove that nothing is feasible."""
+    try:
+        found = least_excess(program, clock)
+    except TimeLimitError:
+        raise
+    except SolverError:
+        return False
+    return found is not None and found[0] > 0 and least_price(program, found[1]) > CLEARLY
 
 
 def reachable_rates(program: Program, rate: Numbers, clock: Clock) -> tuple[float, float]:
     """Return the least and the most that a rate (a row over the choices) can be within the budgets, parity aside."""
-    base = lay_out(program)
-    columns = tuple(c for c in base.columns if c.name == "x")
-    model = Model(columns, tuple(r for r in base.rows if r.name in ("simplex", "budgets")))
+    # What the rate is of each choice counts as a rate, and nothing else does.
+    counted = replace(program, rates=sparse.csr_array(rate.reshape(1, -1)))
+    core = core_of(counted).program
+    model = Model(
+        (Columns.of("x", core.n_moves, 0.0, INFINITY),),
+        (
+            equalities("simplex", {"x": core.simplex}, np.ones(core.n_sources)),
+            at_most("budgets", {"x": core.budgets.matrix}, core.budgets.limit),
+        ),
+    )
     found = []
     for sign in (1.0, -1.0):
-        answer = LinearSolver(model.with_cost(x=sign * rate), clock).run()
+        answer = LinearSolver(model.with_cost(x=sign * core.rates.toarray()[0]), clock).run()
         found.append(float("nan") if answer.z is None else sign * answer.objective)
     return found[0], found[1]

@@ -176,12 +176,16 @@ def at_most(name: str, parts: dict[str, Matrix], limit: Numbers, unit: Numbers |
     return Rows(name, parts, np.full(len(limit), -INFINITY), limit, unit)
 
 
+def row_multipliers(model: Model, duals: Numbers, name: str) -> Numbers:
+    """Read the multipliers of a block of inequalities out of the duals of all rows."""
+    (unit,) = (block.unit for block in model.rows if block.name == name)
+    return np.maximum(duals[model.row(name)] / unit, 0.0)
+
+
 def multipliers_of(model: Model, duals: Numbers, loss: Loss) -> Multipliers:
     """Read multipliers out of the duals of all rows (those of the Lagrangian ``cost·z + dual·(A z − b)``)."""
-    found = {block.name: duals[model.row(block.name)] / block.unit for block in model.rows}
-    return Multipliers(
-        loss.clip(found["released"]), np.maximum(found["parity"], 0.0), np.maximum(found["budgets"], 0.0)
-    )
+    released = loss.clip(duals[model.row("released")])
+    return Multipliers(released, *(row_multipliers(model, duals, name) for name in ("parity", "budgets")))
 
 
 def eye(size: int) -> Matrix:

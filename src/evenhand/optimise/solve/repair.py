@@ -18,21 +18,10 @@ from evenhand.arrays import Flags, Numbers
 from evenhand.errors import SolverError
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve.clock import Clock
+from evenhand.optimise.solve.dust import EXCEEDED, exceeds, normalised, tidy
 from evenhand.optimise.solve.edges import slackest
 from evenhand.optimise.solve.linear import LinearSolver
-from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, eye, lay_out, relief_at
-
-NEGLIGIBLE = 1e-8
-"""A smaller probability is dust: it moves nobody in practice, and almost no rate is still a rate."""
-
-NOBODY = 2e-10
-"""A move that a smaller share of all people makes is dust as well."""
-
-MOST_LOST = 1e-2
-"""A source whose moves of this kind add up to more of its probability keeps them."""
-
-EXCEEDED = 3e-10
-"""Less than this beyond a bound is rounding, well within what a certificate tolerates."""
+from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, eye, lay_out
 
 GENTLE = 1e-7
 """The largest θ that is mixed in without looking for a nearer point."""
@@ -41,26 +30,13 @@ WORTH_SAYING = 1e-9
 """A violation that is left and exceeds this is named."""
 
 
-def tidy(program: Program, x: Numbers) -> Numbers:
-    """Drop the dust and make every source sum to one."""
-    few = program.move_weight * x <= NOBODY
-    # All that a source of hardly any people does is done by hardly anybody, and is no dust for that.
-    lost = np.add.reduceat(np.where(few, np.maximum(x, 0.0), 0.0), program.starts[:-1])
-    few &= (lost <= MOST_LOST)[program.source]
-    return normalised(program, np.where((x <= NEGLIGIBLE) | few, 0.0, x))
+def repair(program: Program, x: Numbers, clock: Clock, enough: float = EXCEEDED) -> tuple[Numbers, tuple[str, ...]]:
+    """Return x within every bound where that can be had, and what there is to say about it.
 
-
-def normalised(program: Program, x: Numbers) -> Numbers:
-    """Make every source sum to one."""
-    x = np.maximum(x, 0.0)
-    total = np.add.reduceat(x, program.starts[:-1])
-    return np.asarray(x / total[program.source])
-
-
-def repair(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str, ...]]:
-    """Return x within every bound where that can be had, and what there is to say about it."""
+    An x that exceeds no bound by more than ``enough`` stays.
+    """
     x = tidy(program, x)
-    if exceeds(program, x) <= EXCEEDED:
+    if exceeds(program, x) <= enough:
         return x, ()
     best = x
     try:
@@ -107,16 +83,6 @@ def nearest(program: Program, x: Numbers, clock: Clock, within: Flags | None = N
         model = Model((allowed, *model.columns[1:]), model.rows)
     answer = LinearSolver(model, clock).run()
     return None if answer.z is None else answer.z[model.column("x")]
-
-
-def exceeds(program: Program, x: Numbers) -> float:
-    """Return the most by which any bound is exceeded, in its own units."""
-    relief = relief_at(program, program.rates @ x)
-    parity = program.parity_slack(x)
-    # A rate against zero has no relief: exceeding it at all exceeds every bound.
-    unit = np.where(relief > 0, relief, np.where(program.soft, np.finfo(float).tiny, 1.0))
-    worst = np.concatenate([parity / unit, program.budget_slack(x) * program.budget_unit]).min(initial=0.0)
-    return float(-worst)
 
 
 def _slack(program: Program, x: Numbers) -> Numbers:

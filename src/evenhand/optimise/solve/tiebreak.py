@@ -48,7 +48,7 @@ def least_change(
             solver = LinearSolver(held(program, x), clock)
         size = solver.n_columns
         burden, change = np.zeros(size), np.zeros(size)
-        burden[: program.n_moves] = program.move_weight * scaled_distortion(program)
+        burden[: program.n_moves] = program.move_weight * program.scaled_distortion
         change[: program.n_moves] = program.move_weight * program.change
         both = solver.minimise_again(FIRST * burden + change)
         z = solver.minimise_again(burden)
@@ -70,7 +70,7 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
     """Minimise Σ weight × (expected distortion)² over sources, which spreads the burden."""
     size = program.n_sources
     by_source = sparse.csr_array(
-        (scaled_distortion(program), np.arange(program.n_moves), program.starts), shape=(size, program.n_moves)
+        (program.scaled_distortion, np.arange(program.n_moves), program.starts), shape=(size, program.n_moves)
     )
     burden = Columns.of("burden", size, -INFINITY, INFINITY)
     sums = equalities("burden", {"x": by_source, "burden": -eye(size)}, np.zeros(size))
@@ -110,8 +110,3 @@ def held(program: Program, x: Numbers, *, interior: bool = False) -> Model:
     cost = model.columns[-1].cost
     row = at_most("held", {"loss": sparse.csr_array(cost.reshape(1, -1))}, np.array([loss.value(r) + width]))
     return model.with_cost().with_blocks(rows=[row])
-
-
-def scaled_distortion(program: Program) -> Numbers:
-    """Return the distortion in units of the largest, so that tolerances mean the same whatever the user's units."""
-    return program.distortion / (program.distortion.max(initial=0.0) or 1.0)

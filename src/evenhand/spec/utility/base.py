@@ -80,7 +80,16 @@ class Utility(ABC):
 
 
 class Smooth(Utility):
-    """A measure with a gradient and a curvature, strictly convex on the cells that :meth:`decides` names."""
+    """A measure with a gradient and a curvature, strictly convex on the cells that :meth:`decides` names.
+
+    Attributes
+    ----------
+    ceiling : float or None
+        The least upper bound of the derivatives as r grows, not reached at any; None where there is none, or none is
+        known.
+    """
+
+    ceiling: ClassVar[float | None] = None
 
     @abstractmethod
     def gradient(self, p: Numbers, r: Numbers) -> Numbers:
@@ -89,10 +98,6 @@ class Smooth(Utility):
     @abstractmethod
     def curvature(self, p: Numbers, r: Numbers) -> Numbers:
         """Return the second derivative in each r > 0."""
-
-    def log_weight(self, p: Numbers) -> Numbers | None:
-        """Return the w of a measure that is −Σ w log r, up to a constant; None for any other."""
-        return None
 
     @abstractmethod
     def decides(self, p: Numbers) -> NDArray[np.bool_]:

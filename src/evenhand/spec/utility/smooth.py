@@ -36,6 +36,7 @@ class KL(Smooth):
     """
 
     words = "the Kullback–Leibler divergence, in nats,"
+    ceiling = 0.0
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return Σ p log(p/r)."""
@@ -52,10 +53,6 @@ class KL(Smooth):
     def curvature(self, p: Numbers, r: Numbers) -> Numbers:
         """Return p/r²."""
         return np.divide(p, r**2, out=np.zeros_like(p), where=p > 0)
-
-    def log_weight(self, p: Numbers) -> Numbers:
-        """Return p."""
-        return p
 
     def decides(self, p: Numbers) -> NDArray[np.bool_]:
         """Return the cells with p > 0."""
@@ -178,6 +175,7 @@ class NeymanChi2(Smooth):
     """
 
     words = "Neyman's χ²"
+    ceiling = 1.0
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return Σ (r − p)²/r."""
@@ -223,6 +221,7 @@ class Hellinger(Smooth):
     """
 
     words = "the squared Hellinger distance"
+    ceiling = 0.5
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return ½ Σ (√r − √p)²."""
@@ -269,6 +268,7 @@ class JensenShannon(Smooth):
     """
 
     words = "the Jensen–Shannon divergence, in nats,"
+    ceiling = LOG_2 / 2
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return ½ Σ p log(p/m) + ½ Σ r log(r/m)."""

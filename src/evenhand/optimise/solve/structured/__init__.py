@@ -7,21 +7,20 @@ there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from evenhand.arrays import Numbers
-from evenhand.errors import SolverError
+from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Multipliers, Program, lower_bound
-from evenhand.optimise.solve.repair import exceeds
+from evenhand.optimise.solve.dust import exceeds
 from evenhand.optimise.solve.structured.beginning import begin, opened
 from evenhand.optimise.solve.structured.faces import least_change
 from evenhand.optimise.solve.structured.form import Form, Pieces, form_of, multipliers_in
-from evenhand.optimise.solve.structured.layout import lay_out_form
+from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
 from evenhand.optimise.solve.structured.limits import suitable
 from evenhand.optimise.solve.structured.polish import polished
-from evenhand.optimise.solve.structured.steps import Point, Watch, minimise
+from evenhand.optimise.solve.structured.steps import Answer, Point, Watch, minimise
+from evenhand.optimise.solve.structured.trail import Trail
 
 __all__ = ["Found", "choose", "minimise_loss", "suitable"]
 
@@ -31,11 +30,11 @@ GOAL = 1e-10
 CLEAR_GOAL = 1e-12
 """The same before a tie-break: the smaller the gap, the clearer which choices are used."""
 
-CLEAR_LOGARITHM_GOAL = 2e-11
-"""The same for logarithms, whose rows lose digits sooner."""
+CLEAR_SMOOTH_GOAL = 2e-11
+"""The same for smooth losses, whose rows lose digits sooner."""
 
 GAP = 1e-9
-GAP_SHARE = 1e-6
+GAP_SHARE = 5e-7
 """The largest gap of an answer: the larger of the two, the second in units of the objective."""
 
 EXCESS = 1e-9
@@ -48,28 +47,55 @@ class Found:
 
     x: Numbers
     multipliers: Multipliers
-    steps: int
     form: Form
-    point: Point
+    layout: Layout
+    answer: Answer
+    trail: Trail
+
+    @property
+    def steps(self) -> int:
+        """The number of iterations."""
+        return self.answer.steps
 
 
-def minimise_loss(program: Program, pieces: Pieces, watch: Watch, *, clear: bool = True) -> Found:
+def minimise_loss(
+    program: Program, pieces: Pieces, watch: Watch, *, clear: bool = True, before: Found | None = None
+) -> Found:
     """Minimise the loss; raise SolverError where the answer is not good enough.
 
-    ``clear`` goes on until it is clear which choices are used, as :func:`choose` needs it.
+    ``clear`` goes on until it is clear which choices are used, as :func:`choose` needs it. ``before`` is the answer of
+    a programme that differs little: if it has the same pattern, its trail is where to begin.
     """
     form = form_of(program, pieces)
-    goal = (CLEAR_LOGARITHM_GOAL if np.any(pieces.product > 0) else CLEAR_GOAL) if clear else GOAL
-    point, steps = minimise(form, lay_out_form(form), begin(form, opened(program)), goal, watch)
-    x = polished(program, form.probabilities(point.z, program.n_moves), pieces.targets)
-    multipliers = multipliers_in(form, program, point.y, point.s)
+    goal = (CLEAR_GOAL if pieces.curve is None else CLEAR_SMOOTH_GOAL) if clear else GOAL
+    before = before if before is not None and form.same_pattern(before.form) else None
+    if before is not None and (start := before.trail.start) is not None:
+        try:
+            found = _found(program, form, before.layout, start, goal, watch, recentre=True)
+            return replace(found, trail=before.trail.after(found.answer))
+        except TimeLimitError:
+            raise
+        except SolverError:
+            # It was no good start.
+            pass
+    layout = lay_out_form(form) if before is None else before.layout
+    return _found(program, form, layout, begin(form, opened(program)), goal, watch)
+
+
+def _found(
+    program: Program, form: Form, layout: Layout, start: Point, goal: float, watch: Watch, *, recentre: bool = False
+) -> Found:
+    """Minimise the loss from a start, and judge the answer."""
+    answer = minimise(form, layout, start, goal, watch, recentre=recentre)
+    x = polished(program, form.probabilities(answer.point.z, program.n_moves), form.pieces.targets)
+    multipliers = multipliers_in(form, program, answer.point.y, answer.point.s)
     refuse_unless_certified(program, x, multipliers)
-    return Found(x, multipliers, steps, form, point)
+    return Found(x, multipliers, form, layout, answer, Trail(answer.trail, answer.steps))
 
 
 def choose(program: Program, found: Found, watch: Watch) -> tuple[Numbers, tuple[str, ...]]:
     """Choose the least change among the optima; what was found, and why, where that does not work."""
-    x, notes = least_change(program, found.form, found.point, found.x, watch)
+    x, notes = least_change(program, found.form, found.answer.point, found.x, watch)
     try:
         refuse_unless_certified(program, x, found.multipliers)
     except SolverError as error:

@@ -39,12 +39,9 @@ def begin(form: Form, q: Numbers) -> Point:
     lost = pieces.right - r
     on_piece = np.maximum(pieces.on_v * lost[pieces.row], 0.0)
     z[part["v"]] = on_piece + np.maximum(SPREAD * np.abs(lost), LEAST_PIECE)[pieces.row]
-    logarithm = pieces.product > 0
-    if logarithm.any():
-        row = pieces.row[logarithm]
-        z[part["v"]][logarithm] = r[row]
-        s[part["v"]][logarithm] = pieces.product[logarithm] / r[row]
-        y[form.release_rows][row] = s[part["v"]][logarithm]
+    if pieces.curve is not None:
+        z[part["v"]], s[part["v"]] = r, pieces.curve.at(r)
+        y[form.release_rows] = s[part["v"]] - pieces.cost
     g = rows[form.rate_rows]
     z[part["m"]] = z[part["n"]] = 0.5
     z[part["t"]] = np.maximum(form.limit - form.on_g @ g - 0.5 * form.on_m.sum(axis=1), PARITY_ROOM)

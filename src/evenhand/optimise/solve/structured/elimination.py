@@ -1,21 +1,22 @@
-"""The normal equations A Θ Aᵀ y = f of a form, solved by eliminating local rows, then blocks, then the border.
+"""The normal equations A Θ Aᵀ y = f of a form, solved by eliminating local rows, then release rows, then the border.
 
-Every stage is a Cholesky factorisation of a stack of small matrices: clusters of local rows, blocks of release rows,
-last one dense matrix of the parity rows. See :mod:`evenhand.optimise.solve.structured.layout` for what they hold.
+Every stage is a Cholesky factorisation: of a stack of small matrices for the holdings of local rows, of fronts of
+release rows (:mod:`evenhand.optimise.solve.structured.multifrontal`), last of one dense matrix of the parity rows. See
+:mod:`evenhand.optimise.solve.structured.layout` for what they hold.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, lapack
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
 
 from evenhand.arrays import Numbers
 from evenhand.errors import SolverError
+from evenhand.optimise.program import Matrix
 from evenhand.optimise.solve.structured.form import Form
 from evenhand.optimise.solve.structured.layout import Layout
-
-LOOPED_FROM = 40
-"""Blocks at least this large are solved one by one, smaller ones by the inverse of their factors, a stack at a time."""
+from evenhand.optimise.solve.structured.multifrontal import Multifrontal, inverse_factors, strengthen
 
 REGULARISED = (1e-15, 1e-13, 1e-10)
 """What is added to a diagonal, relative to itself; more where a factorisation fails."""
@@ -36,43 +37,49 @@ class Factor:
         raise SolverError("the normal equations are singular")
 
     def _factorise(self, share: float) -> None:
-        form, layout, theta = self._form, self._layout, self._theta
-        known = np.append(theta[: form.parts["v"].stop], 1.0)
-        # The local rows, cluster by cluster; what is eliminated is subtracted from the outer matrix.
+        layout, n_release = self._layout, self._layout.n_release
+        known = np.append(self._theta[: self._form.parts["v"].stop], 1.0)
+        given = np.empty(len(known) + layout.n_products)
+        given[: len(known)] = known
+        self._eliminate_local(known, share, given[len(known) :])
+        outer = np.zeros(layout.size)
+        outer[layout.entries] = layout.outer @ given
+        self._release = Multifrontal(layout.fronts, outer[: layout.border], share)
+        # The border, with a row of zeros for what fills fronts up.
+        self._border = np.zeros((n_release + 1, layout.n_rates))
+        self._border[:n_release] = outer[layout.border : layout.corner].reshape(n_release, layout.n_rates)
+        self._release.forward(self._border)
+        upper = np.triu(outer[layout.corner :].reshape(layout.n_rates, layout.n_rates))
+        self._corner = upper + np.triu(upper, 1).T - self._border.T @ self._border
+        self._factorise_parity(share)
+
+    def _eliminate_local(self, known: Numbers, share: float, products: Numbers) -> None:
+        """Factorise the local rows, holding by holding; write down the products that the outer rows lose."""
+        layout = self._layout
         own, across = layout.own @ known, layout.across @ known
-        self._inverse: list[Numbers] = []
-        self._halves: list[Numbers] = []
-        products, start = [np.zeros(0)], 0
+        inverse, half = np.empty_like(own), np.empty_like(across)
+        for q, first, count in layout.heights:
+            place = slice(first, first + count * q * q)
+            matrix = own[place].reshape(count, q, q)
+            strengthen(matrix, share)
+            inverse[place] = inverse_factors(matrix).ravel()
         for stack in layout.clusters:
-            count, q, n = stack.shape
-            matrix = own[stack.first : stack.first + count * q * q].reshape(count, q, q)
-            _strengthen(matrix, share)
-            inverse = np.linalg.inv(np.linalg.cholesky(matrix))
-            half = inverse @ across[start : start + count * q * n].reshape(count, q, n)
-            self._inverse.append(inverse)
-            self._halves.append(half)
-            products.append((half.transpose(0, 2, 1) @ half).ravel())
-            start += count * q * n
-        outer = layout.outer @ known - layout.spread @ np.concatenate(products)
-        # The release rows, block by block; only the border couples them.
-        border = outer[layout.border : layout.corner].reshape(layout.n_release, layout.n_rates)
-        padded = np.vstack([border, np.zeros((1, layout.n_rates))])
-        self._blocks: list[Numbers | list[Numbers]] = []
-        self._border: list[Numbers] = []
-        eliminated = np.zeros((layout.n_rates, layout.n_rates))
-        for stack in layout.blocks:
-            count, size, _ = stack.shape
-            matrix = outer[stack.first : stack.first + count * size * size].reshape(count, size, size)
-            _strengthen(matrix, share)
-            factor = _factored(matrix)
-            half = _solved(factor, padded[stack.rows])
-            self._blocks.append(factor)
-            self._border.append(half)
-            flat = half.reshape(-1, layout.n_rates)
-            eliminated += flat.T @ flat
-        self._corner = outer[layout.corner :].reshape(form.n_rates, form.n_rates) - eliminated
-        # The parity rows. The rates are substituted out: y on them is Hᵀ y on parity.
-        of_m, of_n, of_t = (theta[form.parts[name]] for name in ("m", "n", "t"))
+            count, m, q, n = stack.shape
+            of_own = slice(stack.holdings, stack.holdings + count * m * q * q)
+            of_across = slice(stack.across, stack.across + count * m * q * n)
+            of_products = slice(stack.products, stack.products + count * n * n)
+            np.matmul(
+                inverse[of_own].reshape(count * m, q, q), across[of_across].reshape(count * m, q, n),
+                out=half[of_across].reshape(count * m, q, n),
+            )  # fmt: skip
+            whole = half[of_across].reshape(count, m * q, n)
+            np.matmul(whole.transpose(0, 2, 1), whole, out=products[of_products].reshape(count, n, n))
+        self._inside, self._beside = _with(layout.inside, inverse), _with(layout.beside, half)
+
+    def _factorise_parity(self, share: float) -> None:
+        """Factorise the parity rows. The rates are substituted out: y on them is Hᵀ y on parity."""
+        form = self._form
+        of_m, of_n, of_t = (self._theta[form.parts[name]] for name in ("m", "n", "t"))
         on_m, size = form.on_m, len(form.limit)
         matrix = np.zeros((size + len(of_m), size + len(of_m)))
         matrix[:size, :size] = form.on_g @ self._corner @ form.on_g.T + (on_m * of_m) @ on_m.T + np.diag(of_t)
@@ -89,66 +96,30 @@ class Factor:
 
         ``rows`` and ``parity`` are right-hand sides, ``rates`` what y on the rates must exceed Hᵀ y by, negated.
         """
-        form, layout = self._form, self._layout
-        local = np.append(rows[: form.n_local], 0.0)
-        outer = np.append(rows[form.n_local :], 0.0)
+        form, layout, n_release = self._form, self._layout, self._layout.n_release
+        number = layout.fronts.number
         # Subtract from the outer rows what the eliminated local rows leave there.
-        reduced, left, index = [], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
-        for stack, inverse, half in zip(layout.clusters, self._inverse, self._halves, strict=True):
-            right = inverse @ local[stack.rows][:, :, None]
-            reduced.append(right)
-            left.append((right.transpose(0, 2, 1) @ half).ravel())
-            index.append(stack.columns.ravel())
-        outer -= np.bincount(np.concatenate(index), np.concatenate(left), minlength=len(outer))
-        release, on_rates = outer[: layout.n_release], outer[layout.n_release : -1].copy()
-        padded = np.append(release, 0.0)
-        halves = []
-        for stack, factor, border in zip(layout.blocks, self._blocks, self._border, strict=True):
-            half = _solved(factor, padded[stack.rows][:, :, None])
-            on_rates -= np.einsum("ctr,ct->r", border, half[:, :, 0])
-            halves.append(half)
+        local = self._inside @ np.append(rows[: form.n_local], 0.0)
+        left = self._beside.T @ local
+        release = np.zeros(n_release + 1)
+        release[number] = rows[form.release_rows]
+        release[:n_release] -= left[:n_release]
+        self._release.forward(release)
+        on_rates = rows[form.rate_rows] - left[n_release:-1] - self._border.T @ release
         small = np.zeros(0)
         if self._parity is not None:
             right = parity.copy()
             right[: len(form.limit)] += form.on_g @ (on_rates + self._corner @ rates)
             small = np.asarray(self._unit * cho_solve(self._parity, self._unit * right))
-        # And back: rates, blocks, local rows.
+        # And back: rates, release rows, local rows.
         y_rates = form.on_g.T @ small[: len(form.limit)] - rates
-        y_outer = np.zeros(len(outer))
-        y_outer[layout.n_release : -1] = y_rates
-        for stack, factor, border, half in zip(layout.blocks, self._blocks, self._border, halves, strict=True):
-            y_outer[stack.rows] = _solved(factor, half - (border @ y_rates)[:, :, None], back=True)[:, :, 0]
-        y_outer[layout.n_release : -1] = y_rates
-        y_outer[-1] = 0.0
-        y_local = np.zeros(form.n_local + 1)
-        for stack, inverse, half, right in zip(layout.clusters, self._inverse, self._halves, reduced, strict=True):
-            rest = right - half @ y_outer[stack.columns][:, :, None]
-            y_local[stack.rows] = (inverse.transpose(0, 2, 1) @ rest)[:, :, 0]
-        return np.concatenate([y_local[:-1], y_outer[:-1]]), small
+        release -= self._border @ y_rates
+        self._release.backward(release)
+        y_release = release[:-1]
+        local -= self._beside @ np.concatenate([y_release, y_rates, [0.0]])
+        y_local = self._inside.T @ local
+        return np.concatenate([y_local[:-1], y_release[number], y_rates]), small
 
 
-def _strengthen(stack: Numbers, share: float) -> None:
-    diagonal = np.einsum("cii->ci", stack)
-    diagonal *= 1 + share
-
-
-def _factored(stack: Numbers) -> Numbers | list[Numbers]:
-    """Return the inverses of the lower factors, or the factors themselves where they are large."""
-    if stack.shape[1] < LOOPED_FROM:
-        return np.linalg.inv(np.linalg.cholesky(stack))
-    factors = []
-    for matrix in stack:
-        # The lower triangle by rows is the upper one by columns, as LAPACK reads it; it is factorised in place.
-        factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
-        if failed:
-            raise np.linalg.LinAlgError("not positive definite")
-        factors.append(factor)
-    return factors
-
-
-def _solved(factor: Numbers | list[Numbers], right: Numbers, *, back: bool = False) -> Numbers:
-    """Solve L z = right for a stack, or Lᵀ z = right on the way back."""
-    if not isinstance(factor, list):
-        return np.asarray((factor.transpose(0, 2, 1) if back else factor) @ right)
-    trans = 0 if back else 1
-    return np.stack([lapack.dtrtrs(one, b, lower=0, trans=trans)[0] for one, b in zip(factor, right, strict=True)])
+def _with(pattern: Matrix, data: Numbers) -> Matrix:
+    return sparse.csr_array((data, pattern.indices, pattern.indptr), shape=pattern.shape)

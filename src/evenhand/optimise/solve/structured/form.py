@@ -1,6 +1,6 @@
 """The form that the specialised method solves: separable, over pairs of a variable and its reduced cost.
 
-    minimise    cost · z  −  Σ product · log z        the second over the pairs with a product alone
+    minimise    cost · z  +  Σ (φ(v) − cost · v)      the second over smooth losses alone
     over        z = (q, w, v, m, n, t) ≥ 0, g free
     subject to  Σ over the choices of an owner of q = its weight      local: simplex
                 B q + w = b                                           local: budgets
@@ -9,9 +9,10 @@
                 H (g, m) + t = h,   m + n = 1                         parity
 
 q are the choices in units of mass (weight × probability), so that every multiplier is of the size of a price. An ℓ1
-loss has two v per target, of cost one, for what it gains and loses. −Σ p log r has one v = r per target, without
-a cost and with the product p: at the optimum r times its multiplier is p, as z times its reduced cost is zero
-elsewhere. So a logarithm costs no more than a linear loss, and all but the products is linear.
+loss has two v per target, of cost one, for what it gains and loses. A smooth loss has one v = r per target that decides
+it, and the pair of v and its reduced cost must end on a curve (:mod:`evenhand.optimise.solve.structured.curves`) where
+any other must end with a product of zero. All else is linear. A target that a smooth loss is linear in has no row: what
+it costs is a price of the choices that lead there.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from scipy import sparse
 
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.optimise.program import Matrix, Multipliers, PolyhedralLoss, Program, SmoothLoss
+from evenhand.optimise.solve.structured.curves import Curve
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """The loss as columns v: the row (a target) of each, its coefficient there, its cost and its product.
+    """The loss as columns v: the row (a target) of each, its coefficient there, its cost.
 
     ``targets`` are the targets that have a row, ``on_r`` is the coefficient of r in it, ``right`` its right-hand side.
+    With a ``curve`` there is one v for each row, r. ``beside`` is what r costs where there is no row. Costs are all
+    in units of ``unit``.
     """
 
     targets: Cells
@@ -39,7 +43,9 @@ class Pieces:
     row: Cells
     on_v: Numbers
     cost: Numbers
-    product: Numbers
+    curve: Curve | None = None
+    beside: Numbers | None = None
+    unit: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +148,29 @@ class Form:
         return np.concatenate([self.limit, np.ones(self.on_m.shape[1])])
 
     @cached_property
-    def products(self) -> Numbers:
-        """The product that each pair must have; zero but for logarithms."""
-        products = np.zeros(len(self.prices))
-        products[self.parts["v"]] = self.pieces.product
-        return products
+    def vanishing(self) -> Flags:
+        """The pairs whose product must end at zero: all but those on a curve."""
+        flags = np.ones(len(self.prices), dtype=bool)
+        flags[self.parts["v"]] = self.pieces.curve is None
+        return flags
+
+    @cached_property
+    def signed(self) -> tuple[Flags, Flags]:
+        """The z and the s that must stay positive."""
+        z, s = self.vanishing.copy(), self.vanishing.copy()
+        if (curve := self.pieces.curve) is not None:
+            z[self.parts["v"]], s[self.parts["v"]] = curve.open, curve.bounded
+        return z, s
+
+    def same_pattern(self, other: Form) -> bool:
+        """Whether another form has as many of everything, and entries in the same places."""
+        return (
+            self.matrix.shape == other.matrix.shape
+            and {name: part.stop for name, part in self.parts.items()} == {n: p.stop for n, p in other.parts.items()}
+            and np.array_equal(self.pieces.row, other.pieces.row)
+            and np.array_equal(self.matrix.indptr, other.matrix.indptr)
+            and np.array_equal(self.matrix.indices, other.matrix.indices)
+        )
 
     def probabilities(self, z: Numbers, size: int) -> Numbers:
         """Return the probability of every choice of the programme, of which there are ``size``."""
@@ -164,10 +188,8 @@ def _parts(q: int, w: int, v: int, m: int, t: int) -> dict[str, slice]:
 def pieces_of(program: Program) -> Pieces | None:
     """Return the loss as separate pieces; None where it is not of that form."""
     loss = program.loss
-    if isinstance(loss, SmoothLoss) and (weight := loss.log_weight) is not None:
-        targets = np.flatnonzero(weight > 0)
-        one, zero = np.ones(len(targets)), np.zeros(len(targets))
-        return Pieces(targets, one, zero, np.arange(len(targets)), -one, zero, weight[targets])
+    if isinstance(loss, SmoothLoss):
+        return _smooth_pieces(program, loss)
     if not isinstance(loss, PolyhedralLoss):
         return None
     # An epigraph must have one row per target, and columns of one entry.
@@ -178,9 +200,20 @@ def pieces_of(program: Program) -> Pieces | None:
     if not diagonal or not np.array_equal(on_r.indices, targets) or np.any(np.diff(on_v.indptr) != 1):
         return None
     return Pieces(
-        targets, on_r.data, epigraph.right, on_v.indices.astype(np.int64), on_v.data, epigraph.cost,
-        np.zeros(len(epigraph.cost)),
+        targets, on_r.data, epigraph.right, on_v.indices.astype(np.int64), on_v.data, epigraph.cost
     )  # fmt: skip
+
+
+def _smooth_pieces(program: Program, loss: SmoothLoss) -> Pieces | None:
+    """Return a smooth loss as pieces; None where a cell that decides it is empty whatever anybody does."""
+    reached = np.diff(program.release.indptr) > 0
+    if np.any(loss.decisive & ~reached):
+        return None
+    targets = np.flatnonzero(loss.decisive)
+    one, zero = np.ones(len(targets)), np.zeros(len(targets))
+    curve = Curve(loss, targets)
+    beside = np.where(loss.decisive, 0.0, loss.gradient(loss.start) / curve.unit)
+    return Pieces(targets, one, zero, np.arange(len(targets)), -one, curve.ceiling, curve, beside, curve.unit)
 
 
 def held(targets: Cells, r: Numbers, price: float) -> Pieces:
@@ -189,7 +222,7 @@ def held(targets: Cells, r: Numbers, price: float) -> Pieces:
     one = np.ones(size)
     row = np.tile(np.arange(size), 2)
     price_of = np.full(2 * size, price)
-    return Pieces(targets, one, r[targets], row, np.concatenate([-one, one]), price_of, np.zeros(2 * size))
+    return Pieces(targets, one, r[targets], row, np.concatenate([-one, one]), price_of)
 
 
 def form_of(program: Program, pieces: Pieces, chosen: Flags | None = None) -> Form:
@@ -225,6 +258,8 @@ def form_of(program: Program, pieces: Pieces, chosen: Flags | None = None) -> Fo
     where = _parts(len(choices), len(budgets), len(pieces.row), on_m.shape[1], len(limit))
     prices = np.zeros(where["t"].stop)
     prices[where["v"]] = pieces.cost
+    if pieces.beside is not None:
+        prices[where["q"]] = (program.release.T @ pieces.beside)[choices] / scale
     return Form(
         matrix, np.concatenate(right), program.n_sources, len(budgets), program.n_rates, pieces, prices,
         parity[:, : program.n_rates], on_m, limit, budgets, budget_scale, choices, scale,
@@ -233,8 +268,10 @@ def form_of(program: Program, pieces: Pieces, chosen: Flags | None = None) -> Fo
 
 def multipliers_in(form: Form, program: Program, y: Numbers, s: Numbers) -> Multipliers:
     """Read the programme's multipliers out of the form's."""
-    on_release = np.zeros(program.n_targets)
+    beside = form.pieces.beside
+    on_release = np.zeros(program.n_targets) if beside is None else beside.copy()
     on_release[form.pieces.targets] = -form.pieces.on_r * y[form.release_rows]
     on_budgets = np.zeros(len(program.budgets))
     on_budgets[form.budgets] = np.maximum(s[form.parts["w"]], 0.0) * form.budget_scale
-    return Multipliers(program.loss.clip(on_release), np.maximum(s[form.parts["t"]], 0.0), on_budgets)
+    on_parity, unit = np.maximum(s[form.parts["t"]], 0.0), form.pieces.unit
+    return Multipliers(program.loss.clip(unit * on_release), unit * on_parity, unit * on_budgets)

@@ -1,15 +1,16 @@
 """Where every number of the eliminations goes: found once for a form, from its pattern alone.
 
-Owners whose choices lead to the same targets, or who share a budget, are a *cluster*: their local rows are
-eliminated together, as one small dense matrix, and what is left is dense over the cluster's release rows and rates
-(its *outer* rows). Release rows that some cluster joins are a *block*; blocks are coupled by the rates alone, which are
-the border. Clusters and blocks of similar size are stacked, so that NumPy works on whole stacks.
+An owner's local rows, with those of owners who share a budget, are a *holding*: they are eliminated together, as one
+small dense matrix. Holdings whose choices lead to the same targets are a *cluster*: what they leave is added up, dense
+over the cluster's release rows and rates (its *outer* rows). Release rows are eliminated front by front
+(:mod:`evenhand.optimise.solve.structured.fronts`); the rates are last, as a border of all of them. Holdings and
+clusters of similar size are stacked, so that NumPy works on whole stacks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,124 +20,219 @@ from scipy.sparse import csgraph
 from evenhand.arrays import Cells, Numbers
 from evenhand.optimise.program import Matrix
 from evenhand.optimise.solve.structured.form import Form
+from evenhand.optimise.solve.structured.fronts import Fronts, Members, lay_out_fronts, rounded
 from evenhand.resources import heed
 
-CLUSTER_ROWS = 24
-"""Owners with the same targets are put together up to this many local rows."""
+CLUSTER_ROWS = 400
+"""Holdings with the same targets are put together up to this many local rows."""
 
-NOWHERE = np.iinfo(np.int32).max
-"""More than any place in a block."""
-
-SIZES = np.unique(np.concatenate([np.arange(1, 9), np.round(8 * 1.25 ** np.arange(1, 40))])).astype(np.int64)
-"""Stacks have matrices of these sizes; smaller ones are filled up."""
+PAIRS_AT_ONCE, CHOICES_AT_ONCE = 100_000, 10_000
+"""So many pairs of outer rows, and so many choices, are looked at in one go: what fits into caches is faster."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Matrices of one shape: which rows and which columns each holds, and where their entries lie.
+    """Clusters of one shape: as many holdings of as many local rows each, by as many outer rows.
 
-    Places beyond what a matrix holds point one past the last row (or column).
+    ``holdings``, ``across`` and ``products`` say where the holdings' own matrices begin, those across to the outer
+    rows, and the products of the latter. ``columns`` are the outer rows, one past the last where a cluster has fewer.
     """
 
-    rows: Cells
+    clusters: Cells
+    members: int
+    height: int
     columns: Cells
-    first: int
+    holdings: int
+    across: int
+    products: int
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """The number of matrices, rows and columns."""
-        return (*self.rows.shape, self.columns.shape[1])
+    def shape(self) -> tuple[int, int, int, int]:
+        """The number of clusters, of holdings in each, and of local and outer rows."""
+        return len(self.columns), self.members, self.height, self.columns.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The pattern of the eliminations.
+    """The pattern of the eliminations. Outer rows are the release rows in the fronts' order, then the rates.
 
     Attributes
     ----------
     clusters : list of Stack
         Local rows by outer rows.
-    blocks : list of Stack
+    heights : list of (int, int, int)
+        Holdings by their number of local rows: that number, where their own matrices begin, and how many there are.
+    fronts : Fronts
         Release rows by release rows.
-    own, across, outer : Matrix
-        What θ (of q, w and v, and a one) adds to the clusters' own matrices, to those across to the outer rows, and to
-        the outer matrix itself.
-    spread : Matrix
-        What the clusters' products add to the outer matrix.
+    own, across : Matrix
+        What θ (of q, w and v, and a one) adds to the holdings' own matrices and to those across to the outer rows.
+    outer : Matrix
+        What θ and the clusters' products, in this order, add to the entries of the outer matrix that are not zero.
+    entries : array
+        Where these entries are.
+    n_products, size : int
+        The number of those products, and of all entries of the outer matrix.
+    inside, beside : Matrix
+        Patterns: the holdings' own matrices by local rows, and the ones across by outer rows, with one more row (and
+        column) for what fills matrices up.
     border, corner : int
-        Where, in the outer matrix, the release rows' entries with the rates begin, and the rates' own.
-    size : int
-        The number of entries of the outer matrix.
+        Where, in the outer matrix, the release rows' entries with the rates begin, and the rates' own (upper triangle).
     """
 
     clusters: list[Stack]
-    blocks: list[Stack]
+    heights: list[tuple[int, int, int]]
+    fronts: Fronts
     own: Matrix
     across: Matrix
     outer: Matrix
-    spread: Matrix
+    entries: Cells
+    n_products: int
+    size: int
+    inside: Matrix
+    beside: Matrix
     border: int
     corner: int
-    size: int
     n_release: int
     n_rates: int
 
 
 @dataclass(frozen=True, eq=False)
-class _Members:
-    """Distinct pairs (group, member), sorted, with each member's place in its group."""
+class _Entries:
+    """Coefficients of the choices, in the order of choices: where those of each begin, their rows and values."""
 
-    group: Cells
-    member: Cells
-    place: Cells
-    n_groups: int
+    starts: Cells
+    row: Cells
+    value: Numbers
 
     @classmethod
-    def of(cls, group: Cells, member: Cells, n_groups: int, n_members: int) -> _Members:
-        # Sorting is faster here than np.unique, which hashes first.
-        keys = np.sort(group * n_members + member)
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
-        group, member = np.divmod(keys, n_members)
-        first = np.searchsorted(group, np.arange(n_groups))
-        return cls(group, member, np.arange(len(keys)) - first[group], n_groups)
+    def of(cls, columns: Matrix, rows: slice) -> _Entries:
+        chosen = (columns.indices >= rows.start) & (columns.indices < rows.stop)
+        starts = np.concatenate([[0], np.cumsum(chosen)])[columns.indptr]
+        return cls(starts, columns.indices[chosen].astype(np.int64) - rows.start, columns.data[chosen])
 
     @property
-    def sizes(self) -> Cells:
-        return np.bincount(self.group, minlength=self.n_groups)
+    def choice(self) -> Cells:
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
-    def padded(self, chosen: Cells, width: int, filler: int) -> Cells:
-        """Return the members of some groups as a matrix, filled up."""
-        number = np.full(self.n_groups, -1)
-        number[chosen] = np.arange(len(chosen))
-        found = number[self.group] >= 0
-        table = np.full((len(chosen), width), filler)
-        table[number[self.group[found]], self.place[found]] = self.member[found]
-        return table
+    def pairs(self, other: _Entries) -> Iterator[tuple[Cells, Cells, Cells]]:
+        """Give the choice and both positions of every pair of entries of the same choice, some choices at a time."""
+        for begin in range(0, len(self.starts) - 1, CHOICES_AT_ONCE):
+            starts, others = (entries.starts[begin : begin + CHOICES_AT_ONCE + 1] for entries in (self, other))
+            choice = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            count = np.diff(others)[choice]
+            first = np.repeat(np.arange(len(choice)), count)
+            within = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
+            choice = choice[first]
+            yield begin + choice, starts[0] + first, others[choice] + within
+
+
+@dataclass(frozen=True, eq=False)
+class _Holdings:
+    """The holding of every choice, and of every local row, with its place there; how many rows each has."""
+
+    of_choice: Cells
+    of_row: Cells
+    place: Cells
+    rows: Cells
+
+    @classmethod
+    def of(cls, form: Form) -> _Holdings:
+        columns = form.transposed
+        # The owner of each choice is its first local row.
+        owner = columns.indices[columns.indptr[:-1]].astype(np.int64)
+        of_owner = np.arange(form.n_owners)
+        budgets = form.matrix[form.budget_rows]
+        if form.n_budgets:
+            row = np.repeat(np.arange(form.n_budgets), np.diff(budgets.indptr))
+            part = connected(row, owner[budgets.indices], (form.n_budgets, form.n_owners))
+            of_owner = np.unique(part[form.n_budgets :], return_inverse=True)[1]
+        of_row = np.concatenate([of_owner, of_owner[owner[budgets.indices[budgets.indptr[:-1]]]]])
+        rows = np.bincount(of_row)
+        order = np.argsort(of_row, kind="stable")
+        place = np.empty(form.n_local, dtype=np.int64)
+        place[order] = np.arange(form.n_local) - (np.cumsum(rows) - rows)[of_row[order]]
+        return cls(of_owner[owner], of_row, place, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Slots:
+    """Where each holding's matrices begin, the widths of these, and its cluster's stacks."""
+
+    height: Cells
+    width: Cells
+    own: Cells
+    across: Cells
+    stacks: list[Stack]
+    heights: list[tuple[int, int, int]]
+
+    @classmethod
+    def of(cls, rows: Cells, cluster: Cells, outside: Members, n_outer: int) -> _Slots:
+        """Stack clusters by the rows and the number of their holdings, and by their outer rows."""
+        order = np.argsort(cluster, kind="stable")
+        members = np.bincount(cluster)
+        place = np.empty(len(cluster), dtype=np.int64)
+        place[order] = np.arange(len(cluster)) - (np.cumsum(members) - members)[cluster[order]]
+        of_cluster = np.empty(len(members), dtype=np.int64)
+        of_cluster[cluster] = rounded(rows)
+        kinds = np.column_stack([of_cluster, rounded(members), rounded(outside.sizes)])
+        # Stacks whose holdings have as many rows stand side by side.
+        shapes, which = np.unique(kinds, axis=0, return_inverse=True)
+        own, across = np.zeros(len(members), np.int64), np.zeros(len(members), np.int64)
+        stacks, ends = [], [0, 0, 0]
+        for number, (q, m, n) in enumerate(shapes.tolist()):
+            chosen = np.flatnonzero(which.ravel() == number)
+            own[chosen] = ends[0] + q * q * m * np.arange(len(chosen))
+            across[chosen] = ends[1] + q * n * m * np.arange(len(chosen))
+            stacks.append(Stack(chosen, m, q, outside.padded(chosen, outside.member, n, n_outer), *ends))
+            ends = [end + len(chosen) * size for end, size in zip(ends, (m * q * q, m * q * n, n * n), strict=True)]
+        height, width = of_cluster[cluster], kinds[cluster, 2]
+        return cls(
+            height, width, own[cluster] + place * height**2, across[cluster] + place * height * width, stacks,
+            _by_height(stacks),
+        )  # fmt: skip
+
+
+def _by_height(stacks: list[Stack]) -> list[tuple[int, int, int]]:
+    heights: dict[int, tuple[int, int, int]] = {}
+    for stack in stacks:
+        count, m, q, _ = stack.shape
+        _, first, before = heights.get(q, (q, stack.holdings, 0))
+        heights[q] = (q, first, before + count * m)
+    return list(heights.values())
 
 
 def lay_out_form(form: Form) -> Layout:
     """Find the pattern of a form's eliminations."""
-    columns = form.transposed
-    local, outer = sparse.csr_array(columns[:, : form.n_local]), sparse.csr_array(columns[:, form.n_local :])
-    # The owner of each choice is its first local row.
-    owner = np.asarray(columns.indices[columns.indptr[:-1]], dtype=np.int64)
-    cluster = _clusters(form, owner, outer)
-    n_clusters, n_outer = int(cluster.max()) + 1, form.n_release + form.n_rates
-    budgets = form.matrix[form.budget_rows]
-    of_budget = cluster[owner[budgets.indices[budgets.indptr[:-1]]]]
-    inner = _Members.of(np.concatenate([cluster, of_budget]), np.arange(form.n_local), n_clusters, form.n_local)
-    of_outer = np.repeat(cluster[owner], np.diff(outer.indptr))
-    outside = _Members.of(of_outer, outer.indices.astype(np.int64), n_clusters, n_outer)
-    stacks, where = _stack_clusters(inner, outside, form.n_local, n_outer)
-    storage = _Storage.of(form, outside)
-    place_inner = np.empty(form.n_local, dtype=np.int64)
-    place_inner[inner.member] = inner.place
+    local = _Entries.of(form.transposed, slice(0, form.n_local))
+    outer = _Entries.of(form.transposed, slice(form.n_local, len(form.right)))
+    holdings = _Holdings.of(form)
+    # Who reaches what: holdings with the same targets, and the sets of targets that there are.
+    on_release = outer.row < form.n_release
+    reached = Members.of(
+        holdings.of_choice[outer.choice[on_release]], outer.row[on_release], len(holdings.rows), max(1, form.n_release)
+    )
+    kind, cliques = cliques_of(reached, form.n_release)
+    fronts = lay_out_fronts(cliques)
     heed()
-    own = _own(form, local, cluster[owner], place_inner, where, stacks)
-    across = _across(form, local, outer, cluster[owner], place_inner, outside, where, n_outer)
+    outer = _Entries(
+        outer.starts,
+        np.concatenate([fronts.number, np.arange(form.n_release, form.n_release + form.n_rates)])[outer.row],
+        outer.value,
+    )
+    cluster = _clusters(holdings, kind)
+    n_clusters, n_outer = int(cluster.max()) + 1, form.n_release + form.n_rates
+    of_outer = cluster[holdings.of_choice[outer.choice]]
+    outside = Members.of(of_outer, outer.row, n_clusters, n_outer)
+    slot = np.searchsorted(outside.group * n_outer + outside.member, of_outer * n_outer + outer.row)
+    slots = _Slots.of(holdings.rows, cluster, outside, n_outer)
+    heed()
+    storage = _Storage.of(form, fronts, outside)
+    inside, beside = _patterns(form, holdings, slots, n_outer)
+    entries, matrix = storage.outer(form, outer, slot, slots.stacks)
     return Layout(
-        stacks, storage.stacks, own, across, storage.from_columns(form, outer), storage.spread(stacks),
-        storage.border, storage.corner, storage.size, form.n_release, form.n_rates,
+        slots.stacks, slots.heights, fronts, _own(form, local, holdings, slots),
+        _across(form, local, outer, holdings, slots, outside.place[slot]), matrix, entries, _n_products(slots.stacks),
+        storage.size, inside, beside, storage.border, storage.corner, form.n_release, form.n_rates,
     )  # fmt: skip
 
 
@@ -149,213 +245,208 @@ def connected(rows: Cells, columns: Cells, shape: tuple[int, int]) -> Cells:
 
 def tokens(rows: Cells, columns: Cells, shape: tuple[int, int]) -> NDArray[np.uint64]:
     """Return a sum of random numbers over the columns of each row: the same where two rows have the same pattern."""
-    distinct = _Members.of(rows, columns, *shape)
-    random = np.random.default_rng(0).integers(0, 2**62, shape[1], dtype=np.uint64)
-    token = np.zeros(shape[0], dtype=np.uint64)
-    np.add.at(token, distinct.group, random[distinct.member])
+    return tokens_of(Members.of(rows, columns, *shape), shape[1])
+
+
+def tokens_of(members: Members, n_members: int) -> NDArray[np.uint64]:
+    """Return such a sum for every group. If two agree by accident, they are put together though they need not be."""
+    random = np.random.default_rng(0).integers(0, 2**62, n_members, dtype=np.uint64)
+    token = np.zeros(members.n_groups, dtype=np.uint64)
+    np.add.at(token, members.group, random[members.member])
     return token
 
 
-def _clusters(form: Form, owner: Cells, outer: Matrix) -> Cells:
-    """Return the cluster of every owner."""
-    tied = np.arange(form.n_owners)
-    if form.n_budgets:
-        budgets = form.matrix[form.budget_rows]
-        row = np.repeat(np.arange(form.n_budgets), np.diff(budgets.indptr))
-        part = connected(row, owner[budgets.indices], (form.n_budgets, form.n_owners))
-        tied = np.unique(part[form.n_budgets :], return_inverse=True)[1]
-    # If tokens agree by accident, the cluster only holds more than it need.
-    release = sparse.csr_array(outer[:, : form.n_release])
-    group = np.repeat(tied[owner], np.diff(release.indptr))
-    token = tokens(group, release.indices.astype(np.int64), (int(tied.max()) + 1, max(1, form.n_release)))
-    # Those with the same token are put together, a limited number at a time.
-    rows = np.bincount(tied)[:, None] * (1 + form.n_budgets / form.n_owners)
-    order = np.argsort(token, kind="stable")
-    new = np.concatenate([[True], np.diff(token[order]) != 0])
+def cliques_of(reached: Members, n_release: int) -> tuple[Cells, Matrix]:
+    """Return the kind of every holding, by the targets that it reaches, and a row with these targets for every kind."""
+    _, kind = np.unique(tokens_of(reached, n_release), return_inverse=True)
+    n_kinds = int(kind.max(initial=-1)) + 1
+    pairs = Members.of(kind[reached.group], reached.member, n_kinds, max(1, n_release))
+    indptr = np.concatenate([[0], np.cumsum(pairs.sizes)])
+    return kind, sparse.csr_array((np.ones(len(pairs.member)), pairs.member, indptr), shape=(n_kinds, n_release))
+
+
+def _clusters(holdings: _Holdings, kind: Cells) -> Cells:
+    """Return the cluster of every holding: those of one kind and of as many rows, a limited number at a time."""
+    order = np.lexsort((holdings.rows, kind))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (np.diff(kind[order]) != 0) | (np.diff(holdings.rows[order]) != 0)
     start = np.flatnonzero(new)[np.cumsum(new) - 1]
-    chunk = np.maximum(1, CLUSTER_ROWS // np.ceil(rows.ravel()[order[start]])).astype(np.int64)
+    chunk = np.maximum(1, CLUSTER_ROWS // holdings.rows[order])
     new |= (np.arange(len(order)) - start) % chunk == 0
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(new) - 1
-    return number[tied]
+    return number
 
 
-@dataclass(frozen=True, eq=False)
-class _Where:
-    """For each cluster: where its own matrix and the one across begin, and their widths."""
-
-    own: Cells
-    own_width: Cells
-    across: Cells
-    across_width: Cells
-    own_size: int
-    across_size: int
-
-
-def _rounded(sizes: Cells) -> Cells:
-    return SIZES[np.searchsorted(SIZES, np.maximum(sizes, 1))]
-
-
-def _stack_clusters(inner: _Members, outside: _Members, n_local: int, n_outer: int) -> tuple[list[Stack], _Where]:
-    high, wide = _rounded(inner.sizes), _rounded(outside.sizes)
-    shapes, which = np.unique(np.column_stack([high, wide]), axis=0, return_inverse=True)
-    own, across = np.zeros(inner.n_groups, np.int64), np.zeros(inner.n_groups, np.int64)
-    stacks, first, first_across = [], 0, 0
-    for number, (q, n) in enumerate(shapes.tolist()):
-        chosen = np.flatnonzero(which.ravel() == number)
-        own[chosen] = first + q * q * np.arange(len(chosen))
-        across[chosen] = first_across + q * n * np.arange(len(chosen))
-        stacks.append(Stack(inner.padded(chosen, q, n_local), outside.padded(chosen, n, n_outer), first))
-        first += q * q * len(chosen)
-        first_across += q * n * len(chosen)
-    return stacks, _Where(own, high, across, wide, first, first_across)
-
-
-def _pairs(left: Matrix, right: Matrix) -> tuple[Cells, Cells, Cells]:
-    """Return, for every row, each pair of an entry of one matrix and one of the other: the row and both positions."""
-    sizes, others = np.diff(left.indptr), np.diff(right.indptr)
-    row_of_left = np.repeat(np.arange(left.shape[0]), sizes)
-    count = others[row_of_left]
-    first = np.repeat(np.arange(len(row_of_left)), count)
-    within = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
-    row = row_of_left[first]
-    return row, first, right.indptr[row].astype(np.int64) + within
-
-
-def _own(form: Form, local: Matrix, cluster: Cells, place: Cells, where: _Where, stacks: list[Stack]) -> Matrix:
+def _own(form: Form, local: _Entries, holdings: _Holdings, slots: _Slots) -> Matrix:
     """Σ θ a aᵀ over the local entries of each choice, θ of budgets' slacks, ones where nothing is; lower triangles."""
-    column, a, b = _pairs(local, local)
-    lower = place[local.indices[a]] >= place[local.indices[b]]
-    column, a, b = column[lower], a[lower], b[lower]
-    first, second = place[local.indices[a]], place[local.indices[b]]
-    at = where.own[cluster[column]] + first * where.own_width[cluster[column]] + second
+    place, parts = holdings.place[local.row], []
+    for choice, a, b in local.pairs(local):
+        lower = np.flatnonzero(place[a] >= place[b])
+        choice, a, b = choice[lower], a[lower], b[lower]
+        of = holdings.of_choice[choice]
+        at = slots.own[of] + place[a] * slots.height[of] + place[b]
+        parts.append((at, choice, local.value[a] * local.value[b]))
     slack = np.arange(form.n_budgets)
-    budgets = form.matrix[form.budget_rows]
-    of = cluster[budgets.indices[budgets.indptr[:-1]]]
-    diagonal = where.own[of] + place[form.n_owners + slack] * (where.own_width[of] + 1)
-    fill = [_empty_diagonal(stack, form.n_local) for stack in stacks]
-    filler = np.concatenate([np.zeros(0, np.int64), *fill])
+    of, row = holdings.of_row[form.n_owners :], holdings.place[form.n_owners :]
+    diagonal = slots.own[of] + row * (slots.height[of] + 1)
+    size = sum(q * q * count for q, _, count in slots.heights)
+    # Every diagonal entry, in order, and which of them belong to rows.
+    filler = np.concatenate(
+        [
+            (first + q * q * np.arange(count)[:, None] + np.arange(q) * (q + 1)).ravel()
+            for q, first, count in slots.heights
+        ]
+    )
+    held = np.zeros(size, dtype=bool)
+    held[slots.own[holdings.of_row] + holdings.place * (slots.height[holdings.of_row] + 1)] = True
+    filler = filler[~held[filler]]
     last = form.parts["v"].stop
     return _matrix(
-        [(at, column, local.data[a] * local.data[b]), (diagonal, form.n_choices + slack, np.ones(len(slack))),
+        [*parts, (diagonal, form.n_choices + slack, np.ones(len(slack))),
          (filler, np.full(len(filler), last), np.ones(len(filler)))],
-        (where.own_size, last + 1),
+        (size, last + 1),
     )  # fmt: skip
 
 
-def _empty_diagonal(stack: Stack, filler: int) -> Cells:
-    matrix, place = np.nonzero(stack.rows == filler)
-    width = stack.rows.shape[1]
-    return np.asarray(stack.first + matrix * width * width + place * (width + 1))
+def _across(form: Form, local: _Entries, outer: _Entries, holdings: _Holdings, slots: _Slots, place: Cells) -> Matrix:
+    """Σ θ a bᵀ over the local and the outer entries of each choice; the latter have a place among a cluster's."""
+    own_place, parts = holdings.place[local.row], []
+    for choice, a, b in local.pairs(outer):
+        of = holdings.of_choice[choice]
+        at = slots.across[of] + own_place[a] * slots.width[of] + place[b]
+        parts.append((at, choice, local.value[a] * outer.value[b]))
+    size = sum(int(np.prod(stack.shape)) for stack in slots.stacks)
+    return _matrix(parts, (size, form.parts["v"].stop + 1))
 
 
-def _across(
-    form: Form, local: Matrix, outer: Matrix, cluster: Cells, place: Cells, outside: _Members, where: _Where,
-    n_outer: int,
-) -> Matrix:  # fmt: skip
-    """Σ θ a bᵀ over the local and the outer entries of each choice."""
-    column, a, b = _pairs(local, outer)
-    keys = outside.group * n_outer + outside.member
-    of = cluster[column]
-    second = outside.place[np.searchsorted(keys, of * n_outer + outer.indices[b])]
-    at = where.across[of] + place[local.indices[a]] * where.across_width[of] + second
-    shape = (where.across_size, form.parts["v"].stop + 1)
-    return _matrix([(at, column, local.data[a] * outer.data[b])], shape)
+def _patterns(form: Form, holdings: _Holdings, slots: _Slots, n_outer: int) -> tuple[Matrix, Matrix]:
+    """Return which local rows and which outer rows the rows of the holdings' matrices stand for."""
+    size = sum(q * q * count for q, _, count in slots.heights)
+    rows = np.full(size, form.n_local)
+    of = holdings.of_row
+    rows[slots.own[of] + holdings.place] = np.arange(form.n_local)
+    inside = [
+        np.repeat(rows[first : first + q * q * count].reshape(count, q * q)[:, :q], q, axis=0).ravel()
+        for q, first, count in slots.heights
+    ]
+    heights = np.concatenate([np.full(q * count, q) for q, _, count in slots.heights])
+    beside, widths = [], []
+    for stack in slots.stacks:
+        count, m, q, n = stack.shape
+        beside.append(np.repeat(stack.columns, m * q, axis=0).ravel())
+        widths.append(np.full(count * m * q, n))
+    return _pattern(inside, heights, form.n_local + 1), _pattern(beside, np.concatenate(widths), n_outer + 1)
+
+
+def _pattern(indices: list[Cells], widths: Cells, n_columns: int) -> Matrix:
+    column = np.concatenate(indices)
+    kind = _index_kind(len(column), n_columns)
+    indptr = np.concatenate([[0], np.cumsum(widths)]).astype(kind)
+    # The data are not looked at; a view of a single number takes no memory.
+    data = np.broadcast_to(0.0, len(column))
+    return sparse.csr_array((data, column.astype(kind), indptr), shape=(len(widths), n_columns))
 
 
 @dataclass(frozen=True, eq=False)
 class _Storage:
-    """The outer matrix: blocks of release rows (their lower triangles), the border, the corner."""
+    """The outer matrix: the fronts, the border, the corner.
 
-    stacks: list[Stack]
-    first: Cells
-    width: Cells
+    ``home`` is the lowest front of each cluster, ``place`` that of each of its outer rows there.
+    """
+
+    fronts: Fronts
+    outside: Members
+    home: Cells
     place: Cells
     border: int
     corner: int
-    size: int
     n_release: int
     n_rates: int
 
     @classmethod
-    def of(cls, form: Form, outside: _Members) -> _Storage:
-        # Release rows that some cluster joins are a block.
-        joined = outside.member < form.n_release
-        pattern = outside.group[joined], outside.member[joined]
-        part = connected(*pattern, (outside.n_groups, form.n_release))
-        block = np.asarray(np.unique(part[outside.n_groups :], return_inverse=True)[1])
-        members = _Members.of(block, np.arange(form.n_release), int(block.max(initial=-1)) + 1, max(1, form.n_release))
-        sizes = _rounded(members.sizes)
-        first = np.zeros(members.n_groups, np.int64)
-        stacks, start = [], 0
-        for size in np.unique(sizes).tolist():
-            chosen = np.flatnonzero(sizes == size)
-            first[chosen] = start + size * size * np.arange(len(chosen))
-            table = members.padded(chosen, size, form.n_release)
-            stacks.append(Stack(table, table, start))
-            start += size * size * len(chosen)
-        place = np.empty(form.n_release, np.int64)
-        place[members.member] = members.place
-        border = start
-        corner = border + form.n_release * form.n_rates
-        size = corner + form.n_rates**2
-        return cls(stacks, first[block], sizes[block], place, border, corner, size, form.n_release, form.n_rates)
+    def of(cls, form: Form, fronts: Fronts, outside: Members) -> _Storage:
+        # A cluster's first release row is in its lowest front; the others are there as well, or on its border.
+        home = np.full(outside.n_groups, -1)
+        place = np.zeros(len(outside.member), dtype=np.int64)
+        release = np.flatnonzero(outside.member < form.n_release)
+        begins = release[outside.place[release] == 0]
+        home[outside.group[begins]] = fronts.front[outside.member[begins]]
+        place[release] = fronts.places(home[outside.group[release]], outside.member[release])
+        corner = fronts.size + form.n_release * form.n_rates
+        return cls(fronts, outside, home, place, fronts.size, corner, form.n_release, form.n_rates)
 
-    @cached_property
-    def _row(self) -> Cells:
-        """Where the row of each release row begins in its block; of rates, and one past the last, nowhere."""
-        return np.concatenate([self.first + self.place * self.width, np.full(self.n_rates + 1, NOWHERE)])
+    @property
+    def size(self) -> int:
+        return self.corner + self.n_rates**2
 
-    @cached_property
-    def _rank(self) -> Cells:
-        """The place of each release row in its block; rates stand behind all of them."""
-        return np.concatenate([self.place, np.full(self.n_rates + 1, NOWHERE)])
+    def with_rate(self, row: Cells, column: Cells) -> Cells:
+        """Return where the entry of a rate and an outer row up to it is kept; the rates' own follow the border's."""
+        return self.border + column * self.n_rates + (row - self.n_release)
 
-    def at(self, row: Cells, column: Cells) -> Cells:
-        """Return where the entry of two outer rows is kept; negative where its mirror image is, or nothing.
+    def outer(self, form: Form, outer: _Entries, slot: Cells, clusters: list[Stack]) -> tuple[Cells, Matrix]:
+        """Return which entries are not zero, and what θ and the clusters' products add to each."""
+        n_known = form.parts["v"].stop + 1
+        n_given = n_known + _n_products(clusters)
+        kind = _index_kind(self.size, n_given)
+        parts = [
+            (row.astype(kind), column.astype(kind), value)
+            for found in (self.from_columns(form, outer, slot), self.from_clusters(clusters, n_known))
+            for row, column, value in found
+        ]
+        used = np.zeros(self.size, dtype=bool)
+        for row, _, _ in parts:
+            used[row] = True
+        number = np.cumsum(used, dtype=kind) - 1
+        parts = [(number[row], column, value) for row, column, value in parts]
+        entries = np.flatnonzero(used)
+        return entries, _matrix(parts, (len(entries), n_given))
 
-        Shapes are broadcast, so that many pairs need few lookups. The rates' own rows follow the border's.
-        """
-        with_rate = self.border + row * self.n_rates + (column - self.n_release)
-        inside = np.where(self._rank[row] >= self._rank[column], self._row[row] + self._rank[column], -1)
-        inside = np.where(row < self.n_release, inside, -1)
-        return np.where(column >= self.n_release, with_rate, inside)
-
-    def from_columns(self, form: Form, outer: Matrix) -> Matrix:
-        """Σ θ b bᵀ over the outer entries of each choice, θ of the loss's columns, and ones where a block is filled."""
-        column, a, b = _pairs(outer, outer)
-        at = self.at(outer.indices[a].astype(np.int64), outer.indices[b].astype(np.int64))
-        kept = at >= 0
+    def from_columns(self, form: Form, outer: _Entries, slot: Cells) -> Iterator[tuple[Cells, Cells, Numbers]]:
+        """Σ θ b bᵀ over the outer entries of each choice, θ of the loss's columns, and ones where a front is filled."""
+        for choice, a, b in outer.pairs(outer):
+            kept = np.flatnonzero(outer.row[a] >= outer.row[b])
+            choice, a, b = choice[kept], a[kept], b[kept]
+            at = self.with_rate(outer.row[a], outer.row[b])
+            inner = np.flatnonzero(outer.row[a] < self.n_release)
+            first, second = slot[a[inner]], slot[b[inner]]
+            at[inner] = self.fronts.at(self.home[self.outside.group[first]], self.place[first], self.place[second])
+            yield at, choice, outer.value[a] * outer.value[b]
         pieces, first = form.pieces, form.parts["v"].start
-        diagonal = self.at(pieces.row, pieces.row)
-        fill = np.concatenate([np.zeros(0, np.int64), *(_empty_diagonal(s, form.n_release) for s in self.stacks)])
-        last = form.parts["v"].stop
-        return _matrix(
-            [(at[kept], column[kept], (outer.data[a] * outer.data[b])[kept]),
-             (diagonal, first + np.arange(len(pieces.row)), pieces.on_v**2),
-             (fill, np.full(len(fill), last), np.ones(len(fill)))],
-            (self.size, last + 1),
-        )  # fmt: skip
+        yield self.fronts.diagonal[self.fronts.number[pieces.row]], first + np.arange(len(pieces.row)), pieces.on_v**2
+        fill = self.fronts.filled
+        yield fill, np.full(len(fill), form.parts["v"].stop), np.ones(len(fill))
 
-    def spread(self, clusters: list[Stack]) -> Matrix:
-        """Send every product of two outer columns of a cluster to its place."""
-        rows, columns, start = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+    def from_clusters(self, clusters: list[Stack], first: int) -> Iterator[tuple[Cells, Cells, Numbers]]:
+        """Take every product of two outer rows of a cluster from its place."""
         n_outer = self.n_release + self.n_rates
         for stack in clusters:
-            heed()
-            count, _, width = stack.shape
-            real = stack.columns < n_outer
-            at = self.at(stack.columns[:, :, None], stack.columns[:, None, :])
-            kept = np.flatnonzero((at >= 0) & real[:, :, None] & real[:, None, :])
-            rows.append(at.ravel()[kept])
-            columns.append(start + kept)
-            start += count * width * width
-        row, column = np.concatenate(rows), np.concatenate(columns)
-        return _matrix([(row, column, np.ones(len(row)))], (self.size, start))
+            width = stack.columns.shape[1]
+            a, b = np.tril_indices(width)
+            step = max(1, PAIRS_AT_ONCE // len(a))
+            for begin in range(0, len(stack.clusters), step):
+                heed()
+                cluster, column = stack.clusters[begin : begin + step], stack.columns[begin : begin + step]
+                place = self.outside.padded(cluster, self.place, width, 0)
+                row = column[:, a]
+                inside = self.fronts.at(self.home[cluster][:, None], place[:, a], place[:, b])
+                at = np.where(row < self.n_release, inside, self.with_rate(row, column[:, b]))
+                product = first + stack.products + np.arange(begin, begin + len(cluster)) * width * width
+                real = row < n_outer
+                where = (product[:, None] + (a * width + b))[real]
+                yield at[real], where, np.broadcast_to(-1.0, len(where))
+
+
+def _n_products(clusters: list[Stack]) -> int:
+    return sum(len(stack.columns) * stack.columns.shape[1] ** 2 for stack in clusters)
+
+
+def _index_kind(*sizes: int) -> type[np.signedinteger]:
+    """Half the index is half of what a product has to read."""
+    return np.int32 if max(sizes) <= np.iinfo(np.int32).max else np.int64
 
 
 def _matrix(parts: list[tuple[Cells, Cells, Numbers]], shape: tuple[int, int]) -> Matrix:
-    row, column, data = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    # Half the index is half of what a product has to read.
-    kind = np.int32 if max(*shape, len(data)) <= NOWHERE else np.int64
-    return sparse.csr_array((data, (row.astype(kind), column.astype(kind))), shape=shape)
+    kind = _index_kind(*shape, sum(len(data) for _, _, data in parts))
+    row, column = (np.concatenate([part[i].astype(kind, copy=False) for part in parts]) for i in (0, 1))
+    return sparse.csr_array((np.concatenate([part[2] for part in parts]), (row, column)), shape=shape)

@@ -7,22 +7,22 @@ from scipy import sparse
 
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve.structured.form import Pieces, pieces_of
-from evenhand.optimise.solve.structured.layout import CLUSTER_ROWS, connected, tokens
+from evenhand.optimise.solve.structured.fronts import Members, lay_out_fronts
+from evenhand.optimise.solve.structured.layout import CLUSTER_ROWS, cliques_of, connected, tokens
 
 FROM_MOVES = 4_500
 """With fewer moves the general solvers are as fast."""
 
-LARGEST_BLOCK = 4_000
-"""The most targets that may hang together: their matrix is dense, and its factorisation grows with the cube."""
-
 MOST_ENTRIES = 60_000_000
-"""The most entries of all blocks and the border together: half a gigabyte."""
+"""The most entries of all fronts and the border together: up to a gigabyte, with where they go."""
 
-MOST_PAIRS = 40_000_000
-"""The most pairs of targets, over all clusters of owners: of each the product is kept, and where it goes, forty bytes.
+MOST_ARITHMETIC = 5e10
+"""The most multiplications of a factorisation, which is a few seconds; there may be twenty."""
 
-Measured below, general solvers took up to twice the memory or two thirds of it, and more time throughout; at twice as
-many pairs they took 0.8 GB instead of more than 2, and less time.
+MOST_PAIRS = 100_000_000
+"""The most pairs of targets, over all clusters of owners: the product of each is kept, and where it goes.
+
+Measured with 97 million, that took 2.4 GB, and a fifth of HiGHS's time.
 """
 
 MOST_RATES = 400
@@ -46,13 +46,20 @@ def suitable(program: Program) -> Pieces | None:
     holdings = connected(program.source[charged.coords[1]], charged.coords[0], shape)[: program.n_sources]
     if np.bincount(holdings).max(initial=0) > LARGEST_HOLDING:
         return None
+    return pieces if _bearable(program, pieces) else None
+
+
+def _bearable(program: Program, pieces: Pieces) -> bool:
+    """Whether the release rows' matrix is small enough: if it were dense, or else cut as well as it can be."""
     release = sparse.coo_array(program.release[pieces.targets])
-    shape = len(pieces.targets), program.n_sources
-    blocks = connected(release.coords[0], program.source[release.coords[1]], shape)[: len(pieces.targets)]
-    sizes = np.bincount(blocks)
-    # Stacks are filled up by a quarter at most.
-    entries = 1.25**2 * float((sizes.astype(float) ** 2).sum()) + len(pieces.targets) * program.n_rates
-    return pieces if sizes.max(initial=0) <= LARGEST_BLOCK and entries <= MOST_ENTRIES else None
+    owner, target = program.source[release.coords[1]].astype(np.int64), release.coords[0].astype(np.int64)
+    shape, border = (program.n_sources, len(pieces.targets)), len(pieces.targets) * program.n_rates
+    sizes = np.bincount(connected(owner, target, shape)[program.n_sources :]).astype(float)
+    # Small ones are stacked, and filled up by a quarter at most.
+    if 1.25**2 * (sizes**2).sum() + border <= MOST_ENTRIES and (sizes**3).sum() / 6 <= MOST_ARITHMETIC:
+        return True
+    fronts = lay_out_fronts(cliques_of(Members.of(owner, target, *shape), len(pieces.targets))[1])
+    return fronts.size + border <= MOST_ENTRIES and fronts.arithmetic <= MOST_ARITHMETIC
 
 
 def _pairs(program: Program) -> float:
@@ -62,4 +69,5 @@ def _pairs(program: Program) -> float:
     token = tokens(owner, target, (program.n_sources, program.n_targets))
     _, kind, owners = np.unique(token, return_inverse=True, return_counts=True)
     together = max(1, int(CLUSTER_ROWS // (1 + len(program.budgets) / program.n_sources)))
-    return float((np.diff(program.starts) ** 2.0 / np.minimum(owners, together)[kind]).sum())
+    clusters = np.ceil(owners / together) / owners
+    return float((np.diff(program.starts) ** 2.0 * clusters[kind]).sum())

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.optimise.program import Program
-from evenhand.optimise.solve.repair import EXCEEDED, exceeds, normalised, tidy
+from evenhand.optimise.solve.dust import EXCEEDED, exceeds, normalised, tidy
 from evenhand.optimise.solve.structured.elimination import Factor
 from evenhand.optimise.solve.structured.form import form_of, held
 from evenhand.optimise.solve.structured.layout import lay_out_form

@@ -1,18 +1,19 @@
 """The primal–dual predictor–corrector method on a form (Mehrotra's, with Gondzio's further correctors).
 
-Feasibility is linear in z and in (y, s), also with logarithms, so either takes steps of its own length. What every
-pair's product must become is all that is not: zero, by way of a common μ, or its own where the pair is a logarithm.
+Feasibility is linear in z and in (y, s), also with a smooth loss, so either takes steps of its own length. All that is
+not linear is how the two of a pair hang together: their product goes to zero, by way of a common μ, or they are on the
+curve of a smooth loss. Either is replaced by a line: dz = aim − width · ds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Flags, Numbers
 from evenhand.errors import SolverError
 from evenhand.optimise.solve.structured.elimination import Factor
 from evenhand.optimise.solve.structured.form import Form
@@ -41,6 +42,12 @@ PATIENCE = 1
 BETTER = 0.5
 """A better point is one whose worst is less than this share of the best point's."""
 
+FARTHEST, NEAREST = 1.0, 1e-5
+"""The gaps between which points on the way are kept..."""
+
+MET = 0.3
+"""...if what their rows lack is no more than this share of the gap."""
+
 LEAST_MU = 0.05
 """The least product to go for, as a share of what each pair may have: with smaller ones rows lose digits."""
 
@@ -58,6 +65,9 @@ WORTHWHILE = 0.02
 
 LEAST_GAIN = 1e-9
 """The relative gain that is counted where the gap did not shrink, so that digits are above zero."""
+
+SHARES = 9
+"""How many shares of a correction are tried."""
 
 NARROW, WIDE = 0.1, 10.0
 """The products, in units of their goal, that a corrector leaves alone."""
@@ -82,6 +92,15 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
+class Answer:
+    """Where the method ended, after how many iterations, and points on the way by the decade of their gap."""
+
+    point: Point
+    steps: int
+    trail: dict[int, Point]
+
+
+@dataclass(frozen=True, eq=False)
 class Lacking:
     """What each kind of row lacks at a point: rows of q; parity and m + n; reduced costs; those of the free rates."""
 
@@ -90,14 +109,23 @@ class Lacking:
     costs: Numbers
     rates: Numbers
 
+    @classmethod
+    def nothing_of(cls, form: Form) -> Lacking:
+        """Return what a point lacks whose rows are all met."""
+        sizes = len(form.right), len(form.parity_right), len(form.prices), form.n_rates
+        return cls(*map(np.zeros, sizes))
+
     @property
     def primal(self) -> float:
         """The sum of what rows lack."""
         return float(np.abs(self.rows).sum() + np.abs(self.parity).sum())
 
 
-def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch) -> tuple[Point, int]:
-    """Return a point with a gap of at most ``goal`` whose rows lack almost nothing, and the number of iterations.
+def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch, *, recentre: bool = False) -> Answer:
+    """Return a point with a gap of at most ``goal`` whose rows lack almost nothing.
+
+    A ``start`` on the way of another form may ``recentre``: its rows are met first, while products stay on average what
+    they are, which makes it a point on the way of this one.
 
     ``watch`` is called before every iteration with the share of the way that is done, on the scale of digits; it may
     raise.
@@ -107,31 +135,35 @@ def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch
     SolverError
         Where the method does not get there, be it that there is nothing to find.
     """
-    first, point, best, since = gap_at(form, start), start, (np.inf, start), 0
+    first, point, best = gap_at(form, start), start, (np.inf, start)
+    mark, since = np.inf, 0
+    trail: dict[int, Point] = {}
     least = LEAST_MU * goal / len(start.z)
     for iteration in range(MOST_ITERATIONS):
         lacking = lacks(form, point)
         gap = gap_at(form, point)
+        if FARTHEST >= gap >= NEAREST and lacking.primal <= MET * gap:
+            trail[int(np.floor(np.log10(gap)))] = point
         watch(_digits(first, gap) / _digits(first, goal))
         # What rows lack is made good afterwards, so it counts by half its digits.
         merit = max(gap / goal, np.sqrt(lacking.primal / FEASIBLE))
-        since = 0 if merit < BETTER * best[0] else since + 1
+        mark, since = (merit, 0) if merit < BETTER * mark else (mark, since + 1)
         # Written so that a NaN is never the best.
         best = (merit, point) if merit < best[0] else best
         if best[0] <= 1 or (since > PATIENCE and best[0] <= NEARLY):
-            return best[1], iteration
+            return Answer(best[1], iteration, trail)
         if since > STUCK or not np.isfinite(merit):
             break
-        point = _iterate(form, layout, point, lacking, least)
+        mean = float((point.z * point.s)[form.vanishing].mean())
+        point = _iterate(form, layout, point, lacking, mean if recentre and iteration == 0 else least)
     raise SolverError(f"it stopped at a gap of {gap:.1e}, rows off by {lacking.primal:.1e}")
 
 
 def gap_at(form: Form, point: Point) -> float:
-    """Return the duality gap of a point whose rows lack nothing: what products are too large, or logarithms off."""
-    product = point.z * point.s
-    log = form.products > 0
-    ratio = product[log] / form.products[log]
-    return float(product[~log].sum() + form.products[log] @ (ratio - 1 - np.log(ratio)))
+    """Return the duality gap of a point whose rows lack nothing: what products are too large, or pairs off a curve."""
+    gap = float(point.z[form.vanishing] @ point.s[form.vanishing])
+    curve, v = form.pieces.curve, form.parts["v"]
+    return gap if curve is None else gap + max(0.0, curve.gap(point.z[v], point.s[v]))
 
 
 def _digits(first: float, gap: float) -> float:
@@ -141,69 +173,97 @@ def _digits(first: float, gap: float) -> float:
 
 def _iterate(form: Form, layout: Layout, point: Point, lacking: Lacking, least: float) -> Point:
     """Predict, correct, and go; towards no smaller a μ than the least."""
-    free = form.products == 0
-    factor = Factor(form, layout, point.z / point.s)
-    product = point.z * point.s
-    mu = float(product[free].mean())
-    ahead = direction(form, factor, point, lacking, form.products - product)
-    primal, dual = lengths(point, ahead, 1.0)
+    product, curve, v = point.z * point.s, form.pieces.curve, form.parts["v"]
+    mu = float(product[form.vanishing].mean())
+    aim, width = -point.z, point.z / point.s
+    if curve is not None:
+        aim[v], width[v] = curve.line(point.z[v], point.s[v])
+    lines = Lines(form, Factor(form, layout, width), width)
+    ahead = lines.step(lacking, aim)
+    primal, dual = lengths(form, point, ahead, 1.0)
     after = point.moved(ahead, primal, dual)
-    mu_after = float(after.z[free] @ after.s[free]) / int(free.sum())
-    goal = np.where(free, max(least, mu * (mu_after / mu) ** 3), form.products)
-    wanted = goal - product - ahead.z * ahead.s
-    step = direction(form, factor, point, lacking, wanted)
-    step = _corrected(form, factor, point, lacking, wanted, goal, step)
+    mu_after = float((after.z * after.s)[form.vanishing].mean())
+    goal = max(least, mu * (mu_after / mu) ** 3)
+    # Where the product of a pair should be the goal, and what the prediction leaves to second order.
+    aim = (goal - ahead.z * ahead.s) / point.s
+    if curve is not None:
+        aim[v] = curve.bend(point.z[v], point.s[v], ahead.z[v], ahead.s[v])
+    step = _weighted(form, point, ahead, lines.step(None, aim), primal * dual)
+    step = _corrected(form, point, lines, goal, step)
     # Solve again for what rounding left of the rows.
-    nothing, before = np.zeros(len(step.z)), np.inf
+    before = np.inf
     for _ in range(REFINEMENTS):
         rows, small = rows_at(form, step.z, step.g)
-        left = Lacking(lacking.rows - rows, lacking.parity - small, nothing, np.zeros(form.n_rates))
+        left = replace(Lacking.nothing_of(form), rows=lacking.rows - rows, parity=lacking.parity - small)
         if left.primal <= FEASIBLE / 10 or left.primal > before / 2:
             break
         before = left.primal
-        step = step.moved(direction(form, factor, point, left, nothing), 1.0, 1.0)
-    return point.moved(step, *lengths(point, step, BACK_OFF))
+        step = step.moved(lines.step(left, None), 1.0, 1.0)
+    return point.moved(step, *lengths(form, point, step, BACK_OFF))
 
 
-def _corrected(
-    form: Form, factor: Factor, point: Point, lacking: Lacking, wanted: Numbers, goal: Numbers, step: Point
-) -> Point:
+def _weighted(form: Form, point: Point, step: Point, correction: Point, least: float) -> Point:
+    """Add as much of a correction as makes for the longest step, of z and of s each (Colombo and Gondzio's)."""
+    on_z, on_s = form.signed
+    shares = np.linspace(least, 1.0, SHARES)
+    of_z = [min(1.0, _longest(point.z, step.z + share * correction.z, on_z)) for share in shares]
+    of_s = [min(1.0, _longest(point.s, step.s + share * correction.s, on_s)) for share in shares]
+    # Of equally long steps the one with more of the correction.
+    best = [shares[SHARES - 1 - int(np.argmax(lengths[::-1]))] for lengths in (of_z, of_s)]
+    return step.moved(correction, *best)
+
+
+def _corrected(form: Form, point: Point, lines: Lines, goal: float, step: Point) -> Point:
     """Bring the products that a longer step would leave far from their goal nearer to it."""
-    primal, dual = lengths(point, step, 1.0)
+    primal, dual = lengths(form, point, step, 1.0)
     for _ in range(CORRECTORS):
         if min(primal, dual) > 1 - FURTHER / 3:
             break
-        trial = point.moved(step, min(1.0, primal + FURTHER), min(1.0, dual + FURTHER))
+        further = min(1.0, primal + FURTHER), min(1.0, dual + FURTHER)
+        trial = point.moved(step, *further)
         product = trial.z * trial.s
         far = np.clip(product, NARROW * goal, WIDE * goal) - product
-        wanted = wanted + np.maximum(far, -WIDE * goal)
-        longer = direction(form, factor, point, lacking, wanted)
-        reached = lengths(point, longer, 1.0)
+        aim = np.where(form.vanishing, np.maximum(far, -WIDE * goal) / point.s, 0.0)
+        longer = _weighted(form, point, step, lines.step(None, aim), further[0] * further[1])
+        reached = lengths(form, point, longer, 1.0)
         if min(reached[0] - primal, reached[1] - dual) < -WORTHWHILE or sum(reached) < primal + dual + WORTHWHILE:
             break
         step, (primal, dual) = longer, reached
     return step
 
 
-def lengths(point: Point, step: Point, share: float) -> tuple[float, float]:
+def lengths(form: Form, point: Point, step: Point, share: float) -> tuple[float, float]:
     """Return how far z and s can go, at most the whole step."""
-    return min(1.0, share * _longest(point.z, step.z)), min(1.0, share * _longest(point.s, step.s))
+    on_z, on_s = form.signed
+    of_z, of_s = _longest(point.z, step.z, on_z), _longest(point.s, step.s, on_s)
+    return min(1.0, share * of_z), min(1.0, share * of_s)
 
 
-def _longest(values: Numbers, step: Numbers) -> float:
-    """Return how far a step can go until a value is zero."""
-    fastest = float(np.max(-step / values, initial=0.0))
+def _longest(values: Numbers, step: Numbers, signed: Flags) -> float:
+    """Return how far a step can go until a value that must stay positive is zero."""
+    fastest = float(np.max(-step / values, initial=0.0, where=signed))
     return np.inf if fastest <= 0 else 1 / fastest
 
 
-def direction(form: Form, factor: Factor, point: Point, lacking: Lacking, wanted: Numbers) -> Point:
-    """Return the step that fills what is lacking and changes every product by ``wanted``."""
-    rows, small = multiplied(form, (wanted - point.z * lacking.costs) / point.s)
-    y, on_small = factor.solve(lacking.rows - rows, lacking.rates, lacking.parity - small)
-    s = lacking.costs - transposed(form, y, on_small)
-    z = (wanted - point.z * s) / point.s
-    g = form.on_rates @ z[form.parts["q"]] - lacking.rows[form.rate_rows]
-    return Point(z, s, g, y, on_small)
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The rows of a form, and the line dz = aim − width · ds of every pair; the widths are factorised."""
+
+    form: Form
+    factor: Factor
+    width: Numbers
+
+    def step(self, lacking: Lacking | None, aim: Numbers | None) -> Point:
+        """Return the step that fills what is lacking and follows every line; None for nothing of either."""
+        form = self.form
+        lacking = Lacking.nothing_of(form) if lacking is None else lacking
+        aim = np.zeros(len(self.width)) if aim is None else aim
+        rows, small = multiplied(form, aim - self.width * lacking.costs)
+        y, on_small = self.factor.solve(lacking.rows - rows, lacking.rates, lacking.parity - small)
+        s = lacking.costs - transposed(form, y, on_small)
+        z = aim - self.width * s
+        g = form.on_rates @ z[form.parts["q"]] - lacking.rows[form.rate_rows]
+        return Point(z, s, g, y, on_small)
 
 
 def lacks(form: Form, point: Point) -> Lacking:
