@@ -424,6 +424,14 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"frame": w.frame, "key": "id", "draw": "independent", "to": None, **DRAWN, **TOLD},
     ),
     "Mapping.apply:balanced": lambda w: (w.mapping.apply, {"frame": w.frame, "draw": "balanced", **DRAWN}),
+    "Mapping.person": lambda w: (
+        w.mapping.person,
+        {"row": w.frame.iloc[0].to_dict(), "mode": "release", "key": "id", **DRAWN},
+    ),
+    "Mapping.person:values": lambda w: (
+        lambda **row: w.mapping.person(row, mode="release", key="id"),
+        w.frame.iloc[0].to_dict(),
+    ),
     "Mapping.audit": lambda w: (w.mapping.audit, {"table": w.frame, "weights": "w", "missing": "error", **TOLD}),
     "Mapping.audit:file": lambda w: (w.mapping.audit, {"table": w.file, "weights": "w", "missing": "level", **TOLD}),
     "Mapping.realised": lambda w: (w.mapping.realised, {"table": w.frame, "weights": "w", "missing": "error", **TOLD}),

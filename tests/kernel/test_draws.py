@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.kernel.draws import DRAW_BITS, balanced_draws, keyed_draws, seeded_draws, thresholds
+from evenhand.kernel.draws import DRAW_BITS, balanced_draws, keyed_draw, keyed_draws, seeded_draws, thresholds
 
 TOP = 2**DRAW_BITS
 
@@ -16,6 +16,7 @@ def test_a_keyed_draw_is_the_first_52_bits_of_md5():
     text = "apply:7:Zoë, 'x'"
     expected = int.from_bytes(hashlib.md5(text.encode()).digest()[:7]) >> 4
     assert keyed_draws(["Zoë, 'x'"], 7, "apply").tolist() == [expected]
+    assert keyed_draw("Zoë, 'x'", 7, "apply") == expected
     assert expected < TOP
 
 
@@ -28,6 +29,12 @@ def test_keys_seeds_modes_and_purposes_are_told_apart():
         for purpose in ("", "age", "hours")
     }
     assert len(found) == 24
+
+
+@given(keys=st.lists(st.text(st.characters(codec="utf-8")), max_size=5), seed=st.integers(0, 2**200))
+def test_one_key_has_the_draw_that_it_has_among_many(keys, seed):
+    many = keyed_draws(keys, seed, "apply", purpose="age").tolist()
+    assert [keyed_draw(key, seed, "apply", purpose="age") for key in keys] == many
 
 
 def test_draws_by_position_come_in_pieces():

@@ -4,11 +4,12 @@ import hashlib
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.kernel.md5 import BLOCK, ONE_BLOCK, Texts, leading_bits
+from evenhand.kernel import md5
+from evenhand.kernel.md5 import BLOCK, FEW, ONE_BLOCK, Texts, first_bits, leading_bits
 
 
 def plainly(start, texts, bits=52):
@@ -16,6 +17,13 @@ def plainly(start, texts, bits=52):
     return [int.from_bytes(digest[:8]) >> (64 - bits) for digest in found]
 
 
+@pytest.fixture(params=[0, FEW], ids=["in arrays", "one by one"], autouse=True)
+def few(request, monkeypatch):
+    """How many texts are so few that they are hashed one by one."""
+    monkeypatch.setattr(md5, "FEW", request.param)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(max_size=80), max_size=30), start=st.text(max_size=20))
 @example(texts=["", "\0", "a\0", "é" * 27, "€" * 19], start="")
 def test_any_text(texts, start):
@@ -37,6 +45,12 @@ def test_many_texts_on_any_number_of_cores(threads):
     with eh.using(threads=threads):
         found = leading_bits("release:3:", Texts.of(texts), 52)
     assert found.tolist() == plainly("release:3:", texts)
+
+
+def test_one_text():
+    assert [first_bits(b"release:3:7", bits) for bits in (52, 64)] == [
+        plainly("release:3:", ["7"], bits)[0] for bits in (52, 64)
+    ]
 
 
 def test_texts_by_number():

@@ -96,6 +96,17 @@ def test_draws_match_the_kernel():
     assert chisquare(observed, 40_000 * kernel.probability).pvalue > 0.01
 
 
+def test_one_draw_hits_what_it_hits_among_many(adult_mapping):
+    kernel = adult_mapping.kernel
+    rows = np.arange(len(kernel)).repeat(5)
+    drawn = seeded_draws(3, len(rows), "release")
+    # The ends of the range, and thresholds themselves, which belong to the next entry.
+    drawn[0::5], drawn[1::5] = 0, 2**DRAW_BITS - 1
+    drawn[2::5] = np.minimum(kernel.thresholds[kernel.starts[:-1]], 2**DRAW_BITS - 1)
+    alone = [kernel.hit_one(*pair) for pair in zip(rows.tolist(), drawn.tolist(), strict=True)]
+    assert alone == kernel.hit(rows, drawn).tolist()
+
+
 def test_seeded_draws_never_change():
     assert seeded_draws(0, 3, "release").tolist() == [2151327883533787, 539764233379467, 3892058635915847]
     assert not np.array_equal(seeded_draws(0, 3, "release"), seeded_draws(1, 3, "release"))

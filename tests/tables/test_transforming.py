@@ -80,6 +80,7 @@ KINDS = {
     "pyarrow": lambda f: pa.Table.from_pandas(f, preserve_index=False),
     "pyarrow, views": with_texts_as(pa.string_view()),
     "pyarrow, dictionaries": with_texts_as(pa.dictionary(pa.uint64(), pa.string())),
+    "pyarrow, dictionaries as of Parquet": with_texts_as(pa.dictionary(pa.int32(), pa.string())),
     "duckdb": lambda f: duckdb.connect().from_arrow(pa.Table.from_pandas(f, preserve_index=False)),
 }
 

@@ -163,13 +163,14 @@ class Variable:
         return bool(values) and not self.numeric and all(isinstance(value, str) for value in values)
 
     @cached_property
-    def _codes(self) -> dict[Value, int]:
+    def codes(self) -> dict[Value, int]:
+        """The position of each level."""
         return {level: code for code, level in enumerate(self.levels)}
 
     def code(self, value: Value) -> int:
         """Return the position of a value among the levels."""
         try:
-            return self._codes[value]
+            return self.codes[value]
         except KeyError:
             hint = did_you_mean(value, self.levels)
             raise DataError(

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.kernel.md5 import Texts, leading_bits
+from evenhand.kernel.md5 import Texts, first_bits, leading_bits
 
 SALT = 0x6576656E68616E64
 """Sets draws by position apart from all others with the same seed."""
@@ -59,8 +59,23 @@ def seeded_draws(seed: int, size: int, mode: str, *, purpose: str = "", first: i
 
 def keyed_draws(keys: Iterable[str] | Texts, seed: int, mode: str, *, purpose: str = "") -> Cells:
     """Return draws by key: the first 52 bits of MD5 of ``mode:seed:key``, or of ``mode.purpose:seed:key``."""
-    start = f"{mode}.{purpose}:{seed}:" if purpose else f"{mode}:{seed}:"
+    start = _before_key(seed, mode, purpose)
     return leading_bits(start, keys if isinstance(keys, Texts) else Texts.of(keys), DRAW_BITS)
+
+
+def keyed_draw(key: str, seed: int, mode: str, *, purpose: str = "") -> int:
+    """Return the draw of one key, the same as among many.
+
+    Examples
+    --------
+    >>> [keyed_draw("p-17", 0, "apply")] == keyed_draws(["p-17"], 0, "apply").tolist()
+    True
+    """
+    return first_bits((_before_key(seed, mode, purpose) + key).encode(), DRAW_BITS)
+
+
+def _before_key(seed: int, mode: str, purpose: str) -> str:
+    return f"{mode}.{purpose}:{seed}:" if purpose else f"{mode}:{seed}:"
 
 
 def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode: str) -> Cells:

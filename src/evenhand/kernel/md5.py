@@ -1,6 +1,7 @@
 """MD5 of many short texts at once (RFC 1321): the same 64 steps for thousands of texts, in arrays.
 
-A text of at most 55 bytes, what all of them begin with included, is one block of 64; longer ones go through hashlib.
+A text of at most 55 bytes, what all of them begin with included, is one block of 64; longer ones, and all where they
+are few, go through hashlib one by one.
 Not for security: a draw by key must only be the same everywhere.
 """
 
@@ -25,6 +26,9 @@ ONE_BLOCK = 55
 
 BLOCK = 1 << 14
 """Texts that are hashed at once: about a dozen arrays of this many words stay in a core's own cache."""
+
+FEW = 256
+"""So many texts are hashed one by one in less time than the steps take in arrays of any length."""
 
 BEGIN = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
 TURNS = ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
@@ -72,6 +76,8 @@ class Texts:
 def leading_bits(start: str, texts: Texts, bits: int) -> Cells:
     """Return the first bits, up to 63, of the MD5 of ``start`` followed by each text."""
     begun = start.encode()
+    if len(texts) <= FEW:
+        return np.array([first_bits(begun + texts[place], bits) for place in range(len(texts))], dtype=np.int64)
     found = np.empty(len(texts), dtype=np.uint64)
 
     def fill(block: slice) -> None:
@@ -82,12 +88,16 @@ def leading_bits(start: str, texts: Texts, bits: int) -> Cells:
         if short.any():
             found[block][short] = _digests(_messages(begun, texts, block.start + np.flatnonzero(short)))
         for place in (block.start + np.flatnonzero(~short)).tolist():
-            digest = md5(begun + texts[place], usedforsecurity=False).digest()
-            found[place] = int.from_bytes(digest[:8])
+            found[place] = first_bits(begun + texts[place], 64)
 
     in_blocks(len(texts), fill, BLOCK)
     found >>= np.uint64(64 - bits)
     return found.view(np.int64)
+
+
+def first_bits(message: bytes, bits: int) -> int:
+    """Return the first bits, up to 64, of one text's MD5."""
+    return int.from_bytes(md5(message, usedforsecurity=False).digest()[:8]) >> (64 - bits)
 
 
 def _messages(start: bytes, texts: Texts, places: Cells) -> Words:

@@ -88,6 +88,11 @@ class Kernel:
             late = late[draws[late] >= self.thresholds[entry[late]]]
         return entry
 
+    def hit_one(self, row: int, draw: int) -> int:
+        """Return the entry that one draw hits, as :meth:`hit` does for many."""
+        first, end = self.starts.item(row), self.starts.item(row + 1)
+        return first + int(self.thresholds[first:end].searchsorted(draw, side="right"))
+
     def entries(self, rows: Cells) -> tuple[Cells, Cells]:
         """List every entry of the given rows: which of ``rows`` it belongs to, and its position."""
         sizes = np.diff(self.starts)[rows]

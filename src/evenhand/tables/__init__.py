@@ -14,10 +14,12 @@ from evenhand.tables.columns import (
     column,
     gap_advice,
     levels_of,
+    refuse_other_kind,
 )
-from evenhand.tables.frames import Frame, Table, is_path, quoted, read, returned, take, to_pandas
-from evenhand.tables.keys import key_texts
+from evenhand.tables.frames import Frame, Table, categories, is_path, listed, quoted, read, returned, take, to_pandas
+from evenhand.tables.keys import key_text, key_texts
 from evenhand.tables.numbering import NULL
+from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
 from evenhand.tables.reading import (
     cells,
     conditional_rows,
@@ -33,6 +35,7 @@ from evenhand.tables.reading import (
     weights_of,
 )
 from evenhand.tables.writing import (
+    FEW_ROWS,
     Lots,
     Restore,
     Restoring,
@@ -50,13 +53,18 @@ from evenhand.tables.writing import (
 )
 
 __all__ = [
+    "FEW_ROWS",
     "NULL",
+    "PLAIN",
     "REAL",
     "WHOLE",
     "Coded",
     "Encoded",
     "Frame",
+    "Lookup",
     "Lots",
+    "Reader",
+    "Record",
     "Restore",
     "Restoring",
     "Table",
@@ -66,6 +74,7 @@ __all__ = [
     "becomes_text",
     "blank_numbers",
     "canonical",
+    "categories",
     "cells",
     "choices",
     "column",
@@ -78,14 +87,18 @@ __all__ = [
     "gaps",
     "is_missing",
     "is_path",
+    "key_text",
     "key_texts",
     "labels",
     "lacking",
     "levels_of",
+    "listed",
     "merged",
+    "plain_value",
     "quoted",
     "read",
     "refuse_gaps",
+    "refuse_other_kind",
     "replace",
     "returned",
     "take",

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Role, Value, Variable
 from evenhand.data.levels import UNSEEN, Coding
@@ -61,7 +62,7 @@ def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     if name not in table.columns:
         hint = did_you_mean(name, table.columns)
         raise DataError(f"the table has no column {name!r}; it has {some_of(table.columns)}.{hint}")
-    return table[name]
+    return table.get_column(name)
 
 
 def encode(series: nw.Series[Any], blanks: Sequence[Value] = ()) -> Encoded:
@@ -194,13 +195,13 @@ def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: in
         refuse_missing(encoded, *gap_advice(variable), first=first)
     values = [as_number(value) for value in encoded.values] if text and variable.numeric else encoded.values
     if not text:
-        _refuse_other_kind(variable, values)
+        refuse_other_kind(variable, values)
     coding, of_null = variable.coding, UNSEEN if variable.missing is None else variable.missing
     if coding is not None:
         numbers = [v if isinstance(v, int | float) else np.nan for v in values] if coding.numeric else None
         level = coding.codes(values if numbers is None else np.array(numbers, dtype=float))
     else:
-        place = {level: code for code, level in enumerate(variable.levels)}
+        place = variable.codes
         if text and isinstance(variable.levels[0], bool):
             # A file may write truths in any case.
             place = {str(level).lower(): code for level, code in place.items()}
@@ -245,7 +246,7 @@ def as_number(text: Any) -> Any:
     return float(text) if re.fullmatch(REAL, text) else text
 
 
-def _refuse_other_kind(variable: Variable, values: Sequence[Any]) -> None:
+def refuse_other_kind(variable: Variable, values: Sequence[Any]) -> None:
     """Refuse a column of numbers where levels are texts, and the other way round: no value could ever be a level."""
     if not values or variable.always_missing:
         return
@@ -255,6 +256,6 @@ def _refuse_other_kind(variable: Variable, values: Sequence[Any]) -> None:
         own, given = ("numbers", "texts") if texts else ("texts", "numbers")
         example = next(iter(variable.values), variable.levels[0])
         raise DataError(
-            f"column {variable.name!r} holds {given}, such as {values[0]!r}, but its levels are {own}, such as "
-            f"{example!r}; convert the column, or write its own levels into the rule"
+            f"column {variable.name!r} holds {given}, such as {check.shown(values[0])}, but its levels are {own}, "
+            f"such as {example!r}; convert the column, or write its own levels into the rule"
         )

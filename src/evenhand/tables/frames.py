@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -12,6 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Cells
 from evenhand.errors import DataError
+from evenhand.tables.columns import plain
 
 Frame = Any
 """Any dataframe that narwhals knows."""
@@ -42,9 +43,10 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
             f"{type(frame).__name__}"
         ) from None
     if isinstance(table, nw.DataFrame):
-        for name, times in Counter(table.columns).items():
-            if times > 1:
-                raise DataError(f"the table has {times} columns called {name!r}; rename all but one")
+        names = table.columns
+        if len(set(names)) < len(names):
+            name, times = Counter(names).most_common(1)[0]
+            raise DataError(f"the table has {times} columns called {name!r}; rename all but one")
         return _without_views(table)
     backend = table.implementation
     if backend is nw.Implementation.DUCKDB:
@@ -62,11 +64,13 @@ def _without_views(table: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     """Return an Arrow table with plain texts for views, from which Arrow can take no rows."""
     if not table.implementation.is_pyarrow():
         return table
-    return nw.from_native(_with_types(table.to_native(), dict.fromkeys(_views(table), "large_string")), eager_only=True)
+    arrow: Any = table.to_native()
+    views = _views(arrow)
+    return nw.from_native(_with_types(arrow, dict.fromkeys(views, "large_string")), eager_only=True) if views else table
 
 
-def _views(table: nw.DataFrame[Any]) -> list[str]:
-    return [field.name for field in table.to_native().schema if str(field.type) == "string_view"]
+def _views(arrow: Any) -> list[str]:
+    return [field.name for field in arrow.schema if str(field.type) == "string_view"]
 
 
 def _with_types(arrow: Any, types: Mapping[str, str]) -> Any:
@@ -81,14 +85,17 @@ def returned(table: nw.DataFrame[Any], like: Frame) -> Frame:
     found: Any = table.to_native()
     if isinstance(like, nw.DataFrame):
         return table
-    given = nw.from_native(like)
-    if not isinstance(given, nw.DataFrame):
-        return found.lazy() if given.implementation is nw.Implementation.POLARS else _relation(found, like)
-    if given.implementation.is_pyarrow():
+    if isinstance(like, pd.DataFrame):
+        # Where nothing changed: a frame of one's own all the same.
+        return found.copy() if found is like else found
+    if type(found) is not type(like):
+        # What was lazy.
+        lazy = nw.from_native(like).implementation is nw.Implementation.POLARS
+        return found.lazy() if lazy else _relation(found, like)
+    if table.implementation.is_pyarrow() and (views := _views(like)):
         texts = {field.name for field in found.schema if str(field.type) == "large_string"}
-        return _with_types(found, {name: "string_view" for name in _views(given) if name in texts})
-    # Where nothing changed: a frame of one's own all the same.
-    return found.copy() if found is like and isinstance(like, pd.DataFrame) else found
+        return _with_types(found, {name: "string_view" for name in views if name in texts})
+    return found
 
 
 def _relation(found: Any, like: Any) -> Any:
@@ -130,6 +137,38 @@ def to_pandas(table: Any) -> pd.DataFrame:
     """Return any frame as a pandas frame."""
     found: pd.DataFrame = read(table).to_pandas()
     return found
+
+
+def listed(table: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, list[Any]] | None:
+    """Return the values of some columns of a short table; None where a column or its library is not known."""
+    native: Any = table.to_native()
+    # Narwhals takes longer to name pandas' columns than pandas does to look for some.
+    names = native.columns if isinstance(native, pd.DataFrame) else table.columns
+    if not all(name in names for name in columns):
+        return None
+    if isinstance(native, pd.DataFrame):
+        return {name: _listed(native[name]) for name in columns}
+    if table.implementation.is_polars():
+        return {name: native.get_column(name).to_list() for name in columns}
+    if table.implementation.is_pyarrow():
+        return {name: native.column(name).to_pylist() for name in columns}
+    return None
+
+
+def _listed(series: pd.Series[Any]) -> list[Any]:
+    """Return the values of a pandas column; of what may be thousands of categories only those that rows have."""
+    kind: Any = series.dtype
+    if not isinstance(kind, pd.CategoricalDtype):
+        return series.tolist()
+    codes: Any = series.array.codes
+    return [plain(kind.categories[code]) if code >= 0 else None for code in codes.tolist()]
+
+
+def categories(table: nw.DataFrame[Any], name: str) -> list[Any]:
+    """Return the categories of a pandas column, whether or not they occur; none of any other."""
+    native = table.to_native()
+    kind: Any = native[name].dtype if isinstance(native, pd.DataFrame) else None
+    return kind.categories.tolist() if isinstance(kind, pd.CategoricalDtype) else []
 
 
 def take(table: nw.DataFrame[Any], rows: Cells) -> nw.DataFrame[Any]:

@@ -27,18 +27,17 @@ def key_texts(table: nw.DataFrame[Any], name: str, *, first: int = 0) -> Texts:
     series = column(table, name)
     # Asking a column for its type takes longer than hashing a key: once is enough.
     dtype = series.dtype
-    advice = (f"every row needs its key {name!r}; leave ", Option("key"), " out for draws by position")
     if series.null_count():
-        refuse_missing(encode(series), *advice, first=first)
+        refuse_missing(encode(series), *key_advice(name), first=first)
     try:
         if dtype.is_integer() or isinstance(dtype, nw.String):
             return _written_out(series)
         encoded = encode(series)
-        refuse_missing(encoded, *advice, first=first)
+        refuse_missing(encoded, *key_advice(name), first=first)
         if isinstance(dtype, nw.Object):
             # Of any kinds: a truth and a one are equal, but not the same key.
-            return Texts.of(_text(name, dtype, value) for value in series.to_list())
-        return Texts.of(_text(name, dtype, value) for value in encoded.values).repeated(encoded.codes)
+            return Texts.of(key_text(name, dtype, value) for value in series.to_list())
+        return Texts.of(key_text(name, dtype, value) for value in encoded.values).repeated(encoded.codes)
     except UnicodeEncodeError as error:
         raise DataError(f"the key {name!r} holds {error.object!r}, which is not Unicode text") from None
 
@@ -57,7 +56,13 @@ def _written_out(series: nw.Series[Any]) -> Texts:
     return Texts(np.frombuffer(data or b"", np.uint8), ends)
 
 
-def _text(name: str, dtype: Any, value: Any) -> str:
+def key_advice(name: str) -> tuple[object, ...]:
+    """Return what to do about a missing key."""
+    return (f"every row needs its key {name!r}; leave ", Option("key"), " out for draws by position")
+
+
+def key_text(name: str, dtype: Any, value: Any) -> str:
+    """Return the text of one key, in a column of a type."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_):

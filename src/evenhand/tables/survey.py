@@ -18,6 +18,7 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import checked_weights
 from evenhand.data.domain import Value
 from evenhand.errors import DataError
+from evenhand.resources import heed
 from evenhand.tables.columns import column
 from evenhand.tables.frames import Frame, read, take
 
@@ -189,6 +190,7 @@ def _is_nested(series: nw.Series[Any]) -> bool:
 
 
 def _column(series: nw.Series[Any], missing_values: Collection[str] | None, parse: bool) -> Column:
+    heed()
     if _is_nested(series):
         return Column(series.name, (), np.full(len(series), MISSING, dtype=np.int64), nested=True)
     codes, distinct = pd.factorize(series.to_pandas())

@@ -25,7 +25,7 @@ from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.kernel import Kernel, look_up
 from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
 from evenhand.resources import each_of, in_blocks
-from evenhand.tables import Encoded, Restore, Restoring, Table
+from evenhand.tables import FEW_ROWS, Coded, Encoded, Lookup, Reader, Record, Restore, Restoring, Table
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["keep", "error"]
@@ -149,7 +149,19 @@ class Transformer:
         """
         if missing is None:
             return self
-        domain = domain_with(self.domain, missing)
+        check.one_of("missing", missing, get_args(Missing))
+        return self._allowing_missing if missing == "level" else self._refusing_missing
+
+    # Kept, so that what either of them looks up is prepared once.
+    @cached_property
+    def _allowing_missing(self) -> Transformer:
+        return self._over(domain_with(self.domain, "level"))
+
+    @cached_property
+    def _refusing_missing(self) -> Transformer:
+        return self._over(domain_with(self.domain, "error"))
+
+    def _over(self, domain: Domain) -> Transformer:
         new = {self.domain.d: domain.d, self.domain.x: domain.x, self.domain.y: domain.y}
         return replace(self, domain=domain, reads=tuple(new[axis] for axis in self.reads))
 
@@ -187,6 +199,12 @@ class Transformer:
         """The targets of the kernel: for each axis that is written, the cell of every entry."""
         targets = self.kernel.targets
         return self.domain.split_xy(targets) if self.writes_outcome else (targets,)
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        """The mode for one person at a time."""
+        outcomes = self.domain.y.size if self.writes_outcome else 1
+        return Lookup(self.name, self.read, self.written, self.kernel, self.sources, self.rows, self.fallback, outcomes)
 
 
 def train_mode(counts: Counts, kernel: Kernel, *, blind: bool = False, fallback: Cells | None = None) -> Transformer:
@@ -340,9 +358,12 @@ def transform_piece(
     ``first`` is the position of the first row. Sources that are unknown are refused if so asked; who has every part
     warns of them.
     """
-    located = locate(mode, table, text=text, first=first)
-    drawn = drawn or draws(mode, table, located, how, first=first)
-    done = write(mode, table, located, drawn, how, first=first, text=text)
+    few = len(table) <= FEW_ROWS and drawn is None and not (text or how.balanced)
+    moves = moves_of_few(mode, table, how, first=first) if few else None
+    if moves is None:
+        located = locate(mode, table, text=text, first=first)
+        moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
+    done = write(mode, table, moves, how, first=first, text=text)
     if how.unseen == "error":
         report_unseen(mode, done.tally, "error")
     return done
@@ -350,7 +371,12 @@ def transform_piece(
 
 def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> Located:
     """Find the source of every row; ``first`` is the position of the first, where a table comes in pieces."""
-    coded = each_of(mode.read, lambda v: tables.levels_of(v, tables.column(table, v.name), text=text, first=first))
+
+    def read(variable: Variable) -> Coded:
+        return tables.levels_of(variable, tables.column(table, variable.name), text=text, first=first)
+
+    # Threads are not worth their while for a few rows.
+    coded = each_of(mode.read, read) if len(table) > FEW_ROWS else list(map(read, mode.read))
     columns = dict(zip(mode.columns, coded, strict=True))
     written = (columns[variable.name].encoded for variable in mode.written)
     encoded = {each.series.name: each for each in written if each is not None}
@@ -421,10 +447,42 @@ def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, p
     return keyed_draws(tables.key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
 
 
-def write(
-    mode: Transformer, table: Table, located: Located, drawn: Draws, how: How, *, first: int = 0, text: bool = False
-) -> Transformed:
-    """Pick the target of every draw and write it."""
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Which rows of a table change.
+
+    Attributes
+    ----------
+    at : array
+        Rows by position, ascending.
+    own : tuple of array
+        For each axis that is written, the cell that each of them has.
+    entry : array
+        The entry of the kernel that each of them hits.
+    unknown : array
+        The rows whose source is not one of the fitted table.
+    encoded : mapping of str to Encoded
+        Columns that may be written, where their values are numbered already.
+    keys : sequence of str, optional
+        The key of every row, where it is known.
+    example : str, optional
+        The first new value, where it is known already.
+    missing : int, optional
+        How many rows have a missing value that has no level, where that is known already.
+    """
+
+    at: Cells
+    own: tuple[Cells, ...]
+    entry: Cells
+    unknown: Cells
+    encoded: Mapping[str, Encoded] = field(default_factory=dict)
+    keys: Sequence[str] | None = None
+    example: str | None = None
+    missing: int | None = None
+
+
+def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Moves:
+    """Pick the target of every draw."""
     kernel, kinds = mode.kernel, located.kinds
     stays = mode.join(*(kinds.cells[axis] for axis in mode.writes))
 
@@ -437,31 +495,133 @@ def write(
         here = np.flatnonzero(moved)
         return block.start + here, entry[here], block.start + unknown
 
-    at, entry, unknown = (np.concatenate(parts) for parts in zip(*in_blocks(len(table), pick), strict=True))
+    at, entry, unknown = (np.concatenate(parts) for parts in zip(*in_blocks(size, pick), strict=True))
+    return Moves(at, located.own(at), entry, unknown, located.encoded)
+
+
+def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Moves | None:
+    """Pick the targets of a few rows, one by one; None where something about them is not plain.
+
+    Whoever reads each column as a whole then finds what it is, and says where it is wrong.
+    """
+    lookup, keyed = mode.lookup, () if how.key is None else (how.key,)
+    columns = tables.listed(table, [*mode.columns, *keyed])
+    if columns is None or not all(type(value) in tables.PLAIN for values in columns.values() for value in values):
+        return None
+    try:
+        levels = [_levels_of_few(reader, table, columns[reader.variable.name]) for reader in lookup.readers]
+        keys = [tables.key_text(name, type(value), value) for name in keyed for value in columns[name]]
+        draw = keyed_draws(keys, how.seed, mode.name) if keyed else single_draws(mode, table, how, first=first)
+    except (DataError, UnicodeEncodeError):
+        return None
+    moved, unknown = [], []
+    for at, (own, drawn) in enumerate(zip(zip(*levels, strict=True), draw.tolist(), strict=True)):
+        row, sourced = lookup.row(own)
+        if not sourced:
+            unknown.append(at)
+        if row is not None:
+            cell, entry = lookup.cell(own, lookup.first_written), mode.kernel.hit_one(row, drawn)
+            if mode.kernel.targets[entry] != cell:
+                moved.append((at, cell, entry))
+    rows, own_cells, entries = np.array(moved, dtype=np.int64).reshape(-1, 3).T
+    cells = mode.domain.split_xy(own_cells) if mode.writes_outcome else (own_cells,)
+    moves = Moves(rows, cells, entries, np.array(unknown, dtype=np.int64), keys=keys if keyed else None)
+    return replace(moves, **_new_among_few(lookup, columns, levels)) if unknown else moves
+
+
+def _new_among_few(lookup: Lookup, columns: Mapping[str, Sequence[Any]], levels: Sequence[list[int]]) -> dict[str, Any]:
+    """Return the first new value of a few rows, and how many of them have a missing value that has no level."""
+    example, lacking = None, set()
+    for reader, codes in zip(lookup.readers, levels, strict=True):
+        name = reader.variable.name
+        for at, code in enumerate(codes):
+            if code == NO_LEVEL:
+                value = tables.plain_value(name, columns[name][at])
+                missing = reader.is_missing(value)
+                lacking |= {at} if missing else set()
+                new = "a missing value" if missing else f"the new value {value!r}"
+                example = example or f"column {name!r} has {new}"
+    return {"example": example, "missing": len(lacking)}
+
+
+def _levels_of_few(reader: Reader, table: Table, given: Sequence[Any]) -> list[int]:
+    """Return the levels of a column of few rows."""
+    name = reader.variable.name
+    values = [tables.plain_value(name, value) for value in given]
+    if any(map(reader.is_missing, values)):
+        # Categories that nobody here has tell what kind of values there could be.
+        known = (value for value in tables.categories(table, name) if not reader.is_missing(value))
+        tables.refuse_other_kind(reader.variable, list(known))
+    return [reader.level(value) for value in values]
+
+
+def write(
+    mode: Transformer, table: Table, moves: Moves, how: How, *, first: int = 0, text: bool = False
+) -> Transformed:
+    """Write the target of every row that changes."""
+    at, entry = moves.at, moves.entry
 
     def lots(column: str, chosen: Cells) -> Cells:
         # Keys are hashed only where one is needed.
+        if moves.keys is not None:
+            keys = [moves.keys[row] for row in chosen.tolist()]
+            return keyed_draws(keys, how.seed, mode.name, purpose=column)
         if how.key is None:
             return single_draws(mode, table, how, first=first, purpose=column)[chosen]
         return single_draws(mode, tables.take(table.select(how.key), chosen), how, purpose=column)
 
     new = table
-    for axis, own, targets in zip(mode.writes, located.own(at), mode.targets, strict=True):
+    for axis, own, targets in zip(mode.writes, moves.own, mode.targets, strict=True):
         new = tables.replace(
-            new, axis, at, own, targets[entry], lots=lots, restore=how.restore, text=text, encoded=located.encoded
+            new, axis, at, own, targets[entry], lots=lots, restore=how.restore, text=text, encoded=moves.encoded
         )
-    return Transformed(new, _tally(mode, table, len(at), unknown, text))
+    if moves.missing is None:
+        return Transformed(new, _tally(mode, table, len(at), moves.unknown, text))
+    unseen, missing = len(moves.unknown), moves.missing
+    return Transformed(new, Tally(len(table), len(at), unseen, int(moves.unknown[0]) + 1, moves.example, missing))
 
 
 def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:
+    if not len(unknown):
+        return Tally(len(table), changed)
     return Tally(
         rows=len(table),
         changed=changed,
         unseen=len(unknown),
-        first_unseen=int(unknown[0]) + 1 if len(unknown) else None,
-        example=tables.first_unseen(mode.reads, table, text=text) if len(unknown) else None,
-        missing=int(tables.lacking(mode.reads, table, text=text).sum()) if len(unknown) else 0,
+        first_unseen=int(unknown[0]) + 1,
+        example=tables.first_unseen(mode.reads, table, text=text),
+        missing=int(tables.lacking(mode.reads, table, text=text).sum()),
     )
+
+
+def transform_person(mode: Transformer, record: Record, how: How, *, fresh: bool = False) -> dict[str, Any]:
+    """Draw and write a target for one person; warn of one whose source is unknown, or refuse them.
+
+    ``fresh`` asks for draws that nobody can repeat: these need not be made from a seed.
+    """
+    lookup = mode.lookup
+    values = lookup.values(record)
+    levels = lookup.levels(values)
+    draw = lookup.draw(record, how.key, None if fresh else how.seed)
+    row, sourced = lookup.row(levels)
+    if not sourced:
+        _report_person(mode, values, levels, how.unseen)
+    return lookup.transformed(record, values, levels, row, draw, how.restore)
+
+
+def _report_person(mode: Transformer, values: Sequence[Any], levels: Sequence[int], unseen: Unseen) -> None:
+    """Warn of a person whose source is not known, or refuse them."""
+    message = f"this person has a combination of {' and '.join(_names(mode))} that was not in the fitted table"
+    if NO_LEVEL in levels:
+        place = levels.index(NO_LEVEL)
+        # A warning does not tell the value: a service may meet thousands of them, and its log is no place for any.
+        new = f"the new value {check.shown(values[place])}" if unseen == "error" else "a new value"
+        missing = mode.lookup.readers[place].is_missing(values[place])
+        message += f" (column {mode.columns[place]!r} has {'a missing value' if missing else new})"
+    then = "left unchanged" if mode.fallback is None else "given ŷ from p(ŷ|x), with the features as they are"
+    if unseen == "error":
+        raise DataError(f"{message}; with ", Option("unseen", "keep"), f" they are {then}")
+    warn(f"{message}; they are {then}")
 
 
 def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen) -> None:

@@ -28,6 +28,11 @@ Restore = Literal["sample", "midpoint", "label"]
 Lots = Callable[[str, Cells], Cells]
 """Second draws: for a column and some rows by position, one for each of them."""
 
+Native = Any
+"""A column in its own library's type."""
+
+FEW_ROWS = 32
+"""So many rows are looked up and written one by one in less time than any column is numbered."""
 
 PIECE = 1 << 19
 """Rows of texts that are made at once."""
@@ -86,19 +91,44 @@ def replace(
         Columns whose values are numbered already.
     """
     numbered = encoded or {}
+    columns = {}
     for variable, before, codes in zip(axis.variables, axis.unravel(old), axis.unravel(new), strict=True):
-        series = table[variable.name]
         if becomes_text(variable, restore):
+            series = table.get_column(variable.name)
             own = codes_of(variable, series, text=text)
             own[at] = codes
-            table = table.with_columns(_labelled(series, variable, own, text))
+            columns[variable.name] = _labelled(series, variable, own, text)
             continue
         moved = before != codes
         if moved.any():
             fresh = _restored(variable, at[moved], codes[moved], lots, restore)
-            given = numbered.get(variable.name)
-            table = table.with_columns(_overwrite(series, variable, fresh, text, given).alias(variable.name))
-    return table
+            series, given = table.get_column(variable.name), numbered.get(variable.name)
+            columns[variable.name] = _overwrite(series, variable, fresh, text, given)
+    return _with_series(table, columns)
+
+
+def _with_series(table: nw.DataFrame[Any], columns: Mapping[str, Native]) -> nw.DataFrame[Any]:
+    """Return a table with other columns in the place of some of its own."""
+    if not columns:
+        return table
+    given: Any = table.to_native()
+    # By each library's own way to put a column in: narwhals puts pandas' frames together anew, and asks polars' engine.
+    if isinstance(given, pd.DataFrame):
+        frame = given.copy(deep=False)
+        for name, new in columns.items():
+            frame[name] = new
+    elif table.implementation.is_polars():
+        frame = given.clone()
+        for name, new in columns.items():
+            frame.replace_column(frame.get_column_index(name), new.alias(name))
+    elif table.implementation.is_pyarrow():
+        frame = given
+        for name, new in columns.items():
+            frame = frame.set_column(frame.column_names.index(name), name, new)
+    else:
+        own = {name: nw.from_native(new, series_only=True).alias(name) for name, new in columns.items()}
+        return table.with_columns(*own.values())
+    return nw.from_native(frame, eager_only=True)
 
 
 def as_levels(table: nw.DataFrame[Any], axis: Axis) -> nw.DataFrame[Any]:
@@ -113,30 +143,29 @@ def as_levels(table: nw.DataFrame[Any], axis: Axis) -> nw.DataFrame[Any]:
         series = table[variable.name]
         codes = codes_of(variable, series)
         if not variable.numeric:
-            table = table.with_columns(_named(series, variable, codes))
+            table = _with_series(table, {variable.name: _named(series, variable, codes)})
             continue
         at = np.flatnonzero((codes != UNSEEN) & (codes != variable.missing))
         if len(at):
             fresh = _restored(variable, at, codes[at], None, Restoring.MIDPOINT)
-            table = table.with_columns(_overwrite(series, variable, fresh, False, None).alias(variable.name))
+            table = _with_series(table, {variable.name: _overwrite(series, variable, fresh, False, None)})
     return table
 
 
-def _named(series: nw.Series[Any], variable: Variable, codes: Cells) -> nw.Series[Any]:
+def _named(series: nw.Series[Any], variable: Variable, codes: Cells) -> Native:
     """Return the names of levels as texts, or as categories: the same ones whoever is in the table."""
-    texts = _labelled(series, variable, codes, text=False)
+    native = _labelled(series, variable, codes, text=False)
     if not isinstance(series.dtype, nw.Categorical | nw.Enum):
-        return texts
+        return native
+    texts = nw.from_native(native, series_only=True)
     names = [str(level) for code, level in enumerate(variable.levels) if code != variable.missing]
     own = list(dict.fromkeys([*names, *texts.drop_nulls().unique(maintain_order=True).to_list()]))
-    native = texts.to_native()
     if isinstance(native, pd.Series):
         kind: Any = series.to_native().dtype
-        made = native.astype(
+        return native.astype(
             pd.CategoricalDtype(own, ordered=variable.ordered or bool(getattr(kind, "ordered", False)))
         )
-        return nw.from_native(made, series_only=True)
-    return texts.cast(nw.Enum(own) if isinstance(series.dtype, nw.Enum) else nw.Categorical())
+    return texts.cast(nw.Enum(own) if isinstance(series.dtype, nw.Enum) else nw.Categorical()).to_native()
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +226,7 @@ def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots | None, re
     return Fresh.of(at, values, which)
 
 
-def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bool) -> nw.Series[Any]:
+def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bool) -> Native:
     """Return the names of levels as a column of texts; what has no level, or is missing, keeps its own text."""
     names = np.array([*(str(level) for level in variable.levels), None], dtype=object)
     missing = variable.missing if variable.missing is not None else UNSEEN
@@ -209,69 +238,74 @@ def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bo
     texts = np.where((codes == UNSEEN) | stays_missing, own, names[codes]).tolist()
     native = series.to_native()
     if isinstance(native, pd.Series):
-        labelled = pd.Series(texts, index=native.index, dtype="str", name=variable.name)
-        return nw.from_native(labelled, series_only=True)
-    return nw.new_series(variable.name, texts, nw.String(), backend=nw.get_native_namespace(series))
+        return pd.Series(texts, index=native.index, dtype="str", name=variable.name)
+    return nw.new_series(variable.name, texts, nw.String(), backend=nw.get_native_namespace(series)).to_native()
 
 
-def _overwrite(
-    series: nw.Series[Any], variable: Variable, fresh: Fresh, text: bool, encoded: Encoded | None
-) -> nw.Series[Any]:
+def _overwrite(series: nw.Series[Any], variable: Variable, fresh: Fresh, text: bool, encoded: Encoded | None) -> Native:
     """Write values into the rows that moved; a column that has no room for one of them is an error."""
-    values = fresh.values
+    values, dtype = fresh.values, series.dtype
     if text:
         # Truths are written as the file writes them.
         small = isinstance(variable.levels[0], bool) and all(v == str(v).lower() for v in encode(series).values)
         values = [None if value is None else str(value).lower() if small else str(value) for value in values]
-    elif series.dtype.is_integer():
+    elif dtype.is_integer():
         values = [as_whole(variable, value) for value in values]
-    elif isinstance(series.dtype, nw.Float32):
+    elif isinstance(dtype, nw.Float32):
         values = [value if value is None else as_single(variable, value) for value in values]
     own = dataclasses.replace(fresh, values=values)
     try:
         # Few texts, kept as Arrow keeps them, are best made anew from the number of each.
-        texts = isinstance(series.dtype, nw.String) and all(isinstance(value, str) for value in own.needed)
+        kept = isinstance(dtype, nw.String) or _is_dictionary_of_texts(series)
+        texts = kept and all(isinstance(value, str) for value in own.needed)
         if texts and encoded is not None and len(encoded.values) * 16 <= len(series) and kept_by_arrow(series):
             return _written_by_number(series, encoded, own)
         return _written(series, variable, own)
     except Exception as error:  # each library has errors of its own for values that do not fit a type
         raise DataError(
-            f"column {variable.name!r} is of type {series.dtype}, which does not hold a value that the mapping writes "
+            f"column {variable.name!r} is of type {dtype}, which does not hold a value that the mapping writes "
             f"({type(error).__name__}: {error}); give the column a wider type"
         ) from None
 
 
-def _written(series: nw.Series[Any], variable: Variable, fresh: Fresh) -> nw.Series[Any]:
+def _written(series: nw.Series[Any], variable: Variable, fresh: Fresh) -> Native:
     """Write into a column of any library; categories that lack a value are extended."""
     native = series.to_native()
     kind = getattr(native, "dtype", None)
     if isinstance(kind, pd.ArrowDtype) and hasattr(kind.pyarrow_dtype, "value_type"):
         # Writing into a dictionary of Arrow's, pandas fills its nulls.
-        arrow = _written_by_arrow(series.to_arrow(), fresh)
-        return nw.from_native(pd.Series(arrow, index=native.index, dtype=kind), series_only=True)
+        return pd.Series(_written_by_arrow(series.to_arrow(), fresh), index=native.index, dtype=kind)
+    # Few rows that all get a value are not worth going through their numbers.
+    few = len(fresh.at) == len(series) <= FEW_ROWS
+    every = [fresh.values[which] for which in fresh.which.tolist()] if few else None
     if isinstance(native, pd.Series):
-        native = _with_room(native, variable, fresh).copy()
+        native = _with_room(native, variable, fresh)
+        if every is not None:
+            return pd.Series(every, index=native.index, dtype=native.dtype)
+        native = native.copy()
         native.iloc[fresh.at] = pd.Series(fresh.values, dtype=native.dtype).array.take(fresh.which)
-        return nw.from_native(native, series_only=True)
+        return native
     if series.implementation.is_pyarrow():
-        return nw.from_native(_written_by_arrow(native, fresh), series_only=True)
+        return _written_by_arrow(native, fresh)
     dtype = series.dtype
     if isinstance(dtype, nw.Enum) and not set(fresh.needed) <= set(dtype.categories):
         dtype = nw.Enum([str(level) for level in _united(variable, dtype.categories)])
         series = series.cast(dtype)
     backend = nw.get_native_namespace(series)
+    if every is not None:
+        return nw.new_series(variable.name, every, dtype, backend=backend).to_native()
+    values = nw.new_series(variable.name, fresh.values, dtype, backend=backend)
     moved = np.zeros(len(series), dtype=bool)
     moved[fresh.at] = True
     which = np.zeros(len(series), dtype=np.int64)
     which[fresh.at] = fresh.which
-    new = nw.new_series(variable.name, fresh.values, dtype, backend=backend)[which]
     keep = nw.new_series("keep", ~moved, nw.Boolean(), backend=backend)
-    return series.zip_with(keep, new)
+    return series.zip_with(keep, values[which]).to_native()
 
 
-def _written_by_number(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -> nw.Series[Any]:
+def _written_by_number(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -> Native:
     """Make a column of texts anew from the number of each: faster than writing between texts of any length."""
-    values = list(dict.fromkeys([*encoded.values, *fresh.values, None]))
+    values: list[Any] = [*dict.fromkeys([*encoded.values, *fresh.needed]), None]
     place = {value: number for number, value in enumerate(values)}
     new = np.array([place[value] for value in fresh.values], dtype=np.int32)[fresh.which]
 
@@ -290,11 +324,12 @@ def _written_by_number(series: nw.Series[Any], encoded: Encoded, fresh: Fresh) -
         made = kind.__from_arrow__(_texts_by_number(values, pyarrow.large_string(), len(native), numbers))
         column = pd.Series(made, index=native.index, copy=False)
         column.attrs = native.attrs
-        return nw.from_native(column, series_only=True)
+        return column
     if series.implementation.is_pyarrow():
-        return nw.from_native(_texts_by_number(values, native.type, len(native), numbers), series_only=True)
+        make = _dictionary_by_number if isinstance(series.dtype, nw.Categorical) else _texts_by_number
+        return nw.from_native(make(values, native.type, len(native), numbers), series_only=True)
     texts = nw.new_series(series.name, values, nw.String(), backend=nw.get_native_namespace(series))
-    return texts[numbers(slice(0, len(series)))]
+    return texts[numbers(slice(0, len(series)))].to_native()
 
 
 def _texts_by_number(
@@ -308,6 +343,27 @@ def _texts_by_number(
     # A piece of a column whose offsets have 32 bits must not outgrow them.
     rows = min(PIECE, (1 << 30) // max(longest, 1))
     return pyarrow.chunked_array(in_blocks(size, lambda piece: texts.take(pyarrow.array(numbers(piece))), rows))
+
+
+def _is_dictionary_of_texts(series: nw.Series[Any]) -> bool:
+    """Whether a column is one of Arrow's dictionaries, as Parquet files are read: with room for any number of texts."""
+    if not series.implementation.is_pyarrow():
+        return False
+    import pyarrow
+
+    return bool(series.to_native().type == pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+
+
+def _dictionary_by_number(
+    values: Sequence[str | None], kind: Any, size: int, numbers: Callable[[slice], NDArray[np.int32]]
+) -> Any:
+    """Return an Arrow dictionary of the values, of which the last is None, and the number of each row's."""
+    import pyarrow
+
+    codes = numbers(slice(0, size))
+    indices = pyarrow.array(codes, pyarrow.int32(), mask=codes == values.index(None))
+    made = pyarrow.DictionaryArray.from_arrays(indices, [value for value in values if value is not None])
+    return pyarrow.chunked_array([made], kind)
 
 
 def _written_by_arrow(native: Any, fresh: Fresh) -> Any:

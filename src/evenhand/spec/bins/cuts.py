@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -46,6 +47,10 @@ class Cuts(Coding):
         """Return the bin of each number; NaN has none."""
         found = np.searchsorted(np.asarray(self.edges), values, side="right")
         return np.where(np.isnan(values), UNSEEN, found).astype(np.int64)
+
+    def code(self, value: float) -> int:
+        """Return the bin of one number."""
+        return bisect_right(self.edges, value) if value == value else UNSEEN
 
     def cases(self) -> Iterator[Case]:
         """Yield one bin after the other, each of what lies below its upper edge."""

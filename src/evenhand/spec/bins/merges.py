@@ -37,8 +37,11 @@ class Merges(Coding):
 
     def codes(self, values: Iterable[Value]) -> Codes:
         """Return the level of each value."""
-        other = UNSEEN if self.rest is None else self.rest
-        return np.array([self._level_of.get(value, other) for value in values], dtype=np.int64)
+        return np.array([self.code(value) for value in values], dtype=np.int64)
+
+    def code(self, value: Value) -> int:
+        """Return the level of one value."""
+        return self._level_of.get(value, UNSEEN if self.rest is None else self.rest)
 
     def cases(self) -> Iterator[Case]:
         """Yield the members of each level but the rest's, which is everything else."""
