@@ -51,7 +51,7 @@ from evenhand.errors import (
     did_you_mean,
     some_of,
 )
-from evenhand.resources import Progress, Resources, current, words
+from evenhand.resources import Progress, Resources, current, heed, words
 from evenhand.spec import CsvFormat
 from evenhand.tables import REAL, WHOLE, Table, is_path, read
 
@@ -617,18 +617,19 @@ def read_file(
     *,
     blanks: Sequence[Any] = (),
     rows: int | None = None,
+    progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Read a whole file, or its first rows, into memory: a pandas frame."""
     import pyarrow
 
     source = Source.of(path, format)
-    found = _whole(source, rows)
+    found = _whole(source, rows, progress)
     columns = found.columns
     if source.format is not None:
         kinds: dict[str, str] = {}
         if len(found) == rows:
             # Values come from the first rows, types from all.
-            with reading(source) as (duck_, given):
+            with reading(source) as (duck_, given), watched(duck_, "looking for numbers", progress):
                 kinds = beside(lambda: types(duck_, given.sql, given.numbers, blanks), duck_.interrupt)
         columns = [
             _valued(texts, blanks, kinds.get(number)) for number, texts in zip(source.numbers, columns, strict=True)
@@ -637,14 +638,14 @@ def read_file(
     return frame
 
 
-def _whole(source: Source, rows: int | None = None) -> Any:
+def _whole(source: Source, rows: int | None = None, progress: Progress | None = None) -> Any:
     """Return all columns of files, or their first rows, as they stand: an Arrow table."""
     import pyarrow
 
     limit = "" if rows is None else f" LIMIT {int(rows)}"
     # As many columns at a time as DuckDB can hold.
     size = len(source.columns) if source.format is None else source.at_once
-    with reading(source) as (duck_, given):
+    with reading(source, progress=progress) as (duck_, given), watched(duck_, "reading", progress):
 
         def some(columns: Sequence[str]) -> Any:
             return duck_.sql(f"SELECT {', '.join(columns)} FROM {given.sql}{limit}").to_arrow_table()
@@ -661,6 +662,7 @@ def _valued(texts: Any, blanks: Sequence[Any], kind: str | None) -> Any:
     import pyarrow
     import pyarrow.compute
 
+    heed()
     compute: Any = pyarrow.compute
     blank = compute.is_in(texts, value_set=pyarrow.array(["", *map(str, blanks)], type=texts.type))
     texts = compute.if_else(blank, None, texts)

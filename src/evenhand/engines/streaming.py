@@ -1,8 +1,9 @@
 """Release and apply from file to file: a mapping's columns go through the kernel in batches, all others straight on.
 
 DuckDB reads what a mode needs; what the kernel draws streams back into the statement that copies the file, row beside
-row. What is held at once is a batch. Balanced draws need every row's source first, so the file is read twice. The
-result is written under another name and renamed when it is complete.
+row. From Parquet to Parquet Arrow does both, where it can. What is held at once is a few batches. Balanced draws need
+every row's source first, so the file is read twice. The result is written under another name and renamed when it is
+complete.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from evenhand.engines.files import (
     duck,
     is_parquet,
     literal,
-    named,
     no_room,
     reading,
     refuse_alike,
@@ -36,13 +36,14 @@ from evenhand.engines.files import (
     watched,
     why_unwritable,
 )
+from evenhand.engines.parquet import Straight
 from evenhand.engines.unpacking import quoted_field, raw_fields
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, StorageError
 from evenhand.files import replacing
 from evenhand.resources import Progress, current
 from evenhand.spec import CsvFormat
-from evenhand.tables import becomes_text, quoted
+from evenhand.tables import becomes_text, quoted, read
 from evenhand.tables.transforming import (
     How,
     Tally,
@@ -107,7 +108,8 @@ def transform_file(
     written = replace(written, delimiter="\t") if target.lower().endswith(".tsv") else written
     if is_parquet(target):
         refuse_alike(source.name, source.columns)
-    run = _Run(mode, source, how, progress or (lambda stage, share: None), written)
+    straight = Straight.of(source, [variable.name for variable in mode.read]) if is_parquet(target) else None
+    run = _Run(mode, source, how, progress or (lambda stage, share: None), written, straight)
     with replacing(target, suffix=".part") as temporary:
         tally = _copy(run, temporary, target)
         report_unseen(mode, tally, how.unseen)
@@ -121,6 +123,7 @@ class _Run:
     how: How
     progress: Progress
     written: CsvFormat
+    straight: Straight | None = None
     copying: Event = field(default_factory=Event)
 
     @property
@@ -143,6 +146,11 @@ class _Run:
         """The columns that are written, and the name of each in the stream; those of the file have numbers alone."""
         return {variable.name: f"new_{place}" for place, variable in enumerate(self.mode.written)}
 
+    def rows(self, straight: Straight) -> Iterator[Any]:
+        """Read batches of whole rows."""
+        most = int(current().memory * BATCH_SHARE / straight.row)
+        return straight.batches(max(min(BATCH, MOST_TOGETHER, most), 1))
+
     def batches(self, duck_: Any) -> Iterator[Any]:
         """Read the file's batches in order: so many rows, or as many as their share of the memory holds."""
         import pyarrow
@@ -152,10 +160,10 @@ class _Run:
         for part in duck_.sql(self.query).to_arrow_reader(min(STEP, BATCH)):
             held.append(part)
             if sum(map(len, held)) >= BATCH or sum(one.nbytes for one in held) >= most:
-                yield pyarrow.Table.from_batches(held)
+                yield pyarrow.Table.from_batches(held).rename_columns(self.needed)
                 held = []
         if held:
-            yield pyarrow.Table.from_batches(held)
+            yield pyarrow.Table.from_batches(held).rename_columns(self.needed)
 
 
 def _copy(run: _Run, temporary: str, target: str) -> Tally:
@@ -208,8 +216,13 @@ def _written(run: _Run, duck_: Any, cursor: Any, folder: str | None, temporary: 
             raise error if error.errno is None else no_room(Path(folder).parent, error) from None
     work = _Work(run, cursor, planned)
     # Whoever leaves waits for the batch that is on its way: the cursor is busy with it.
-    with closing(work.batches()) as batches:
-        stream = pyarrow.RecordBatchReader.from_batches(work.begin(), batches)
+    with closing(work.tables()) as tables:
+        schema = work.begin()
+        if run.straight is not None:
+            _write_straight(run.straight, tables, schema, temporary, target)
+            return work.tally
+        batches = (batch for table in tables for batch in table.to_batches())
+        stream = pyarrow.RecordBatchReader.from_batches(schema, batches)
         if run.text and not is_parquet(target) and run.source.is_wide:
             _write_rows(run, stream, temporary)
             return work.tally
@@ -236,6 +249,16 @@ def _execute(run: _Run, work: _Work, stream: Any, duck_: Any, temporary: str, ta
         if isinstance(error, duck().IOException) and (why := why_unwritable(Path(temporary))):
             raise StorageError(f"cannot write {target!r}: {why}") from None
         raise
+
+
+def _write_straight(straight: Straight, tables: Iterator[Any], schema: Any, temporary: str, target: str) -> None:
+    """Write whole rows."""
+    try:
+        straight.write(tables, schema, temporary)
+    except OSError as error:
+        if why := why_unwritable(Path(temporary)):
+            raise StorageError(f"cannot write {target!r}: {why}") from None
+        raise error
 
 
 def _write_rows(run: _Run, stream: Any, temporary: str) -> None:
@@ -274,15 +297,15 @@ class _Work:
         self._first, self._done = next(self._results)
         return self._first.schema
 
-    def batches(self) -> Generator[Any, None, None]:
-        """Yield every batch; while one is written, the next is transformed."""
+    def tables(self) -> Generator[Any, None, None]:
+        """Yield every batch as a table; while one is written, the next is transformed."""
         try:
-            yield from self._count(self._first, self._done)
+            yield self._counted(self._first, self._done)
             with ThreadPoolExecutor(max_workers=1) as pool:
                 ahead = pool.submit(self._next)
                 while (result := ahead.result()) is not None:
                     ahead = pool.submit(self._next)
-                    yield from self._count(*result)
+                    yield self._counted(*result)
         except (Exception, KeyboardInterrupt) as error:
             self.failure = error
             raise
@@ -291,10 +314,10 @@ class _Work:
         found = self._context.run(next, self._results, None)
         return None if found is None else (found[0].cast(self._first.schema), found[1])
 
-    def _count(self, table: Any, done: Tally) -> Iterator[Any]:
+    def _counted(self, table: Any, done: Tally) -> Any:
         self.tally = self.tally + done
         self._said(self.tally.rows)
-        yield from table.to_batches()
+        return table
 
 
 def _saying(run: _Run, what: str, duck_: Any) -> Callable[[int], None]:
@@ -311,10 +334,11 @@ def _saying(run: _Run, what: str, duck_: Any) -> Callable[[int], None]:
 def _transformed(run: _Run, cursor: Any, planned: Balanced | None) -> Iterator[tuple[Any, Tally]]:
     """Transform batch after batch; an empty file is one empty batch."""
     first = 0
-    for arrow in run.batches(cursor):
+    for arrow in run.batches(cursor) if run.straight is None else run.rows(run.straight):
         drawn = None if planned is None else planned.draws(first, len(arrow)).__getitem__
-        done = transform_piece(run.mode, named(arrow, run.needed), run.how, drawn, first=first, text=run.text)
-        yield _streamed(run, done.table.to_native()), done.tally
+        done = transform_piece(run.mode, read(arrow.select(run.needed)), run.how, drawn, first=first, text=run.text)
+        new = done.table.to_native()
+        yield _streamed(run, new) if run.straight is None else _whole(run, arrow, new), done.tally
         first += len(arrow)
     if not first:
         empty = cursor.sql(f"{run.query} LIMIT 0").to_arrow_table().rename_columns(run.needed)
@@ -326,11 +350,18 @@ def _streamed(run: _Run, arrow: Any) -> Any:
     return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
 
 
+def _whole(run: _Run, arrow: Any, new: Any) -> Any:
+    """Return whole rows with the columns that may have changed."""
+    for name in run.changing:
+        arrow = arrow.set_column(run.source.columns.index(name), name, new[name])
+    return arrow
+
+
 def _sources(run: _Run, cursor: Any) -> Iterator[tuple[Cells, Cells]]:
     """Read every row's source, and its own draw."""
     say, first = _saying(run, "reading", cursor), 0
     for arrow in run.batches(cursor):
-        table = named(arrow, run.needed)
+        table = read(arrow)
         yield (
             strata(run.mode, locate(run.mode, table, text=run.text, first=first)),
             single_draws(run.mode, table, run.how, first=first),
