@@ -54,6 +54,7 @@ ORDER = [
     "findings.infeasibility",
     "findings.proof",
     "report",
+    "use.telling",
     "use.storage",
     "use.mapping",
     "use.alternating",
@@ -265,7 +266,7 @@ mapping = eh.fit(data.problem, data.frame)
 mapping.release(data.frame)
 from evenhand.report import charts
 try:
-    charts.rates([], outcome="y", title="", subtitle="")
+    charts.rates([], outcome="y", title="", subtitle="").to_svg()
 except eh.MissingExtraError as error:
     print("told:", error)
 try:

@@ -232,10 +232,10 @@ def _read(path: Path) -> str:
 
 def each_of(items: Sequence[T], work: Callable[[T], R]) -> list[R]:
     """Work on each item, on every core where it lets go of the interpreter; the first item's error comes first."""
-    threads = min(current().threads, len(items))
-    if threads <= 1:
+    # What may be used is only asked where there is something to share out.
+    if len(items) <= 1 or min(current().threads, len(items)) <= 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(max_workers=threads) as pool:
+    with ThreadPoolExecutor(max_workers=min(current().threads, len(items))) as pool:
         return list(pool.map(work, items))
 
 

@@ -4,6 +4,8 @@ import ast
 import io
 import logging
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +97,31 @@ def test_a_bar_obeys_nothing(monkeypatch):
     with screen.progress_bar() as report:
         report("[bold]x[/nope] \x07\u202e {task}", 0.5)
     assert "[bold]x[/nope] �� {task}" in stream.getvalue()
+
+
+def test_what_is_loaded_is_told_of_once():
+    """In a process of its own, for here everything is there already."""
+    code = """
+import gc, logging, sys
+from evenhand.cli import screen
+logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stdout)
+screen.load()
+print(gc.isenabled(), "pandas" in sys.modules)
+screen.load()
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *told, last = run.stdout.splitlines()
+    assert [line.split()[-1] for line in told] == list(screen.LOADED)
+    assert told[0].strip() == "0% loading numpy"
+    assert last == "True True"
+
+
+def test_shares_never_fall(caplog):
+    caplog.set_level(logging.INFO, "evenhand")
+    with screen.progress_bar() as report:
+        report("checking", 0.5)
+        report("counting", 0.25)
+    assert caplog.messages == [" 50% checking", " 50% counting"]
 
 
 def test_what_an_error_advises_is_logged_as_people_type_it(shown):

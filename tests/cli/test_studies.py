@@ -96,7 +96,7 @@ def test_version():
 def test_a_demo_without_charts_still_writes_the_rest(tmp_path):
     hidden = tmp_path / "hidden"
     hidden.mkdir()
-    (hidden / "altair.py").write_text("raise ImportError('hidden')")
+    (hidden / "vl_convert.py").write_text("raise ImportError('hidden')")
     result = evenhand("demo", "--out", str(tmp_path / "out"), PYTHONPATH=str(hidden))
     assert result.returncode == 0
     assert "pip install 'evenhand[charts]'" in result.stdout

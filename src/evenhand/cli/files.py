@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -38,13 +38,15 @@ def problem_and_table(problem: str, table: Path | None) -> tuple[Problem, Path |
     return stated, table
 
 
-def read_table(path: Path, problem: Problem | None = None) -> pd.DataFrame:
+def read_table(
+    path: Path, problem: Problem | None = None, progress: Callable[[str, float], None] | None = None
+) -> pd.DataFrame:
     """Read a whole table into memory, in the form that a problem says its files have."""
     from evenhand.engines import read_file
 
     if problem is None:
-        return read_file(path)
-    return read_file(path, problem.csv, blanks=problem.missing_values)
+        return read_file(path, progress=progress)
+    return read_file(path, problem.csv, blanks=problem.missing_values, progress=progress)
 
 
 def columns_of(table: str | Path | pd.DataFrame, problem: Problem) -> list[str]:

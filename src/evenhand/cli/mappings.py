@@ -41,12 +41,13 @@ def audit(
 
     Of another table than the fitted one it says which bounds hold there. It informs: it exits with 0 whatever it finds.
     """
-    from evenhand.use.mapping import Mapping
-
     if weights is not None and table is None:
         raise typer.BadParameter("goes with a table; the fitted one has its own", param_hint="--weights")
     if missing is not None and table is None:
         raise typer.BadParameter("goes with a table; the fitted one says it itself", param_hint="--missing")
+    screen.load()
+    from evenhand.use.mapping import Mapping
+
     with screen.progress_bar() as report:
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
@@ -95,6 +96,7 @@ def _verify_proof(file: Path, as_json: bool) -> bool:
 
 
 def _verify_mapping(file: Path, as_json: bool) -> bool:
+    screen.load()
     from evenhand.use import storage
     from evenhand.use.mapping import Mapping
 
@@ -150,10 +152,11 @@ def theory(
     as_json: JsonOption = False,
 ) -> None:
     """Say what can be said about fresh people: advantage, apply time, robustness, intervals, the spread of one draw."""
-    from evenhand.use.mapping import Mapping
-
     if missing is not None and holdout is None:
         raise typer.BadParameter("goes with --holdout", param_hint="--missing")
+    screen.load()
+    from evenhand.use.mapping import Mapping
+
     with screen.progress_bar() as report:
         report("reading", 0.1)
         fitted = Mapping.load(mapping)

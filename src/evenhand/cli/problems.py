@@ -50,6 +50,7 @@ def fit(
 ) -> None:
     """Learn the mapping of a problem, explain it, and write it to a file."""
     check_outputs(force, out, proof, inputs=(Path(problem), table))
+    screen.load()
     stated, rows = problem_and_table(problem, table)
     _fit_and_write("fit", stated, rows, problem, out, weights, proof, time_limit, as_json)
 
@@ -73,6 +74,7 @@ def shield(
     The model must not read the protected columns. Without --scores the table's own p(y|x) stands for the model.
     """
     check_outputs(force, out, proof, inputs=(Path(problem), table, scores))
+    screen.load()
     stated, rows = problem_and_table(problem, table)
     conditional = stated.conditional if scores is None else read_table(scores)
     stated = replace(stated, suppress_protected="fixed", conditional=conditional)
@@ -139,10 +141,11 @@ def diagnose(
 
     Exits with 1 if the problem is infeasible.
     """
+    check_outputs(force, proof, inputs=(Path(problem), table))
+    screen.load()
     from evenhand.use.diagnosis import DIGITS
     from evenhand.use.diagnosis import diagnose as examine
 
-    check_outputs(force, proof, inputs=(Path(problem), table))
     stated, rows = problem_and_table(problem, table)
     with screen.progress_bar() as report:
         found = examine(stated, rows, weights=weights, time_limit=time_limit, progress=report)
@@ -203,6 +206,7 @@ def frontier(
     as_json: JsonOption = False,
 ) -> None:
     """Trace what tighter bounds cost: the objective along parity bounds, budgets or both, with exact edges."""
+    screen.load()
     from evenhand.report import charts
     from evenhand.use.fitting import checked_counts
     from evenhand.use.tradeoff import frontier as trace
@@ -215,7 +219,7 @@ def frontier(
     check_outputs(force, out, chart, inputs=(Path(problem), table))
     stated, rows = problem_and_table(problem, table)
     with screen.progress_bar() as report:
-        counted = rows if weights is None else checked_counts(stated, rows, weights)
+        counted = rows if weights is None else checked_counts(stated, rows, weights, report)
         found = trace(stated, counted, **swept, time_limit=time_limit, progress=report)
     replace_file(out, csv_text(found.frame))
     undrawn = None

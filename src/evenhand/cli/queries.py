@@ -64,10 +64,11 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Write a mapping as one query for a database, with the same draws by key as everywhere."""
+    check_outputs(force, out, inputs=(mapping,))
+    screen.load()
     from evenhand.files import replace_file
     from evenhand.use.mapping import Mapping
 
-    check_outputs(force, out, inputs=(mapping,))
     options: dict[str, Any] = {
         "mode": mode.value, "seed": seed, "unseen": unseen.value, "restore": restore.value, **asked(missing),
     }  # fmt: skip

@@ -22,6 +22,7 @@ from evenhand.cli.options import (
 )
 from evenhand.data import FEW_PEOPLE
 from evenhand.errors import DataError, did_you_mean
+from evenhand.resources import heeding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,9 +60,6 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write one page for the person who signs off: what was asked, what is bounded, who is changed, at what cost."""
-    from evenhand.use.mapping import Mapping
-    from evenhand.use.reporting import report_on, summary_path
-
     if weights is not None and table is None:
         raise typer.BadParameter("goes with --table; the fitted one has its own", param_hint="--weights")
     if missing is not None and table is None:
@@ -69,14 +67,24 @@ def report(
     # The summary of a page of another name could have the same name, and no browser would open the page.
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
+    screen.load()
+    from evenhand.use.mapping import Mapping
+    from evenhand.use.reporting import report_on, summary_path
+    from evenhand.use.telling import Teller
+
     check_outputs(force, out, summary_path(out), inputs=(mapping, table))
     with screen.progress_bar() as progress:
-        progress("reading", 0.0)
+        tell = Teller(progress)
+        tell("reading", 0.0)
         fitted = Mapping.load(mapping)
-        frame = None if table is None else _people(read_table(table, fitted.problem), weights)
+        frame = None
+        if table is not None:
+            with heeding(tell.going_on):
+                read = read_table(table, fitted.problem, lambda stage, share: tell(stage, 0.05 * share))
+                frame = _people(read, weights)
         found = report_on(
             fitted, frame=frame, hide_below=hide_below, trace=frontier, points=points, confidence=confidence,
-            seed=seed, source=mapping, command=_typed(context), progress=progress, **asked(missing),
+            seed=seed, source=mapping, command=_typed(context), progress=tell, **asked(missing),
         )  # fmt: skip
     page, summary = found.save(out)
     notes = [WEIGHED] if table is not None and unweighed(fitted, weights) else []

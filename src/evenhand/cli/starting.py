@@ -43,10 +43,11 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Propose a problem for a table: a commented TOML file to read, change and fit."""
+    check_outputs(force, out)
+    screen.load()
     from evenhand.spec import CsvFormat
     from evenhand.use.proposal import propose
 
-    check_outputs(force, out)
     named = words("--names", names)
     try:
         csv = None if delimiter == "," and named is None else CsvFormat(delimiter, named)

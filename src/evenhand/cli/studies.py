@@ -49,6 +49,7 @@ def demo(
     as_json: JsonOption = False,
 ) -> None:
     """Fit one of the paper's studies on its embedded table, explain the result, and write it to files."""
+    screen.load()
     from evenhand.datasets import load
     from evenhand.use.fitting import fit
 

@@ -137,6 +137,7 @@ class Done:
 
 
 def _transform(mode: str, mapping: Path, table: Path, out: Path, force: bool, options: dict[str, Any]) -> Done:
+    screen.load()
     from evenhand.engines.streaming import ENDINGS
     from evenhand.use.mapping import Mapping
 

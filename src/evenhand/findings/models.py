@@ -19,6 +19,7 @@ from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import group_rates
+from evenhand.resources import heed
 from evenhand.spec import Problem
 from evenhand.tables.transforming import Missing, Unseen, domain_with
 
@@ -356,15 +357,17 @@ class FrequencyTable:
     def fit(self, features: Any, outcome: Any) -> FrequencyTable:
         """Count."""
         self.classes_, code = np.unique(np.asarray(outcome), return_inverse=True)
-        keys = list(map(tuple, np.asarray(features, dtype=object)))
-        self._seen: dict[Any, Numbers] = {}
-        for key, y in zip(keys, code, strict=True):
-            self._seen.setdefault(key, np.zeros(len(self.classes_)))[y] += 1
-        self._everybody = np.bincount(code) / len(code)
+        self._places: dict[Any, int] = {}
+        rows = map(tuple, np.asarray(features, dtype=object))
+        place = np.array([self._places.setdefault(key, len(self._places)) for key in rows], dtype=np.int64)
+        size = len(self.classes_)
+        seen = np.bincount(place * size + code, minlength=len(self._places) * size).reshape(-1, size)
+        # The last row is for features that were not seen.
+        self._shares = np.vstack([seen / seen.sum(axis=1, keepdims=True), np.bincount(code) / len(code)])
         return self
 
     def predict_proba(self, features: Any) -> Numbers:
         """Return the shares seen; those of everybody for features that were not."""
+        heed()
         rows = map(tuple, np.asarray(features, dtype=object))
-        found = (self._seen.get(key) for key in rows)
-        return np.array([self._everybody if row is None else row / row.sum() for row in found])
+        return self._shares[[self._places.get(key, len(self._places)) for key in rows]]

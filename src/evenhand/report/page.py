@@ -19,8 +19,10 @@ from evenhand.findings.changes import expected_people, told_changed
 from evenhand.findings.document import NONE
 from evenhand.findings.naming import long_name, short_name
 from evenhand.report.charts import Chart
-from evenhand.report.charts.chart import altair, drawing
+from evenhand.report.charts.chart import drawing
 from evenhand.report.extent import foremost, groups_drawn
+from evenhand.report.scripts import bundle
+from evenhand.resources import Progress
 
 Json = dict[str, Any]
 
@@ -80,14 +82,17 @@ class Picture:
 
 def check_packages() -> None:
     """Refuse, before any work is done, to make a page that could not be drawn."""
-    for needed in (altair, drawing, _template):
+    for needed in (drawing, _template):
         needed()
 
 
-def page(summary: Json, charts: Mapping[str, Chart]) -> str:
+def page(summary: Json, charts: Mapping[str, Chart], progress: Progress) -> str:
     """Return the HTML of a summary and its charts."""
-    pictures = {}
+    progress("bundling the scripts of the charts, once for all reports", 0.0)
+    scripts = bundle()
+    pictures: dict[str, Picture] = {}
     for name, chart in charts.items():
+        progress(f"drawing: {chart.title}", (1 + len(pictures)) / (1 + len(charts)))
         drawn = chart.to_svg()
         still = f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
         width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"', drawn)
@@ -99,7 +104,7 @@ def page(summary: Json, charts: Mapping[str, Chart]) -> str:
     told = sum(min(len(part["words"]), MOST_SENTENCES) for part in summary["fresh_people"] if part["detail"])
     return str(
         _template().render(
-            s=summary, facts=_facts(summary), tables=tables, pictures=pictures, bundle=_bundle(),
+            s=summary, facts=_facts(summary), tables=tables, pictures=pictures, bundle=scripts,
             most_sentences=MOST_SENTENCES, detailed=told,
             style=_text("page.css"), script=_text("page.js"),
         )
@@ -107,18 +112,11 @@ def page(summary: Json, charts: Mapping[str, Chart]) -> str:
 
 
 @cache
-def _bundle() -> str:
-    """Return the scripts that make charts live, once for all of them."""
-    return str(drawing().javascript_bundle()).replace("</script", "<\\/script")
-
-
 def _template() -> Any:
     try:
         import jinja2
     except ImportError:
-        raise MissingExtraError(
-            "a report needs altair, vl-convert and jinja2: pip install 'evenhand[charts]'"
-        ) from None
+        raise MissingExtraError("a report needs vl-convert and jinja2: pip install 'evenhand[charts]'") from None
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -31,11 +31,12 @@ from evenhand.report.extent import MOST_ACROSS
 from evenhand.report.page import check_packages, page
 from evenhand.report.pictures import PAGE_WIDTH
 from evenhand.report.summary import Material, Settings, Source, summary
-from evenhand.resources import Progress
+from evenhand.resources import Progress, heeding
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing
-from evenhand.use.fitting import EDGE_TOLERANCE
+from evenhand.use.fitting import EDGE_TOLERANCE, silent
 from evenhand.use.mapping import Mapping
+from evenhand.use.telling import Teller
 from evenhand.use.tradeoff import Frontier, frontier_around
 
 POINTS = 16
@@ -155,7 +156,7 @@ def report_on(
     if model is not None and frame is None:
         raise DataError("a model needs a table to be fitted on: give frame= as well")
     check_packages()
-    tell = check.progress(progress) or (lambda stage, share: None)
+    tell = Teller(check.progress(progress) or silent)
     threshold = check.finite("hide_below", hide_below, low=0)
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
     points = check.whole("points", points, low=FEWEST_POINTS)
@@ -163,28 +164,32 @@ def report_on(
     # Not all of a command is whole characters: it may name files.
     check.kind("command", command, (str, NoneType), "a text")
     known_source = _source(source)
-    tell("measuring", 0.05)
-    fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
-    other_columns = None
-    if frame is not None:
-        columns = opened(frame, mapping.problem.csv).table.columns
-        other_columns = tuple(str(column) for column in columns if column not in mapping.problem.columns)
-    traced, values = _traced(mapping, points if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
-    tell("summarising", 0.65)
-    found = summary(
-        Material(
-            problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
-            achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
-            prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
-            frontier=values, settings=settings, source=known_source, other_columns=other_columns,
-            command=command or _called(
-                source, frame=frame, model=model, sees_protected=sees_protected, hide_below=hide_below, trace=trace,
-                points=points, confidence=confidence, seed=seed, missing=missing,
-            ),
+    with heeding(tell.going_on):
+        tell("measuring", 0.05)
+        fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
+        other_columns = None
+        if frame is not None:
+            columns = opened(frame, mapping.problem.csv).table.columns
+            other_columns = tuple(str(column) for column in columns if column not in mapping.problem.columns)
+        traced, values = _traced(
+            mapping, points if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share)
         )
-    )  # fmt: skip
-    tell("drawing", 0.8)
-    html = page(found, _charts(mapping, traced, settings))
+        tell("summarising", 0.65)
+        found = summary(
+            Material(
+                problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
+                achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
+                prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
+                frontier=values, settings=settings, source=known_source, other_columns=other_columns,
+                command=command or _called(
+                    source, frame=frame, model=model, sees_protected=sees_protected, hide_below=hide_below,
+                    trace=trace, points=points, confidence=confidence, seed=seed, missing=missing,
+                ),
+            )
+        )  # fmt: skip
+        tell("drawing", 0.8)
+        drawn = _charts(mapping, traced, settings)
+        html = page(found, drawn, lambda stage, share: tell(stage, 0.8 + 0.2 * share))
     tell("done", 1.0)
     return Report(found, html)
 

@@ -1,6 +1,7 @@
 """Charts of plain rows: what is drawn is what was given, and files are of the kind that their names say."""
 
 import json
+import sys
 
 import pytest
 
@@ -110,6 +111,19 @@ def test_charts_are_written_by_ending(tmp_path, ending, start):
     path = tmp_path / f"chart.{ending}"
     chart().save(path)
     assert path.read_bytes().startswith(start)
+
+
+def test_a_specification_is_what_altair_reads(monkeypatch):
+    """Charts are made without Altair, which holds them against its schema only where somebody asks for its object."""
+    drawn = [chart(), grid(shades=charts.DIVERGING)]
+    for made in drawn:
+        found = made.specification.to_dict()
+        assert found["config"] == made.to_dict()["config"]
+        assert values(found) == values(made.to_dict()) != []
+    monkeypatch.setitem(sys.modules, "altair", None)
+    assert chart().to_dict() == drawn[0].to_dict()
+    with pytest.raises(eh.MissingExtraError, match="altair"):
+        assert chart().specification
 
 
 def test_html_needs_no_network(tmp_path):

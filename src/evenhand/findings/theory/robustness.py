@@ -46,6 +46,7 @@ from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, long_name
 from evenhand.findings.theory import merging
 from evenhand.findings.theory.rates import MOST_PEOPLE, number_of_people, people_words, share
+from evenhand.resources import heed
 from evenhand.tables import frame
 
 if TYPE_CHECKING:
@@ -390,6 +391,7 @@ def _interval(setting: _Setting, tau: float, constants: Constants) -> tuple[floa
     if setting.smallest <= 0 or (constants != "sharp" and tau > setting.required):
         return None
     if constants == "sharp":
+        heed()
         above, below = _sharp(setting, tau)
     else:
         above = below = math.sqrt(3 * tau / setting.smallest) * (math.sqrt(2) if setting.pairwise else 1.0)

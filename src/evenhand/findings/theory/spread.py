@@ -26,12 +26,13 @@ from evenhand.findings.theory.rates import (
 )
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates, outcome_by_source
+from evenhand.resources import heed
 from evenhand.tables import frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BLOCK = 4_000_000
+BLOCK = 1_000_000
 """Numbers drawn at once."""
 
 MOST_DRAWN = 10_000_000
@@ -110,6 +111,7 @@ def bootstrap(
     confidence = share("confidence", confidence)
     chance, generator, found = _shares(counts, kernel), _generator(seed), []
     for block in _blocks(size, len(counts)):
+        heed()
         drawn = generator.multinomial(n, counts.probability, size=block).astype(float)
         total = group_sums(counts, drawn, axis=1)[:, :, None]
         number = np.stack([group_sums(counts, drawn * column, axis=1) for column in chance.T], axis=2)
@@ -226,6 +228,7 @@ def draw_spread(
     total = group_sums(counts, held.astype(float))[None, :, None]
     generator, found = _generator(seed), []
     for block in _blocks(size, chance.size):
+        heed()
         drawn = generator.multinomial(held, chance, size=(block, len(held)))
         number = group_sums(counts, drawn.astype(float), axis=1)
         rates = np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.report.charts.chart import Chart, altair, finished
+from evenhand.report.charts.chart import Chart, Part, finished, mark, measured, named
 
 CELL_HEIGHT = 24
 CELL_WIDTH = 38
@@ -48,9 +48,9 @@ class Shades:
     scheme: str
     both_ways: bool
 
-    def scale(self, alt: Any, top: float) -> Any:
+    def scale(self, top: float) -> Part:
         """Return the scale of colours up to a largest number."""
-        return alt.Scale(scheme=self.scheme, domain=[-top if self.both_ways else 0.0, top])
+        return {"scheme": self.scheme, "domain": [-top if self.both_ways else 0.0, top]}
 
 
 SEQUENTIAL = Shades("blues", both_ways=False)
@@ -96,7 +96,6 @@ def grid(
     cell_width : int
         Of each column.
     """
-    alt = altair()
     panels = list(dict.fromkeys(cell["panel"] for cell in cells))
     side = wrap or max(1, len(panels))
     top = max((abs(cell["value"]) for cell in cells), default=0.0) or 1.0
@@ -105,12 +104,12 @@ def grid(
         own = [{**cell, "dark": abs(cell["value"]) > DARK_FROM * top} for cell in cells if cell["panel"] == name]
         along = list(columns) if columns is not None else list(dict.fromkeys(cell["column"] for cell in own))
         axes = _Axes(list(rows), along, across, down if number % side == 0 else None, cell_width)
-        # Named, so that the rows are not copied with each step of a specification.
-        named = f"{title}: {name}"
-        data[named] = own
-        drawn.append(_panel(alt, named, name, axes, shades.scale(alt, top), tooltip or {}))
-    width = sum(_width(drawn[i]) for i in range(min(side, len(drawn)))) + LABEL_ROOM
-    joined = alt.concat(*drawn, columns=side, spacing=SPACING)
+        # Named, so that the layers of a panel share its rows.
+        key = f"{title}: {name}"
+        data[key] = own
+        drawn.append(_panel(key, name, axes, shades.scale(top), tooltip or {}))
+    width = _width(drawn[:side])
+    joined = {"concat": drawn, "columns": side, "spacing": SPACING}
     words = {"title": title, "subtitle": subtitle, "description": description}
     return finished(joined, **words, width=width, grid=False, datasets=data)
 
@@ -126,28 +125,33 @@ class _Axes:
     cell_width: int
 
 
-def _panel(alt: Any, data: str, name: str, axes: _Axes, scale: Any, tooltip: Mapping[str, str]) -> Any:
+def _panel(data: str, name: str, axes: _Axes, scale: Part, tooltip: Mapping[str, str]) -> Part:
     # Labels in lines where they fit their columns, else upright.
     fits = all(len(line) * LETTER <= axes.cell_width for column in axes.columns for line in column.split(BREAK))
     lines = {"labelExpr": f"split(datum.label, '{BREAK}')", "labelAngle": 0} if fits else {"labelAngle": -90}
-    along = alt.Axis(**lines, **PLAIN_AXIS)
-    x = alt.X("column:N", title=axes.across, scale=alt.Scale(domain=axes.columns), axis=along)
-    named = alt.Axis(labels=axes.down is not None, **PLAIN_AXIS)
-    y = alt.Y("row:N", title=axes.down, scale=alt.Scale(domain=axes.rows), axis=named)
-    told = [alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]
-    base = alt.Chart(alt.NamedData(name=data)).encode(x=x, y=y)
-    shade = base.mark_rect(stroke="white").encode(
-        color=alt.Color("value:Q", scale=scale, legend=None),
-        tooltip=[alt.Tooltip("row:N", title=axes.down or "row"), alt.Tooltip("column:N", title=axes.across), *told],
-    )
-    number = base.mark_text(fontSize=11).encode(
-        text="label:N", color=alt.condition("datum.dark", alt.value("white"), alt.value("black"))
-    )
-    size = {"width": axes.cell_width * max(1, len(axes.columns)), "height": CELL_HEIGHT * max(1, len(axes.rows))}
-    heading = alt.Title(
-        _lines(name, max(16, size["width"] // LETTER)), anchor="start", frame="group", fontSize=12, offset=4
-    )
-    return alt.layer(shade, number).properties(**size, title=heading, view=alt.ViewBackground(fill=NOT_SHOWN))
+    shown = {"labels": axes.down is not None}
+    place = {
+        "x": named("column", title=axes.across, scale={"domain": axes.columns}, axis={**lines, **PLAIN_AXIS}),
+        "y": named("row", title=axes.down, scale={"domain": axes.rows}, axis={**shown, **PLAIN_AXIS}),
+    }
+    told = [
+        named("row", title=axes.down or "row"),
+        named("column", title=axes.across),
+        *(named(field, title=title) for field, title in tooltip.items()),
+    ]
+    shade = {**place, "color": measured("value", scale=scale, legend=None), "tooltip": told}
+    dark = {"condition": {"test": "datum.dark", "value": "white"}, "value": "black"}
+    number = {**place, "text": named("label"), "color": dark}
+    width = axes.cell_width * max(1, len(axes.columns))
+    words = _lines(name, max(16, width // LETTER))
+    return {
+        "data": {"name": data},
+        "layer": [mark("rect", shade, stroke="white"), mark("text", number, fontSize=11)],
+        "width": width,
+        "height": CELL_HEIGHT * max(1, len(axes.rows)),
+        "title": {"text": words, "anchor": "start", "frame": "group", "fontSize": 12, "offset": 4},
+        "view": {"fill": NOT_SHOWN},
+    }
 
 
 def _lines(name: str, most: int) -> list[str]:
@@ -171,19 +175,20 @@ def side_by_side(width: float, columns: Sequence[int], cell_width: int = CELL_WI
     return 1
 
 
-def _width(panel: Any) -> int:
-    return int(panel.width)
+def _width(panels: Sequence[Part]) -> int:
+    """Return the width of panels that stand side by side."""
+    return int(sum(panel["width"] for panel in panels)) + LABEL_ROOM
 
 
 def stacked(above: Chart, below: Chart, *, title: str, subtitle: str, description: str) -> Chart:
     """Return two charts as one, the one above the other, each with its own scale of shades."""
-    alt = altair()
-    parts = [chart.specification.copy() for chart in (above, below)]
-    for part in parts:
-        # Only the outermost may have a configuration.
-        part.config = part.description = alt.Undefined
-        part.title.offset = 4
-    joined = alt.vconcat(*parts, spacing=26).resolve_scale(color="independent")
-    width = max(sum(_width(panel) for panel in part.concat[: part.columns]) for part in parts) + LABEL_ROOM
+    # Only the outermost may have a configuration.
+    parts = [
+        {name: chart.values[name] for name in ("concat", "columns", "spacing")}
+        | {"title": {**chart.values["title"], "offset": 4}}
+        for chart in (above, below)
+    ]
+    joined = {"vconcat": parts, "spacing": 26, "resolve": {"scale": {"color": "independent"}}}
+    width = max(_width(part["concat"][: part["columns"]]) for part in parts)
     words = {"title": title, "subtitle": subtitle, "description": description}
     return finished(joined, **words, width=width, grid=False, datasets={**above.datasets, **below.datasets})

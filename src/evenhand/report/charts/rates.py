@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from evenhand.report.charts.chart import Chart, altair, finished
+from evenhand.report.charts.chart import Chart, Part, finished, mark, measured, named
 
 # Light and dark of one blue: legible in grey and to the colour-blind.
 BEFORE, AFTER = "#6baed6", "#08306b"
@@ -30,62 +30,51 @@ def rates(
     ``before_low``, ``before_high``, ``after_low`` and ``after_high``; where the rates after must lie in a band
     ``permitted_low`` and ``permitted_high``.
     """
-    alt = altair()
     levels = list(dict.fromkeys(row["level"] for row in rows))
     long = [_point(row, when, outcome) for row in rows for when in WHEN]
     order = list(dict.fromkeys(row["group"] for row in rows))
     heading = f"rate of {outcome} = {levels[0]}" if len(levels) == 1 else "rate"
-    y = alt.Y(
-        "group:N",
-        title=None,
-        sort=order,
-        axis=alt.Axis(labelLimit=LONGEST_LABEL, ticks=False, domain=False, grid=False),
-    )
     furthest = max((value for point in long for value in (point["rate"], point.get("high", 0.0))), default=1.0)
     top = min(1.0, math.ceil(furthest / TICK + 0.2) * TICK)
     for point in long:
         # Cut here and not by the drawing, which would number its cuts anew for every picture.
         if "permitted_high" in point:
             point["permitted_high"] = min(point["permitted_high"], top)
-    across = partial(_across, alt, heading, top)
+    across = partial(_across, heading, top)
     layers = []
     if any("permitted_low" in point for point in long):
         # Over the grid and under all else; opaque, since it is drawn once for each row of the data.
-        band = alt.Chart().mark_rect(color=PERMITTED, opacity=1, tooltip=None)
-        layers.append(band.encode(x=across("permitted_low"), x2="permitted_high:Q"))
-    legend = alt.Legend(orient="top")
-    colours = alt.Scale(domain=list(WHEN), range=[BEFORE, AFTER])
+        band = {"x": across("permitted_low"), "x2": {"field": "permitted_high"}}
+        layers.append(mark("rect", band, color=PERMITTED, opacity=1, tooltip=None))
+    legend, both = {"orient": "top"}, list(WHEN)
     shared = {
-        "y": y,
-        "yOffset": alt.YOffset("when:N", sort=list(WHEN), scale=alt.Scale(domain=list(WHEN), paddingOuter=0.35)),
-        "color": alt.Color("when:N", title=None, scale=colours, legend=legend),
-    }
+        "y": named(
+            "group", title=None, sort=order,
+            axis={"labelLimit": LONGEST_LABEL, "ticks": False, "domain": False, "grid": False},
+        ),
+        "yOffset": named("when", sort=both, scale={"domain": both, "paddingOuter": 0.35}),
+        "color": named("when", title=None, scale={"domain": both, "range": [BEFORE, AFTER]}, legend=legend),
+    }  # fmt: skip
     if any("low" in point for point in long):
-        tick = alt.Chart().mark_tick(thickness=2, size=9)
-        layers.append(alt.Chart().mark_rule(strokeWidth=2).encode(x=across("low"), x2="high:Q", **shared))
-        layers += [tick.encode(x=across(end), **shared) for end in ("low", "high")]
+        layers.append(mark("rule", {"x": across("low"), "x2": {"field": "high"}, **shared}, strokeWidth=2))
+        layers += [mark("tick", {"x": across(end), **shared}, thickness=2, size=9) for end in ("low", "high")]
     # Told apart by lightness and by shape.
-    shapes = alt.Scale(domain=list(WHEN), range=["circle", "diamond"])
-    numbers = [alt.Tooltip(f"{name}:Q", format=".4f") for name in ("rate", "low", "high")]
-    layers.append(
-        alt.Chart()
-        .mark_point(filled=True, size=120, opacity=1)
-        .encode(
-            x=across("rate"),
-            shape=alt.Shape("when:N", title=None, scale=shapes, legend=legend),
-            tooltip=["group:N", "level:N", "when:N", *numbers],
-            **shared,
-        )
-    )
-    layered = alt.layer(*layers, data=alt.Data(values=long)).properties(width=WIDTH, height=STEP * len(order))
+    shapes = {"domain": both, "range": ["circle", "diamond"]}
+    told = [
+        *map(named, ("group", "level", "when")),
+        *(measured(name, format=".4f") for name in ("rate", "low", "high")),
+    ]
+    dots = {
+        "x": across("rate"), "shape": named("when", title=None, scale=shapes, legend=legend), "tooltip": told, **shared,
+    }  # fmt: skip
+    layers.append(mark("point", dots, filled=True, size=120, opacity=1))
+    data = {"data": {"values": long}}
+    layered: Part = {"layer": layers, "width": WIDTH, "height": STEP * len(order)}
     if len(levels) > 1:
-        layered = layered.facet(
-            row=alt.Row(
-                "level:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=LONGEST_LABEL)
-            )
-        )
+        header = {"labelAngle": 0, "labelAlign": "left", "labelLimit": LONGEST_LABEL}
+        layered = {"facet": {"row": named("level", title=None, header=header)}, "spec": layered}
     said = description or f"Rates of {outcome} by group, before and after."
-    return finished(layered, title=title, subtitle=subtitle, description=said, width=WIDTH + 160)
+    return finished(data | layered, title=title, subtitle=subtitle, description=said, width=WIDTH + 160)
 
 
 def _point(row: Mapping[str, Any], when: str, outcome: str) -> dict[str, Any]:
@@ -97,7 +86,7 @@ def _point(row: Mapping[str, Any], when: str, outcome: str) -> dict[str, Any]:
     return point
 
 
-def _across(alt: Any, heading: str, top: float, field: str) -> Any:
+def _across(heading: str, top: float, field: str) -> Part:
     """Place a field along the one axis that all layers share."""
-    axis = alt.Axis(format=".0%", tickCount=8, labelFlush=False)
-    return alt.X(f"{field}:Q", title=heading, scale=alt.Scale(domain=[0, top]), axis=axis)
+    axis = {"format": ".0%", "tickCount": 8, "labelFlush": False}
+    return measured(field, title=heading, scale={"domain": [0, top]}, axis=axis)

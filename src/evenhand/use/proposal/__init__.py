@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.engines import AnyTable, Source, is_path, read_file
 from evenhand.errors import DataError, SpecError
-from evenhand.resources import Progress
+from evenhand.resources import Progress, heeding
 from evenhand.spec import CsvFormat, Problem
 from evenhand.tables.survey import Survey, survey
 from evenhand.use.fitting import silent
@@ -20,6 +20,7 @@ from evenhand.use.proposal.bounding import Bounds, Finder
 from evenhand.use.proposal.draft import Draft, draft
 from evenhand.use.proposal.outcome import Direction, level_called
 from evenhand.use.proposal.wording import write
+from evenhand.use.telling import Teller
 
 LOOKED_AT = 500_000
 """So many rows of a file are looked at."""
@@ -82,16 +83,19 @@ def propose(
     True
     """
     _check_roles(protected, outcome, features, weights)
-    report = progress or silent
-    report("reading", 0.0)
-    frame = read_file(table, csv, rows=LOOKED_AT) if is_path(table) else table
-    report("looking over the columns", 0.2)
-    found = survey(frame, missing_values, parse=is_path(table), weights=weights)
-    _check(found)
-    file = Source.of(table, csv) if is_path(table) else None
-    odd = ((), ()) if file is None else (file.shared, file.unnamed)
-    report("choosing features and levels", 0.3)
-    drafted = draft(found, protected, outcome, features, favourable, *odd)
+    report = Teller(progress or silent)
+    with heeding(report.going_on):
+        report("reading", 0.0)
+        frame = table
+        if is_path(table):
+            frame = read_file(table, csv, rows=LOOKED_AT, progress=lambda stage, share: report(stage, 0.2 * share))
+        report("looking over the columns", 0.2)
+        found = survey(frame, missing_values, parse=is_path(table), weights=weights)
+        _check(found)
+        file = Source.of(table, csv) if is_path(table) else None
+        odd = ((), ()) if file is None else (file.shared, file.unnamed)
+        report("choosing features and levels", 0.3)
+        drafted = draft(found, protected, outcome, features, favourable, *odd)
     used = {column.name for column in drafted.levelled}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 
@@ -100,10 +104,10 @@ def propose(
             drafted, bounds, direction, beside, source=source, target=target, weights=weights, csv=csv, tokens=tokens
         )
 
-    report("finding bounds that can be met", 0.4)
     good = None if favourable is None else level_called(drafted.outcome, favourable)
     finder = Finder(lambda bounds, way: Problem.from_toml(text(bounds, way)), table, weights, drafted, report)
-    bounds, direction, beside = finder.proposed(good)
+    with heeding(report.going_on):
+        bounds, direction, beside = finder.proposed(good)
     final = text(bounds, direction, beside)
     return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside)
 

@@ -17,14 +17,13 @@ from evenhand.data.domain import Value
 from evenhand.engines import AnyTable
 from evenhand.errors import EvenhandError
 from evenhand.findings.feasibility import budget_edge, parity_edge
-from evenhand.optimise.solve import Clock
-from evenhand.resources import Progress
 from evenhand.spec import ExpectedDistortion, Problem
 from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
 from evenhand.use.fitting import checked_counts, fit
 from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.levels import ROUNDING
 from evenhand.use.proposal.outcome import Direction, taken_away
+from evenhand.use.telling import Teller, TellingClock
 
 USUAL_BOUND = 0.1
 """Rates that differ by a tenth: asked for wherever it can be met within the widest budget."""
@@ -73,7 +72,7 @@ class Finder:
     table: AnyTable
     weights: str | None
     draft: Draft
-    report: Progress
+    report: Teller
     counted: dict[bool, Counts] = field(default_factory=dict)
 
     def proposed(self, good: Value | None) -> tuple[Bounds, Direction, Bounds | None]:
@@ -97,7 +96,7 @@ class Finder:
     def counts(self, problem: Problem, direction: Direction) -> Counts:
         """Count the table, once for each direction, which says in which order the outcome's levels are."""
         if direction.only not in self.counted:
-            self.counted[direction.only] = checked_counts(problem, self.table, self.weights)
+            self.counted[direction.only] = checked_counts(problem, self.table, self.weights, self.report)
         return self.counted[direction.only]
 
     def bounds(
@@ -109,7 +108,8 @@ class Finder:
         """
         tried = Bounds(wanted, WIDEST_BUDGET, distance=distance, one_way=direction.only)
         problem = self.stated(tried, direction)
-        counts, clock = self.counts(problem, direction), Clock()
+        counts, clock = self.counts(problem, direction), TellingClock(None, self.report)
+        self.report("finding bounds that can be met", 0.5)
 
         def smallest_bound(limit: float) -> float | None:
             edge = parity_edge(replace(problem, budget=ExpectedDistortion(limit)), counts, clock)
@@ -136,7 +136,7 @@ class Finder:
         problem = self.stated(bounds, direction)
         counts = self.counts(problem, direction)
         try:
-            kernel = fit(problem, counts).kernel
+            kernel = fit(problem, counts, progress=lambda stage, share: self.report(stage, 0.7)).kernel
         except EvenhandError:
             # Bounds that cannot be met, or not found so, take nothing from anybody; fit will say why.
             return bounds

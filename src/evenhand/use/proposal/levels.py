@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value
+from evenhand.resources import heed
 from evenhand.spec.bins import Binning, Edges, Occurrence, PooledLevels
 from evenhand.tables.survey import Column, by_code
 
@@ -84,6 +85,7 @@ class Levelled:
 
 def levelled(column: Column, bins: int) -> Levelled:
     """Propose the levels of a column; numbers with many values get about so many bins."""
+    heed()
     if column.numeric and len(column.values) > MOST_VALUES:
         return binned(column, readable_edges(column, bins))
     if column.real and column.numeric and len(column.values) > 1:
