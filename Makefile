@@ -38,7 +38,8 @@ check: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# About an hour; writes docs/benchmarks.md. BENCH=--quick sees in minutes that everything runs.
+# About three hours; writes docs/benchmarks.md. BENCH=--quick sees in minutes that everything runs; BENCH='--seed N' draws
+# the random families from a seed.
 bench: $(VENV)/.rest $(AIF360)/.done
 	$(BIN)/python benchmarks $(BENCH)
 

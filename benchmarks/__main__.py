@@ -1,10 +1,11 @@
 """Run the benchmarks one after another and write docs/benchmarks.md from what they found.
 
-    python benchmarks [--quick] [--patient] [--only fit apply]
+    python benchmarks [--quick] [--patient] [--seed 20261117] [--only fit apply]
 
 ``make bench`` does this in environments of its own. ``--quick`` runs everything at small settings, to see that it runs:
-what it finds is kept elsewhere, and the page is not written over. ``--patient`` gives AIF360 ten minutes. A script that
-prints a line ``RESULT {json}`` instead of keeping its result itself has it kept under its own name.
+what it finds is kept elsewhere, and the page is not written over. ``--patient`` gives AIF360 ten minutes. ``--seed`` is
+what the random families are drawn from; without it that is a new one. A script that prints a line ``RESULT {json}``
+instead of keeping its result itself has it kept under its own name.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ PARTS = {
     "frontier": Part("frontier", (), ("--rounds", "1", "--points", "10")),
     "apply": Part("apply", (), ("--rounds", "1", "--rows", "200000", "--few", "2000")),
     "ladder": Part("ladder", (), ("--rounds", "1", "--rungs", "2", "--growth", "10000", "--limit", "20")),
+    "families": Part("families", (), ("--problems", "6", "--largest", "8000", "--limit", "20", "--own-limit", "60")),
     "files": Part("files", (), ("--rounds", "1", "--rows", "200000")),
     "files_large": Part("files", (*LARGE, "--rows", "100000000"), (*LARGE, "--rows", "400000")),
     "spark_cluster": Part("spark_cluster", (), ("--rows", "200000")),
@@ -67,6 +69,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small settings, in build/benchmarks; no page in docs")
     parser.add_argument("--patient", action="store_true", help="AIF360 gets ten minutes and a larger case")
+    parser.add_argument("--seed", type=int, help="what the random families are drawn from; without it a new one")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="these alone; the page shows older results of others")
     given = parser.parse_args()
     if given.quick:
@@ -76,6 +79,7 @@ def main():
     for part in given.only or PARTS:
         options = PARTS[part].quick if given.quick else PARTS[part].whole
         options += ("--patient",) if given.patient and part == "fit" else ()
+        options += ("--seed", str(given.seed)) if given.seed is not None and part == "families" else ()
         print(f"\n== {part} ==", flush=True)
         failed += run(part, PARTS[part].script, options, environment) != 0
     docs = harness.ROOT / "build" / "benchmarks" if given.quick else harness.ROOT / "docs"

@@ -9,6 +9,9 @@ write for every value, and nothing is worked out. Each measurement runs in a pro
 on a few rows and then takes the best of five runs (by key: of one), and AIF360 does, too: the first one pays for memory
 that the process never had before. AIF360 transforms fewer rows, from indicator columns that it is given ready, in
 train mode: its apply mode is tried, and what came of it is told.
+
+One person at a time: ``mapping.person`` on dicts, and the same people as frames of one row, by key; the mean over all
+of them, in processor time, which others on the machine disturb least.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import json
 import sys
 import time
 import warnings
+from functools import partial
 
 import harness
 import numpy as np
@@ -41,6 +45,15 @@ KINDS = {
     "polars, categories": (GATHER, *DRAWS),
     "polars, strings": (GATHER, "by position", RELEASE),
 }
+ONE, EVERYBODY = "one person", 200
+SINGLE = {
+    "mapping.person": "pandas, strings",
+    "pandas, categories": "pandas, categories",
+    "pandas, strings": "pandas, strings",
+    "polars, categories": "polars, categories",
+    "polars, strings": "polars, strings",
+}
+"""The ways to ask for one person, and the kind of table that people come from."""
 WARM = 1_000
 REPEATS = 5
 DIFFERENCE = 0.15
@@ -78,9 +91,31 @@ def prepared(frame, method):
     return lambda: mapping.apply(frame, **options)
 
 
+def one_at_a_time(way):
+    """Ask for people one by one; return the seconds of processor time for each, in both modes."""
+    table = people(EVERYBODY, SINGLE[way])
+    data = eh.datasets.load("adult")
+    mapping = eh.fit(data.problem, data.counts)
+    if way == "mapping.person":
+        single = table.to_dict("records")
+        modes = {mode: partial(mapping.person, mode=mode, **DRAWS["by key"]) for mode in ("apply", "release")}
+    else:
+        single = [table[place : place + 1] for place in range(EVERYBODY)]
+        modes = {mode: partial(getattr(mapping, mode), **DRAWS["by key"]) for mode in ("apply", "release")}
+    found = {}
+    for mode, ask in modes.items():
+        everybody = lambda ask=ask: [ask(person) for person in single]  # noqa: E731
+        everybody()
+        least = min(harness.timed(everybody, time.process_time)[1] for _ in range(REPEATS))
+        found[mode] = least / EVERYBODY
+    return {"seconds": found["apply"], "release": found["release"]}
+
+
 def child(kind, method, rows):
     """Run one measurement in this process; return what it took."""
     warnings.simplefilter("ignore")
+    if kind == ONE:
+        return one_at_a_time(method)
     run = prepared(people(rows, kind), method)
     before = harness.peak()
     seconds = min(harness.timed(run)[1] for _ in range(1 if method == "by key" else REPEATS))
@@ -106,7 +141,7 @@ def with_aif360(rows, limit):
     }
 
 
-def show(kinds, usual):
+def show(kinds, single, usual):
     """Print one line per measurement."""
     print(f"  {'table':<22}{'method':<24}{'seconds':>9}{'M rows/s':>10}{'of gather':>11}{'added MB':>10}")
     for kind, rows in kinds.items():
@@ -114,6 +149,9 @@ def show(kinds, usual):
             ratio = row["seconds"] / rows[GATHER]["seconds"]
             line = f"  {kind:<22}{method:<24}{row['seconds']:>9.3f}{row['rate'] / 1e6:>10.2f}"
             print(line + f"{'× ' + format(ratio, '.1f'):>11}{row['added']:>10.0f}")
+    print(f"  {'one person by key':<22}{'µs, apply':>12}{'µs, release':>14}")
+    for way, row in single.items():
+        print(f"  {way:<22}{row['seconds'] * 1e6:>12.0f}{row['release'] * 1e6:>14.0f}")
     if usual:
         print(f"  AIF360: {usual}")
 
@@ -135,13 +173,15 @@ def main():
         return lambda: harness.child(__file__, "--rows", given.rows, "--child", kind, method)
 
     asked = {(kind, method): in_child(kind, method) for kind, methods in KINDS.items() for method in methods}
+    asked |= {(ONE, way): in_child(ONE, way) for way in SINGLE}
     if harness.AIF360.exists():
         asked["AIF360"] = lambda: with_aif360(given.few, given.limit)
     found = harness.in_turns(asked, given.rounds)
     usual = found.pop("AIF360", None)
     kinds = {kind: {method: found[kind, method] for method in methods} for kind, methods in KINDS.items()}
-    show(kinds, usual)
-    content = {"rows": given.rows, "rounds": given.rounds, "kinds": kinds, "aif360": usual}
+    single = {way: found[ONE, way] for way in SINGLE}
+    show(kinds, single, usual)
+    content = {"rows": given.rows, "rounds": given.rounds, "kinds": kinds, "single": single, "aif360": usual}
     harness.keep("apply", content, began=began, packages=("polars", "pyarrow"))
 
 

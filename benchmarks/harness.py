@@ -52,7 +52,7 @@ def child(*arguments, python=sys.executable, limit=None, memory=None, environmen
     """Run a child; return the JSON it printed last, or how it died: why, the seconds it had spent, and its peak memory.
 
     ``limit`` is in seconds of processor time, so that others on the machine do not decide who is done in time;
-    ``memory`` in gigabytes of address space.
+    ``memory`` in gigabytes of address space. What a child had printed before it died is part of what is returned.
     """
 
     def confine():
@@ -74,12 +74,19 @@ def child(*arguments, python=sys.executable, limit=None, memory=None, environmen
         said, complained = out.read(), complaints.read()
     if code == 0:
         return json.loads(said.splitlines()[-1])
-    spent = {"spent": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss / 1024}
+    before = json.loads(said.splitlines()[-1]) if said.endswith("}\n") else {}
+    spent = before | {"spent": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss / 1024}
     if code == -signal.SIGXCPU:
-        return {"died": f"not done after {limit:g} s"} | spent
+        return spent | {"died": f"not done after {limit:g} s"}
     if memory and (code < 0 or any(word in complained for word in OUT_OF_MEMORY)):
-        return {"died": f"needs more than {memory:g} GB"} | spent
+        return spent | {"died": f"needs more than {memory:g} GB"}
     raise RuntimeError(f"{' '.join(command)} ended with {code}:\n{complained}")
+
+
+def allow(limit):
+    """Give this process so many seconds of processor time from now on: what it prepared before counts for nothing."""
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + limit), most))
 
 
 def failed(row):

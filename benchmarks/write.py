@@ -12,12 +12,16 @@ import sys
 import textwrap
 from pathlib import Path
 
+import distribution
 import harness
 
 WIDTH = 120
 PICTURE = "benchmarks/scaling.svg"
+FAMILIES_PICTURE = "benchmarks/families.svg"
 KEPT = 1e-6
 """A bound that is exceeded by no more than this is called kept."""
+LISTED = 10
+"""So many problems in which HiGHS was faster are listed one by one."""
 SLOW = 10
 """A transformation that takes longer than so many gathers is listed as slow."""
 NAMES = {
@@ -72,11 +76,41 @@ APPLY = """
 {rows:,} people with Adult's columns and a key, in memory, {rounds}. The gather puts the same frame into a random
 order by the library's own method, all columns, with a ready index. Draws by key need one MD5 per row.
 """
+SINGLE = """
+One person at a time, as a service asks, by key: microseconds of processor time for each. `mapping.person` takes and
+gives a dict; the others are frames of one row, with the same result.
+"""
 LADDER = """
 Seconds of processor time on one thread, in the chart with compilation and without the tie-break; peak memory of the
 process. A cross is where a method was ended, and what it had used: cvxpy and HiGHS may take {limit:g} seconds,
 cvxpy {memory:g} GB. A dense statement has a variable for every (d, x, y) → (x̂, ŷ), allowed or not. Adult:
 {rounds}; elsewhere {others}.
+"""
+FAMILIES = """
+{problems} problems drawn at random from the seed {seed}, nobody choosing among them (`make bench BENCH='--seed {seed}'`
+draws the same; without a seed a new one is taken): {smallest:,} to {largest:,} moves, about, evenly on a logarithmic
+scale; 2 to 6 groups, 2 or 3 outcomes whose changes are free, costly or forbidden; every form of parity, several at once
+and within segments; budgets of every form, for individuals and averaged; few and many moves per source; generated
+tables of many blocks or of one, and the embedded tables. Mappings see D, and targets are the observed ones: blind and
+suppressed mappings, and functions and measures of a user's own, are not drawn. Bounds lie between the smallest that
+changed outcomes can meet and what the table has. Problems for KL and ℓ1 are solved with both, which makes two fits; the
+others have one of the other eight measures.
+"""
+FAMILIES_TIMES = """
+Seconds of processor time on one thread: one run, or the faster of two below a second. Solve is the optimum without a
+tie-break and without compilation. HiGHS is its interior point without crossover on the same linear programme; where it
+was ended after {limit:g} seconds ({ended}), the ratio is at least what is counted. evenhand may take {own_limit:g}
+seconds for the optimum, and again for optimum and tie-break.
+"""
+FAMILIES_SHARES = """
+*Answered* is the share of fits that the specialised method answered alone: its optimum is certified (a gap of at most
+1e-7, every bound kept within 1e-9), and its tie-break holds. *Suitable*: it tried. *Optimum*: it found the optimum.
+*Certified* and *tie-break*: there is a certificate, and a tie-break that holds, by whichever method. Small problems are
+the general solvers'. Who died counts as not answered.
+"""
+FAMILIES_SLOWEST = """
+The {number} slowest by seconds per move, optimum and tie-break together; a fit that died comes first. *No.* is the
+number to draw it again: `families.draw({seed}, number{sizes})` in a Python session that has `benchmarks/` on its path.
 """
 CLUSTER = """
 {rows:,} rows in {partitions} partitions on a standalone cluster of one master and two workers of one core each, all on
@@ -182,6 +216,10 @@ def apply_section(result):
             rate = f"{row['rate'] / 1e6:.2f}"
             rows.append([kind, method, number(row["seconds"]), rate, gathers, f"{row['added']:,.0f} MB"])
     yield table(["table", "", "seconds", "million rows per second", "gathers", "memory added"], rows)
+    if single := result.get("single"):
+        yield paragraph(SINGLE)
+        asked = [[way, *(number(row[mode] * 1e6) for mode in ("seconds", "release"))] for way, row in single.items()]
+        yield table(["", "µs, apply", "µs, release"], asked)
     if result.get("aif360"):
         yield paragraph(_against_aif360(result["aif360"], result["kinds"].get("pandas, strings", {})))
 
@@ -237,6 +275,60 @@ def _ladder_row(row, highs, method):
     return [solve, ratio, tie_break, memory(row), f"{row['objective']:.6f}", excess(row["exceeded"])]
 
 
+def families_section(result):
+    """Yield the section on random problems: distributions, shares, the slowest."""
+    found = distribution.fits(result["drawn"])
+    yield "## Random families"
+    yield f"![HiGHS's time over evenhand's, and evenhand's per move, against the number of moves]({FAMILIES_PICTURE})"
+    yield paragraph(FAMILIES.format(**result))
+    yield paragraph(_what_became(result["drawn"], found))
+    ended = sum(fit.get("at_least", False) for fit in found)
+    yield paragraph(FAMILIES_TIMES.format(ended=f"{ended} fit{'s' * (ended != 1)}", **result))
+    head = ["", "fits", *(f"{each} %" if each != 50 else "median" for each in distribution.QUANTILES), "worst"]
+    yield table(head, [[name, *map(number, row.values())] for name, row in distribution.distributions(found).items()])
+    yield paragraph(FAMILIES_SHARES)
+    columns = ("number", "suitable", "optimum", "certified", "tie_break", "died")
+    head = ["", "fits", *(column.replace("_", "-") for column in columns[1:]), "answered"]
+    rows = [[row["fits"], *(row[c] for c in columns), f"{row['answered']:.0%}"] for row in distribution.shares(found)]
+    yield table(head, rows)
+    slow = distribution.slowest(found)
+    usual = (result["smallest"], result["largest"]) == (1_000, 300_000)
+    sizes = "" if usual else f", smallest={result['smallest']}, largest={result['largest']}"
+    yield paragraph(FAMILIES_SLOWEST.format(number=len(slow), seed=result["seed"], sizes=sizes))
+    head = ["no.", "measure", "moves", "solve", "tie-break", "µs per move", "HiGHS takes", "optimum by", "what it is"]
+    yield table(head, [_family_row(fit) for fit in slow])
+
+
+def _what_became(drawn, found):
+    """Say how many problems were loosened, could not be met, lose nothing, and how far HiGHS's optima are off."""
+    loosened = sum(row["tags"]["loosened"] > 0 for row in drawn)
+    infeasible = sum(any(method.get("infeasible") for method in row["methods"].values()) for row in drawn)
+    lossless = sum(fit["objective"] <= distribution.NO_LOSS for fit in found if "objective" in fit)
+    off = max((fit["off"] for fit in found if "off" in fit), default=0.0)
+    methods = [item for row in drawn for item in row["methods"].items()]
+    without = sum(name.startswith("HiGHS") and "died" in row and "ended" not in row for name, row in methods)
+    return (
+        f"Bounds that could not be met were loosened in {loosened} problems, and could not be met even so in "
+        f"{infeasible}. {lossless} of {len(found)} fits lose nothing: groups trade places. "
+        f"HiGHS's optimum differs from ours by at most {off:.0e}; in {without} fits it ended without one."
+    )
+
+
+def _family_row(fit):
+    """Return a line of the slowest fits."""
+    by = "the specialised method" if fit.get("specialised") else "the general solver"
+    what = "; ".join([distribution.words(fit), *fit.get("notes", ())])
+    size = f"{fit['moves']:,}" if "moves" in fit else "–"
+    if "solve" not in fit:
+        return [fit["number"], fit["measure"], size, why_not(fit), "–", "–", "–", "–", what]
+    ratio = ("≥ " if fit["at_least"] else "") + times(fit["ratio"]) if "ratio" in fit else "–"
+    solve = f"{number(fit['solve'])} s"
+    if "whole" not in fit:
+        return [fit["number"], fit["measure"], size, solve, why_not(fit), "–", ratio, by, what]
+    tie_break = f"+ {number(distribution.choosing(fit))} s ({fit['tie_break']})"
+    return [fit["number"], fit["measure"], size, solve, tie_break, number(distribution.per_move(fit)), ratio, by, what]
+
+
 def cluster_section(result):
     """Yield the section of Spark with and without a lost worker."""
     yield "## A Spark cluster, and a worker that is lost"
@@ -270,6 +362,7 @@ SECTIONS = {
     "frontier": frontier_section,
     "apply": apply_section,
     "ladder": ladder_section,
+    "families": families_section,
     "spark_cluster": cluster_section,
 }
 
@@ -291,11 +384,30 @@ def slower(results):
                 if theirs and ours and theirs < ours:
                     size = f"{case['moves']:,.0f} moves"
                     yield f"{family}, {size}: {NAMES[rival]}, took {theirs / ours:.2f} of evenhand's time."
+    yield from _slower_families(results.get("families", {}).get("drawn", ()))
     for kind, methods in results.get("apply", {}).get("kinds", {}).items():
         for method, row in methods.items():
             ratio = row["seconds"] / methods["gather"]["seconds"]
             if ratio > SLOW:
                 yield f"Apply, {kind}, {method}: {ratio:.0f} times as long as a gather."
+
+
+def _slower_families(drawn):
+    """Yield the random problems in which HiGHS was faster, the worst of many, and those in which somebody died."""
+    found = distribution.fits(drawn)
+    behind = distribution.behind(found)
+    for fit in behind[:LISTED]:
+        what = f"Random families, no. {fit['number']}, {fit['moves']:,} moves, {fit['measure']}"
+        yield f"{what}: HiGHS took {fit['ratio']:.2f} of evenhand's time. It is {distribution.words(fit)}."
+    if rest := behind[LISTED:]:
+        largest = max(fit["moves"] for fit in rest)
+        yield f"Random families: HiGHS was faster in {len(rest)} more, of up to {largest:,} moves."
+    for fit in found:
+        if "died" in fit:
+            size = f", {fit['moves']:,} moves" if "moves" in fit else ""
+            what = f"Random families, no. {fit['number']}{size}, {fit['measure']}"
+            theirs = f"; HiGHS took {number(fit['HiGHS'])} s" if isinstance(fit.get("HiGHS"), float) else ""
+            yield f"{what}: evenhand did not answer ({why_not(fit)}){theirs}."
 
 
 def page(results, quick=False):
@@ -395,6 +507,56 @@ def chart(result):
     return alt.vconcat(*panels).configure_title(fontSize=12).configure_view(stroke="#dddddd")
 
 
+def families_chart(result):
+    """Return the chart of the random problems: HiGHS's time over ours, and ours per move, against moves."""
+    import altair as alt
+
+    found = [
+        fit | {"per_move": 1e6 * fit["solve"] / fit["moves"]}
+        for fit in distribution.fits(result["drawn"])
+        if "solve" in fit
+    ]
+    kept = ("moves", "per_move", "ratio", "at_least", "kind")
+    kinds = {"L1": "ℓ1", "KL": "KL"}
+    rows = [
+        {key: value for key, value in (fit | {"kind": kinds.get(fit["measure"], "others")}).items() if key in kept}
+        for fit in found
+    ]
+    colour = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=["ℓ1", "KL", "others"], range=["#0b5fa5", "#4aa3df", "#c4501b"]),
+        legend=alt.Legend(orient="top", labelFontSize=12, symbolSize=120),
+    )
+
+    def panel(column, title):
+        mine = [row for row in rows if row.get(column)]
+        across, height = (
+            kind(
+                f"{name}:Q",
+                title=words,
+                scale=alt.Scale(type="log", domain=_around(mine, name), nice=False),
+                axis=alt.Axis(format=",~r", values=ticks),
+            )
+            for kind, name, words, ticks in ((alt.X, "moves", "moves", DECADES), (alt.Y, column, title, TICKS))
+        )
+        base = alt.Chart(alt.Data(values=mine)).encode(across, height, colour)
+        dots = base.transform_filter("!datum.at_least").mark_point(filled=True, size=40, opacity=0.8)
+        ends = base.transform_filter("datum.at_least == true").mark_point(shape="triangle-up", size=70, filled=True)
+        even = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color="#888888", strokeDash=[4, 3]).encode(y="one:Q")
+        return (dots + ends + even if column == "ratio" else dots + ends).properties(width=320, height=220)
+
+    panels = [("ratio", "HiGHS's time over evenhand's (▲ at least)"), ("per_move", "µs per move, optimum")]
+    shown = [panel(*each) for each in panels if any(row.get(each[0]) for row in rows)]
+    return alt.hconcat(*shown).configure_view(stroke="#dddddd")
+
+
+def _around(rows, column):
+    """Return the ends of an axis."""
+    values = [row[column] for row in rows] + ([1.0] if column == "ratio" else [])
+    return [min(values) / 1.4, max(values) * 1.4]
+
+
 def write(docs, quick=False):
     """Write the page and the chart from the results that are there; return the page's path."""
     results = harness.kept()
@@ -405,6 +567,8 @@ def write(docs, quick=False):
     target.write_text(page(results, quick), encoding="utf-8")
     if "ladder" in results:
         chart(results["ladder"]).save(picture)
+    if "families" in results:
+        families_chart(results["families"]).save(Path(docs) / FAMILIES_PICTURE)
     return target
 
 

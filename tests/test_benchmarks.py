@@ -1,17 +1,22 @@
 """The benchmarks run: each alternative once, at its smallest, with the same optimum. Nothing is timed here."""
 
+import argparse
 import importlib.util
 import json
 import os
 import py_compile
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.program import PolyhedralLoss
+from evenhand.optimise.solve import Clock, solve
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -32,6 +37,14 @@ def modules(monkeypatch, tmp_path):
     yield load
     for name in names & (set(sys.modules) - before):
         del sys.modules[name]
+
+
+def located(name):
+    """Import a benchmark's module whose name others have as well."""
+    specification = importlib.util.spec_from_file_location(f"benchmark_{name}", BENCHMARKS / f"{name}.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.slow
@@ -80,6 +93,16 @@ def test_every_alternative_of_a_large_domain_states_the_same_problem(modules, me
 )
 def test_every_kind_of_table_is_applied(modules, table, method):
     assert modules("apply").child(table, method, 3_000)["rate"] > 0
+
+
+@pytest.mark.slow(keep=2)
+@pytest.mark.parametrize("way", ["mapping.person", "pandas, strings", "polars, categories"])
+def test_people_are_asked_for_one_at_a_time(modules, way, monkeypatch):
+    apply = modules("apply")
+    monkeypatch.setattr(apply, "EVERYBODY", 5)
+    row = apply.child(apply.ONE, way, 0)
+    assert row["seconds"] > 0
+    assert row["release"] > 0
 
 
 @pytest.mark.slow
@@ -163,7 +186,9 @@ def test_what_is_written_for_aif360_is_the_problem_and_its_answer_is_read_back(m
 def test_a_child_beyond_its_limits_has_died(modules):
     harness = modules("harness")
     assert harness.child("-c", "print('{\"seconds\": 1}')") == {"seconds": 1}
-    assert "1 s" in harness.child("-c", "while True: pass", limit=1)["died"]
+    ended = harness.child("-c", "print('{\"moves\": 7}', flush=True)\nwhile True: pass", limit=1)
+    assert "1 s" in ended["died"]
+    assert ended["moves"] == 7
     assert "GB" in harness.child("-c", "print(len(bytearray(3 << 30)))", memory=1)["died"]
     with pytest.raises(RuntimeError, match="ended with"):
         harness.child("-c", "raise SystemExit(3)")
@@ -198,6 +223,39 @@ CLUSTER = {
 }  # fmt: skip
 
 
+TAGS = {
+    "table": "generated", "blocks": "one", "groups": 4, "outcomes": 2, "outcome": "free", "parity": "target",
+    "budget": "excess", "per": "xy", "combine": "max", "reach": "near", "loosened": 0,
+}  # fmt: skip
+ANSWERED = {
+    "moves": 20_000, "solve": 2.0, "whole": 5.0, "certify": 0.1, "objective": 0.5, "status": "optimal", "gap": 1e-9,
+    "violation": 0.0, "suitable": True, "specialised": True, "tie_break": "specialised", "notes": [],
+}  # fmt: skip
+FELL_BACK = ANSWERED | {
+    "solve": 4.0,
+    "specialised": False,
+    "tie_break": "general",
+    "notes": ["the general one answered"],
+}
+
+
+def drawn_rows():
+    """Four random problems: one as it should be, one that fell back, one in which everybody died, one infeasible."""
+    died = {"moves": 90_000, "died": "not done after 300 s", "spent": 300.0}
+    ended = {"died": "not done after 60 s", "spent": 64.0, "ended": 60.0}
+    measured = [
+        (0, {"L1": ANSWERED, "HiGHS L1": {"solve": 8.0, "objective": 0.5}, "KL": ANSWERED | {"solve": 3.0}}),
+        (0, {"L1": FELL_BACK, "HiGHS L1": {"solve": 1.0, "objective": 0.5}, "KL": ANSWERED | {"solve": 4.0}}),
+        (0, {"TotalVariation": ANSWERED | {"moves": 5_000}, "HiGHS TotalVariation": ended}),
+        (1, {"MaxRelativeChange": died, "HiGHS MaxRelativeChange": {"solve": 7.0, "objective": 0.1}}),
+        (3, {"ReverseKL": {"moves": 90_000, "infeasible": True}}),
+    ]
+    return [
+        {"number": number, "tags": TAGS | {"loosened": loosened}, "methods": methods}
+        for number, (loosened, methods) in enumerate(measured)
+    ]
+
+
 def made_up_results():
     methods = {"evenhand": MADE_UP, "HiGHS ipm": MADE_UP | {"seconds": 0.25}, "AIF360, ε = 0.1": AIF360}
     rungs = [
@@ -227,7 +285,15 @@ def made_up_results():
             "memory": 8,
             "families": {"Adult": rungs, "none": []},
         },
-        "apply": {"rows": 10, "rounds": 1, "aif360": None, "kinds": {"pandas": {"gather": rate, "by key": rate}}},
+        "families": {"seed": 7, "problems": 4, "smallest": 1_000, "largest": 300_000, "limit": 60, "own_limit": 300}
+        | {"drawn": drawn_rows()},
+        "apply": {
+            "rows": 10,
+            "rounds": 1,
+            "aif360": None,
+            "kinds": {"pandas": {"gather": rate, "by key": rate}},
+            "single": {"mapping.person": {"seconds": 2.5e-5, "release": 3.1e-5}},
+        },
         "spark_cluster": CLUSTER,
         "elsewhere": {"title": "Another", "words": "In its own words.", "rows": [{"method": "a", "seconds": 1.25}]},
     }
@@ -240,16 +306,18 @@ def test_the_page_is_written_from_what_is_there(modules, tmp_path):
     text = write.write(tmp_path).read_text(encoding="utf-8")
     sections = [line for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
-        "## A fit", "## Apply, in memory", "## Large domains", "## A Spark cluster, and a worker that is lost",
-        "## Another", "## Where evenhand is slower",
+        "## A fit", "## Apply, in memory", "## Large domains", "## Random families",
+        "## A Spark cluster, and a worker that is lost", "## Another", "## Where evenhand is slower",
     ]  # fmt: skip
     assert "| AIF360, ε = 0.1 | 3 | × 6.00 | 150 MB | 0.020000 | kept | kept | +0.200 | kept |" in text
     assert "COMPAS, KL: HiGHS ipm took 0.50 of evenhand's time." in text
     assert "Adult, 31,500 moves: HiGHS, ℓ1, took 0.40 of evenhand's time." in text
+    assert "| mapping.person | 25 | 31 |" in text
     assert "Python 3.11.7: aif360 0.6.1, numpy 1.26.4" in text
     assert "| a | 1.25 |" in text
     assert "| apply, one worker killed after 8 of 24 tasks | 20 | × 2.00 | complete and identical |" in text
-    assert (tmp_path / write.PICTURE).read_text(encoding="utf-8").startswith("<svg")
+    for picture in (write.PICTURE, write.FAMILIES_PICTURE):
+        assert (tmp_path / picture).read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_a_cluster_that_ended_with_an_error_says_what_it_left(modules):
@@ -260,15 +328,206 @@ def test_a_cluster_that_ended_with_an_error_says_what_it_left(modules):
 
 def test_a_script_that_only_prints_its_result_has_it_kept(modules, tmp_path, monkeypatch):
     harness, write = modules("harness"), modules("write")
-    specification = importlib.util.spec_from_file_location("all_benchmarks", BENCHMARKS / "__main__.py")
-    everything = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(everything)
+    everything = located("__main__")
     monkeypatch.setattr(everything, "HERE", tmp_path)
     (tmp_path / "cluster.py").write_text("print('working')\nprint('RESULT {\"rows per second\": 125000}')\n")
     assert everything.run("cluster", "cluster", [], os.environ) == 0
     assert harness.kept()["cluster"]["rows per second"] == 125_000
     assert "## cluster" in (text := write.page(harness.kept()))
     assert "| rows per second | 125,000 |" in text
+
+
+def test_the_random_families_are_drawn_from_the_seed_that_is_given(modules, tmp_path, monkeypatch):
+    modules("harness"), modules("write")
+    everything, asked = located("__main__"), []
+    monkeypatch.setattr(everything, "run", lambda part, script, options, environment: asked.append(options) or 0)
+    monkeypatch.setattr(everything.write, "write", lambda docs, quick: tmp_path)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "families", "ladder", "--seed", "11"])
+    assert everything.main() == 0
+    assert asked == [("--seed", "11"), ()]
+
+
+def test_the_page_tells_of_random_families_that_fell_back_died_or_cannot_be_met(modules):
+    write = modules("write")
+    result = made_up_results()["families"]
+    text = "\n".join(write.families_section(result))
+    assert "loosened in 2 problems, and could not be met even so in 1" in text.replace("\n", " ")
+    assert "where it was ended after 60 seconds (1 fit)" in text.replace("\n", " ")
+    assert "| HiGHS over evenhand, ℓ1 | 2 | 0.438 |" in text
+    assert "| KL over ℓ1, solve | 2 | 1.02 | 1.12 | 1.25 | 1.38 | 1.48 | 1.5 |" in text
+    # Of five fits from 10,000 moves on three are answered, one fell back and one died.
+    assert "| from 10,000 moves on | 5 | 4 | 3 | 4 | 4 | 1 | 60% |" in text
+    slowest = text[text.index("| no. |") :].splitlines()
+    assert slowest[2].startswith("| 3 | MaxRelativeChange | 90,000 | not done after 300 s |")
+    assert "| ≥ × 30 |" in text
+    assert "ReverseKL" not in text
+    slower = "\n".join(write.slower({"families": result}))
+    assert "no. 1, 20,000 moves, L1: HiGHS took 0.25 of evenhand's time" in slower
+    assert (
+        "no. 3, 90,000 moves, MaxRelativeChange: evenhand did not answer (not done after 300 s); HiGHS took 7 s"
+        in slower
+    )
+
+
+def test_of_many_families_that_are_slower_the_worst_are_listed(modules):
+    write = modules("write")
+    slow = {"L1": FELL_BACK, "HiGHS L1": {"solve": 1.0, "objective": 0.5}}
+    drawn = [{"number": number, "tags": TAGS, "methods": slow} for number in range(write.LISTED + 3)]
+    lines = list(write.slower({"families": {"drawn": drawn}}))
+    assert len(lines) == write.LISTED + 1
+    assert lines[-1] == "Random families: HiGHS was faster in 3 more, of up to 20,000 moves."
+
+
+def test_a_random_problem_is_the_same_from_the_same_seed_and_from_no_other(modules):
+    drawing = modules("drawing")
+    first, second, other = (drawing.draw(seed, 4, largest=2_000) for seed in (11, 11, 7))
+    assert first[0].to_toml() == second[0].to_toml() != other[0].to_toml()
+    assert np.array_equal(first[1].weight, second[1].weight)
+    assert first[2] == second[2]
+    loosened, _, tags = drawing.draw(11, 4, largest=2_000, loosened=2)
+    assert tags["tightness"] == pytest.approx(1 - (1 - first[2]["tightness"]) / 4, abs=1e-3)
+    assert all(a.bound > b.bound for a, b in zip(loosened.parity, first[0].parity, strict=True))
+    # Nothing else has changed.
+    same = [replace(a, bound=b.bound) for a, b in zip(loosened.parity, first[0].parity, strict=True)]
+    assert replace(loosened, parity=same) == first[0]
+
+
+@pytest.mark.slow(keep=2)
+@pytest.mark.parametrize("number", range(12))
+def test_a_random_problem_can_be_met_and_asks_for_a_change(modules, number):
+    drawing = modules("drawing")
+    problem, counts, tags = drawing.draw(11, number, largest=4_000)
+    assert 2 <= tags["groups"] <= 6
+    assert 2 <= tags["outcomes"] <= 3
+    for name, version in drawing.versions(problem).items():
+        program = compile_problem(version, counts).program
+        assert 500 < program.n_moves < 8_000
+        assert program.parity_slack(program.stays).min() < 0
+        assert isinstance(program.loss, PolyhedralLoss) == (name in drawing.LINEAR)
+        assert solve(program, None, Clock()) is not None
+
+
+@pytest.mark.slow
+def test_random_problems_span_the_surface(modules, monkeypatch):
+    drawing = modules("drawing")
+    # Whether bounds can be met is another matter, and takes most of the time.
+    monkeypatch.setattr(drawing, "room", lambda small, loss: (0.2, 0.8))
+    drawn = [drawing.draw(3, number, largest=1_500) for number in range(60)]
+    tags = {key: {found[key] for _, _, found in drawn} for key in drawn[0][2]}
+    assert tags["table"] == set(drawing.TABLES)
+    assert tags["outcome"] == set(drawing.OUTCOMES)
+    assert tags["combine"] == set(drawing.COMBINE)
+    assert tags["per"] == {*drawing.PER, "–"}
+    assert tags["blocks"] == {"one", "many", "as they are"}
+    assert tags["groups"] == {2, 3, 4, 5, 6}
+    assert tags["outcomes"] == {2, 3}
+    assert tags["reach"] == {"near", "far"}
+    both = sum(found["utility"] == "KL and L1" for _, _, found in drawn)
+    assert 30 <= both <= 52
+    assert len(tags["utility"]) >= 8
+
+
+def test_every_form_of_parity_and_budget_is_drawn(modules):
+    drawing, rng = modules("drawing"), np.random.default_rng(0)
+    table = drawing.generated(rng, 2_000)
+    while len(table.protected) < 2 or table.cells["f0"].nunique() > 9:
+        table = drawing.generated(rng, 2_000)
+    forms = dict(drawing.parities(rng, table) for _ in range(400))
+    assert set(forms) == {
+        "pairwise", "pairwise difference", "pairwise log-ratio", "four-fifths", "target", "target difference",
+        "target, stated", "rest", "reference", "several", "univariate", "univariate, each", "given", "given, target",
+        "several, given",
+    }  # fmt: skip
+    counts = eh.count(table.problem([eh.PairwiseParity(1.0)], None), table.cells, weights="people")
+    for constraints in forms.values():
+        assert len(compile_problem(table.problem(constraints, None), counts).program.parity) > 0
+    found = {drawing.budgets(rng, 1.0)[:2] for _ in range(400)}
+    assert {name for name, _ in found} == {
+        "expected", "excess", "excess, two thresholds", "excess, three thresholds", "expected and excess", "none",
+    }  # fmt: skip
+    assert ("expected", "individual") in found
+    assert ("expected", "xy") in found
+
+
+SAID = "the specialised method did not answer (a gap of 1e-3 was left): the general solver did"
+CHOSEN = "tie-break skipped: no reason by the specialised method; the general one answered"
+LOST = "tie-break discarded: it did not hold the optimum"
+
+
+@pytest.mark.parametrize(
+    ("alone", "whole", "specialised", "tie_break"),
+    [
+        ((), (), True, "specialised"),
+        ((), ("no nearby mapping meets every bound: one is exceeded by 1e-8",), True, "specialised"),
+        ((SAID,), (SAID,), False, "general"),
+        ((), (SAID,), False, "general"),
+        ((), (CHOSEN,), True, "general"),
+        ((), (LOST,), True, "lost"),
+        ((SAID,), (SAID, LOST), False, "lost"),
+    ],
+)
+def test_notes_tell_who_answered(modules, monkeypatch, alone, whole, specialised, tie_break):
+    modules("harness")
+    families = located("families")
+    monkeypatch.setattr("evenhand.optimise.solve.structured.suitable", lambda program: "pieces")
+    found = families.by_whom("a programme", alone, whole)
+    assert found == {"suitable": True, "specialised": specialised, "tie_break": tie_break}
+
+
+def test_a_programme_that_is_not_for_the_specialised_method_is_the_general_ones(modules, compas):
+    modules("harness")
+    program = compile_problem(compas.problem, compas.counts).program
+    found = located("families").by_whom(program, (), ())
+    assert found == {"suitable": False, "specialised": False, "tie_break": "general"}
+
+
+def test_an_interrupted_run_of_families_goes_on(modules, monkeypatch, tmp_path):
+    harness, asked = modules("harness"), []
+    monkeypatch.setattr(harness, "ROOT", tmp_path)
+    families = located("families")
+
+    def measure(drawn, limit, own_limit):
+        asked.append(drawn.number)
+        if asked == [0, 1, 2]:
+            raise KeyboardInterrupt
+        return {"number": drawn.number, "tags": TAGS, "methods": {"L1": ANSWERED}}
+
+    monkeypatch.setattr(families, "measure", measure)
+    given = argparse.Namespace(
+        seed=7, problems=4, smallest=1_000, largest=2_000, limit=60.0, own_limit=300.0, fresh=False, workers=1
+    )
+    with pytest.raises(KeyboardInterrupt):
+        families.run(given)
+    (journal,) = (tmp_path / "build" / "families").iterdir()
+    with journal.open("a", encoding="utf-8") as file:
+        file.write('{"number": 2, "tags"')
+    assert [row["number"] for row in families.run(given)] == [0, 1, 2, 3]
+    assert asked == [0, 1, 2, 2, 3]
+    assert [row["number"] for row in families.run(given)] == [0, 1, 2, 3]
+    assert len(asked) == 5
+    given.fresh, given.workers = True, 2
+    assert [row["number"] for row in families.run(given)] == [0, 1, 2, 3]
+    assert sorted(asked[5:]) == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_random_problem_is_measured_by_all(modules):
+    harness = modules("harness")
+    families, distribution = located("families"), modules("distribution")
+    drawn = families.Draw(11, 6, 1_000, 2_000)
+    row = families.measure(drawn, 60, 60)
+    assert list(row["methods"]) == ["L1", "HiGHS L1", "KL"]
+    for fit in distribution.fits([row]):
+        assert not harness.failed(fit)
+        assert fit["status"] == "optimal"
+        assert fit["violation"] < 1e-9
+        assert fit["tie_break"] == "general"
+        assert fit["solve"] > 0
+    l1 = distribution.fits([row])[0]
+    assert l1["off"] < 1e-6
+    assert l1["ratio"] > 0
+    # What ends otherwise is a row as well.
+    assert "KeyError" in families.ask("ours", "no such measure", 60, drawn)["died"]
 
 
 def test_without_results_there_is_no_page(modules, tmp_path):
