@@ -19,7 +19,6 @@ from evenhand.optimise.solve.model import INFINITY, Columns, Model, lay_out, one
 from evenhand.optimise.tabulate import tabulated
 
 
-
 def program_of(problem, frame):
     counts = frame if isinstance(frame, eh.Counts) else eh.count(problem, frame)
     return compile_problem(tabulated(problem, counts), counts).program

@@ -117,7 +117,8 @@ def _chosen(program: Program, found: Found, tie_break: str | None, clock: Clock,
         x, more = _choose(program, found.x, tie_break, clock, None)
         # Where the general tie-break failed as well, its words are enough.
         notes = more or tuple(f"{note} by the specialised method; the general one answered" for note in notes)
-    x, notes = _finished(program, found.x, x, notes, clock, progress, enough=EXCESS)
+        # What the specialised method gives has no dust that could be missed.
+        x, notes = _finished(program, found.x, x, notes, clock, progress, enough=EXCESS)
     return Result(x, found.multipliers, found.steps, notes)
 
 

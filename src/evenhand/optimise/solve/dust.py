@@ -21,13 +21,13 @@ EXCEEDED = 3e-10
 """Less than this beyond a bound is rounding, well within what a certificate tolerates."""
 
 
-def tidy(program: Program, x: Numbers) -> Numbers:
-    """Drop the dust and make every source sum to one."""
-    few = program.move_weight * x <= NOBODY
+def tidy(program: Program, x: Numbers, share: float = 1.0) -> Numbers:
+    """Drop the dust, or only what is a smaller share of what counts as such, and make every source sum to one."""
+    few = program.move_weight * x <= share * NOBODY
     # All that a source of hardly any people does is done by hardly anybody, and is no dust for that.
     lost = np.add.reduceat(np.where(few, np.maximum(x, 0.0), 0.0), program.starts[:-1])
     few &= (lost <= MOST_LOST)[program.source]
-    return normalised(program, np.where((x <= NEGLIGIBLE) | few, 0.0, x))
+    return normalised(program, np.where((x <= share * NEGLIGIBLE) | few, 0.0, x))
 
 
 def normalised(program: Program, x: Numbers) -> Numbers:

@@ -1,5 +1,7 @@
 """The eliminations: separators separate, fronts solve what a dense matrix does, and so does the whole."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -13,7 +15,7 @@ from evenhand.optimise.solve.structured.form import Form, Pieces
 from evenhand.optimise.solve.structured.fronts import lay_out_fronts
 from evenhand.optimise.solve.structured.layout import lay_out_form
 from evenhand.optimise.solve.structured.multifrontal import Multifrontal, inverse_factors
-from evenhand.optimise.solve.structured.steps import multiplied
+from evenhand.optimise.solve.structured.steps import multiplied, rows_at, transposed
 
 
 def path(n):
@@ -210,6 +212,26 @@ def test_without_rates_there_is_no_border():
     y, small = Factor(form, lay_out_form(form), theta).solve(rows, np.zeros(0), np.zeros(0))
     assert small.shape == (0,)
     assert y == pytest.approx(densely(form, theta, rows, np.zeros(0), np.zeros(0)), abs=1e-6)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_rates_that_cannot_move_leave_the_other_rows_their_digits(graph):
+    """Where r is held and rates hang on it, rounding is all that is left of the parity rows."""
+    form, rng = a_form(graph(36), 36, 4, shared=False, seed=0), np.random.default_rng(0)
+    release = form.matrix[form.release_rows].toarray()
+    rates = sparse.csr_array(rng.uniform(size=(form.n_rates, form.n_release)) @ release)
+    form = replace(
+        form,
+        matrix=sparse.vstack([form.matrix[: form.release_rows.stop], rates], format="csr"),
+        on_m=np.zeros((len(form.limit), 0)),
+    )
+    theta = 10 ** rng.uniform(3, 6, form.parts["t"].stop)
+    theta[form.parts["v"]] = theta[form.parts["t"]] = 1e-14
+    # What some step makes of the rows, so that there is one.
+    rows, parity = rows_at(form, 1e-6 * theta * rng.normal(size=len(theta)), rng.normal(size=form.n_rates))
+    y, small = Factor(form, lay_out_form(form), theta).solve(rows, np.zeros(form.n_rates), parity)
+    made, _ = multiplied(form, theta * transposed(form, y, small))
+    assert made[: form.n_local] == pytest.approx(rows[: form.n_local], abs=1e-13)
 
 
 def test_what_is_not_positive_definite_is_said():

@@ -87,28 +87,31 @@ def _found(
 ) -> Found:
     """Minimise the loss from a start, and judge the answer."""
     answer = minimise(form, layout, start, goal, watch, recentre=recentre)
-    x = polished(program, form.probabilities(answer.point.z, program.n_moves), form.pieces.targets)
     multipliers = multipliers_in(form, program, answer.point.y, answer.point.s)
-    refuse_unless_certified(program, x, multipliers)
+    x = polished(
+        program, form.probabilities(answer.point.z, program.n_moves), form.pieces.targets,
+        lambda x: not shortcoming(program, x, multipliers),
+    )  # fmt: skip
+    if said := shortcoming(program, x, multipliers):
+        raise SolverError(said)
     return Found(x, multipliers, form, layout, answer, Trail(answer.trail, answer.steps))
 
 
 def choose(program: Program, found: Found, watch: Watch) -> tuple[Numbers, tuple[str, ...]]:
     """Choose the least change among the optima; what was found, and why, where that does not work."""
     x, notes = least_change(program, found.form, found.answer.point, found.x, watch)
-    try:
-        refuse_unless_certified(program, x, found.multipliers)
-    except SolverError as error:
-        return found.x, (f"tie-break discarded: {error}",)
+    if said := shortcoming(program, x, found.multipliers):
+        return found.x, (f"tie-break discarded: {said}",)
     return x, notes
 
 
-def refuse_unless_certified(program: Program, x: Numbers, multipliers: Multipliers) -> None:
-    """Raise SolverError unless the gap and every violation are within tolerance."""
+def shortcoming(program: Program, x: Numbers, multipliers: Multipliers) -> str:
+    """Return why an answer is not good enough, its gap or what it exceeds; nothing where it is."""
     objective = program.loss.value(program.released(x))
     gap = objective - lower_bound(program, multipliers)
     # Written so that a NaN is refused.
     if not gap <= max(GAP, GAP_SHARE * abs(objective)):
-        raise SolverError(f"a gap of {gap:.1e} was left")
+        return f"a gap of {gap:.1e} was left"
     if not (excess := exceeds(program, x)) <= EXCESS:
-        raise SolverError(f"a bound was exceeded by {excess:.1e}")
+        return f"a bound was exceeded by {excess:.1e}"
+    return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve, lapack
 
 from evenhand.arrays import Numbers
 from evenhand.errors import SolverError
@@ -21,6 +21,14 @@ from evenhand.optimise.solve.structured.multifrontal import Multifrontal, invers
 REGULARISED = (1e-15, 1e-13, 1e-10)
 """What is added to a diagonal, relative to itself; more where a factorisation fails."""
 
+SINGULAR = "the normal equations are singular"
+
+ROUNDING = 1e-13
+"""An eigenvalue of the parity rows that is smaller, in units of what they were, is what rounding left of zero."""
+
+CLEAR = 1e-8
+"""With pivots no smaller than this there are no such eigenvalues, and a Cholesky factor is enough."""
+
 
 class Factor:
     """The factorised normal equations for one Θ."""
@@ -31,10 +39,12 @@ class Factor:
         for share in REGULARISED:
             try:
                 self._factorise(share)
-                return
+                break
             except np.linalg.LinAlgError:
                 continue
-        raise SolverError("the normal equations are singular")
+        else:
+            raise SolverError(SINGULAR)
+        self._factorise_parity()
 
     def _factorise(self, share: float) -> None:
         layout, n_release = self._layout, self._layout.n_release
@@ -50,8 +60,10 @@ class Factor:
         self._border[:n_release] = outer[layout.border : layout.corner].reshape(n_release, layout.n_rates)
         self._release.forward(self._border)
         upper = np.triu(outer[layout.corner :].reshape(layout.n_rates, layout.n_rates))
-        self._corner = upper + np.triu(upper, 1).T - self._border.T @ self._border
-        self._factorise_parity(share)
+        whole = upper + np.triu(upper, 1).T
+        self._corner = whole - self._border.T @ self._border
+        # What rounding leaves of the parity rows is a share of what they were before anything was subtracted.
+        self._before = np.einsum("ij,jk,ik->i", self._form.on_g, whole, self._form.on_g)
 
     def _eliminate_local(self, known: Numbers, share: float, products: Numbers) -> None:
         """Factorise the local rows, holding by holding; write down the products that the outer rows lose."""
@@ -76,7 +88,7 @@ class Factor:
             np.matmul(whole.transpose(0, 2, 1), whole, out=products[of_products].reshape(count, n, n))
         self._inside, self._beside = _with(layout.inside, inverse), _with(layout.beside, half)
 
-    def _factorise_parity(self, share: float) -> None:
+    def _factorise_parity(self) -> None:
         """Factorise the parity rows. The rates are substituted out: y on them is Hᵀ y on parity."""
         form = self._form
         of_m, of_n, of_t = (self._theta[form.parts[name]] for name in ("m", "n", "t"))
@@ -86,10 +98,22 @@ class Factor:
         matrix[size:, :size] = (on_m * of_m).T
         matrix[:size, size:] = on_m * of_m
         matrix[size:, size:] = np.diag(of_m + of_n)
-        diagonal = np.einsum("ii->i", matrix)
-        diagonal += share * diagonal
-        self._unit = 1 / np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
-        self._parity = cho_factor(matrix * np.outer(self._unit, self._unit), lower=True) if len(matrix) else None
+        # Rows that nothing can move, and of two rows that are nearly one their difference, are rounding and no more:
+        # they are left as they are. Regularised like the other stages they would cost the owners' rows their digits.
+        before = np.diag(matrix).copy()
+        before[:size] += self._before
+        self._unit = 1 / np.sqrt(np.maximum(before, np.finfo(float).tiny))
+        matrix *= np.outer(self._unit, self._unit)
+        factor, failed = lapack.dpotrf(matrix, lower=1)
+        if not failed and np.diag(factor).min(initial=1.0) ** 2 > CLEAR:
+            self._parity = cho_solve((factor, True), np.eye(len(matrix)))
+            return
+        try:
+            values, vectors = np.linalg.eigh(matrix)
+        except np.linalg.LinAlgError:
+            raise SolverError(SINGULAR) from None
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > ROUNDING)
+        self._parity = (vectors * inverse) @ vectors.T
 
     def solve(self, rows: Numbers, rates: Numbers, parity: Numbers) -> tuple[Numbers, Numbers]:
         """Return y on the rows of q, and on the parity rows and those of m + n.
@@ -106,11 +130,9 @@ class Factor:
         release[:n_release] -= left[:n_release]
         self._release.forward(release)
         on_rates = rows[form.rate_rows] - left[n_release:-1] - self._border.T @ release
-        small = np.zeros(0)
-        if self._parity is not None:
-            right = parity.copy()
-            right[: len(form.limit)] += form.on_g @ (on_rates + self._corner @ rates)
-            small = np.asarray(self._unit * cho_solve(self._parity, self._unit * right))
+        right = parity.copy()
+        right[: len(form.limit)] += form.on_g @ (on_rates + self._corner @ rates)
+        small = self._unit * (self._parity @ (self._unit * right))
         # And back: rates, release rows, local rows.
         y_rates = form.on_g.T @ small[: len(form.limit)] - rates
         release -= self._border @ y_rates

@@ -12,6 +12,7 @@ begins: at a vertex, or at a point that meets no row, the products of pairs diff
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -76,8 +77,9 @@ def _stage(
     for price in PRICES:
         face = _face(program, form, point, x, cost, price)
         found = minimise(face, lay_out_form(face), _begun(program, face, form, point), GOAL, watch).point
-        chosen = polished(program, face.probabilities(found.z, program.n_moves), face.pieces.targets)
-        if _holds(program, x, chosen, before):
+        good = partial(_holds, program, x, before=before)
+        chosen = polished(program, face.probabilities(found.z, program.n_moves), face.pieces.targets, good)
+        if good(chosen):
             return face, found, chosen
     raise SolverError("the set of optima could not be held")
 

@@ -7,6 +7,7 @@ Choices that are not used stay so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -33,11 +34,27 @@ LEAST_KEPT = 0.1
 """The share of itself that a choice keeps at least in a round."""
 
 
-def polished(program: Program, x: Numbers, targets: Cells) -> Numbers:
-    """Return x without dust and, where that can be had by small changes, within every bound, r as it was on targets."""
+DUST = (1.0, 1e-2, 1e-4)
+"""What counts as dust, in units of what does elsewhere: less where all of it is not to be missed."""
+
+
+def polished(program: Program, x: Numbers, targets: Cells, good: Callable[[Numbers], bool]) -> Numbers:
+    """Return x without dust and, where that can be had by small changes, within every bound, r as it was on targets.
+
+    An answer in the middle of the optima has a little of every choice there is, and hundreds of thousands of grains
+    can be too much to drop: the less is dropped until the result is ``good``, the last of them if none is.
+    """
+    for share in DUST:
+        found = _polished(program, x, targets, share)
+        if good(found):
+            break
+    return found
+
+
+def _polished(program: Program, x: Numbers, targets: Cells, share: float) -> Numbers:
     x = normalised(program, x)
     wanted = program.released(x)
-    x = tidy(program, x)
+    x = tidy(program, x, share)
     if exceeds(program, x) <= EXCEEDED:
         return x
     form = form_of(program, held(targets, wanted, 0.0), x > 0)

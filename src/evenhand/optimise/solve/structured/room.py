@@ -57,5 +57,5 @@ def most_room(program: Program, on_parity: Numbers, released: Numbers, watch: Wa
         form = replace(form, prices=prices)
         point = minimise(form, lay_out_form(form), begin(form, opened(program)), GOAL, watch).point
         if float(point.z[form.parts["v"]].sum()) <= PAID:
-            return polished(program, form.probabilities(point.z, program.n_moves), targets)
+            return polished(program, form.probabilities(point.z, program.n_moves), targets, lambda x: True)
     raise SolverError("r could not be held")

@@ -155,7 +155,9 @@ def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch
         if since > STUCK or not np.isfinite(merit):
             break
         mean = float((point.z * point.s)[form.vanishing].mean())
-        point = _iterate(form, layout, point, lacking, mean if recentre and iteration == 0 else least)
+        # A pair on a curve may have a zero, and gets its line elsewhere; what is no number is not kept.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            point = _iterate(form, layout, point, lacking, mean if recentre and iteration == 0 else least)
     raise SolverError(f"it stopped at a gap of {gap:.1e}, rows off by {lacking.primal:.1e}")
 
 
