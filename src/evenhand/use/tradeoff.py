@@ -37,7 +37,7 @@ from evenhand.kernel.achieved import achieved, distances
 from evenhand.optimise.certificate import Certificate, certify
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers, Program
-from evenhand.optimise.solve import Clock, solve_along
+from evenhand.optimise.solve import Clock, from_tight, solve_along
 from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
@@ -489,10 +489,13 @@ def _trace(
     found = {i: point for i, spot in enumerate(spots) if (point := _settled(spot, counts, least)) is not None}
     if start is not None:
         found |= {i: start[1] for i, spot in enumerate(spots) if spot.bound == start[0]}
-    # From loose to tight: there is more room at the start, and fewer steps are needed than the other way.
-    left = sorted((i for i in range(len(spots)) if i not in found), key=lambda i: spots[i].looseness, reverse=True)
+    left = sorted((i for i in range(len(spots)) if i not in found), key=lambda i: spots[i].looseness)
+    upwards = bool(left) and _from_tight(spots[left[0]].problem, counts)
+    if not upwards:
+        # From loose to tight: there is more room at the start, and fewer steps are needed than the other way.
+        left.reverse()
     runs = [left]
-    if start is not None:
+    if start is not None and not upwards:
         tighter = [i for i in left if (spots[i].bound or 0.0) < start[0]]
         runs = [tighter, [i for i in reversed(left) if i not in tighter]]
     done = 0
@@ -513,6 +516,15 @@ def _trace(
         unsolved = _Point("unsolved", notes=(error,))
         found |= {i: unsolved for i in left if i not in found}
     return [found[i] for i in range(len(spots))]
+
+
+def _from_tight(problem: Problem, counts: Counts) -> bool:
+    """Whether the points are solved from the tightest on, of which this is the problem."""
+    try:
+        return _convex(problem) and from_tight(compile_problem(tabulated(problem, counts), counts).program)
+    except TimeLimitError:
+        # There will be no point at all.
+        return False
 
 
 def _settled(spot: _Spot, counts: Counts, least: float | None) -> _Point | None:

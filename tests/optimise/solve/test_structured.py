@@ -14,7 +14,7 @@ from ladder import LADDER, rung
 import evenhand as eh
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import SmoothLoss, lower_bound
-from evenhand.optimise.solve import Clock, _specialised, solve, solve_along, structured
+from evenhand.optimise.solve import Clock, _specialised, from_tight, solve, solve_along, structured
 from evenhand.optimise.solve.dust import exceeds
 from evenhand.optimise.solve.structured import faces, limits, steps
 from evenhand.optimise.solve.structured.elimination import Factor
@@ -114,16 +114,18 @@ def test_the_studies(study, utility, request, monkeypatch):
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1()], ids=str)
 def test_a_frontier_goes_through_it_and_past_it(compas, utility, monkeypatch):
-    bounds = (0.12, 0.1, 0.14)
+    # From tight to loose, as is best, and back.
+    bounds = (0.1, 0.12, 0.14, 0.11)
     programs = [
         program_of(replace(compas.problem, utility=utility, parity=[eh.PairwiseParity(bound)]), compas.counts)
         for bound in bounds
     ]
     alone = [by_the_method(program, None) for program in programs]
     along = list(solve_along(programs, Clock()))
-    # The first from the beginning, each further one from halfway of the last.
+    # The first from the beginning, each looser one from halfway of the last.
     assert along[0].steps == alone[0].steps
-    assert all(found.steps < one.steps for found, one in zip(along[1:], alone[1:], strict=True))
+    assert all(found.steps < one.steps for found, one in zip(along[1:3], alone[1:3], strict=True))
+    assert from_tight(programs[0])
     # Where it does not answer, the general solvers do.
     monkeypatch.setattr(structured, "GAP", -1.0)
     monkeypatch.setattr(structured, "GAP_SHARE", -1.0)
@@ -244,7 +246,7 @@ class TestWhoAnswers:
     @pytest.mark.parametrize(
         ("name", "broken"),
         [
-            ("minimise", lambda form, layout, start, goal, watch, recentre: steps.Answer(start, 1, {})),
+            ("minimise", lambda form, layout, start, goal, watch: steps.Answer(start, 1, {})),
             ("polished", lambda program, x, targets, good: program.stays),
             ("polished", lambda program, x, targets, good: np.full(len(x), np.nan)),
         ],

@@ -28,11 +28,11 @@ from evenhand.optimise.solve.level import solve_quasiconvex
 from evenhand.optimise.solve.linear import LinearSolver, PolyhedralAlong, best_multipliers, solve_polyhedral
 from evenhand.optimise.solve.quadratic import SmoothAlong, solve_smooth
 from evenhand.optimise.solve.repair import repair
-from evenhand.optimise.solve.structured import Found, choose, minimise_loss, suitable
+from evenhand.optimise.solve.structured import Found, choose, minimise_after, minimise_loss, suitable
 from evenhand.optimise.solve.tiebreak import even, least_change
 from evenhand.resources import Progress
 
-__all__ = ["Clock", "Result", "solve", "solve_along"]
+__all__ = ["Clock", "Result", "from_tight", "solve", "solve_along"]
 
 GAP_WORTH_POLISHING = 1e-8
 """Above this gap the multipliers are computed anew, exactly for the final r."""
@@ -152,12 +152,18 @@ def _finished(
     return x, notes + more
 
 
+def from_tight(program: Program) -> bool:
+    """Whether such programmes are better solved from the tightest bounds to the loosest than the other way."""
+    return suitable(program) is not None
+
+
 def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | None]:
     """Minimise the losses of programmes that differ little, each begun where the last one ended; no tie-break.
 
-    Programmes are asked for one at a time; large ones of the right kind go to the specialised method, which begins
-    halfway of the last one. None where this way finds nothing, be it that there is nothing to find: :func:`solve` tries
-    harder. A smooth loss is not held to any gap here; the caller's certificate is the judge.
+    Programmes are asked for one at a time, best in the order of their bounds that :func:`from_tight` tells; large ones
+    of the right kind go to the specialised method, which begins halfway of the last one. None where this way finds
+    nothing, be it that there is nothing to find: :func:`solve` tries harder. A smooth loss is not held to any gap here;
+    the caller's certificate is the judge.
     """
     smooth, polyhedral = SmoothAlong(clock), PolyhedralAlong(clock)
     found: Found | None = None
@@ -165,8 +171,8 @@ def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | 
         loss, solution, result = program.loss, None, None
         try:
             if (pieces := suitable(program)) is not None:
-                found = minimise_loss(program, pieces, lambda share: clock.check(), clear=False, before=found)
-                result = _chosen(program, found, None, clock, lambda stage, share: None)
+                found = minimise_after(found, program, pieces, lambda share: clock.check())
+                result = Result(found.x, found.multipliers, found.steps)
         except TimeLimitError:
             raise
         except SolverError:

@@ -1,26 +1,57 @@
-"""Where the next programme begins: nearer to the answer after few iterations, farther from it after many."""
+"""Where the next programme begins: on the way of the last one, with slacks that suit its own bounds."""
 
-from evenhand.optimise.solve.structured.steps import Answer
-from evenhand.optimise.solve.structured.trail import LEAST, Trail
+from dataclasses import replace
 
-POINTS = {decade: f"at {decade}" for decade in (-1, -2, -3, -4)}
+import numpy as np
+import pytest
+from families import small_frame, small_problem
 
-
-def test_a_trail_begins_at_its_decade_or_the_next_larger_gap():
-    assert Trail(POINTS, 15).start == "at -4"
-    assert Trail({-2: "at -2"}, 15).start == "at -2"
-    assert Trail({-5: "at -5"}, 15).start is None
-    assert Trail(POINTS, 15, decade=0).start is None
-
-
-def test_many_iterations_lead_to_a_larger_gap_and_few_to_a_smaller_one():
-    trail = Trail(POINTS, 15)
-    assert trail.after(Answer(None, 14, {})).decade == -3
-    assert trail.after(Answer(None, 7, {})).decade == -4
-    assert trail.after(Answer(None, 3, {})).decade == LEAST
+import evenhand as eh
+from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.solve.structured.beginning import begin, opened
+from evenhand.optimise.solve.structured.form import form_of, pieces_of
+from evenhand.optimise.solve.structured.layout import lay_out_form
+from evenhand.optimise.solve.structured.steps import lacks, minimise
+from evenhand.optimise.solve.structured.trail import LEAST, begin_on
 
 
-def test_newer_points_take_the_place_of_older_ones():
-    trail = Trail(POINTS, 15).after(Answer(None, 7, {-4: "newer"}))
-    assert trail.start == "newer"
-    assert trail.points[-2] == "at -2"
+def form_at(bound, budget):
+    problem = replace(small_problem(), parity=[eh.PairwiseParity(bound)], budget=eh.ExpectedDistortion(budget))
+    program = compile_problem(problem, eh.count(problem, small_frame())).program
+    return form_of(program, pieces_of(program)), opened(program)
+
+
+@pytest.fixture
+def trail():
+    form, start = form_at(0.6, 0.5)
+    return minimise(form, lay_out_form(form), begin(form, start), 1e-10, lambda share: None).trail
+
+
+def test_without_a_trail_there_is_no_start():
+    assert begin_on({}, form_at(0.6, 0.5)[0]) is None
+
+
+def test_the_decade_that_is_nearest_is_taken_and_of_two_the_larger(trail):
+    form, point = form_at(0.6, 0.5)[0], next(iter(trail.values()))
+    marked = {decade: replace(point, y=np.full_like(point.y, decade)) for decade in (-1, -3, -5)}
+    assert begin_on(marked, form).y[0] == -3
+    del marked[-3]
+    assert begin_on(marked, form).y[0] == -5
+
+
+def test_looser_bounds_are_met_from_the_start(trail):
+    form, _ = form_at(0.7, 0.6)
+    tight, _ = form_at(0.6, 0.5)
+    start = begin_on(trail, form)
+    before = lacks(tight, begin_on(trail, tight)).primal
+    assert lacks(form, start).primal <= before + 1e-12
+    assert np.all(start.z > 0)
+    for name in ("w", "t"):
+        assert np.any(start.z[form.parts[name]] > begin_on(trail, tight).z[form.parts[name]])
+
+
+def test_slacks_stay_positive_under_tighter_bounds(trail):
+    form, _ = form_at(0.3, 0.1)
+    start, last = begin_on(trail, form), begin_on(trail, form_at(0.6, 0.5)[0])
+    assert np.all(start.z > 0)
+    assert start.z[form.parts["t"]].min() >= LEAST * last.z[form.parts["t"]].min() / 2

@@ -7,12 +7,12 @@ there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evenhand.arrays import Numbers
 from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Multipliers, Program, lower_bound
-from evenhand.optimise.solve.dust import exceeds
+from evenhand.optimise.solve.dust import exceeds, normalised
 from evenhand.optimise.solve.structured.beginning import begin, opened
 from evenhand.optimise.solve.structured.faces import least_change
 from evenhand.optimise.solve.structured.form import Form, Pieces, form_of, multipliers_in
@@ -20,9 +20,9 @@ from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
 from evenhand.optimise.solve.structured.limits import suitable
 from evenhand.optimise.solve.structured.polish import polished
 from evenhand.optimise.solve.structured.steps import Answer, Point, Watch, minimise
-from evenhand.optimise.solve.structured.trail import Trail
+from evenhand.optimise.solve.structured.trail import begin_on
 
-__all__ = ["Found", "choose", "minimise_loss", "suitable"]
+__all__ = ["Found", "choose", "minimise_after", "minimise_loss", "suitable"]
 
 GOAL = 1e-10
 """The gap at which the method stops, a tenth of what a certificate asks."""
@@ -37,6 +37,9 @@ GAP = 1e-9
 GAP_SHARE = 5e-7
 """The largest gap of an answer: the larger of the two, the second in units of the objective."""
 
+NEAR_ENOUGH = 0.1
+"""The share of that gap at which the method stops where the last answer tells what it is."""
+
 EXCESS = 1e-9
 """The most by which an answer may exceed a bound, in its own units."""
 
@@ -50,7 +53,6 @@ class Found:
     form: Form
     layout: Layout
     answer: Answer
-    trail: Trail
 
     @property
     def steps(self) -> int:
@@ -58,43 +60,50 @@ class Found:
         return self.answer.steps
 
 
-def minimise_loss(
-    program: Program, pieces: Pieces, watch: Watch, *, clear: bool = True, before: Found | None = None
-) -> Found:
+def minimise_loss(program: Program, pieces: Pieces, watch: Watch, *, clear: bool = True) -> Found:
     """Minimise the loss; raise SolverError where the answer is not good enough.
 
-    ``clear`` goes on until it is clear which choices are used, as :func:`choose` needs it. ``before`` is the answer of
-    a programme that differs little: if it has the same pattern, its trail is where to begin.
+    ``clear`` goes on until it is clear which choices are used, as :func:`choose` needs it.
     """
     form = form_of(program, pieces)
     goal = (CLEAR_GOAL if pieces.curve is None else CLEAR_SMOOTH_GOAL) if clear else GOAL
+    return _found(program, form, lay_out_form(form), begin(form, opened(program)), goal, watch)
+
+
+def minimise_after(before: Found | None, program: Program, pieces: Pieces, watch: Watch) -> Found:
+    """Minimise the loss of a programme that differs little from the one before, best by its looser bounds.
+
+    If it has the same pattern, the way to that one's answer is where to begin. The answer may keep its dust: it is to
+    be judged, and nobody is to be moved by it.
+    """
+    form = form_of(program, pieces)
     before = before if before is not None and form.same_pattern(before.form) else None
-    if before is not None and (start := before.trail.start) is not None:
+    if before is not None and (start := begin_on(before.answer.trail, form)) is not None:
+        near = program.loss.value(program.released(before.x)) / pieces.unit
         try:
-            found = _found(program, form, before.layout, start, goal, watch, recentre=True)
-            return replace(found, trail=before.trail.after(found.answer))
+            goal = max(GOAL, NEAR_ENOUGH * GAP_SHARE * near)
+            return _found(program, form, before.layout, start, goal, watch, dusty=True)
         except TimeLimitError:
             raise
         except SolverError:
             # It was no good start.
             pass
     layout = lay_out_form(form) if before is None else before.layout
-    return _found(program, form, layout, begin(form, opened(program)), goal, watch)
+    return _found(program, form, layout, begin(form, opened(program)), GOAL, watch, dusty=True)
 
 
 def _found(
-    program: Program, form: Form, layout: Layout, start: Point, goal: float, watch: Watch, *, recentre: bool = False
+    program: Program, form: Form, layout: Layout, start: Point, goal: float, watch: Watch, *, dusty: bool = False
 ) -> Found:
-    """Minimise the loss from a start, and judge the answer."""
-    answer = minimise(form, layout, start, goal, watch, recentre=recentre)
+    """Minimise the loss from a start, and judge the answer, which may be ``dusty`` if that is good enough."""
+    answer = minimise(form, layout, start, goal, watch)
     multipliers = multipliers_in(form, program, answer.point.y, answer.point.s)
-    x = polished(
-        program, form.probabilities(answer.point.z, program.n_moves), form.pieces.targets,
-        lambda x: not shortcoming(program, x, multipliers),
-    )  # fmt: skip
+    x = normalised(program, form.probabilities(answer.point.z, program.n_moves))
+    if not dusty or shortcoming(program, x, multipliers):
+        x = polished(program, x, form.pieces.targets, lambda x: not shortcoming(program, x, multipliers))
     if said := shortcoming(program, x, multipliers):
         raise SolverError(said)
-    return Found(x, multipliers, form, layout, answer, Trail(answer.trail, answer.steps))
+    return Found(x, multipliers, form, layout, answer)
 
 
 def choose(program: Program, found: Found, watch: Watch) -> tuple[Numbers, tuple[str, ...]]:

@@ -7,6 +7,8 @@ release rows (:mod:`evenhand.optimise.solve.structured.multifrontal`), last of o
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_solve, lapack
@@ -25,9 +27,6 @@ SINGULAR = "the normal equations are singular"
 
 ROUNDING = 1e-13
 """An eigenvalue of the parity rows that is smaller, in units of what they were, is what rounding left of zero."""
-
-CLEAR = 1e-8
-"""With pivots no smaller than this there are no such eigenvalues, and a Cholesky factor is enough."""
 
 
 class Factor:
@@ -98,22 +97,24 @@ class Factor:
         matrix[size:, :size] = (on_m * of_m).T
         matrix[:size, size:] = on_m * of_m
         matrix[size:, size:] = np.diag(of_m + of_n)
+        diagonal = np.einsum("ii->i", matrix)
+        before = diagonal.copy()
+        before[:size] += self._before
+        diagonal += REGULARISED[0] * diagonal
+        self._unit = 1 / np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
+        factor, failed = lapack.dpotrf(matrix * np.outer(self._unit, self._unit), lower=1)
+        if not failed:
+            self._parity = partial(cho_solve, (factor, True))
+            return
         # Rows that nothing can move, and of two rows that are nearly one their difference, are rounding and no more:
         # they are left as they are. Regularised like the other stages they would cost the owners' rows their digits.
-        before = np.diag(matrix).copy()
-        before[:size] += self._before
         self._unit = 1 / np.sqrt(np.maximum(before, np.finfo(float).tiny))
-        matrix *= np.outer(self._unit, self._unit)
-        factor, failed = lapack.dpotrf(matrix, lower=1)
-        if not failed and np.diag(factor).min(initial=1.0) ** 2 > CLEAR:
-            self._parity = cho_solve((factor, True), np.eye(len(matrix)))
-            return
         try:
-            values, vectors = np.linalg.eigh(matrix)
+            values, vectors = np.linalg.eigh(matrix * np.outer(self._unit, self._unit))
         except np.linalg.LinAlgError:
             raise SolverError(SINGULAR) from None
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > ROUNDING)
-        self._parity = (vectors * inverse) @ vectors.T
+        self._parity = ((vectors * inverse) @ vectors.T).__matmul__
 
     def solve(self, rows: Numbers, rates: Numbers, parity: Numbers) -> tuple[Numbers, Numbers]:
         """Return y on the rows of q, and on the parity rows and those of m + n.
@@ -132,7 +133,7 @@ class Factor:
         on_rates = rows[form.rate_rows] - left[n_release:-1] - self._border.T @ release
         right = parity.copy()
         right[: len(form.limit)] += form.on_g @ (on_rates + self._corner @ rates)
-        small = self._unit * (self._parity @ (self._unit * right))
+        small = self._unit * self._parity(self._unit * right)
         # And back: rates, release rows, local rows.
         y_rates = form.on_g.T @ small[: len(form.limit)] - rates
         release -= self._border @ y_rates

@@ -21,7 +21,7 @@ from evenhand.optimise.solve.structured.layout import lay_out_form
 from evenhand.optimise.solve.structured.polish import polished
 from evenhand.optimise.solve.structured.steps import Watch, minimise
 
-PRICES = (100.0, 10000.0)
+PRICES = (1000.0, 100000.0)
 """What a unit of mass of r that is not held costs, in units of the box of t; the second where the first is paid."""
 
 PAID = 1e-9

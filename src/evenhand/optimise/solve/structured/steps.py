@@ -121,11 +121,8 @@ class Lacking:
         return float(np.abs(self.rows).sum() + np.abs(self.parity).sum())
 
 
-def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch, *, recentre: bool = False) -> Answer:
+def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch) -> Answer:
     """Return a point with a gap of at most ``goal`` whose rows lack almost nothing.
-
-    A ``start`` on the way of another form may ``recentre``: its rows are met first, while products stay on average what
-    they are, which makes it a point on the way of this one.
 
     ``watch`` is called before every iteration with the share of the way that is done, on the scale of digits; it may
     raise.
@@ -154,10 +151,9 @@ def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch
             return Answer(best[1], iteration, trail)
         if since > STUCK or not np.isfinite(merit):
             break
-        mean = float((point.z * point.s)[form.vanishing].mean())
         # A pair on a curve may have a zero, and gets its line elsewhere; what is no number is not kept.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            point = _iterate(form, layout, point, lacking, mean if recentre and iteration == 0 else least)
+            point = _iterate(form, layout, point, lacking, least)
     raise SolverError(f"it stopped at a gap of {gap:.1e}, rows off by {lacking.primal:.1e}")
 
 
@@ -208,10 +204,10 @@ def _weighted(form: Form, point: Point, step: Point, correction: Point, least: f
     """Add as much of a correction as makes for the longest step, of z and of s each (Colombo and Gondzio's)."""
     on_z, on_s = form.signed
     shares = np.linspace(least, 1.0, SHARES)
-    of_z = [min(1.0, _longest(point.z, step.z + share * correction.z, on_z)) for share in shares]
-    of_s = [min(1.0, _longest(point.s, step.s + share * correction.s, on_s)) for share in shares]
+    of_z = longest_with(point.z, step.z, correction.z, shares, on_z)
+    of_s = longest_with(point.s, step.s, correction.s, shares, on_s)
     # Of equally long steps the one with more of the correction.
-    best = [shares[SHARES - 1 - int(np.argmax(lengths[::-1]))] for lengths in (of_z, of_s)]
+    best = [shares[SHARES - 1 - int(np.argmax(np.minimum(1.0, lengths)[::-1]))] for lengths in (of_z, of_s)]
     return step.moved(correction, *best)
 
 
@@ -245,6 +241,25 @@ def _longest(values: Numbers, step: Numbers, signed: Flags) -> float:
     """Return how far a step can go until a value that must stay positive is zero."""
     fastest = float(np.max(-step / values, initial=0.0, where=signed))
     return np.inf if fastest <= 0 else 1 / fastest
+
+
+def longest_with(values: Numbers, step: Numbers, correction: Numbers, shares: Numbers, signed: Flags) -> Numbers:
+    """Return how far a step with each share of a correction can go, the shares in order.
+
+    Examples
+    --------
+    >>> ones = np.ones(3)
+    >>> longest_with(ones, np.array([-4.0, -1, 1]), np.array([2.0, -4, 0]), np.array([0.0, 0.5, 1]), ones > 0)
+    array([0.25      , 0.33333333, 0.2       ])
+    """
+    speed, more = (np.where(signed, -each / values, 0.0) for each in (step, correction))
+    first, last = speed + shares[0] * more, speed + shares[-1] * more
+    # A speed is linear in the share: one that is below another at both ends is never the fastest.
+    fast = np.maximum(first, last) >= np.minimum(first, last).max(initial=0.0)
+    fastest = (speed[fast] + shares[:, None] * more[fast]).max(axis=1, initial=0.0)
+    longest = np.full(len(shares), np.inf)
+    np.divide(1.0, fastest, out=longest, where=fastest > 0)
+    return longest
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,43 +1,38 @@
-"""Where to begin a form that differs little from the last one: a point on the way to that one's answer.
+"""Where to begin a form that differs in its bounds alone: on the way to the answer of one with tighter ones.
 
 The answer itself is no place to begin: its pairs are at zero on one side, and get away from there by short steps. One
-on the way, with a gap of some decades more, has every pair still near the middle. How many decades depends on how much
-the two differ, which is learned on the way: after many iterations the next form begins with a larger gap, after few
-with a smaller one.
+on the way, with a gap of some decades more, has every pair still near the middle. What met the tighter bounds meets the
+looser ones, so with the slacks that those leave every row is met from the start, and only the products of these few
+slacks are too large. The other way round, from loose to tight, rows are off by more than the whole gap.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-from evenhand.optimise.solve.structured.steps import Answer, Point
+import numpy as np
 
-FIRST = -4
-"""The decade of the gap at which the second form begins."""
+from evenhand.optimise.solve.structured.form import Form
+from evenhand.optimise.solve.structured.steps import Point
 
-LEAST, MOST = -5, -1
-"""The decades that there are."""
+DECADE = -4
+"""The decade of the gap from which to begin, or the nearest that there is."""
 
-SLOW, QUICK = 0.6, 0.4
-"""The share of a beginner's iterations above which a start was too near to the answer, and below which too far."""
+LEAST = 1e-2
+"""The share of itself that a slack keeps where the form's rows leave it less."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trail:
-    """Points by the decade of their gap, how many iterations the first form took, and which decade to begin at."""
-
-    points: dict[int, Point]
-    beginner: int
-    decade: int = FIRST
-
-    @property
-    def start(self) -> Point | None:
-        """The point of that decade, or of the next larger gap; None where there is none."""
-        known = [decade for decade in self.points if decade >= self.decade]
-        return self.points[min(known)] if known and self.decade <= MOST else None
-
-    def after(self, answer: Answer) -> Trail:
-        """Return the trail after another form that began here."""
-        share = answer.steps / self.beginner
-        step = 1 if share > SLOW else -1 if share < QUICK else 0
-        return replace(self, points=self.points | answer.trail, decade=max(LEAST, self.decade + step))
+def begin_on(trail: Mapping[int, Point], form: Form) -> Point | None:
+    """Return the point of another form's trail to begin at, with slacks that suit this one; None for no trail."""
+    if not trail:
+        return None
+    point = trail[min(trail, key=lambda decade: (abs(decade - DECADE), -decade))]
+    part, z = form.parts, point.z.copy()
+    left = {
+        "w": form.right[form.budget_rows] - form.matrix[form.budget_rows] @ z[part["q"]],
+        "t": form.limit - form.on_g @ point.g - form.on_m @ z[part["m"]],
+    }
+    for name, slack in left.items():
+        z[part[name]] = np.maximum(slack, LEAST * z[part[name]])
+    return replace(point, z=z)
