@@ -12,6 +12,7 @@ from formulations import all_pairs, problem_of, table
 from ladder import LADDER, rung
 
 import evenhand as eh
+import evenhand.optimise.solve as solving
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import SmoothLoss, lower_bound
 from evenhand.optimise.solve import Clock, _specialised, from_tight, solve, solve_along, structured
@@ -262,6 +263,19 @@ class TestWhoAnswers:
         assert mapping.objective == pytest.approx(0.0212438, abs=1e-6)
 
     @pytest.mark.usefixtures("always")
+    def test_whether_there_is_anything_to_find_is_asked_after_many_iterations(self, compas, monkeypatch):
+        budget = eh.ExpectedDistortion(0.25)
+        program = program_of(replace(compas.problem, utility=eh.KL(), budget=budget), compas.counts)
+
+        def iterations():
+            told = []
+            assert solve(program, None, Clock(), lambda stage, share: told.append(share)) is None
+            return len(told)
+
+        late = iterations()
+        monkeypatch.setattr(solving, "MANY_ITERATIONS", 3)
+        assert iterations() == 4 < late
+
     def test_a_tie_break_that_fails_is_done_generally(self, compas, monkeypatch):
         monkeypatch.setattr(faces, "_holds", lambda program, x, chosen, before: False)
         mapping = eh.fit(compas.problem, compas.counts)

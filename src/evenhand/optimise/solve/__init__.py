@@ -5,9 +5,10 @@ Imports :mod:`evenhand.optimise.program` only; knows nothing of groups, outcomes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 import numpy as np
 
@@ -29,10 +30,14 @@ from evenhand.optimise.solve.linear import LinearSolver, PolyhedralAlong, best_m
 from evenhand.optimise.solve.quadratic import SmoothAlong, solve_smooth
 from evenhand.optimise.solve.repair import repair
 from evenhand.optimise.solve.structured import Found, choose, minimise_after, minimise_loss, suitable
+from evenhand.optimise.solve.structured.steps import Watch
 from evenhand.optimise.solve.tiebreak import even, least_change
 from evenhand.resources import Progress
 
 __all__ = ["Clock", "Result", "from_tight", "solve", "solve_along"]
+
+MANY_ITERATIONS = 25
+"""Few programmes that have an answer take the specialised method more; one that has none takes up to a hundred."""
 
 GAP_WORTH_POLISHING = 1e-8
 """Above this gap the multipliers are computed anew, exactly for the final r."""
@@ -101,7 +106,8 @@ def _specialised(program: Program, tie_break: str | None, clock: Clock, progress
     if pieces is None:
         return None
     choosing = tie_break == "least_change"
-    found = minimise_loss(program, pieces, _watch(clock, progress, _minimising(program), 0.1, 0.5), clear=choosing)
+    watch = _doubting(program, clock, _watch(clock, progress, _minimising(program), 0.1, 0.5))
+    found = minimise_loss(program, pieces, watch, clear=choosing)
     return _chosen(program, found, tie_break, clock, progress)
 
 
@@ -122,7 +128,7 @@ def _chosen(program: Program, found: Found, tie_break: str | None, clock: Clock,
     return Result(x, found.multipliers, found.steps, notes)
 
 
-def _watch(clock: Clock, progress: Progress, stage: str, first: float, last: float) -> Callable[[float], None]:
+def _watch(clock: Clock, progress: Progress, stage: str, first: float, last: float) -> Watch:
     """Return what the specialised method calls between iterations: it heeds the clock and tells how far it is."""
 
     def watch(done: float) -> None:
@@ -130,6 +136,18 @@ def _watch(clock: Clock, progress: Progress, stage: str, first: float, last: flo
         progress(stage, first + (last - first) * min(1.0, max(0.0, done)))
 
     return watch
+
+
+def _doubting(program: Program, clock: Clock, watch: Watch) -> Watch:
+    """Return what watches as well, and asks after many iterations whether there is anything to find."""
+    iterations = count()
+
+    def doubting(done: float) -> None:
+        watch(done)
+        if next(iterations) == MANY_ITERATIONS and proved_infeasible(program, clock):
+            raise SolverError("nothing is feasible")
+
+    return doubting
 
 
 def _minimising(program: Program) -> str:

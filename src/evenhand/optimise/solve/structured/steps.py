@@ -120,6 +120,10 @@ class Lacking:
         """The sum of what rows lack."""
         return float(np.abs(self.rows).sum() + np.abs(self.parity).sum())
 
+    def dual(self, point: Point) -> float:
+        """What the gap may be larger for what reduced costs lack."""
+        return float(np.abs(self.costs) @ point.z + np.abs(self.rates) @ np.abs(point.g))
+
 
 def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch) -> Answer:
     """Return a point with a gap of at most ``goal`` whose rows lack almost nothing.
@@ -143,7 +147,7 @@ def minimise(form: Form, layout: Layout, start: Point, goal: float, watch: Watch
             trail[int(np.floor(np.log10(gap)))] = point
         watch(_digits(first, gap) / _digits(first, goal))
         # What rows lack is made good afterwards, so it counts by half its digits.
-        merit = max(gap / goal, np.sqrt(lacking.primal / FEASIBLE))
+        merit = max((gap + lacking.dual(point)) / goal, np.sqrt(lacking.primal / FEASIBLE))
         mark, since = (merit, 0) if merit < BETTER * mark else (mark, since + 1)
         # Written so that a NaN is never the best.
         best = (merit, point) if merit < best[0] else best
