@@ -276,6 +276,7 @@ class TestWhoAnswers:
         monkeypatch.setattr(solving, "MANY_ITERATIONS", 3)
         assert iterations() == 4 < late
 
+    @pytest.mark.usefixtures("always")
     def test_a_tie_break_that_fails_is_done_generally(self, compas, monkeypatch):
         monkeypatch.setattr(faces, "_holds", lambda program, x, chosen, before: False)
         mapping = eh.fit(compas.problem, compas.counts)
