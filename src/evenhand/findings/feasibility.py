@@ -19,7 +19,7 @@ from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import InfeasibleError
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import distances
-from evenhand.optimise.compile import Compiled, compile_problem
+from evenhand.optimise.compile import Compiled, compile_again, compile_problem
 from evenhand.optimise.program import Program
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.edges import least_budget_factor, smallest_bound
@@ -130,9 +130,9 @@ def parity_edge(
 
     def program_at(bound: float) -> Program:
         if bound not in last:
-            last.clear()
-            moved = problem.with_bounds(lambda own: max(bound, own) if floors else bound)
-            last[bound] = compile_problem(tabulated(moved, counts), counts)
+            moved = tabulated(problem.with_bounds(lambda own: max(bound, own) if floors else bound), counts)
+            like = last.popitem()[1] if last else None
+            last[bound] = compile_problem(moved, counts) if like is None else compile_again(like, moved, counts)
         return last[bound].program
 
     def bound_of(bound: float, x: Numbers) -> float:

@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, product, tee
+from itertools import chain, groupby, product, tee
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from evenhand.findings.feasibility import budget_edge, identity_from, parity_edg
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved, distances
 from evenhand.optimise.certificate import Certificate, certify
-from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.compile import Compiled, compile_again, compile_problem
 from evenhand.optimise.program import Multipliers, Program
 from evenhand.optimise.solve import Clock, from_tight, solve_along
 from evenhand.optimise.tabulate import tabulated
@@ -570,15 +570,24 @@ def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock, tell: Callable
     if not spots or not _convex(spots[0].problem) or not spots[0].problem.utility.certifiable:
         yield from (_refitted(spot, counts, clock, tell) for spot in spots)
         return
-    problems = [tabulated(spot.problem, counts) for spot in spots]
     # Compiled as they are asked for, by the solver and then here, so that one programme is held at a time.
-    mine, theirs = tee(compile_problem(problem, counts) for problem in problems)
-    results = solve_along((compiled.program for compiled in theirs), clock)
-    for spot, problem, compiled, result in zip(spots, problems, mine, results, strict=True):
+    mine, theirs = tee(_compiled(spots, counts))
+    results = solve_along((compiled.program for _, compiled in theirs), clock)
+    for spot, (problem, compiled), result in zip(spots, mine, results, strict=True):
         point = None
         if result is not None:
             point = _optimal(problem, counts, compiled.kernel(result.x), result.multipliers, compiled.program)
         yield point or _refitted(spot, counts, clock, tell, "the warm start did not reach the optimum; fitted anew")
+
+
+def _compiled(spots: Sequence[_Spot], counts: Counts) -> Iterator[tuple[Problem, Compiled]]:
+    """Compile the points' problems one after the other; at one budget they differ in their bounds alone."""
+    for _, same in groupby(spots, key=lambda spot: id(spot.line)):
+        like: Compiled | None = None
+        for spot in same:
+            problem = tabulated(spot.problem, counts)
+            like = compile_problem(problem, counts) if like is None else compile_again(like, problem, counts)
+            yield problem, like
 
 
 def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], None], *notes: str) -> _Point:

@@ -1,14 +1,19 @@
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
 from families import random_problem, small_frame, small_problem
+from formulations import all_pairs, problem_of, table
 from oracle import Dense
+from scipy import sparse
 
 import evenhand as eh
 from evenhand.kernel.achieved import achieved
-from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.compile import compile_again, compile_problem
 from evenhand.optimise.solve.dust import exceeds
+from evenhand.optimise.tabulate import tabulated
+
+ROWS = all_pairs()
 
 
 @pytest.mark.slow(keep=5)
@@ -66,6 +71,45 @@ def test_an_exceeded_budget_is_measured_in_the_users_units(seed):
     measured = achieved(problem, counts, compiled.kernel(x))
     assert exceeds(compiled.program, x) == pytest.approx(measured.max_violation, abs=1e-12)
     assert measured.max_violation > 0
+
+
+def same_arrays(one, other):
+    """Whether two values of a dataclass are equal, arrays and matrices entry by entry."""
+    for field in fields(one):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if is_dataclass(a):
+            same_arrays(a, b)
+        elif isinstance(a, (np.ndarray, sparse.sparray)):
+            dense = [each.toarray() if sparse.issparse(each) else each for each in (a, b)]
+            np.testing.assert_array_equal(*dense, err_msg=field.name)
+
+
+def compiled_or_not(compile_one, *arguments):
+    """Return what is compiled; None where nobody may have an outcome that somebody cannot leave."""
+    try:
+        return compile_one(*arguments)
+    except eh.InfeasibleError:
+        return None
+
+
+@pytest.mark.slow(keep=8)
+@pytest.mark.parametrize("number", range(0, len(ROWS), 3))
+def test_with_other_bounds_it_is_what_it_would_be_from_the_start(number):
+    """Also after bounds of zero, which rule outcomes out where a group has none."""
+    problem = problem_of(ROWS[number], number)
+    counts = eh.count(problem, table(number))
+    problem = tabulated(problem, counts)
+    like = compiled_or_not(compile_problem, problem, counts)
+    for bound in (0.3, 0.0, 0.6):
+        moved = problem.with_bounds(lambda own, bound=bound: bound)
+        anew = compiled_or_not(compile_problem, moved, counts)
+        again = anew if like is None else compiled_or_not(compile_again, like, moved, counts)
+        assert (again is None) == (anew is None)
+        if again is not None:
+            same_arrays(again.program, anew.program)
+            same_arrays(again.parity, anew.parity)
+            assert again.barred == anew.barred
+        like = again
 
 
 def test_sizes_of_the_two_studies(compas, adult):

@@ -6,7 +6,7 @@ One file per equation: ``moves`` (which changes exist), ``choices`` (what is dec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -40,6 +40,7 @@ __all__ = [
     "allowed_moves",
     "barred_outcomes",
     "budget_multipliers",
+    "compile_again",
     "compile_outcomes",
     "compile_problem",
     "entry_multipliers",
@@ -101,6 +102,24 @@ def compile_problem(problem: Problem, counts: Counts, conditional: Numbers | Non
         conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
     compared, moves, barred = _comparisons_and_moves(problem, counts)
     return _assembled(problem, counts, compared, choices_of(problem, counts, moves, conditional), barred)
+
+
+def compile_again(like: Compiled, problem: Problem, counts: Counts) -> Compiled:
+    """Write a problem that differs in its parity bounds alone from one that is compiled; all else is kept."""
+    compared = [comparisons(parity, counts) for parity in problem.parity]
+    moves, barred = without_unreachable(compared, counts, like.moves)
+    if like.barred or barred:
+        # Which outcomes are ruled out may hang on the bounds, and with them which moves there are.
+        return compile_problem(problem, counts)
+    rows = parity_rows(compared, counts, moves)
+    program = replace(
+        like.program,
+        rates=like.choices.gather(rows.rates),
+        n_auxiliary=rows.n_auxiliary,
+        parity=rows.rows,
+        relief=rows.relief,
+    )
+    return replace(like, program=program, compared=compared, parity=rows)
 
 
 def compile_outcomes(problem: Problem, counts: Counts, kernel: Kernel) -> Compiled:
