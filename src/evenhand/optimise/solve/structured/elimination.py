@@ -1,8 +1,9 @@
 """The normal equations A Θ Aᵀ y = f of a form, solved by eliminating local rows, then release rows, then the border.
 
 Every stage is a Cholesky factorisation: of a stack of small matrices for the holdings of local rows, of fronts of
-release rows (:mod:`evenhand.optimise.solve.structured.multifrontal`), last of one dense matrix of the parity rows. See
-:mod:`evenhand.optimise.solve.structured.layout` for what they hold.
+release rows (:mod:`evenhand.optimise.solve.structured.multifrontal`), last of one dense matrix of the parity rows, or
+of its eigenvectors where some rates cannot move. See :mod:`evenhand.optimise.solve.structured.layout` for what they
+hold.
 """
 
 from __future__ import annotations
