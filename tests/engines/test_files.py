@@ -585,6 +585,7 @@ class TestFit:
         assert found["b"].tolist() == ["1", "2"]
         assert found["c"].dtype == float
 
+    @pytest.mark.slow(keep=3)
     @pytest.mark.parametrize("seed", range(20))
     def test_a_file_in_memory_has_the_types_of_one_that_is_counted(self, tmp_path, seed):
         words = ["1", "-0", "007", "+1", "1.", ".5", "1e5", "1e400", "-0.0", "", "?", "nan", "inf", " 1"]

@@ -187,6 +187,7 @@ def numbers():
 
 
 class TestValues:
+    @pytest.mark.slow(keep=8)
     @pytest.mark.parametrize("kind", LIKE)
     @pytest.mark.parametrize("column", ["d", "n", "b", "r", "w", "m"])
     def test_a_number_is_what_it_is_in_a_column_of_its_type(self, numbers, column, kind, as_many):

@@ -92,6 +92,7 @@ class TestFamilies:
         assert mapping.certificate.max_violation <= 1e-9
         assert mapping.certificate.gap <= 1e-7
 
+    @pytest.mark.slow(keep=6)
     @pytest.mark.parametrize("above", [1e-8, 1e-6, 1e-4])
     def test_near_the_edge(self, compas, utility, above):
         """Whoever answers there, the certificate holds."""
