@@ -15,7 +15,6 @@ evenhand has changed meanwhile. ``families.draw(seed, number)`` is any of the pr
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import secrets
 import sys
@@ -209,34 +208,13 @@ def show(row):
         print(line, "; ".join(tags), *filter(None, words), flush=True)
 
 
-def fingerprint():
-    """Return a few digits that change with the code that is measured and with what is drawn."""
-    files = [*sorted(Path(eh.__file__).parent.rglob("*.py")), Path(__file__).with_name("drawing.py")]
-    return hashlib.md5(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
-
-
-def finished(journal, fresh):
-    """Return the rows of an earlier run by number, and leave those alone in its journal; none to start again."""
-    rows = {}
-    if journal.exists() and not fresh:
-        for line in journal.read_text(encoding="utf-8").splitlines():
-            try:
-                row = json.loads(line)
-            except ValueError:
-                # A line that was being written when the run ended.
-                continue
-            rows[row["number"]] = row
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    journal.write_text("".join(json.dumps(row) + "\n" for row in rows.values()), encoding="utf-8")
-    return rows
-
-
 def run(given):
     """Measure what is not yet measured; return all rows."""
     drawn = [Draw(given.seed, number, given.smallest, given.largest) for number in range(given.problems)]
-    name = f"{given.seed}-{given.smallest}-{given.largest}-{given.limit:g}-{given.own_limit:g}-{fingerprint()}.jsonl"
+    digits = harness.fingerprint(Path(__file__).with_name("drawing.py"))
+    name = f"{given.seed}-{given.smallest}-{given.largest}-{given.limit:g}-{given.own_limit:g}-{digits}.jsonl"
     journal = harness.ROOT / "build" / "families" / name
-    rows = finished(journal, given.fresh)
+    rows = harness.finished(journal, given.fresh, by="number")
     if rows:
         print(f"{len(rows)} problems were measured before: {journal}")
     missing = [each for each in drawn if each.number not in rows]

@@ -48,6 +48,7 @@ def test_the_moves_of_a_small_table_are_counted(seed):
     assert size.expected_moves(problem, counts) == pytest.approx(listed(problem, counts))
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     "rule", [eh.Free(), eh.Ordinal(1), eh.Ordinal(1, up=False), eh.Ordinal(1, max_steps=3), eh.Fixed()]
 )
@@ -150,6 +151,7 @@ def test_both_rooms_mean_the_same_limits():
     assert (size.CLUSTER_ROWS, size.LEAF) == (layout.CLUSTER_ROWS, dissection.LEAF)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("levels", "features", "rule", "fixed"),
     [

@@ -53,7 +53,7 @@ def assert_same_edge(program):
     assert spent[0] == pytest.approx(spent[1])
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_problems(seed):
     problem, frame = random_problem(np.random.default_rng(seed))

@@ -64,6 +64,7 @@ class TestFamilies:
         assert mapping.certificate.max_violation <= 1e-9
         assert mapping.certificate.gap <= 1e-7
 
+    @pytest.mark.slow
     def test_below_the_edge(self, compas, edge, utility, tie_break):
         problem = replace(compas.problem, utility=utility, tie_break=tie_break, budget=eh.ExpectedDistortion(0.25))
         with pytest.raises(eh.InfeasibleError) as error:
@@ -71,7 +72,7 @@ class TestFamilies:
         assert error.value.smallest_parity_bound == pytest.approx(edge, abs=1e-8)
 
 
-@pytest.mark.slow(keep=18)
+@pytest.mark.slow(keep=6)
 @pytest.mark.parametrize("seed", range(25))
 def test_the_lower_bound_holds_for_any_multipliers(seed):
     """Weak duality, with multipliers no solver would give."""
@@ -123,7 +124,7 @@ def optima(program, r, x):
 FEASIBLE = [0, 2, 5, 9, 12, 23]
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("first", [tiebreak.FIRST, 0.0], ids=["at once", "one after the other"])
 @pytest.mark.parametrize("seed", FEASIBLE)
 def test_least_change_is_least(seed, first, monkeypatch):
@@ -144,6 +145,7 @@ def test_least_change_is_least(seed, first, monkeypatch):
     assert change @ found.x == pytest.approx(fewest, abs=1e-5)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", FEASIBLE[1:])
 def test_even_is_most_even(seed):
     """Against a quadratic programme over the same optima."""
@@ -173,7 +175,7 @@ def test_the_tie_break_keeps_the_optimum(compas, adult):
             assert program.loss.value(program.released(chosen.x)) == pytest.approx(best, abs=1e-8)
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("tie_break", ["least_change", "even"])
 def test_the_tie_break_keeps_the_optimum_where_cells_are_empty(adult, utility, tie_break):

@@ -77,6 +77,7 @@ class TestFamilies:
         program = program_of(small_problem(utility=utility))
         assert_same(program, by_the_method(program), generally(program, monkeypatch))
 
+    @pytest.mark.slow
     def test_infeasible(self, utility):
         tight = small_problem(utility=utility, parity=[eh.PairwiseParity(0.01)], budget=eh.ExpectedDistortion(0.01))
         with pytest.raises(eh.errors.SolverError):
@@ -92,7 +93,7 @@ class TestFamilies:
         assert mapping.certificate.max_violation <= 1e-9
         assert mapping.certificate.gap <= 1e-7
 
-    @pytest.mark.slow(keep=6)
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("above", [1e-8, 1e-6, 1e-4])
     def test_near_the_edge(self, compas, utility, above):
         """Whoever answers there, the certificate holds."""
@@ -136,7 +137,7 @@ def test_a_frontier_goes_through_it_and_past_it(compas, utility, monkeypatch):
         assert loss[0] == pytest.approx(loss[1], abs=SAME_LOSS)
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=1)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("seed", range(16))
 def test_random_problems(seed, monkeypatch):
@@ -157,7 +158,7 @@ SUITABLE = [
 ]
 
 
-@pytest.mark.slow(keep=24)
+@pytest.mark.slow(keep=8)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize(("number", "row"), SUITABLE, ids=lambda value: str(value))
 def test_every_form_of_parity_and_budget(number, row, monkeypatch):

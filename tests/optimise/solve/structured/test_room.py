@@ -13,6 +13,7 @@ from evenhand.optimise.solve.structured import limits
 from evenhand.optimise.solve.structured.room import most_room
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("study", ["compas", "adult"])
 def test_the_lossless_edge(study, request, monkeypatch):
     data = request.getfixturevalue(study)

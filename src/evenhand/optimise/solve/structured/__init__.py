@@ -20,6 +20,7 @@ from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
 from evenhand.optimise.solve.structured.limits import suitable
 from evenhand.optimise.solve.structured.polish import polished
 from evenhand.optimise.solve.structured.steps import Answer, Point, Watch, minimise
+from evenhand.optimise.solve.structured.threads import one_thread
 from evenhand.optimise.solve.structured.trail import begin_on
 
 __all__ = ["Found", "choose", "minimise_after", "minimise_loss", "suitable"]
@@ -60,6 +61,7 @@ class Found:
         return self.answer.steps
 
 
+@one_thread()
 def minimise_loss(program: Program, pieces: Pieces, watch: Watch, *, clear: bool = True) -> Found:
     """Minimise the loss; raise SolverError where the answer is not good enough.
 
@@ -70,6 +72,7 @@ def minimise_loss(program: Program, pieces: Pieces, watch: Watch, *, clear: bool
     return _found(program, form, lay_out_form(form), begin(form, opened(program)), goal, watch)
 
 
+@one_thread()
 def minimise_after(before: Found | None, program: Program, pieces: Pieces, watch: Watch) -> Found:
     """Minimise the loss of a programme that differs little from the one before, best by its looser bounds.
 
@@ -106,6 +109,7 @@ def _found(
     return Found(x, multipliers, form, layout, answer)
 
 
+@one_thread()
 def choose(program: Program, found: Found, watch: Watch) -> tuple[Numbers, tuple[str, ...]]:
     """Choose the least change among the optima; what was found, and why, where that does not work."""
     x, notes = least_change(program, found.form, found.answer.point, found.x, watch)

@@ -20,6 +20,7 @@ from evenhand.optimise.solve.structured.form import form_of, held
 from evenhand.optimise.solve.structured.layout import lay_out_form
 from evenhand.optimise.solve.structured.polish import polished
 from evenhand.optimise.solve.structured.steps import Watch, minimise
+from evenhand.optimise.solve.structured.threads import one_thread
 
 PRICES = (1000.0, 100000.0)
 """What a unit of mass of r that is not held costs, in units of the box of t; the second where the first is paid."""
@@ -31,6 +32,7 @@ GOAL = 1e-11
 """The gap, in units of the box of t."""
 
 
+@one_thread()
 def most_room(program: Program, on_parity: Numbers, released: Numbers, watch: Watch) -> Numbers:
     """Return the x with the most room: the largest t with every parity row's slack at least t times its scale.
 
