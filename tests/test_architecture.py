@@ -27,10 +27,14 @@ ORDER = [
     "kernel.md5",
     "kernel.draws",
     "kernel.stochastic",
+    "kernel.balance",
+    "kernel.strata",
     "kernel",
     "kernel.achieved",
+    "kernel.strangers",
     "tables",
     "tables.transforming",
+    "tables.unfolding",
     "optimise.program",
     "optimise.compile",
     "optimise.solve",
@@ -42,7 +46,9 @@ ORDER = [
     "findings.naming",
     "findings.discretion",
     "findings.bounds",
+    "findings.keeping",
     "findings.changes",
+    "findings.ledger",
     "findings.coverage",
     "findings.feasibility",
     "findings.theory",
@@ -135,6 +141,7 @@ def own(path):
     return {name.removeprefix("evenhand.") for name in imported(path) if name.startswith("evenhand.")}
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_point_down(path):
     name = name_of(path)

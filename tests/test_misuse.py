@@ -432,7 +432,10 @@ VALID: dict[str, Callable[[World], Call]] = {
         lambda **row: w.mapping.person(row, mode="release", key="id"),
         w.frame.iloc[0].to_dict(),
     ),
-    "Mapping.audit": lambda w: (w.mapping.audit, {"table": w.frame, "weights": "w", "missing": "error", **TOLD}),
+    "Mapping.audit": lambda w: (
+        w.mapping.audit,
+        {"table": w.frame, "weights": "w", "missing": "error", "unseen": "keep", **TOLD},
+    ),
     "Mapping.audit:file": lambda w: (w.mapping.audit, {"table": w.file, "weights": "w", "missing": "level", **TOLD}),
     "Mapping.realised": lambda w: (w.mapping.realised, {"table": w.frame, "weights": "w", "missing": "error", **TOLD}),
     "Mapping.prices": lambda w: (w.mapping.prices, {}),
@@ -478,6 +481,21 @@ VALID: dict[str, Callable[[World], Call]] = {
             "unseen": "keep",
             "missing": "level",
             "restore": "midpoint",
+            "to": None,
+            **TOLD,
+        },
+    ),
+    "Mapping.expand:file": lambda w: (
+        w.mapping.expand,
+        {
+            "frame": w.file,
+            "weights": "w",
+            "weight_column": "weight",
+            "unseen": "keep",
+            "missing": "level",
+            "restore": "midpoint",
+            "to": w.folder / "expanded.csv",
+            **TOLD,
         },
     ),
     "Mapping.chart": lambda w: (
@@ -525,7 +543,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Theory.draw_spread": lambda w: (w.mapping.theory.draw_spread, {"releases": 20, "seed": 0, "people": 100}),
     "Theory.holdout": lambda w: (
         w.mapping.theory.holdout,
-        {"rows": w.frame, "confidence": 0.9, "seed": 0, "missing": "level"},
+        {"rows": w.frame, "confidence": 0.9, "seed": 0, "unseen": "keep", "missing": "level"},
     ),
     "Theory.robustness": lambda w: (
         w.mapping.theory.robustness,
@@ -814,6 +832,7 @@ def without_charts(monkeypatch):
     monkeypatch.setattr("evenhand.use.reporting._charts", lambda *given: {})
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN_OUT)) for name in VALID])
 def test_its_call_works(world, name):
     function, arguments = VALID[name](world)

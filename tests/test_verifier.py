@@ -604,7 +604,7 @@ def test_a_proof_stands_and_its_bound_is_the_optimum(case, judged):
     assert "lower bound" in refused.reason or claims["lower_bound"] < 0
 
 
-@pytest.mark.slow(keep=8)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("measure", ["L1", "TotalVariation", "KL"])
 @pytest.mark.parametrize("case", ["ratio", "blind", "conditional", "within released segments", "per xy", "log-ratio"])
 def test_any_multipliers_prove_no_more_than_the_optimum(case, measure):

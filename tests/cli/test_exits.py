@@ -21,6 +21,7 @@ ANSWERS = {
     "frontier": (("fine.toml", "people.csv", "--bounds", "0.1:0.5:3"), ("edges", "points")),
     "release": (("fine.mapping", "people.csv", "--out", "r.csv"), ("rows", "changed", "realised", "passed_through")),
     "apply": (("fine.mapping", "people.csv", "--out", "a.csv"), ("rows", "changed", "unseen", "options")),
+    "expand": (("fine.mapping", "people.csv", "--out", "e.csv"), ("rows", "results", "weight", "unseen", "options")),
     "sql": (
         ("fine.mapping", "--dialect", "postgres", "--table", "people", "--key", "id", "--out", "q.sql"),
         ("written", "query", "options"),
@@ -37,7 +38,7 @@ def test_every_command_is_here():
     assert {command.__name__ for command in COMMANDS} == {*ANSWERS, "reproduce"}
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("command", ANSWERS)
 def test_json_is_one_document(fitted, inside, command):
     arguments, keys = ANSWERS[command]

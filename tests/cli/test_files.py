@@ -21,6 +21,7 @@ WRITING = {
     "release": (("release", "fine.mapping", "people.csv", "--out"), ".csv"),
     "release parquet": (("release", "fine.mapping", "people.csv", "--out"), ".parquet"),
     "apply": (("apply", "fine.mapping", "people.csv", "--out"), ".csv"),
+    "expand": (("expand", "fine.mapping", "people.csv", "--out"), ".csv"),
     "sql": ((*SQL, "--out"), ""),
     "init": ((*INIT, "--out"), ""),
     "report": (("report", "fine.mapping", "--no-frontier", "--out"), ".html"),
@@ -36,7 +37,7 @@ def _device(path):
         pytest.skip("only the superuser makes devices")
 
 
-@pytest.mark.slow(keep=12)
+@pytest.mark.slow(keep=4)
 @every_output
 @pytest.mark.parametrize(("kind", "make"), [("a device", _device), ("a pipe", os.mkfifo), ("a folder", os.mkdir)])
 def test_what_is_no_file_is_never_replaced(fitted, inside, writing, kind, make):
@@ -51,7 +52,7 @@ def test_what_is_no_file_is_never_replaced(fitted, inside, writing, kind, make):
     assert sorted(os.listdir(fitted)) == names
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=1)
 @every_output
 def test_a_link_is_followed_and_a_mode_is_kept(fitted, inside, writing):
     line, ending = WRITING[writing]
@@ -75,6 +76,7 @@ def test_the_summary_of_a_report_is_an_output_too(fitted, inside):
     assert not (fitted / "r.html").exists()
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_an_output_is_not_what_the_command_prints_into(fitted, stream):
     with (fitted / "printed").open("w") as file:
@@ -88,7 +90,7 @@ LOOP, LONG = "loop", "x" * 300
 NOT_UTF8 = os.fsdecode(b"bad\xff")
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("name", [LOOP, LONG, "x" * 5000], ids=["loop", "long", "very long"])
 @pytest.mark.parametrize("ending", [".csv", ""])
 def test_names_that_no_file_can_have(fitted, inside, name, ending):

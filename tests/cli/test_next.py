@@ -14,6 +14,7 @@ CHAINS = {
     "shield": (("shield", "shield.toml", "my people.csv"),),
     "release": (FIT, ("release", "my mapping", "my people.csv", "--out", "out.csv")),
     "apply": (FIT, ("apply", "my mapping", "my people.csv", "--out", "out.csv")),
+    "expand": (FIT, ("expand", "my mapping", "my people.csv", "--out", "out.csv", "--missing", "level")),
 }
 
 

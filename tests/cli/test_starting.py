@@ -41,6 +41,8 @@ def test_who_may_be_given_which_outcome(folder, inside):
     assert (rule.up, rule.down) == (True, False)
     found = document(inside(*options, "--favourable", "1", "--json"))
     assert (found["favourable"], found["one_way"]) == (1, True)
+    assert 'outcome = "hired"\n# The outcome that is good' in found["toml"]
+    assert eh.Problem.from_toml(found["toml"]).favourable == 1
     assert inside("fit", "problem.toml", "people.csv").returncode == 0
     complained(inside(*options, "--favourable", "yes"), "no level 'yes'", "['0', '1']")
 

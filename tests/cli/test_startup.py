@@ -32,6 +32,7 @@ def test_the_version_needs_nothing():
     assert not imported("--version") & (HEAVY | {"typer", "rich"})
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("line", ["--help", "fit --help", "--nope", "nope", "fit --nope", "fit a.toml b.csv --out"])
 def test_help_and_complaints_need_no_numbers(line):
     found = imported(line)
@@ -39,6 +40,7 @@ def test_help_and_complaints_need_no_numbers(line):
     assert not found & HEAVY
 
 
+@pytest.mark.slow
 def test_no_help_needs_numbers():
     assert not imported(*(f"{command.__name__} --help" for command in COMMANDS)) & HEAVY
 
@@ -67,11 +69,11 @@ def test_words_of_options_are_those_of_the_library():
 
     from evenhand.cli import queries
     from evenhand.cli import transforming as options
-    from evenhand.cli.options import Missing
+    from evenhand.cli.options import Missing, Unseen
     from evenhand.tables import Restore, Restoring, transforming
 
     assert get_args(transforming.Draw) == tuple(options.Draw)
-    assert get_args(transforming.Unseen) == tuple(options.Unseen)
+    assert get_args(transforming.Unseen) == tuple(Unseen)
     assert get_args(transforming.Missing) == tuple(Missing)
     assert get_args(Restore) == tuple(options.Restore) == tuple(Restoring)
     assert set(get_args(transforming.Mode)) == set(queries.Mode)

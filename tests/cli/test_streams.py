@@ -57,6 +57,7 @@ def speaks_on_output(line):
     return "--json" in line or not (line[1:2] == ["--nope"] or line[:2] == ["fit", "tight.toml"])
 
 
+@pytest.mark.slow(keep=1)
 @every_line
 @pytest.mark.parametrize("stream", [1, 2], ids=["output", "errors"])
 def test_nobody_reads(fitted, line, stream):
@@ -75,6 +76,7 @@ def test_nobody_reads(fitted, line, stream):
         assert not (err if stream == 1 else out)
 
 
+@pytest.mark.slow(keep=1)
 @some_lines(3)
 @pytest.mark.parametrize(("redirected", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
 def test_an_output_that_takes_nothing(fitted, line, redirected, why):
@@ -87,6 +89,7 @@ def test_an_output_that_takes_nothing(fitted, line, redirected, why):
         assert "Error: " in result.stderr
 
 
+@pytest.mark.slow(keep=2)
 @some_lines(5)
 @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "<&- 2>&-"])
 def test_complaints_that_nobody_hears(fitted, line, redirected):
@@ -98,6 +101,7 @@ def test_complaints_that_nobody_hears(fitted, line, redirected):
         document(result)
 
 
+@pytest.mark.slow
 @every_line
 def test_no_stream_at_all(fitted, line):
     """No file that is written gets the number of a closed stream, and words inside."""
@@ -107,6 +111,7 @@ def test_no_stream_at_all(fitted, line):
         assert ended(fitted, ["verify", "evenhand.mapping"], "").returncode == Exit.DONE
 
 
+@pytest.mark.slow(keep=1)
 @some_lines(3)
 @pytest.mark.parametrize(
     "environment",

@@ -19,6 +19,7 @@ def demo(request, tmp_path_factory):
     return request.param, folder, evenhand("demo", request.param, "--out", str(folder))
 
 
+@pytest.mark.slow
 def test_demo_explains_itself(demo):
     study, _, result = demo
     assert result.returncode == 0, result.stderr

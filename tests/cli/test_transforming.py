@@ -18,13 +18,16 @@ def gaps(fitted):
 COMMANDS = {
     "apply": ("apply", "fine.mapping", "gaps.csv", "--out", "new.csv"),
     "release": ("release", "fine.mapping", "gaps.csv", "--out", "new.csv"),
+    "expand": ("expand", "fine.mapping", "gaps.csv", "--out", "new.csv"),
     "audit": ("audit", "fine.mapping", "gaps.csv"),
     "theory": ("theory", "fine.mapping", "--holdout", "gaps.csv"),
     "report": ("report", "fine.mapping", "--table", "gaps.csv", "--no-frontier"),
 }
 
 
-@pytest.mark.parametrize("command", ["apply", "release", "audit", pytest.param("theory", marks=pytest.mark.slow),
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("command", ["apply", "release", "expand", "audit",
+                                     pytest.param("theory", marks=pytest.mark.slow),
                                      pytest.param("report", marks=pytest.mark.slow)])  # fmt: skip
 def test_one_missing_value_is_named_with_its_row_and_what_to_write(gaps, inside, command):
     said = "column 'group' has a missing value in row 71"
@@ -33,10 +36,11 @@ def test_one_missing_value_is_named_with_its_row_and_what_to_write(gaps, inside,
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("command", ["apply", "release"])
 def test_a_row_that_is_kept_is_told(gaps, inside, command):
     shown = inside(*COMMANDS[command], "--missing", "level")
-    assert "Unseen 1 of a kind that was not in the fitted table" in flat(shown.stdout)
+    assert "Unseen 1 in a cell that nobody had" in flat(shown.stdout)
     assert "Missing 1 of these, for a value that is missing" in flat(shown.stdout)
     assert "1 of them for a missing value that has no level in the mapping" in flat(shown.stderr)
     found = document(inside(*COMMANDS[command], "--missing", "level", "--force", "--json"))

@@ -78,6 +78,7 @@ BROKEN = {
 
 
 class TestTables:
+    @pytest.mark.slow(keep=5)
     @pytest.mark.parametrize("name", BROKEN)
     @pytest.mark.parametrize(
         "command",
@@ -85,6 +86,7 @@ class TestTables:
             ("fit", "fine.toml", "made/{}", "--out", "x"),
             ("release", "fine.mapping", "made/{}", "--out", "x.csv"),
             ("apply", "fine.mapping", "made/{}", "--out", "x.csv"),
+            ("expand", "fine.mapping", "made/{}", "--out", "x.csv"),
             ("audit", "fine.mapping", "made/{}"),
             ("init", "made/{}", "--protected", "group", "--outcome", "hired", "--out", "x"),
         ],
@@ -132,6 +134,7 @@ class TestOutputs:
             ("fit", "nowhere.toml", "people.csv"),
             ("release", "nowhere.mapping", "people.csv"),
             ("apply", "nowhere.mapping", "people.csv"),
+            ("expand", "nowhere.mapping", "people.csv"),
             ("frontier", "nowhere.toml", "people.csv"),
             ("init", "nowhere.csv", "--protected", "group", "--outcome", "hired"),
         ):
@@ -151,11 +154,14 @@ class TestOutputs:
         complained(inside(*fit, "--out", "x", "--proof", "x"), "to be written twice")
         complained(inside(*fit, "--out", "people.csv", "--force"), "to be read and written")
 
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize(
         "arguments",
         [
             ("apply", "fine.mapping", "people.csv", "--out", "x.xlsx"),
             ("release", "fine.mapping", "people.csv", "--out", "x.xlsx"),
+            ("expand", "fine.mapping", "people.csv", "--out", "x.xlsx"),
+            ("expand", "fine.mapping", "people.csv", "--out", "x.csv", "--restore", "sample"),
             ("report", "fine.mapping", "--out", "x.pdf"),
             ("report", "fine.mapping", "--confidence", "1"),
             ("frontier", "fine.toml", "people.csv", "--chart", "x.gif"),
@@ -185,7 +191,8 @@ class TestOutputs:
         finally:
             made.chmod(0o700)
 
-    @pytest.mark.parametrize("command", ["fit", "apply", "release", "init"])
+    @pytest.mark.slow(keep=1)
+    @pytest.mark.parametrize("command", ["fit", "apply", "release", "expand", "init"])
     def test_a_disk_that_is_full(self, made, inside, monkeypatch, command):
         """The last step fails; what was written so far is removed."""
 

@@ -50,3 +50,10 @@ def test_only_the_named_columns_move(wide):
 def test_the_wide_table_is_small_on_disk():
     table = resources.files("evenhand.datasets").joinpath("adult-wide.csv.gz")
     assert len(table.read_bytes()) < 100_000
+
+
+@pytest.mark.parametrize(("name", "good"), [("compas", 0), ("adult", 1), ("adult-wide", 1)])
+def test_every_study_says_which_outcome_is_good_for_a_person(name, good):
+    data = eh.datasets.load(name)
+    assert data.problem.favourable == good
+    assert data.counts.domain.outcome.place(good) is not None

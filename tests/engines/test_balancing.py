@@ -1,11 +1,12 @@
-"""Balanced draws out of files: the same numbers as in memory, in any number of portions."""
+"""Ranks out of files: the same as in memory, in any number of portions."""
 
 import numpy as np
 import pytest
 
 import evenhand as eh
 from evenhand.engines import balancing
-from evenhand.kernel.draws import balanced_draws, seeded_draws
+from evenhand.kernel.balance import ranked
+from evenhand.kernel.draws import Spaced, balanced_draws, seeded_draws
 
 
 @pytest.mark.parametrize("number", [0, 1, 50_000])
@@ -24,7 +25,22 @@ def test_the_same_as_in_memory(tmp_path, monkeypatch, number, bytes_a_row, share
     with eh.using(memory="64MB"):
         portions: list[float] = []
         batches = [(source[at : at + 9000], draw[at : at + 9000]) for at in cuts]
-        found = balancing.balanced(batches, tmp_path, 11, 2, "release", lambda stage, share: portions.append(share))
+        found = balancing.rank_rows(batches, tmp_path, lambda stage, share: portions.append(share))
     assert len(portions) == (7 if number * bytes_a_row == 50_000_000 else 1)
-    drawn = np.concatenate([found.draws(at, min(9000, number - at)) for at in cuts]) if number else np.zeros(0)
-    assert np.array_equal(drawn, balanced_draws(source, draw, 2, "release"))
+    assert found.rows == number
+
+    class Both:
+        """A plan that keeps what it is given."""
+
+        def draws(self, source, rank):
+            return np.stack([source, rank])
+
+    rank, people = ranked(source, draw, len(found.people))
+    assert np.array_equal(found.people, people)
+    for at in cuts:
+        size = min(9000, number - at)
+        assert np.array_equal(found.draws(Both(), at, size), [source[at : at + size], rank[at : at + size]])
+    # The plan of apply mode, which is not made from all rows at once, is that of rows in memory.
+    spaced = Spaced.of(found.people, 2, "apply")
+    drawn = [found.draws(spaced, at, min(9000, number - at)) for at in cuts]
+    assert np.array_equal(np.concatenate([*drawn, []]), balanced_draws(source, draw, 2, "apply"))

@@ -54,6 +54,7 @@ OPTIONS = [{"seed": 3}, {"key": "id"}, {"draw": "balanced"}, {"key": "id", "draw
 
 
 class TestTransform:
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("act", ["release", "apply"])
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_csv_gives_the_bytes_that_pandas_gives(self, mapping, frame, files, act, options):
@@ -89,6 +90,23 @@ class TestTransform:
         assert (tmp_path / "out.csv").read_bytes() == mapping.apply(many, **options).to_csv(index=False).encode()
         assert len(stages) > 3
         assert stages[-1][1] == 1.0
+
+    @pytest.mark.slow(keep=1)
+    @pytest.mark.parametrize("options", [{"seed": 3}, {"key": "id"}, {"unseen": "keep"}], ids=str)
+    def test_balanced_releases_of_segments_and_new_cells(self, frame, tmp_path, batches, options):
+        """Strata that are met batch by batch, with cells that nobody had and people who come twice: as in memory."""
+        mapping = eh.fit(problem(parity=[eh.PairwiseParity(0.3, given=["age"])]), frame)
+        later = frame.assign(age=frame["age"].sample(frac=1, random_state=1).to_numpy(), id=frame["id"] + 10_000)
+        many = pd.concat([frame, later, frame, later.assign(sex="X")], ignore_index=True)
+        many.to_csv(tmp_path / "in.csv", index=False)
+        with pytest.warns(eh.EvenhandWarning) as said:
+            done = mapping.release(tmp_path / "in.csv", to=tmp_path / "out.csv", draw="balanced", **options)
+        with pytest.warns(eh.EvenhandWarning):
+            expected = mapping.release(many, draw="balanced", **options)
+        assert (tmp_path / "out.csv").read_bytes() == expected.to_csv(index=False).encode()
+        assert done.shared == (len(frame) if "key" in options else 0)
+        assert any("share their id and their kind" in str(each.message) for each in said) == ("key" in options)
+        assert done.changed > 0
 
     def test_what_is_not_transformed_comes_out_as_it_was(self, mapping, frame, tmp_path):
         texts = ["007", "1e5", " x ", "", "NULL", "NaN", "TRUE", "2020-01-01", "1.50", 'say "hi"', "a,b", "ü\nü"]
@@ -276,6 +294,7 @@ class TestNames:
         lines = frame.to_csv(index=False, header=False).splitlines()
         return "\n".join([header, *(line + more for line in lines)]) + "\n"
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("header", ["{},", '{},"",', "{},note,note", '{},a b,\'x\',"q""q"', "{},,Unnamed: 7,"])
     def test_the_header_comes_out_as_it_was(self, mapping, frame, tmp_path, header):
         line = header.format(",".join(frame.columns))
@@ -337,6 +356,7 @@ class TestNames:
         with pytest.raises(eh.DataError, match="differ in case alone, such as 'AGE'"):
             mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.parquet")
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("target", ["out.csv", "out.tsv"])
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_more_columns_than_duckdb_can_hold(self, mapping, frame, tmp_path, options, target, monkeypatch):
@@ -374,6 +394,7 @@ class TestNested:
         "nested": lambda n: pyarrow.array([[{"a": [1]}]] * n),
     }
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", list(KINDS))
     def test_passed_through(self, mapping, frame, tmp_path, kind):
         table = pyarrow.Table.from_pandas(frame).append_column("extra", self.KINDS[kind](len(frame)))
@@ -384,6 +405,7 @@ class TestNested:
         assert mapping.apply(tmp_path / "in.parquet", to=tmp_path / "out.csv", key="id").rows == len(frame)
         assert eh.fit(problem(), tmp_path / "in.parquet").counts.people == len(frame)
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("form", ["file", "arrow", "pandas", "polars"])
     @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "decimal"])
     def test_refused_by_name(self, mapping, frame, tmp_path, kind, form):
@@ -431,6 +453,7 @@ class TestLines:
             csv.writer(text, lineterminator="\r\n").writerow(row)
             yield text.getvalue().removesuffix("\r\n")
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("ends", ["\n \r\n", "\r\n \n", "\n \r", "\r\n \r \n", "\r"], ids=repr)
     def test_lines_that_end_in_several_ways(self, mapping, frame, tmp_path, ends):
         noted, each = frame.assign(note=["a\r\nb", "c\rd", "e\nf"] * 500), ends.split(" ")
@@ -563,6 +586,9 @@ class TestFit:
         weighted.assign(w=-1).to_csv(files / "w.csv", index=False)
         with pytest.raises(eh.DataError, match=r"1500 rows of .* have no weight of at least 0 in column 'w'"):
             eh.fit(problem(), files / "w.csv", weights="w")
+        weighted.assign(w="x").to_csv(files / "w.csv", index=False)
+        with pytest.raises(eh.DataError, match=r"1500 rows of .* have no weight of at least 0 .* for example 'x'"):
+            eh.fit(problem(), files / "w.csv", weights="w")
 
     @pytest.mark.slow
     def test_the_others_take_files_too(self, files):
@@ -622,14 +648,15 @@ class TestAudit:
         assert after.to_dict() == pytest.approx(rate.to_dict())
 
     @pytest.mark.slow
-    def test_new_combinations_are_counted_and_kept(self, frame):
+    def test_new_combinations_are_counted(self, frame):
         stated = problem(bins={**problem().bins, "age": eh.Edges([30, 40, 45, 50, 55, 60, 65, 70])})
         mapping = eh.fit(stated, frame.head(400))
         with pytest.warns(eh.EvenhandWarning):
             mapping.release(frame)
         found = mapping.audit(frame)
-        counted = found.coverage.set_index(["column", "what"])["rows"]
-        assert counted["all", "new combination"] > 0
+        counted = found.coverage[found.coverage["what"].eq("new combination")].set_index("policy")["rows"]
+        assert counted["a typical row"] > 0
+        assert counted["kept as it is"] == 0
         assert found.rates["weight"].sum() / 2 == len(frame)
 
     def test_scores_are_those_of_the_fitted_model(self, mapping, frame):
@@ -749,10 +776,11 @@ class TestBadInput:
             ("folder.csv", eh.StorageError, "is a folder"),
         ],
     )
-    def test_targets(self, mapping, files, to, error, words):
+    @pytest.mark.parametrize("use", ["apply", "expand"])
+    def test_targets(self, mapping, files, to, error, words, use):
         (files / "folder.csv").mkdir()
         with pytest.raises(error, match=words):
-            mapping.apply(files / "in.csv", to=None if to is None else files / to)
+            getattr(mapping, use)(files / "in.csv", to=None if to is None else files / to)
         assert sorted(os.listdir(files)) == ["folder.csv", "in.csv", "in.parquet"]
 
     def test_an_error_of_ours_on_the_way_is_ours(self, mapping, frame, tmp_path, batches):

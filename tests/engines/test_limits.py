@@ -194,6 +194,27 @@ def test_no_room_to_spill(small_disk, tmp_path):
     assert not os.listdir(small_disk)
 
 
+@pytest.mark.slow
+def test_no_room_for_what_is_expanded(mapping, folder, small_disk):
+    many = pd.concat([pd.read_parquet(folder / "in.parquet")] * 3, ignore_index=True)
+    many.assign(note=[f"{place:0150}" for place in range(len(many))]).to_parquet(folder / "many.parquet")
+    full = pytest.raises(eh.StorageError, match=r"the disk is full: .*small' has no room for what does not fit")
+    with eh.using(memory="64MB", spill=small_disk), full:
+        mapping.expand(folder / "many.parquet", to=folder / "out.parquet")
+    assert not os.listdir(small_disk)
+    assert not (folder / "out.parquet").exists()
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_no_room_for_an_expanded_table(mapping, folder, small_disk, kind):
+    (small_disk / f"out.{kind}").write_text("what was there before")
+    with pytest.raises(eh.StorageError, match=rf"cannot write '.*out.{kind}': the disk is full"):
+        mapping.expand(folder / f"in.{kind}", to=small_disk / f"out.{kind}")
+    assert (small_disk / f"out.{kind}").read_text() == "what was there before"
+    assert os.listdir(small_disk) == [f"out.{kind}"]
+
+
 def test_no_room_for_what_is_balanced(mapping, folder, small_disk):
     many = pd.concat([pd.read_parquet(folder / "in.parquet")] * 8, ignore_index=True)
     many.to_parquet(folder / "many.parquet")

@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -71,6 +72,7 @@ def straight(*paths):
     return Straight.of(Source(tuple(map(str, paths)), tuple(pq.read_schema(paths[0]).names), None), OWN)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("options", [{"seed": 1}, {"key": "note"}, {"draw": "balanced"}, {"restore": "label"}], ids=str)
 def test_the_values_and_types_of_duckdb(mapping, tmp_path, monkeypatch, options):
     write(table(ALIKE), tmp_path / "in.parquet", extra="seed" in options, row_group_size=400)
@@ -146,6 +148,7 @@ def test_dictionaries_are_no_longer_than_needed(mapping, tmp_path, monkeypatch):
     assert pq.read_table(tmp_path / "out.parquet")["long"].equals(many["long"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("long", ["x" * 10**6, "x"])
 def test_long_texts_of_dictionaries_are_duckdbs(tmp_path, long):
     """Texts of a megabyte that thousands of rows share: written out, a batch of them would take any memory."""
@@ -171,3 +174,18 @@ def test_a_broken_file_leaves_nothing_behind(mapping, tmp_path):
     with pytest.raises(eh.DataError, match=r"in\.parquet' cannot be read"):
         mapping.apply(tmp_path / "in.parquet", to=tmp_path / "out.parquet", seed=1)
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_what_was_read_is_let_go(tmp_path):
+    """A file of many row groups is read with the memory of a few of them."""
+    path, groups, rows = tmp_path / "long.parquet", 40, 20_000
+    rng = np.random.default_rng(0)
+    table = pa.table({"a": rng.integers(0, 3, groups * rows), "noise": rng.random(groups * rows)})
+    pq.write_table(table, path, row_group_size=rows)
+    size = table.nbytes
+    del table
+    straight = Straight.of(Source.of(path), ["a"])
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in straight.batches(rows):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert 0 < most < size / 8

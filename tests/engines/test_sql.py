@@ -68,6 +68,7 @@ def test_a_query_gives_the_rows_of_the_kernel(duck, variant, restore, mode):
     assert ("hired" in changed) == (mode == "release")
 
 
+@pytest.mark.slow
 def test_a_dialect_is_one_line(duck, monkeypatch):
     """One that nobody here knows writes a query that runs, in its own words; users are told of it."""
 
@@ -89,7 +90,7 @@ def test_the_command_offers_every_dialect():
 
 
 def test_the_moves_are_those_that_change_something():
-    mode = mapping().release_mode
+    mode = mapping().release_mode.with_unseen("keep")
     moves = moves_of(mode)
     assert np.all(moves.low < moves.high)
     assert np.all(np.any([codes >= 0 for codes in moves.to], axis=0))
@@ -97,6 +98,12 @@ def test_the_moves_are_those_that_change_something():
         mode.sources % (mode.domain.x.size * mode.domain.y.size), np.diff(mode.kernel.starts)
     )
     assert len(moves.source) == np.sum(~stays)
+    typical = moves_of(mode.with_unseen("typical"))
+    new = typical.source < 0
+    assert np.array_equal(typical.source[~new], moves.source)
+    # Of strangers the outcome changes alone.
+    changing = {v.name for v, codes in zip(typical.variables, typical.to, strict=True) if np.any(codes[new] >= 0)}
+    assert changing == {mode.domain.outcome.name}
 
 
 @pytest.mark.slow
@@ -279,7 +286,7 @@ def test_what_cannot_be_written_is_refused(monkeypatch):
         fitted.to_sql("duckdb", "people", KEY)
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("restore", ["sample", "midpoint", "label"])
 @pytest.mark.parametrize("types", NARROW)
 def test_numbers_with_blanks_in_columns_of_every_width(duck, types, restore):
@@ -383,6 +390,7 @@ def test_names_that_cannot_be_written(dialect, table, key, words):
         mapping().to_sql(dialect, table, key)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("listed", [True, False])
 def test_columns_may_be_called_like_what_a_query_computes(duck, listed):
     """Also like the names of another query for the same table."""

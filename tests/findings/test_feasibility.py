@@ -22,7 +22,7 @@ def is_feasible(problem, counts):
     return model.status == "optimal"
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", [1, 4, 11, 17, 31, 47])
 def test_the_smallest_bound_separates_feasible_from_infeasible(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -52,7 +52,7 @@ def test_a_probe_that_stays_undecided_leaves_the_edge(monkeypatch):
     assert len(asked) > 1
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", [1, 4, 11, 17])
 def test_the_smallest_budget_separates_as_well(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -127,6 +127,7 @@ def never_hired():
     return frame.assign(hired=frame["hired"].where(frame["group"] == "a", 0))
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("distance", [eh.LogRatio(), eh.Ratio()], ids=repr)
 def test_the_edge_where_the_table_itself_is_infinitely_far(distance):
     rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Nominal(1)})

@@ -216,7 +216,7 @@ class TestMeanScoresAreReleasedRates:
         assert np.abs(found - adult_mapping.achieved.rates_after).max() < EXACT
         assert np.abs(found - adult_mapping.achieved.rates_before).max() > 0.1
 
-    @pytest.mark.slow(keep=9)
+    @pytest.mark.slow(keep=3)
     @pytest.mark.parametrize("seed", range(1000, 1012))
     def test_random_problems(self, seed):
         mapping, frame = feasible(50 * seed)
@@ -377,3 +377,20 @@ def test_a_model_that_sees_a_protected_column_with_bins_sees_its_levels():
     assert shown[0]["age"].nunique() == 2
     assert shown[0]["age"].dtype == frame["age"].dtype
     assert rates["score"].to_numpy() == pytest.approx(rates["released"].to_numpy(), abs=0.015)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1])
+def test_twenty_people_are_twenty_whatever_they_weigh(weight):
+    """Somebody with a new value of the second feature has the score of those who share the first."""
+    cells = [(0, 0, 0, 7), (0, 1, 1, 6), (0, 2, 1, 3), (0, 2, 0, 4), (1, 0, 0, 30), (1, 1, 1, 2)]
+    rows = [("a", x, z, y) for x, z, y, n in cells for _ in range(n)] + [("b", 0, 3, 0), ("b", 1, 3, 1)] * 10
+    frame = pd.DataFrame(rows, columns=["g", "x", "z", "y"])
+    frame["w"] = np.where(frame["g"].eq("a") & frame["x"].eq(0), weight, 1.0)
+    problem = eh.Problem(
+        protected=["g"], features=["x", "z"], outcome="y", parity=eh.PairwiseParity(9),
+        distortion=eh.Distortion({"y": eh.Ordinal(1)}),
+    )  # fmt: skip
+    predictor = eh.fit(problem, frame, weights="w").predictor()
+    with pytest.warns(eh.EvenhandWarning, match="not in the fitted table"):
+        (score,) = predictor.predict_proba(pd.DataFrame({"g": ["a"], "x": [0], "z": [3]}))
+    assert score[1] == pytest.approx(9 / 20)

@@ -189,7 +189,7 @@ def check_totals(stated, counts, mapping, prices, step=1e-4):
         assert min(ends) - margin <= price <= max(ends) + margin, (relaxed, ends, price)
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("parity", PARITIES)
 def test_every_form_of_bound(parity):
     """Every formulation that loses something: its constraints and its charges, each as a whole."""

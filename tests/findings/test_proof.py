@@ -56,6 +56,7 @@ def compared(frame, groups, given, against):
     return there * frame["y"].nunique()
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("against", ["each", "rest", "target"])
 @pytest.mark.parametrize("given", [None, ["f0"], ["f0", "f1"]], ids=str)
 @pytest.mark.parametrize("on", [None, ["sex"]], ids=str)
@@ -157,7 +158,7 @@ CASES = {
 }
 
 
-@pytest.mark.slow(keep=9)
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("name", CASES)
 def test_every_form_is_proved(name, audit, tmp_path):
     mapping = eh.fit(CASES[name], table(3))
@@ -179,6 +180,7 @@ SQUARES = eh.Separable(lambda p, r: (r - p) ** 2, lambda p, r: 2 * (r - p), lamb
 RISE = eh.Quasiconvex(lambda p, r: np.max(r - p), lambda p, level: (np.eye(len(p)), p + level))
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("utility", [eh.Hellinger(), eh.PearsonChi2(), eh.MaxRelativeChange(), SQUARES, RISE])
 def test_another_measure_is_only_proved_to_be_within_the_bounds(utility, audit, tmp_path):
     eh.fit(of(utility=utility), table(3)).proof(tmp_path / "a.proof")
@@ -279,6 +281,7 @@ STRANDED = {
 }
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("changes", STRANDED.values(), ids=STRANDED)
 def test_somebody_without_a_move_is_proof_enough(changes, audit, tmp_path):
     frame = small_frame()
@@ -303,7 +306,7 @@ LARGE = {
 }
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("bound", [0.3, 1.2, 50.0, 1e4, 1e6])
 @pytest.mark.parametrize("form", LARGE)
 def test_ratio_bounds_above_one(form, bound, tmp_path):
@@ -428,6 +431,7 @@ def refused(document, folder, *, sealed):
     return not verifier.verify(folder / "t.proof").stands
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("which", ["compas_proof", "infeasible_proof"])
 def test_no_number_can_be_changed_under_the_old_digest(which, request, tmp_path):
     document = json.loads(request.getfixturevalue(which).read_text())

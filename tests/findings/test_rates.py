@@ -42,7 +42,7 @@ def test_the_permitted_band(compas_mapping, adult_mapping):
     a = adult_mapping
     overall = a.counts.outcome[1]
     assert permitted(a.problem, a.counts, a.achieved.rates_after)[1] == pytest.approx((0.85 * overall, 1.15 * overall))
-    for parity in (eh.PairwiseParity(0.1, on=["sex"]), eh.PairwiseParity(0.1, eh.FourFifths(1))):
+    for parity in (eh.PairwiseParity(0.1, on=["sex"]), eh.PairwiseParity(0.1, eh.FourFifths(0))):
         other = replace(m.problem, parity=[parity])
         assert permitted(other, m.counts, m.achieved.rates_after) == {}
 

@@ -44,6 +44,7 @@ def feasible_kernel(seed):
     return problem, counts, compiled.kernel(x)
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", range(30))
 def test_agrees_with_plain_loops(seed):
     problem, counts, kernel = feasible_kernel(seed)

@@ -31,6 +31,7 @@ def test_keys_seeds_modes_and_purposes_are_told_apart():
     assert len(found) == 24
 
 
+@pytest.mark.slow
 @given(keys=st.lists(st.text(st.characters(codec="utf-8")), max_size=5), seed=st.integers(0, 2**200))
 def test_one_key_has_the_draw_that_it_has_among_many(keys, seed):
     many = keyed_draws(keys, seed, "apply", purpose="age").tolist()

@@ -23,6 +23,7 @@ def few(request, monkeypatch):
     monkeypatch.setattr(md5, "FEW", request.param)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(max_size=80), max_size=30), start=st.text(max_size=20))
 @example(texts=["", "\0", "a\0", "é" * 27, "€" * 19], start="")

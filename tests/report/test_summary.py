@@ -66,6 +66,26 @@ def test_who_changes(found, compas_mapping):
             assert listed[row["column"], row["from"], row["to"]] == pytest.approx(row["share"])
 
 
+def test_who_is_helped_and_who_is_harmed(found, compas_mapping):
+    audit = compas_mapping.audit()
+    assert found["ledger"]["favourable"] == 0
+    assert found["ledger"]["words"] == list(audit.who_gains)
+    for name in ("weight", "helped", "harmed", "unchanged", "before", "after"):
+        assert [row[name] for row in found["ledger"]["rows"]] == pytest.approx(audit.ledger[name].tolist())
+
+
+@pytest.mark.slow
+def test_a_small_group_that_is_levelled_down_is_not_named():
+    mapping = hostile_mapping()
+    assert of(mapping)["ledger"] is None
+    for good in (0, 1):
+        named = replace(mapping, problem=replace(mapping.problem, favourable=good))
+        shown, everything = (of(named, hide_below=hide)["ledger"] for hide in (20, 0))
+        assert "small" not in json.dumps(shown)
+        assert "small" in json.dumps(everything)
+        assert len(shown["rows"]) == len(everything["rows"]) - 1
+
+
 def test_the_worst_off_are_the_most_distorted_of_those_shown(found, compas_mapping):
     m = compas_mapping
     shown = m.counts.weight >= 20
@@ -243,6 +263,7 @@ def test_an_earlier_file_with_weights_is_hidden_by_weight_and_that_is_said():
     assert of(mapping, hide_below=99)["small_cells"]["cells_hidden"] == 8
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("parity", [eh.PairwiseParity(0.5), eh.PairwiseParity(0.5, on=["sex"])], ids=["all", "on"])
 def test_the_widest_group_is_one_that_is_shown(parity):
     """People count, not weights: a group of few heavy people is hidden, and the next widest is told."""

@@ -29,6 +29,7 @@ def said(problem):
 def test_the_papers_studies(compas, adult):
     text = " ".join(f"{a}: {b}" for a, b in asked(compas.problem))
     for words in (
+        "Favourable: is_recid=0 is good for a person",
         "Protected: sex × race (read, never changed)",
         "differ by a factor of at most 1.1",
         "expected distortion is at most 0.5",

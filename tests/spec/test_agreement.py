@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from families import small_frame, small_problem
 from people import people, problem
 
 import evenhand as eh
@@ -42,3 +43,43 @@ def test_counts_with_levels_of_a_rule_and_missing_values_are_fitted():
     counts = eh.count(IN_ORDER, people(500))
     assert eh.fit(IN_ORDER, counts).certificate.max_violation <= 1e-6
     assert "its rule gives the levels" in disagreement(IN_ORDER, eh.count(problem(), people(500)).domain)
+
+
+WRONG = {
+    "another number": (2, r"favourable names hired=2, .* levels of 'hired' are \[0, 1\]\.$"),
+    "a text": ("1", r"names hired='1', .* Did you mean favourable=1\?"),
+    "a truth": (True, r"names hired=True, .* Did you mean favourable=1\?"),
+}
+
+
+class TestFavourable:
+    """The outcome that is good for a person is one that the table has, in the table's own type."""
+
+    @pytest.mark.parametrize("name", WRONG)
+    @pytest.mark.parametrize("meet", [eh.count, eh.fit, eh.diagnose, eh.smallest_parity_bound])
+    def test_a_level_that_is_not_there(self, name, meet):
+        level, words = WRONG[name]
+        with pytest.raises(eh.SpecError, match=words):
+            meet(small_problem(favourable=level), small_frame())
+
+    def test_a_misspelt_level(self):
+        frame = small_frame().assign(hired=lambda f: f["hired"].map({0: "rejected", 1: "accepted"}))
+        rules = eh.Distortion({"hired": eh.Nominal(1)})
+        with pytest.raises(eh.SpecError, match="Did you mean 'accepted'"):
+            eh.fit(small_problem(favourable="acepted", distortion=rules), frame)
+
+    def test_counts_and_files_are_asked_too(self, tmp_path):
+        counts = eh.count(small_problem(), small_frame())
+        words = r"column 'hired' has the levels \[0, 1\], none of which is the problem's favourable 'yes'"
+        with pytest.raises(eh.DataError, match=words):
+            eh.fit(small_problem(favourable="yes"), counts)
+        assert eh.fit(small_problem(favourable=1), counts).problem.favourable == 1
+        small_frame().to_csv(tmp_path / "people.csv", index=False)
+        with pytest.raises(eh.SpecError, match="favourable names hired='yes'"):
+            eh.fit(small_problem(favourable="yes"), tmp_path / "people.csv")
+
+    def test_truths_are_no_numbers(self):
+        frame = small_frame().assign(hired=lambda f: f["hired"] == 1)
+        assert eh.fit(small_problem(favourable=True), frame).audit().ledger is not None
+        with pytest.raises(eh.SpecError, match="Did you mean favourable=True"):
+            eh.fit(small_problem(favourable=1), frame)

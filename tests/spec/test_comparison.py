@@ -174,6 +174,7 @@ def test_nobody_is_released_into_a_segment_that_is_not_bounded():
         (eh.PairwiseParity(0.2, against={"group": "c"}), "'group' has no level 'c'"),
         (eh.PairwiseParity(0.2, against={"sex": "m"}), r"one group by the columns \['group'\]"),
         (eh.PairwiseParity(0.2, eh.FourFifths("yes")), "distance of PairwiseParity names outcome 'yes'"),
+        (eh.PairwiseParity(0.2, eh.FourFifths(True)), "distance of PairwiseParity names outcome True"),
         (
             eh.TargetParity(0.2, eh.By({0: 0.6, 1: 0.4}, [({"score": 7}, {0: 0.5, 1: 0.5})]), given=["score"]),
             "target of TargetParity names score=7",

@@ -26,6 +26,7 @@ def test_toml_round_trip_of_random_problems(seed):
         {"parity": [eh.TargetParity(0.1, {0: 0.25, 1: 0.75}), eh.PairwiseParity(0.3)]},
         {"distortion": eh.Distortion({"hired": eh.Ordinal(1, levels=("no", 'may"be', "ja\n")), "score": eh.Free()})},
         {"features": ["score", "a b.c", 'qu"ote', "ünï"]},
+        {"favourable": 1, "parity": [eh.PairwiseParity(0.2, eh.FourFifths(1))]},
     ],
 )
 def test_toml_round_trip_of_awkward_problems(changes):
@@ -69,6 +70,13 @@ def test_problems_are_frozen_values(compas):
         ({"utility": "KL"}, r"such as KL\(\)"),
         ({"targets": "observd"}, "Did you mean 'observed'"),
         ({"tie_break": "least"}, "tie_break must be one of"),
+        ({"favourable": [1]}, "favourable must be one level"),
+        ({"favourable": float("nan")}, "favourable must be a number"),
+        (
+            {"favourable": 0, "parity": [eh.PairwiseParity(0.1), eh.PairwiseParity(0.2, eh.FourFifths(1))]},
+            "favourable says that hired=0 is good .* the FourFifths of PairwiseParity says hired=1",
+        ),
+        ({"favourable": 1, "parity": [eh.TargetParity(0.2, distance=eh.FourFifths(True))]}, "says hired=True"),
     ],
 )
 def test_bad_problems(changes, words):
@@ -119,3 +127,17 @@ def test_bad_thresholds_in_toml(adult, old, new, words):
 def test_not_the_text_of_a_document(text, words):
     with pytest.raises(eh.SpecError, match=words):
         eh.Problem.from_toml(text)
+
+
+@pytest.mark.parametrize("level", [0, 1, False, True, "yes", "0", 'may"be', "", 2**63, np.int64(1), np.True_])
+def test_the_favourable_outcome_keeps_its_type(level):
+    problem = small_problem(favourable=level)
+    again = eh.Problem.from_toml(problem.to_toml())
+    assert again == problem
+    assert type(again.favourable) is type(problem.favourable)
+    assert type(problem.favourable) in (int, bool, str)
+
+
+def test_without_a_favourable_outcome_nothing_is_written():
+    assert "favourable" not in small_problem().to_toml()
+    assert eh.Problem.from_toml(small_problem().to_toml()).favourable is None

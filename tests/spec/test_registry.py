@@ -142,6 +142,7 @@ def test_a_line_makes_a_class_public():
         assert kind.__name__ in dir(eh)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("parity", FORMS.values(), ids=FORMS)
 def test_from_the_statement_to_the_report(parity, tmp_path):
     asks = problem(*parity)

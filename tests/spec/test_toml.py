@@ -265,6 +265,7 @@ HOSTILE = {
     "endless cells": ("distortion", FUNCTION.format("inf"), "three arrays"),
     "endlessly many bins": ("bins", "{ score = { by = 'quantiles', number = 1e30 } }", "at most 10000"),
     "nothing as a word for missing": ("missing_values", "[nan]", "missing_values"),
+    "a list as the favourable outcome": ("favourable", "[0]", "favourable must be one level"),
     "infinity as a word for missing": ("missing_values", "['?', inf]", "missing_values"),
 }
 

@@ -57,6 +57,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize(
     ("function", "own", "bound"),

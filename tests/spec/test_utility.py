@@ -224,7 +224,7 @@ def test_the_decisive_cells_are_the_curved_ones(measure):
 # --- conjugates -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow(keep=7)
+@pytest.mark.slow(keep=2)
 @each(CONVEX)
 @given(st.integers(0, 10**6))
 def test_the_infimum_is_a_lower_bound(measure, seed):
@@ -238,7 +238,7 @@ def test_the_infimum_is_a_lower_bound(measure, seed):
         assert least <= measure.value(p, r) - slope @ r + 1e-12 * (1 + abs(least))
 
 
-@pytest.mark.slow(keep=7)
+@pytest.mark.slow(keep=2)
 @each(SMOOTH)
 @given(st.integers(0, 10**6))
 def test_the_gradient_reaches_the_infimum(measure, seed):
@@ -251,7 +251,7 @@ def test_the_gradient_reaches_the_infimum(measure, seed):
     assert measure.infimum(p, slope) == pytest.approx(reached, rel=1e-9, abs=1e-13)
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @each(BUILT_IN_SMOOTH)
 @given(st.floats(0.05, 1.0), st.floats(-4, 3))
 def test_the_infimum_of_one_cell_is_found_by_search(measure, p, slope):
@@ -286,7 +286,7 @@ def test_clipped_multipliers_have_a_finite_infimum(measure, multipliers):
     assert measure.clip(P, clipped) == pytest.approx(clipped, rel=1e-12)
 
 
-@pytest.mark.slow(keep=9)
+@pytest.mark.slow(keep=3)
 @each(CONVEX)
 @given(st.lists(st.floats(-1e308, 1e308), min_size=4, max_size=4))
 def test_an_infimum_is_never_nan(measure, multipliers):

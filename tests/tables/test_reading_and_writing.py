@@ -346,3 +346,45 @@ def test_categories_that_no_file_could_keep(values, tmp_path):
     frame["score"] = frame["score"].cat.rename_categories(str)
     eh.fit(problem, frame).save(tmp_path / "m.mapping")
     assert eh.Mapping.load(tmp_path / "m.mapping").counts.domain.x.size > 1
+
+
+class TestAGroupWithoutWeight:
+    """Nobody of it counts, so nothing is bounded for it: that is said, wherever rows are counted."""
+
+    @pytest.fixture
+    def frame(self):
+        frame = pd.concat([small_frame(), small_frame().tail(20).assign(group="c")], ignore_index=True)
+        return frame.assign(w=np.where(frame["group"] == "c", 0.0, 1.0))
+
+    @pytest.mark.parametrize("kind", ["pandas", "polars", "csv"])
+    def test_it_is_named(self, frame, kind, tmp_path):
+        table = frame
+        if kind == "polars":
+            table = pl.from_pandas(frame)
+        elif kind == "csv":
+            table = tmp_path / "people.csv"
+            frame.to_csv(table, index=False)
+        with pytest.warns(
+            eh.EvenhandWarning,
+            match=r"all rows of these groups have a weight of zero: \(group=c\); they are not fitted",
+        ):
+            mapping = eh.fit(small_problem(), table, weights="w")
+        assert mapping.counts.people == 200
+        with pytest.warns(eh.EvenhandWarning, match="20 of 220 rows .* they are left unchanged"):
+            released = mapping.release(frame)
+        assert released[200:].equals(frame[200:])
+
+    def test_single_rows_without_weight_are_nothing_special(self, frame):
+        frame["w"] = np.arange(len(frame)) % 2
+        assert eh.count(small_problem(), frame, weights="w").people == 110
+
+    def test_a_group_by_bins_is_lost_only_if_the_bin_is(self):
+        frame = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "x": 0, "y": [0, 1] * 50})
+        frame["w"] = np.where(frame["age"] == 30, 0.0, 1.0)
+        rules = eh.Distortion({"y": eh.Ordinal(1)})
+        problem = eh.Problem(
+            protected=["age"], features=["x"], outcome="y", distortion=rules, bins={"age": eh.Edges([35])}
+        )
+        assert eh.count(problem, frame, weights="w").people == 75
+        with pytest.warns(eh.EvenhandWarning, match=r"have a weight of zero: \(age=20\), \(age=30\);"):
+            eh.count(problem, frame.assign(w=frame["age"] > 35), weights="w")

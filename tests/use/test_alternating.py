@@ -42,7 +42,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.slow(keep=5)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 def test_the_objective_never_rises_and_the_outcome_follows_the_features(changes, seed):
@@ -154,7 +154,7 @@ class OutcomesEverywhereAlike(Dense):
         return found
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_a_feasible_problem_is_solved_whatever_the_measure(utility, seed):

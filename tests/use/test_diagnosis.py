@@ -162,7 +162,7 @@ def test_where_nothing_costs_anything(compas):
     assert (found.prices["price"] == 0).all()
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("number", INFEASIBLE)
 def test_ways_out_are_the_smallest(number, tmp_path):
     """At the bound or the factor it can be done, a little below it cannot; and the conflict is proved."""
@@ -186,7 +186,7 @@ def test_ways_out_are_the_smallest(number, tmp_path):
         assert "Larger budgets alone would not do." in found.sentences
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_problems_are_proved_either_way(seed, tmp_path):
     problem, frame = random_problem(np.random.default_rng(seed))

@@ -171,6 +171,7 @@ class TestPreprocessor:
         pd.testing.assert_series_equal(outcome, released["hired"])
         assert not outcome.equals(y)
 
+    @pytest.mark.slow(keep=3)
     @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
     @pytest.mark.parametrize("outcome", ["array", "list", "pandas", "polars", "arrow", "category", "texts"])
     def test_what_comes_out_is_of_the_kind_that_went_in(self, kind, outcome):
@@ -746,6 +747,7 @@ class TestProtectedColumnsWithBins:
             assert means == pytest.approx(released, abs=near)
             assert means.max() / means.min() < 1.1 + 10 * near
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "array", "float32"])
     @pytest.mark.parametrize("way", ["expected", "draw"])
     def test_whatever_it_sees(self, kind, way):
@@ -850,6 +852,7 @@ OBJECTS = {
 }
 
 
+@pytest.mark.slow(keep=4)
 @pytest.mark.filterwarnings("ignore:the estimator also sees columns:evenhand.errors.EvenhandWarning")
 @pytest.mark.parametrize("train_on", ["expected", "draw"])
 @pytest.mark.parametrize("predict_with", ["expected", "draw"])

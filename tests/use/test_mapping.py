@@ -115,6 +115,35 @@ def test_expand_takes_a_table_of_cells(mapping):
     assert wide.sort_values(keys)["n"].to_numpy() == pytest.approx(people.sort_values(keys)["n"].to_numpy())
 
 
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([-1.0, *[1.0] * 199], "weights must not be negative; row 1 has -1"),
+        ([*[1.0] * 199, np.inf], "weights must be finite numbers; row 200 has inf"),
+        ([0.0] * 200, "no row has a positive weight"),
+        ([1.0], "1 weights for 200 rows"),
+    ],
+    ids=["negative", "infinite", "zero", "one"],
+)
+def test_expand_refuses_weights_that_count_nobody(mapping, weights, words):
+    with pytest.raises(eh.DataError, match=words):
+        mapping.expand(small_frame(), weights=weights)
+
+
+def test_expand_says_which_group_weighs_nothing(mapping):
+    weights = small_frame()["group"].eq("a") * 1.0
+    with pytest.warns(eh.EvenhandWarning, match=r"every row of \(group=b\) has a weight of 0"):
+        wide = mapping.expand(small_frame(), weights=weights)
+    assert wide.groupby("group")["weight"].sum().to_dict() == pytest.approx({"a": 100, "b": 0})
+
+
+def test_expand_of_a_frame_takes_no_path_for_its_result(mapping, tmp_path):
+    with pytest.raises(eh.SpecError, match="a dataframe is returned"):
+        mapping.expand(small_frame(), to=tmp_path / "out.csv")
+    empty = mapping.expand(small_frame().head(0).assign(w=1.0), weights="w")
+    assert (list(empty), len(empty)) == (["group", "score", "hired", "weight"], 0)
+
+
 class TestUnseen:
     def unseen(self):
         new = pd.DataFrame({"group": ["c", "a"], "score": [0, 7], "hired": [1, 0]})

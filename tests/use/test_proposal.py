@@ -211,6 +211,7 @@ class TestProposal:
         assert "has no name for it" in dict(found.draft.left_out)["Unnamed: 0"]
         eh.fit(found.problem, tmp_path / "people.csv")
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["file", "pandas", "polars"])
     def test_values_that_are_made_of_others(self, tmp_path, kind):
         frame = people()
@@ -489,6 +490,7 @@ class TestLeaks:
         frame["score"] = np.where(hired, rng.integers(371, 1000, 2000), rng.integers(0, 371, 2000))
         return frame.drop(columns=["decision", "hired"]).assign(hired=frame["hired"])
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize(
         ("name", "words"),
         [
@@ -629,18 +631,22 @@ class TestFavourable:
         rule = found.problem.distortion.rules["hired"]
         assert (rule.up, rule.down, rule.levels) == (good == 1, good == 0, None)
         assert f"Towards {good} only" in found.text
+        assert found.problem.favourable == good
 
     @pytest.mark.parametrize("good", ["accepted", "rejected"])
     def test_two_words(self, good):
         frame = people().drop(columns="hired")
         found = propose(frame, protected=["sex"], outcome="decision", features=["skill"], favourable=good)
         assert found.problem.distortion.rules["decision"].levels[-1] == good
+        assert found.problem.favourable == good
         assert {to for _, to in self.moves(found, frame)} == {good}
 
     def test_truths(self):
         frame = people().assign(hired=lambda f: f["hired"] == 1)
         found = propose(frame, protected=["sex"], outcome="hired", features=["skill"], favourable="True")
         assert self.moves(found, frame) == {(False, True)}
+        assert found.problem.favourable is True
+        assert "favourable = true" in found.text
 
     def graded(self):
         rng = np.random.default_rng(6)
@@ -687,6 +693,7 @@ class TestFavourable:
         skill = np.clip(rng.integers(0, 3, n) + granted, 0, 3)
         return pd.DataFrame({"sex": sex, "skill": skill, "granted": granted.astype(int)})
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("good", [0, 1])
     def test_a_distance_by_which_fewer_lose(self, good):
         frame = self.unequal().assign(granted=lambda f: f["granted"] if good else 1 - f["granted"])
@@ -712,6 +719,7 @@ class TestFavourable:
         mapping = eh.fit(found.problem, frame)
         lost = mapping.audit().changes.query("column == 'granted'").set_index("from")["share"][1]
         assert lost == pytest.approx(found.bounds.losing, rel=1e-6)
+        assert mapping.audit().ledger["harmed"].sum() / len(frame) == pytest.approx(lost)
 
     def test_where_no_bound_is_comparable_it_is_said_how_many_lose(self):
         frame = people()
@@ -727,6 +735,7 @@ class TestFavourable:
 
     def test_nobody_said_which(self):
         found = propose(people(), protected=["sex"], outcome="hired")
+        assert found.problem.favourable is None
         words = said(found)
         assert "People with 0 may be given 1, and people with 1 may be given 0." in words
         assert "write up = false (nobody is given 1) or down = false (nobody is given 0)." in words

@@ -55,6 +55,7 @@ class Outline(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 def test_the_page_has_every_part_and_asks_nothing_of_the_network(report):
     page = Outline(report.html)
     for part in ("asked", "bounded", "certificate", "rates", "changed", "worst", "models", "prices", "fresh",
@@ -444,7 +445,13 @@ def test_the_command_that_is_named_gives_the_same_bytes(folder, given):
 
 def test_the_points_are_as_many_from_python():
     asked = inspect.signature(cli_report).parameters["points"].default
-    assert asked == inspect.signature(eh.report_on).parameters["points"].default == reporting.POINTS
+    assert asked is inspect.signature(eh.report_on).parameters["points"].default is None
+
+
+def test_a_large_table_has_fewer_points(compas_mapping, monkeypatch):
+    monkeypatch.setattr(reporting, "LARGE", len(compas_mapping.counts) - 1)
+    found = eh.report_on(compas_mapping).summary["frontier"]
+    assert len(found["points"]) == reporting.POINTS_OF_LARGE + 2
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ class TestThePapersFigure:
         assert (np.diff(known, 2) >= -1e-8).all()
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1(), eh.Hellinger(), eh.MaxRelativeChange()])
 def test_compas_as_cold_fits(tight, compas, utility):
     problem = replace(tight, utility=utility)
@@ -105,7 +105,7 @@ def test_random_families_as_cold_fits(seed):
     assert_as_cold(found, problem, counts)
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_edges_are_those_of_the_edge_functions(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -433,7 +433,7 @@ def feasible_problem(seed):
 
 
 class TestAroundAMapping:
-    @pytest.mark.slow(keep=2)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("seed", [6, 7, 9, 11, 20])
     def test_its_points_are_those_of_fits_and_the_mapping_is_one_of_them(self, seed):
         mapping = eh.fit(*feasible_problem(seed))

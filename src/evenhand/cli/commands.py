@@ -11,7 +11,18 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import answers, mappings, problems, queries, reports, screen, starting, studies, transforming
+from evenhand.cli import (
+    answers,
+    expanding,
+    mappings,
+    problems,
+    queries,
+    reports,
+    screen,
+    starting,
+    studies,
+    transforming,
+)
 from evenhand.cli.bounded import bounded
 from evenhand.cli.exits import Exit, code_of
 from evenhand.cli.stopping import stoppable
@@ -108,6 +119,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     problems.shield: FIT,
     transforming.release: USE,
     transforming.apply: USE,
+    expanding.expand: USE,
     queries.sql: USE,
     mappings.audit: CHECK,
     reports.report: CHECK,

@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from evenhand.spec import Problem
     from evenhand.use.mapping import Mapping
 
-TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage")
+TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage", "ledger")
 """The tables of an audit that a document holds."""
 
 TOP = 8
 """How many bounds that do not hold are shown."""
+
+NOBODY_SAID = (
+    "the problem does not say which outcome is good for a person; with favourable = LEVEL in it, fit and audit tell "
+    "who is helped and who is harmed"
+)
 
 NOTHING_BOUNDS_THEM = "nothing bounds what a model learns from them"
 
@@ -65,16 +70,19 @@ def audit_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
     tables = {name: getattr(audit, name) for name in TABLES}
     return {
         "outcome": mapping.problem.outcome,
+        "favourable": mapping.problem.favourable,
         **tables,
         "exceeded": audit.exceeded,
+        "uncounted": audit.uncounted,
         "headlines": audit.headlines,
+        "who_gains": audit.who_gains,
         "notes": audit.notes,
     }
 
 
 def show_verdict(audit: Audit) -> None:
     """Say of a table that was not fitted which bounds hold there, and which do not."""
-    screen.heading("Which bounds hold for this table, which is not the one that was fitted")
+    screen.heading("Which bounds hold for this table")
     screen.bullets(audit.verdict)
     if len(audit.exceeded):
         screen.frame_table(audit.exceeded, TOP)
@@ -108,4 +116,5 @@ def show_realised(mapping: Mapping, found: Realised) -> None:
     screen.heading("The rates in the file that was written")
     rates = screen.shown(mapping, found.rates).rename(columns={"weight": "People", "rate": "Rate"})
     screen.frame_table(rates)
-    screen.bullets(found.words)
+    # The verdict names the worst of all; of several constraints, each has its own.
+    screen.bullets([found.verdict.words, *(found.words if len(found.words) > 1 else ())])

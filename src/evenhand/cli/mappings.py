@@ -10,13 +10,14 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import audit_document, audited, show_readers, show_verdict
+from evenhand.cli.explaining import NOBODY_SAID, audit_document, audited, show_readers, show_verdict
 from evenhand.cli.files import check_readable, read_table
 from evenhand.cli.options import (
     ConfidenceOption,
     MappingArgument,
     MarginOption,
     MissingOption,
+    PolicyOption,
     SeedOption,
     TableWeightsOption,
     asked,
@@ -34,6 +35,7 @@ def audit(
         Path | None, typer.Argument(help="A CSV or Parquet file to audit instead of the fitted table.")
     ] = None,
     weights: TableWeightsOption = None,
+    unseen: PolicyOption = None,
     missing: MissingOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -45,6 +47,8 @@ def audit(
         raise typer.BadParameter("goes with a table; the fitted one has its own", param_hint="--weights")
     if missing is not None and table is None:
         raise typer.BadParameter("goes with a table; the fitted one says it itself", param_hint="--missing")
+    if unseen is not None and table is None:
+        raise typer.BadParameter("goes with a table; in the fitted one no cell is new", param_hint="--unseen")
     screen.load()
     from evenhand.use.mapping import Mapping
 
@@ -52,7 +56,8 @@ def audit(
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
         report("auditing", 0.4)
-        found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share), **asked(missing))
+        others = asked(missing, unseen)
+        found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share), **others)
     document = {"mapping": mapping, "table": table, **audit_document(fitted, found)}
 
     def show() -> None:
@@ -61,6 +66,9 @@ def audit(
         else:
             screen.explain(f"{mapping} on {table}", "", fitted, found, lambda: show_verdict(found))
         show_readers(fitted, found)
+        if found.ledger is None:
+            screen.heading("Who is helped and who is harmed")
+            screen.bullets([NOBODY_SAID])
         counted = found.coverage[found.coverage["rows"] > 0]
         if len(counted):
             screen.heading("Missing and unseen")
@@ -148,12 +156,15 @@ def theory(
     confidence: ConfidenceOption = 0.95,
     margin: MarginOption = 0.05,
     seed: SeedOption = 0,
+    unseen: PolicyOption = None,
     missing: MissingOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what can be said about fresh people: advantage, apply time, robustness, intervals, the spread of one draw."""
     if missing is not None and holdout is None:
         raise typer.BadParameter("goes with --holdout", param_hint="--missing")
+    if unseen is not None and holdout is None:
+        raise typer.BadParameter("goes with --holdout", param_hint="--unseen")
     screen.load()
     from evenhand.use.mapping import Mapping
 
@@ -171,7 +182,8 @@ def theory(
             "One draw": about.draw_spread(seed=seed),
             "Small groups": about.small_groups(confidence=confidence),
         }
-        fresh = None if rows is None else about.holdout(rows, confidence=confidence, seed=seed, **asked(missing))
+        others = asked(missing, unseen)
+        fresh = None if rows is None else about.holdout(rows, confidence=confidence, seed=seed, **others)
     if fresh is not None:
         said["People who were not used for fitting"] = fresh
     words = {title: tuple(part.words) for title, part in said.items()}

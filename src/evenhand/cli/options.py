@@ -62,9 +62,33 @@ MissingOption = Annotated[
 ]
 
 
-def asked(missing: Missing | None) -> dict[str, Any]:
-    """Return what was said of missing values as an argument; nothing where the problem is to say it."""
-    return {} if missing is None else {"missing": missing.value}
+class Unseen(StrEnum):
+    """What becomes of rows in cells that nobody had."""
+
+    typical = "typical"
+    keep = "keep"
+    error = "error"
+
+
+class Policy(StrEnum):
+    """The same where nothing can be refused."""
+
+    typical = "typical"
+    keep = "keep"
+
+
+ROWS_UNSEEN = (
+    "Rows in cells that nobody had: outcomes as people of their group and outcome get on average, or left as they are"
+)
+BY_DEFAULT = "By default what the mapping says: typical, and keep for files of earlier versions."
+UnseenOption = Annotated[Unseen | None, typer.Option(help=f"{ROWS_UNSEEN}, or refused. {BY_DEFAULT}")]
+PolicyOption = Annotated[Policy | None, typer.Option(help=f"{ROWS_UNSEEN}. {BY_DEFAULT}")]
+
+
+def asked(missing: Missing | None, unseen: Unseen | Policy | None = None) -> dict[str, Any]:
+    """Return what was said of missing values and new cells as arguments; nothing where the mapping is to say it."""
+    said = {"unseen": unseen, "missing": missing}
+    return {name: value.value for name, value in said.items() if value is not None}
 
 
 def numbers(option: str, text: str | None) -> list[float] | None:

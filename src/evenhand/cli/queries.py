@@ -12,9 +12,9 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer, write_text
 from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, asked
+from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, UnseenOption, asked
 from evenhand.cli.options import words as listed
-from evenhand.cli.transforming import Restore, RestoreOption, Unseen, UnseenOption
+from evenhand.cli.transforming import Restore, RestoreOption
 
 
 class Mode(StrEnum):
@@ -53,7 +53,7 @@ def sql(
     key: Annotated[str, typer.Option(help="The column that names people; draws depend on it and the seed.")],
     mode: Annotated[Mode, typer.Option(help="Apply mode, or train mode.")] = Mode.apply,
     seed: SeedOption = 0,
-    unseen: UnseenOption = Unseen.keep,
+    unseen: UnseenOption = None,
     missing: MissingOption = None,
     restore: RestoreOption = Restore.sample,
     columns: Annotated[
@@ -69,9 +69,7 @@ def sql(
     from evenhand.files import replace_file
     from evenhand.use.mapping import Mapping
 
-    options: dict[str, Any] = {
-        "mode": mode.value, "seed": seed, "unseen": unseen.value, "restore": restore.value, **asked(missing),
-    }  # fmt: skip
+    options: dict[str, Any] = {"mode": mode.value, "seed": seed, "restore": restore.value, **asked(missing, unseen)}
     chosen = listed("--columns", columns)
     with screen.progress_bar() as report:
         report("reading the mapping", 0.0)
@@ -89,5 +87,6 @@ def sql(
         screen.heading("What was written")
         screen.written(out, f"a query of {len(query.encode()):,} bytes; a missing key or value ends it with an error")
 
-    document = {"written": {"query": out}, "query": query, "options": {"dialect": dialect, "key": key, **options}}
+    used = {"dialect": dialect, "key": key, "unseen": fitted.unseen, **options}
+    document = {"written": {"query": out}, "query": query, "options": used}
     answer(as_json, "sql", lambda: document, show)

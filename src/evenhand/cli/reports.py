@@ -47,12 +47,13 @@ def report(
     ] = FEW_PEOPLE,
     frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost.")] = True,
     points: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=2,
-            help="How many bounds the frontier is solved at, beside the mapping's own and one that changes nobody.",
+            help="How many bounds the frontier is solved at, beside the mapping's own and one that changes nobody: 16, "
+            "or 8 where the table has more than 2,000 cells.",
         ),
-    ] = 16,
+    ] = None,
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
     missing: MissingOption = None,

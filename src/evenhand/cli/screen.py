@@ -10,7 +10,7 @@ import gc
 import logging
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as Mapping_
 from contextlib import contextmanager
 from importlib import import_module
@@ -117,6 +117,10 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
         rates.add_row(*who, f"{row['weight']:,.0f}", f"{row['before']:.4f}", after)
     console.print(Padding(rates, (0, 2)))
     bullets(audit.headlines)
+    if audit.ledger is not None:
+        heading(f"Who is helped and who is harmed: {outcome}={mapping.problem.favourable} is good for a person")
+        _who_gains(protected, audit.ledger)
+        bullets(audit.who_gains)
     if verdict is None:
         heading("What it cost, and how sure that is")
         pairs(certificate_words(mapping.certificate))
@@ -133,6 +137,19 @@ def shown(mapping: Mapping, table: pd.DataFrame) -> pd.DataFrame:
     from evenhand.findings.rates import shown_outcomes
 
     return table[table[mapping.problem.outcome].isin(shown_outcomes(mapping.counts.domain))]
+
+
+def _who_gains(protected: Sequence[str], ledger: pd.DataFrame) -> None:
+    from evenhand.findings.changes import expected_people
+
+    numbers = ("helped", "harmed", "unchanged")
+    table = table_of(*protected, "People", *map(str.capitalize, numbers), "Before", "After", right=tuple(range(-6, 0)))
+    for row in ledger.to_dict("records"):
+        table.add_row(
+            *(str(row[c]) for c in protected), f"{row['weight']:,.0f}", *(expected_people(row[n]) for n in numbers),
+            f"{row['before']:.4f}", f"{row['after']:.4f}",
+        )  # fmt: skip
+    console.print(Padding(table, (0, 2)))
 
 
 def _who_changes(mapping: Mapping, audit: Audit) -> None:

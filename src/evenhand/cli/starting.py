@@ -29,7 +29,8 @@ def init(
     favourable: Annotated[
         str | None,
         typer.Option(
-            metavar="LEVEL", help="The outcome that is good for a person; people are then moved towards it only."
+            metavar="LEVEL",
+            help="The outcome that is good for a person; people are moved towards it only, where bounds can be met so.",
         ),
     ] = None,
     weights: WeightsOption = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,15 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, outside, show_realised, unweighed
 from evenhand.cli.files import check_outputs, columns_of
-from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, asked, check_ending
+from evenhand.cli.options import (
+    ForceOption,
+    MappingArgument,
+    MissingOption,
+    SeedOption,
+    UnseenOption,
+    asked,
+    check_ending,
+)
 from evenhand.cli.wording import worded
 from evenhand.errors import EvenhandError, some_of
 
@@ -27,13 +35,6 @@ class Draw(StrEnum):
 
     independent = "independent"
     balanced = "balanced"
-
-
-class Unseen(StrEnum):
-    """What to do with rows whose cell the fitted table did not have."""
-
-    keep = "keep"
-    error = "error"
 
 
 class Restore(StrEnum):
@@ -50,10 +51,18 @@ KeyOption = Annotated[
     str | None,
     typer.Option(help="A column that names people: draws then depend on it and the seed, not on the row's place."),
 ]
-DrawOption = Annotated[
+ReleaseDrawOption = Annotated[
+    Draw | None,
+    typer.Option(
+        help="Each row by itself, or all together so that the outcomes of groups and cells are within one person of "
+        "what is expected; by default together, but with --key, whose draws must not depend on who else is there, each "
+        "by itself.",
+        show_default=False,
+    ),
+]
+ApplyDrawOption = Annotated[
     Draw, typer.Option(help="Each row by itself, or together so that the numbers of moves are within one of expected.")
 ]
-UnseenOption = Annotated[Unseen, typer.Option(help="Leave rows of a kind that was not fitted as they are, or refuse.")]
 RestoreOption = Annotated[
     Restore, typer.Option(help="A changed binned value: one that the bin had, its middle, or its name.")
 ]
@@ -65,8 +74,8 @@ def release(
     out: OutOption,
     seed: SeedOption = 0,
     key: KeyOption = None,
-    draw: DrawOption = Draw.independent,
-    unseen: UnseenOption = Unseen.keep,
+    draw: ReleaseDrawOption = None,
+    unseen: UnseenOption = None,
     missing: MissingOption = None,
     restore: RestoreOption = Restore.sample,
     weights: Annotated[
@@ -76,8 +85,10 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Train mode: write a table with features and outcome drawn anew, for training or publication."""
-    options = {"seed": seed, "key": key, "draw": draw, "unseen": unseen, "restore": restore, **asked(missing)}
-    done = _transform("release", mapping, table, out, force, options)
+    # A keyed draw must not depend on the company.
+    draw = draw or (Draw.balanced if key is None else Draw.independent)
+    options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
+    done = _transform("release", mapping, table, out, force, options, weights)
     drawn = _drawn(done, out, weights)
     document = {**done.document, "weights": weights, **drawn.document}
 
@@ -99,15 +110,15 @@ def apply(
     out: OutOption,
     seed: SeedOption = 0,
     key: KeyOption = None,
-    draw: DrawOption = Draw.independent,
-    unseen: UnseenOption = Unseen.keep,
+    draw: ApplyDrawOption = Draw.independent,
+    unseen: UnseenOption = None,
     missing: MissingOption = None,
     restore: RestoreOption = Restore.sample,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Apply mode: write a table with features drawn anew; an outcome column is passed through unread."""
-    options = {"seed": seed, "key": key, "draw": draw, "unseen": unseen, "restore": restore, **asked(missing)}
+    options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
     done = _transform("apply", mapping, table, out, force, options)
 
     def show() -> None:
@@ -131,13 +142,16 @@ class Done:
     @property
     def document(self) -> dict[str, Any]:
         """The same as a document."""
-        counted = {name: getattr(self.tally, name) for name in ("rows", "changed", "unseen", "missing")}
+        counted = {name: getattr(self.tally, name) for name in ("rows", "changed", "unseen", "typical", "missing")}
         passed = {"passed_through": self.passed_through}
         return {"written": {"table": self.out}, **counted, **passed, "options": self.options}
 
 
-def _transform(mode: str, mapping: Path, table: Path, out: Path, force: bool, options: dict[str, Any]) -> Done:
+def _transform(
+    mode: str, mapping: Path, table: Path, out: Path, force: bool, options: dict[str, Any], weights: str | None = None
+) -> Done:
     screen.load()
+    from evenhand.engines import distinct_rows
     from evenhand.engines.streaming import ENDINGS
     from evenhand.use.mapping import Mapping
 
@@ -146,10 +160,13 @@ def _transform(mode: str, mapping: Path, table: Path, out: Path, force: bool, op
     with screen.progress_bar() as report:
         report("reading the mapping", 0.0)
         fitted = Mapping.load(mapping)
+        if weights is not None:
+            # What cannot be counted afterwards is refused before anything is written.
+            distinct_rows(fitted.counts.domain, table, fitted.problem.csv, weights, report)
         use: Callable[..., Any] = getattr(fitted, mode)
         tally = use(table, to=out, progress=report, **options)
     others = outside(columns_of(table, fitted.problem), fitted.problem)
-    return Done(fitted, mapping, out, tally, options, others)
+    return Done(fitted, mapping, out, tally, {"unseen": fitted.unseen, **options}, others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +181,9 @@ class Drawn:
         """The same as a document."""
         if self.found is None:
             return {"realised": None, "notes": self.notes}
-        tables = {name: getattr(self.found, name) for name in ("rates", "bounds", "words")}
-        return {"realised": tables, "notes": self.notes}
+        tables = {name: getattr(self.found, name) for name in ("rates", "bounds", "words", "kept")}
+        verdict = {"exceeded": self.found.verdict.exceeded, "verdict": self.found.verdict.words}
+        return {"realised": {**tables, **verdict}, "notes": self.notes}
 
 
 def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
@@ -176,11 +194,12 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
         return Drawn(None, ("its rates were not counted: names of bins are no values that could be read again",))
     notes = [WEIGHED] if unweighed(done.fitted, weights) else []
     if done.options["draw"] == Draw.balanced:
-        notes += [
-            "the bound holds in expectation; balanced draws make each move within one person of it, in every cell"
-        ]
+        notes += _balanced(done, weights)
     else:
-        notes += ["the bound holds in expectation: the rates of single draws scatter around it, as follows"]
+        notes += [
+            "bounds hold in expectation for the fitted table (evenhand audit MAPPING TABLE tells what is expected of "
+            "another); the rates of single releases of it scatter around that, as follows"
+        ]
         notes += done.fitted.theory.draw_spread().words
     try:
         with screen.progress_bar() as report:
@@ -188,6 +207,35 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
             return Drawn(found, tuple(notes))
     except EvenhandError as error:
         return Drawn(None, (f"its rates could not be counted: {worded(error)}",))
+
+
+def _unseen(tally: Any) -> str:
+    """Say how many people in new cells drew their outcome."""
+    return f", {tally.typical:,} of them with outcomes as people like them get on average" if tally.typical else ""
+
+
+def _balanced(done: Done, weights: str | None) -> Iterator[str]:
+    """Say what balanced draws kept, what they could not keep, and what leaves room for whole people."""
+    from evenhand.findings.keeping import room_words
+    from evenhand.tables.transforming import unbalanced
+
+    fitted, nest = done.fitted, done.fitted.release_mode.nest
+    groups = [" × ".join(nest.columns[:level]) for level in nest.levels]
+    by = f"of every group by {' and by '.join(groups)}, " if groups else ""
+    yield (
+        f"balanced draws keep the released outcomes {by}of everybody and of every fitted cell within one person of "
+        f"their expectation, and every move within two; bounds hold in expectation for the fitted table (evenhand "
+        f"audit MAPPING TABLE tells what is expected of another)"
+    )
+    others = unbalanced(fitted.release_mode, done.tally, done.options["key"])
+    yield from others
+    if weights is not None:
+        yield (
+            f"rows are balanced, not weights: the numbers of rows are within one of their expectation, while sums of "
+            f"{weights} can be off by the weights of single rows"
+        )
+    elif not others and not fitted.counts.weighed:
+        yield from room_words(fitted.counts, fitted.achieved.parity)
 
 
 def _show_done(done: Done, what: str, mode: str) -> None:
@@ -198,7 +246,7 @@ def _show_done(done: Done, what: str, mode: str) -> None:
         [
             ("Rows", f"{tally.rows:,}"),
             ("Changed", f"{tally.changed:,} ({share:.1%}) in their {what}"),
-            *([("Unseen", f"{tally.unseen:,} of a kind that was not in the fitted table")] if tally.unseen else []),
+            *([("Unseen", f"{tally.unseen:,} in a cell that nobody had{_unseen(tally)}")] if tally.unseen else []),
             *([("Missing", f"{tally.missing:,} of these, for a value that is missing")] if tally.missing else []),
             *([("Key", f"{key}: rows that share a key share one draw")] if key is not None else []),
             *([("Passed through", passed)] if done.passed_through else []),

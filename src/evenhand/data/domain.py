@@ -167,6 +167,20 @@ class Variable:
         """The position of each level."""
         return {level: code for code, level in enumerate(self.levels)}
 
+    def place(self, level: Value) -> int | None:
+        """Return the position of a level that a statement names; None where the column has no such level.
+
+        Python takes True for 1. A column does not: its levels are truths, or they are numbers.
+
+        Examples
+        --------
+        >>> hired = Variable("hired", Role.OUTCOME, (0, 1), ordered=True)
+        >>> hired.place(1), hired.place(True)
+        (1, None)
+        """
+        found = (code for code, known in enumerate(self.levels) if same_level(known, level))
+        return next(found, None)
+
     def code(self, value: Value) -> int:
         """Return the position of a value among the levels."""
         try:
@@ -176,6 +190,17 @@ class Variable:
             raise DataError(
                 f"column {self.name!r} has no level {value!r}; its levels are {list(self.levels)}.{hint}"
             ) from None
+
+
+def same_level(one: Value, other: Value) -> bool:
+    """Whether two statements name the same level: a truth is no number, whatever Python says.
+
+    Examples
+    --------
+    >>> same_level(1, 1.0), same_level(1, True)
+    (True, False)
+    """
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def in_words(levels: Mapping[str, object]) -> str:

@@ -1,6 +1,7 @@
 """Tables that are not in memory: files through DuckDB, Spark, and databases through the text of a query."""
 
 from evenhand.engines.counting import AnyTable, Rows, counts_of, distinct_rows
+from evenhand.engines.expanding import Expanded, expand_file
 from evenhand.engines.files import Opened, Source, opened, read_file
 from evenhand.engines.spark import is_spark, transform_spark
 from evenhand.engines.sql import write_query
@@ -9,12 +10,14 @@ from evenhand.tables import is_path
 
 __all__ = [
     "AnyTable",
+    "Expanded",
     "Opened",
     "Rows",
     "Source",
     "Written",
     "counts_of",
     "distinct_rows",
+    "expand_file",
     "is_path",
     "is_spark",
     "opened",

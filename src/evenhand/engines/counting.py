@@ -6,6 +6,7 @@ level: what comes out of DuckDB is then no larger than the number of cells, howe
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
-from evenhand.engines.files import Source, named, reading, typed, watched
+from evenhand.engines.files import Source, named, reading, text_of, typed, watched
 from evenhand.engines.spark import ROWS, SQUARES, WEIGHT
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, Option
@@ -129,6 +130,42 @@ def _standing(variable: Variable, listed: _Listed, name: str, *, text: bool) -> 
     return pyarrow.table({"value": values.take(at), "stand": values.take(at[first[place]])})
 
 
+def weight_value(source: Source, weights: str) -> str:
+    """Return the expression of a row's weight: null where a column has no number."""
+    number = source.at(weights)
+    # Of a column that is nothing but cast, DuckDB would have the file's reader make numbers, which fails at a text.
+    return f"TRY_CAST({number if source.format is None else text_of(number)} AS DOUBLE)"
+
+
+def no_weight(source: Source, weights: str) -> str:
+    """Return the expression that tells a row without a weight that can be counted."""
+    value = weight_value(source, weights)
+    return f"{value} IS NULL OR NOT isfinite({value}) OR {value} < 0"
+
+
+def wrong_weights(duck_: Any, source: Source, weights: str, number: int) -> DataError:
+    """Return the error that tells how many rows have no weight that can be counted, and what one of them has."""
+    one = f"SELECT {source.at(weights)} FROM {source.sql} WHERE {no_weight(source, weights)} LIMIT 1"
+    return DataError(
+        f"{number} rows of {source.name!r} have no weight of at least 0 in column {weights!r}, for example "
+        f"{duck_.sql(one).fetchall()[0][0]!r}"
+    )
+
+
+def total_weight(duck_: Any, source: Source, weights: str) -> float:
+    """Return the sum of a column of weights; refuse one that cannot be counted, or is zero everywhere."""
+    bad = no_weight(source, weights)
+    good = f"sum({weight_value(source, weights)}) FILTER (NOT ({bad}))"
+    rows, wrong, total = duck_.sql(f"SELECT count(*), count(*) FILTER ({bad}), {good} FROM {source.sql}").fetchall()[0]
+    if wrong:
+        raise wrong_weights(duck_, source, weights, wrong)
+    if rows and not total:
+        raise DataError(f"no row of {source.name!r} has a positive weight in column {weights!r}")
+    if rows and not math.isfinite(total):
+        raise DataError(f"the weights in column {weights!r} of {source.name!r} are too large to be added up")
+    return float(total or 0.0)
+
+
 @dataclass(frozen=True)
 class _Counting:
     """The columns of a file that are counted together, and the expression of a row's weight."""
@@ -151,7 +188,7 @@ class _Counting:
 
     @property
     def weight(self) -> str:
-        return "1" if self.weights is None else f"TRY_CAST({self.source.at(self.weights)} AS DOUBLE)"
+        return "1" if self.weights is None else weight_value(self.source, self.weights)
 
     def list(self, columns: Sequence[str]) -> str:
         """Return columns as the list of their numbers."""
@@ -159,8 +196,7 @@ class _Counting:
 
     @property
     def bad(self) -> str:
-        value = self.weight
-        return "false" if self.weights is None else f"{value} IS NULL OR NOT isfinite({value}) OR {value} < 0"
+        return "false" if self.weights is None else no_weight(self.source, self.weights)
 
     def group(self, duck_: Any, stands: Mapping[str, Any]) -> None:
         """Count equal rows, each value as the one that stands for it: one GROUP BY."""
@@ -178,11 +214,7 @@ class _Counting:
         wrong = duck_.sql(f"SELECT sum({WRONG}) FROM {GROUPS}").fetchall()[0][0]
         if wrong:
             assert self.weights is not None
-            one = f"SELECT {self.source.at(self.weights)} FROM {self.source.sql} WHERE {self.bad} LIMIT 1"
-            raise DataError(
-                f"{wrong} rows of {self.source.name!r} have no weight of at least 0 in column {self.weights!r}, for "
-                f"example {duck_.sql(one).fetchall()[0][0]!r}"
-            )
+            raise wrong_weights(duck_, self.source, self.weights, wrong)
 
     def _keep(self, duck_: Any, name: str, chosen: str, tables: str, kept: str, sets: str | None = None) -> None:
         """Count rows inside DuckDB into a table that it keeps."""

@@ -16,7 +16,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -499,9 +499,11 @@ def watched(duck_: Any, what: str, progress: Progress | None) -> Iterator[None]:
     done = Event()
 
     def look() -> None:
-        while not done.wait(GLANCE):
-            share = share_done(duck_)
-            progress(f"{what}: {share:.0%}" if share else what, share)
+        # Who ends the work by raising here is heard in the thread that does it.
+        with suppress(KeyboardInterrupt):
+            while not done.wait(GLANCE):
+                share = share_done(duck_)
+                progress(f"{what}: {share:.0%}" if share else what, share)
 
     watcher = Thread(target=look, daemon=True)
     try:

@@ -92,9 +92,11 @@ class Straight:
         import pyarrow.parquet
 
         dictionaries = [self.source.header[place] for place in self.dictionaries]
+        # What Arrow buffers ahead it keeps until the file is closed.
+        options = {"read_dictionary": dictionaries, "pre_buffer": False}
         for path in self.source.paths:
             try:
-                with pyarrow.parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
+                with pyarrow.parquet.ParquetFile(path, **options) as file:
                     for batch in file.iter_batches(rows):
                         yield pyarrow.table(batch.columns, names=list(self.source.columns))
             except pyarrow.ArrowException as error:

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from evenhand import check
 from evenhand.arrays import Cells
-from evenhand.engines.balancing import Balanced, balanced
+from evenhand.engines.balancing import rank_rows
 from evenhand.engines.files import (
     PARQUET,
     Source,
@@ -45,13 +46,14 @@ from evenhand.resources import Progress, current
 from evenhand.spec import CsvFormat
 from evenhand.tables import becomes_text, quoted, read
 from evenhand.tables.transforming import (
+    Balancing,
     How,
     Tally,
     Transformer,
     locate,
+    report_balance,
     report_unseen,
     single_draws,
-    strata,
     transform_piece,
 )
 
@@ -92,6 +94,28 @@ def transform_file(
     progress: Progress | None = None,
 ) -> Written:
     """Transform a file into another; nothing appears under the new name until all of it is there."""
+    source, target, written = destined(path, to, format, (*mode.columns, *([] if how.key is None else [how.key])))
+    if is_parquet(target):
+        refuse_alike(source.name, source.columns)
+    straight = Straight.of(source, [variable.name for variable in mode.read]) if is_parquet(target) else None
+    run = Run(mode, source, how, progress or unheard, written, straight)
+    with replacing(target, suffix=".part") as temporary:
+        tally = copied(run, temporary, target, _written)
+        report_unseen(mode, tally, how.unseen)
+    report_balance(mode, tally, how)
+    return Written(**vars(tally), path=target)
+
+
+def destined(
+    path: str | os.PathLike[str],
+    to: str | os.PathLike[str] | None,
+    format: CsvFormat | None,
+    columns: Sequence[str],
+) -> tuple[Source, str, CsvFormat]:
+    """Return the files that are read, where the result goes, and how a CSV result is written.
+
+    Refused are files that lack one of the columns, a result of no known kind, and one that is read itself.
+    """
     if to is None:
         raise DataError(f"{os.fspath(path)!r} is a file: say where the result goes with to=, a .csv or .parquet file")
     target = check.path("to", to)
@@ -100,24 +124,25 @@ def transform_file(
     # A link is followed, not replaced.
     target = os.path.realpath(target) if os.path.islink(target) else target
     source = Source.of(path, format)
-    source.require((*mode.columns, *([] if how.key is None else [how.key])))
+    source.require(columns)
     if any(os.path.exists(target) and os.path.samefile(target, each) for each in source.paths):
         raise DataError(f"{target!r} is a file that is read; give the result another name")
     # A CSV result is written like the file that was read, unless its name says that tabs are wanted.
     written = source.format or format or CsvFormat()
-    written = replace(written, delimiter="\t") if target.lower().endswith(".tsv") else written
-    if is_parquet(target):
-        refuse_alike(source.name, source.columns)
-    straight = Straight.of(source, [variable.name for variable in mode.read]) if is_parquet(target) else None
-    run = _Run(mode, source, how, progress or (lambda stage, share: None), written, straight)
-    with replacing(target, suffix=".part") as temporary:
-        tally = _copy(run, temporary, target)
-        report_unseen(mode, tally, how.unseen)
-    return Written(**vars(tally), path=target)
+    return source, target, replace(written, delimiter="\t") if target.lower().endswith(".tsv") else written
+
+
+def unheard(stage: str, share: float) -> None:
+    """Take a report of progress where nobody asked for one."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class Run:
+    """One piece of work from file to file: what is read, how it is transformed and written, who is told.
+
+    ``copying`` is set while DuckDB reads a stream of ours.
+    """
+
     mode: Transformer
     source: Source
     how: How
@@ -127,7 +152,13 @@ class _Run:
     copying: Event = field(default_factory=Event)
 
     @property
+    def name(self) -> str:
+        """What it is called where it says how far it is."""
+        return self.mode.name
+
+    @property
     def text(self) -> bool:
+        """Whether values are the texts of a CSV file."""
         return self.source.format is not None
 
     @property
@@ -145,6 +176,15 @@ class _Run:
     def changing(self) -> dict[str, str]:
         """The columns that are written, and the name of each in the stream; those of the file have numbers alone."""
         return {variable.name: f"new_{place}" for place, variable in enumerate(self.mode.written)}
+
+    @property
+    def header(self) -> str:
+        """The first line of a CSV result: that of the file that was read, wherever it is written alike."""
+        if self.written.names:
+            return ""
+        if self.source.line is not None and self.source.format == self.written:
+            return self.source.line + END
+        return named_line(self.source.header, self.written.delimiter)
 
     def rows(self, straight: Straight) -> Iterator[Any]:
         """Read batches of whole rows."""
@@ -166,8 +206,24 @@ class _Run:
             yield pyarrow.Table.from_batches(held).rename_columns(self.needed)
 
 
-def _copy(run: _Run, temporary: str, target: str) -> Tally:
-    """Write the whole result into the temporary file; return what was done."""
+class Done(Protocol):
+    """What was done with the rows of a file."""
+
+    @property
+    def rows(self) -> int:
+        """How many there were."""
+
+
+R = TypeVar("R", bound=Run)
+D = TypeVar("D", bound=Done)
+
+
+def copied(run: R, temporary: str, target: str, write: Callable[[R, Any, Any, str | None, str, str], D]) -> D:
+    """Write the whole result into the temporary file; return what was done.
+
+    ``write`` is given the run, a connection and a cursor of it, the folder where balanced draws are kept, and both
+    names.
+    """
     before = run.source.state
     place: AbstractContextManager[str | None] = nullcontext()
     if run.how.balanced:
@@ -184,10 +240,10 @@ def _copy(run: _Run, temporary: str, target: str) -> Tally:
             for each in () if given.copying.is_set() else cursors:
                 each.interrupt()
 
-        tally = beside(lambda: _written(given, *cursors, folder, temporary, target), stop)
+        tally = beside(lambda: write(given, *cursors, folder, temporary, target), stop)
     if run.source.state != before:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
-    run.progress(f"{run.mode.name}: {tally.rows:,} rows", 1.0)
+    run.progress(f"{run.name}: {tally.rows:,} rows", 1.0)
     return tally
 
 
@@ -202,19 +258,19 @@ def _ending(progress: Progress, stopped: Event) -> Progress:
     return say
 
 
-def _written(run: _Run, duck_: Any, cursor: Any, folder: str | None, temporary: str, target: str) -> Tally:
+def _written(run: Run, duck_: Any, cursor: Any, folder: str | None, temporary: str, target: str) -> Tally:
     """Write the result; batches are read through the cursor while the connection writes them."""
     import pyarrow
 
     planned = None
     if folder is not None:
-        rows, number = _sources(run, cursor), len(run.mode.kernel) + 1
         try:
-            planned = balanced(rows, Path(folder), number, run.how.seed, run.mode.name, run.progress)
+            planned = _planned(run, cursor, Path(folder))
         except OSError as error:
             # DuckDB's own, through Arrow, have no number.
             raise error if error.errno is None else no_room(Path(folder).parent, error) from None
-    work = _Work(run, cursor, planned)
+    shared = 0 if planned is None else planned.shared
+    work = Work(run, cursor, _transformed(run, cursor, planned), shared)
     # Whoever leaves waits for the batch that is on its way: the cursor is busy with it.
     with closing(work.tables()) as tables:
         schema = work.begin()
@@ -226,22 +282,23 @@ def _written(run: _Run, duck_: Any, cursor: Any, folder: str | None, temporary: 
         if run.text and not is_parquet(target) and run.source.is_wide:
             _write_rows(run, stream, temporary)
             return work.tally
-        done = _execute(run, work, stream, duck_, temporary, target)
+        command = _command(run, duck_, temporary, is_parquet(target))
+        duck_.register("stream", stream)
+        run.copying.set()
+        done = int(execute(duck_, command, work, temporary, target)[0][0])
     if not done and not is_parquet(target):
         # DuckDB would end the line of a row that there is not.
-        Path(temporary).write_text(_header(run), encoding="utf-8", newline="")
+        Path(temporary).write_text(run.header, encoding="utf-8", newline="")
     if done != work.tally.rows:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
     return work.tally
 
 
-def _execute(run: _Run, work: _Work, stream: Any, duck_: Any, temporary: str, target: str) -> int:
-    """Run the statement that writes the result; return how many rows it wrote."""
-    command = _command(run, duck_, temporary, is_parquet(target))
-    duck_.register("stream", stream)
-    run.copying.set()
+def execute(duck_: Any, command: str, work: Work, temporary: str, target: str) -> list[Any]:
+    """Run a statement on the way to the result; return what it answers."""
     try:
-        return int(duck_.execute(command).fetchall()[0][0])
+        found: list[Any] = duck_.execute(command).fetchall()
+        return found
     except duck().Error as error:
         # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
         if work.failure is not None:
@@ -261,14 +318,14 @@ def _write_straight(straight: Straight, tables: Iterator[Any], schema: Any, temp
         raise error
 
 
-def _write_rows(run: _Run, stream: Any, temporary: str) -> None:
+def _write_rows(run: Run, stream: Any, temporary: str) -> None:
     """Write a CSV file row by row, with new values in the places of the old: DuckDB holds a block of every column."""
     assert run.source.format is not None
     between, new = run.source.format.delimiter.encode(), run.written.delimiter
     places = [run.source.columns.index(name) for name in run.changing]
     rows = run.source.records()
     with open(temporary, "wb") as file:
-        file.write(_header(run).encode())
+        file.write(run.header.encode())
         for batch in stream:
             for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 fields = raw_fields(next(rows), between)
@@ -281,14 +338,17 @@ def _write_rows(run: _Run, stream: Any, temporary: str) -> None:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
 
 
-class _Work:
-    """The batches of a run on their way into a file: counted, and with the error that stopped them."""
+class Work:
+    """The batches of a run on their way into a file: counted, and with the error that stopped them.
 
-    def __init__(self, run: _Run, cursor: Any, planned: Balanced | None) -> None:
-        self.tally = Tally()
+    ``shared`` is how many rows share a balanced result with another.
+    """
+
+    def __init__(self, run: Run, cursor: Any, results: Iterator[tuple[Any, Tally]], shared: int = 0) -> None:
+        self.tally = Tally(shared=shared)
         self.failure: BaseException | None = None
-        self._said = _saying(run, run.mode.name, cursor)
-        self._results = _transformed(run, cursor, planned)
+        self._said = _saying(run, run.name, cursor)
+        self._results = results
         # The writer asks from a thread of its own, which does not know what may be used here.
         self._context = copy_context()
 
@@ -320,7 +380,7 @@ class _Work:
         return table
 
 
-def _saying(run: _Run, what: str, duck_: Any) -> Callable[[int], None]:
+def _saying(run: Run, what: str, duck_: Any) -> Callable[[int], None]:
     """Return what says how many rows are done."""
     expected, exact = run.source.rows(duck_)
     of = f" of {expected:,}" if exact else ""
@@ -331,7 +391,7 @@ def _saying(run: _Run, what: str, duck_: Any) -> Callable[[int], None]:
     return say
 
 
-def _transformed(run: _Run, cursor: Any, planned: Balanced | None) -> Iterator[tuple[Any, Tally]]:
+def _transformed(run: Run, cursor: Any, planned: _Planned | None) -> Iterator[tuple[Any, Tally]]:
     """Transform batch after batch; an empty file is one empty batch."""
     first = 0
     for arrow in run.batches(cursor) if run.straight is None else run.rows(run.straight):
@@ -345,73 +405,83 @@ def _transformed(run: _Run, cursor: Any, planned: Balanced | None) -> Iterator[t
         yield _streamed(run, empty), Tally()
 
 
-def _streamed(run: _Run, arrow: Any) -> Any:
+def _streamed(run: Run, arrow: Any) -> Any:
     """Return the columns that may have changed, under their names in the stream."""
     return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
 
 
-def _whole(run: _Run, arrow: Any, new: Any) -> Any:
+def _whole(run: Run, arrow: Any, new: Any) -> Any:
     """Return whole rows with the columns that may have changed."""
     for name in run.changing:
         arrow = arrow.set_column(run.source.columns.index(name), name, new[name])
     return arrow
 
 
-def _sources(run: _Run, cursor: Any) -> Iterator[tuple[Cells, Cells]]:
-    """Read every row's source, and its own draw."""
-    say, first = _saying(run, "reading", cursor), 0
-    for arrow in run.batches(cursor):
-        table = read(arrow)
-        yield (
-            strata(run.mode, locate(run.mode, table, text=run.text, first=first)),
-            single_draws(run.mode, table, run.how, first=first),
-        )
-        first += len(table)
-        say(first)
+@dataclass(frozen=True, eq=False)
+class _Planned:
+    """Balanced draws of all rows, by position; and how many rows share a result with another."""
+
+    draws: Callable[[int, int], Cells]
+    shared: int
 
 
-def _command(run: _Run, duck_: Any, temporary: str, parquet: bool) -> str:
-    """Return the statement that writes the result: as Parquet, or as CSV in the way of the file that was read.
+def _planned(run: Run, cursor: Any, folder: Path) -> _Planned:
+    """Read every row's stratum and its own draw, and plan what becomes of them."""
+    say, balancing = _saying(run, "reading", cursor), Balancing(run.mode)
 
-    The stream has the rows of the file in their order, and is put beside them.
-    """
-    kinds = _kinds(run, duck_) if parquet and run.text else {}
+    def rows() -> Iterator[tuple[Cells, Cells]]:
+        first = 0
+        for arrow in run.batches(cursor):
+            table = read(arrow)
+            located = locate(run.mode, table, text=run.text, first=first)
+            yield balancing.number(located), single_draws(run.mode, table, run.how, first=first)
+            first += len(table)
+            say(first)
+
+    ranked = rank_rows(rows(), folder, run.progress)
+    plan = balancing.plan(ranked.people, run.how.seed)
+    return _Planned(partial(ranked.draws, plan), balancing.shared(ranked.people))
+
+
+def _command(run: Run, duck_: Any, temporary: str, parquet: bool) -> str:
+    """Return the statement that writes the result: the stream has the rows of the file in order, and is put beside."""
+    kinds = kinds_of(run, duck_) if parquet and run.text else {}
     chosen = ", ".join(
-        f"{_value(run.changing.get(name, number), kinds.get(number))} AS {quoted(name) if parquet else number}"
+        f"{valued(run.changing.get(name, number), kinds.get(number))} AS {quoted(name) if parquet else number}"
         for name, number in zip(run.source.columns, run.source.numbers, strict=True)
     )
     both = f"SELECT {chosen} FROM {run.source.sql} AS given POSITIONAL JOIN stream"
+    return copy_statement(run, duck_, both, temporary, parquet)
+
+
+def copy_statement(run: Run, duck_: Any, rows: str, temporary: str, parquet: bool) -> str:
+    """Return the statement that writes the rows of a query: as Parquet, or as CSV like the file that was read."""
     if parquet:
         # Fewer rows are gathered before they are written where rows are long.
         first = duck_.sql(f"SELECT * FROM {run.source.sql} LIMIT {FEWEST_TOGETHER}").to_arrow_table()
         most = current().memory * GROUP_SHARE / max(first.nbytes, 1) * max(len(first), 1)
         group = f"ROW_GROUP_SIZE {int(min(max(most, FEWEST_TOGETHER), MOST_TOGETHER))}"
-        return f"COPY ({both}) TO {literal(temporary)} (FORMAT parquet, {group}, USE_TMP_FILE false)"
+        return f"COPY ({rows}) TO {literal(temporary)} (FORMAT parquet, {group}, USE_TMP_FILE false)"
     # DuckDB would give columns names of its own that have none, or the same.
-    header = f"PREFIX {literal(_header(run))}, SUFFIX {literal(END)}, " if _header(run) else ""
+    header = f"PREFIX {literal(run.header)}, SUFFIX {literal(END)}, " if run.header else ""
     format = f"FORMAT csv, HEADER false, {header}DELIMITER {literal(run.written.delimiter)}, USE_TMP_FILE false"
-    return f"COPY ({both}) TO {literal(temporary)} ({format})"
+    return f"COPY ({rows}) TO {literal(temporary)} ({format})"
 
 
-def _header(run: _Run) -> str:
-    """Return the first line of a CSV result: that of the file that was read, wherever it is written alike."""
-    if run.written.names:
-        return ""
-    delimiter = run.written.delimiter
-    if run.source.line is not None and run.source.format == run.written:
-        return run.source.line + END
+def named_line(names: Sequence[str], delimiter: str) -> str:
+    """Return the line that names the columns of a CSV file."""
     # A name that is empty needs no quotes.
-    return delimiter.join(quoted_field(name, delimiter) if name else "" for name in run.source.header) + END
+    return delimiter.join(quoted_field(name, delimiter) if name else "" for name in names) + END
 
 
-def _value(column: str, kind: str | None) -> str:
+def valued(column: str, kind: str | None) -> str:
     """Return the expression of a column of the result, of a type where it needs one."""
     if kind is None:
         return column
     return f"CAST({column if kind == 'VARCHAR' else text_of(column)} AS {kind})"
 
 
-def _kinds(run: _Run, duck_: Any) -> dict[str, str]:
+def kinds_of(run: Run, duck_: Any) -> dict[str, str]:
     """Return the types that the texts of a CSV file get in Parquet, by the numbers of the columns."""
     with watched(duck_, "looking for numbers", run.progress):
         kinds = types(duck_, run.source.sql, run.source.numbers)

@@ -17,6 +17,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.sentences import Said
 from evenhand.findings import bounds
 from evenhand.findings.changes import Changes, changes
+from evenhand.findings.ledger import ledger
 from evenhand.findings.models import predicted_scores
 from evenhand.findings.naming import group_levels, group_names
 from evenhand.findings.theory.applying import ON_AVERAGE
@@ -51,14 +52,25 @@ class Audit:
         The mean score by group of a model that learned the released outcome well: if it sees the protected columns
         (eq. 8), and if it does not (eq. 9).
     coverage : pandas.DataFrame
-        For each column, how many rows have no value and how many a new one, and how many rows are a new combination of
-        known values; with the policy for each. In the fitted table nothing is new.
+        For each column, how many rows have no value and how many a new one, with these values, and how many rows are a
+        new combination of known values; with the policy for each. In the fitted table nothing is new.
     headlines : tuple of str
         For each parity constraint, how far apart the rates are before and after.
     who_changes : str
         How many people change, and how much.
+    ledger : pandas.DataFrame or None
+        For a problem that says which outcome is good for a person: for each group, its weight in the table, how many of
+        them are helped, harmed and neither (``unchanged``), by weight, and its rate of that outcome before and after.
+        Helped is whose outcome becomes the favourable one, harmed who loses it; at an end of an ordered outcome of
+        more than two levels also who moves nearer to it, or further from it.
+    who_gains : tuple of str
+        How many are helped and harmed, and each group whose rate of the favourable outcome is lower than it was; empty
+        where the problem does not say which one that is.
     notes : tuple of str
         What a reader of these tables should know.
+    uncounted : tuple of str
+        Of another table than the fitted one: rows with values that are no levels, which are not counted, and fitted
+        groups that have nobody.
     """
 
     rates: pd.DataFrame
@@ -70,7 +82,10 @@ class Audit:
     coverage: pd.DataFrame
     headlines: tuple[str, ...]
     who_changes: str
+    ledger: pd.DataFrame | None
+    who_gains: tuple[str, ...]
     notes: tuple[str, ...]
+    uncounted: tuple[str, ...] = ()
 
     @property
     def exceeded(self) -> pd.DataFrame:
@@ -79,11 +94,11 @@ class Audit:
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """How many bounds of each constraint hold, of a table that was not fitted."""
-        return tuple(bounds.verdict(self.bounds))
+        """How many bounds of each constraint hold, of a table that was not fitted, after who is not counted."""
+        return (*self.uncounted, *bounds.verdict(self.bounds))
 
     def __repr__(self) -> str:
-        names = "rates, bounds, groups, changes, lifts, scores, coverage, headlines, notes"
+        names = "rates, bounds, groups, changes, lifts, scores, coverage, ledger, headlines, notes"
         return f"<Audit: {'; '.join(self.headlines) or 'no parity constraint'}. Tables: {names}>"
 
 
@@ -94,30 +109,38 @@ def audit(
     measured: Achieved,
     covered: dict[str, Any],
     scores: tuple[Numbers, Numbers] | None = None,
+    uncounted: tuple[str, ...] = (),
+    more: Sequence[str] = (),
 ) -> Audit:
     """Write what was achieved as tables and words.
 
     ``covered`` are the columns of the table of coverage; ``scores`` the mean scores of models, seeing the protected
-    columns or not, where the table is not the fitted one.
+    columns or not, where the table is not the fitted one, and ``uncounted`` who is not counted there; ``more`` are
+    further notes.
     """
     if scores is None:
         seeing, not_seeing = (predicted_scores(problem, counts, kernel, protected=sees) for sees in (True, False))
         scores = seeing, not_seeing
     constraints, who = bounds.constraints(counts, measured.parity), changes(counts, kernel, measured)
+    gains = ledger(problem, counts, kernel, measured)
     by_outcome = by_group_and_outcome(counts)
     weight = np.repeat(counts.group_weight, counts.domain.y.size)
     before, after = measured.rates_before.ravel(), measured.rates_after.ravel()
+    by_group = labels(counts.domain.d, counts.groups.cells)
     return Audit(
         rates=frame({**by_outcome, "weight": weight, "before": before, "after": after}),
         bounds=bounds.table(counts, measured.parity, measured.budgets),
-        groups=frame({**labels(counts.domain.d, counts.groups.cells), "weight": counts.group_weight, **who.groups}),
+        groups=frame({**by_group, "weight": counts.group_weight, **who.groups}),
         changes=_moves(counts, who),
         lifts=frame({**by_outcome, **_lifts(counts, measured)}),
         scores=frame({**by_outcome, "seeing_protected": scores[0].ravel(), "not_seeing_protected": scores[1].ravel()}),
         coverage=frame(covered),
         headlines=tuple(filter(None, (constraint.headline() for constraint in constraints))),
         who_changes=who.words(suppressed=problem.suppresses),
-        notes=tuple(_notes(problem, counts, measured, constraints)),
+        ledger=None if gains is None else frame({**by_group, **gains.columns}),
+        who_gains=() if gains is None else tuple(gains.words(suppressed=problem.suppresses)),
+        notes=(*more, *_notes(problem, counts, measured, constraints)),
+        uncounted=uncounted,
     )
 
 

@@ -132,10 +132,10 @@ def expected_people(people: float) -> str:
 
     Examples
     --------
-    >>> expected_people(0.4), expected_people(1234.5)
-    ('under 1', '1,234')
+    >>> expected_people(0), expected_people(0.4), expected_people(1234.5)
+    ('0', 'under 1', '1,234')
     """
-    return "under 1" if people < 1 else f"{people:,.0f}"
+    return "under 1" if 0 < people < 1 else f"{people:,.0f}"
 
 
 def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:

@@ -5,35 +5,83 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from evenhand import tables
+from evenhand.arrays import sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.engines import Rows
+from evenhand.errors import some_of
 
 LEFT_OUT = "kept, left out of this audit"
+NEW_COMBINATION = "new combination"
+
+MANY_NEW = 0.05
+"""From this share of new people on who will be in new cells, a fit warns."""
 
 
-def coverage(axes: tuple[Axis, ...], rows: Rows, new_combinations: float) -> dict[str, list[Any]]:
-    """Count missing values, new values and new combinations, in rows of a table that was not fitted."""
-    found: list[tuple[str, str, float, str]] = []
+Row = tuple[str, str, float, str, str]
+"""A row of the table of coverage: column, what, rows, policy, values."""
+
+
+def coverage(
+    axes: tuple[Axis, ...], rows: Rows, drawn: float, kept: float, typical: str | None
+) -> dict[str, list[Any]]:
+    """Count missing values, new values and new combinations, in rows of a table that was not fitted.
+
+    Of the new combinations some have ``drawn`` their outcome, by a policy of the name ``typical``; the others are
+    ``kept``.
+    """
+    found: list[Row] = []
     for variable in (variable for axis in axes for variable in axis.variables):
         missing, unseen = tables.gaps(variable, rows.table, text=rows.text)
+        new = unseen & ~missing
         policy = "an error" if variable.missing is None else "a level" if variable.missing >= 0 else LEFT_OUT
-        found.append((variable.name, "missing", float(rows.people[missing].sum()), policy))
-        found.append((variable.name, "new value", float(rows.people[unseen & ~missing].sum()), LEFT_OUT))
-    return _columns([*found, ("all", "new combination", new_combinations, "kept as it is")])
+        found.append((variable.name, "missing", float(rows.people[missing].sum()), policy, ""))
+        values = some_of(map(repr, tables.distinct_values(rows.table, variable.name, np.flatnonzero(new))))
+        found.append((variable.name, "new value", float(rows.people[new].sum()), LEFT_OUT, values))
+    if typical is not None:
+        found.append(("all", NEW_COMBINATION, drawn, typical, ""))
+    return _columns([*found, ("all", NEW_COMBINATION, kept, "kept as it is", "")])
+
+
+def new_cells_share(counts: Counts, *, blind: bool = False) -> float | None:
+    """Return the share of new people who will be in a cell (d, x, y) that nobody had; None where it is not known.
+
+    The cells of a blind mapping are those of (x, y).
+
+    Estimated out of fold, with one person in each: the people who would be in a new cell if they had come last are
+    those who are in theirs alone.
+    """
+    if not counts.knows_people:
+        return None
+    people = counts.unweighted.weight
+    people = sums(counts.records.of_source, people) if blind else people
+    return float((people == 1).sum() / people.sum())
+
+
+def new_cells_words(share: float) -> str:
+    """Say how many new people will be in cells that nobody had, in words that go on with what becomes of them."""
+    return (
+        f"about {share:.0%} of new people are expected in cells that nobody here is in: so many people are alone in "
+        f"theirs. Fewer features, wider bins or merged levels make cells that more people share. Bounds were proved "
+        f"for the fitted people; new ones in such cells"
+    )
 
 
 def fitted_coverage(counts: Counts) -> dict[str, list[Any]]:
     """Count the rows of the fitted table that have no value: there nothing is new."""
-    found, people = [], counts.unweighted.weight
+    found: list[Row] = []
+    people = counts.unweighted.weight
     for axis, cells in ((counts.domain.d, counts.d), (counts.domain.x, counts.x)):
         for variable, codes in zip(axis.variables, axis.unravel(cells), strict=True):
             missing = 0.0 if variable.missing is None else float(people[codes == variable.missing].sum())
-            found.append((variable.name, "missing", missing, "an error" if variable.missing is None else "a level"))
+            policy = "an error" if variable.missing is None else "a level"
+            found.append((variable.name, "missing", missing, policy, ""))
     return _columns(found)
 
 
-def _columns(rows: Iterable[tuple[str, str, float, str]]) -> dict[str, list[Any]]:
+def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
     columns = zip(*rows, strict=True)
-    return dict(zip(("column", "what", "rows", "policy"), map(list, columns), strict=True))
+    return dict(zip(("column", "what", "rows", "policy", "values"), map(list, columns), strict=True))

@@ -5,6 +5,7 @@ Knows the kernel, the counts and tables; nothing of how the kernel was found, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
@@ -12,19 +13,26 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from evenhand import check, tables
-from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.arrays import Cells, Flags, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import group_rates
+from evenhand.kernel.strangers import Policy
 from evenhand.resources import heed
 from evenhand.spec import Problem
 from evenhand.tables.transforming import Missing, Unseen, domain_with
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ROUNDING = 1e-6
+"""An expected number of people that falls short of a whole one by this is that."""
+
+ENOUGH = 20
+"""People of a group by whom those who share some of their features are judged."""
 
 
 def predicted_scores(problem: Problem, counts: Counts, kernel: Kernel, *, protected: bool) -> Numbers:
@@ -81,21 +89,88 @@ class Learned:
     shares : array
         p(ŷ | x̂, d) over groups, x̂ and outcomes. Where a group is never released at x̂ it is everybody's p(ŷ|x̂). One more
         row is for people of no known group, p(ŷ|x̂), and one more column for an x̂ that nobody is released at, p(ŷ).
+    typical : Prefixes or None
+        What is known of people of a group that is never released at their x̂; None where they have everybody's shares.
     """
 
     features: Cells
     mass: Numbers
     shares: Numbers
+    typical: Prefixes | None = None
 
     def at(self, group: Cells, x: Cells) -> Numbers:
-        """Return the shares for given groups (-1 for none) and any x̂."""
+        """Return the shares for given groups and any x̂, -1 for none of either."""
         found, place = positions(self.features, x)
-        return np.asarray(self.shares[group, np.where(found, place, -1)])
+        shares = np.asarray(self.shares[group, np.where(found, place, -1)])
+        if self.typical is not None:
+            # Where everybody is taken together, whose group is not known is one of them.
+            row = group if len(self.typical.released) > 1 else np.zeros_like(group)
+            new = np.flatnonzero((row >= 0) & (x >= 0) & ~(found & self.typical.released[row, place]))
+            shares[new] = self.typical.at(row[new], x[new])
+        return shares
 
 
-def learned(counts: Counts, kernel: Kernel, *, protected: bool) -> Learned:
-    """Return p(ŷ | x̂, d), or without ``protected`` the table p(ŷ|x̂), which is the same for every group."""
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """p(ŷ | d, the first features of x̂), where enough people of the group are released there.
+
+    Attributes
+    ----------
+    width : int
+        Cells of X that share those features: x̂ // width numbers them.
+    size : int
+        How many such numbers there are.
+    keys, shares : array
+        Group × size + number, ascending, and the shares of the outcomes there.
+    """
+
+    width: int
+    size: int
+    keys: Cells
+    shares: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Prefixes:
+    """The same for ever fewer features; by none at last, where every group is known.
+
+    Attributes
+    ----------
+    released : array of bool
+        Whether each group, or everybody taken together, is ever released at each x̂.
+    steps : tuple of Prefix
+        Most features first.
+    """
+
+    released: Flags
+    steps: tuple[Prefix, ...]
+
+    def at(self, group: Cells, x: Cells) -> Numbers:
+        """Return the shares of those who have the longest prefix in common with each person."""
+        shares = np.empty((len(x), self.steps[-1].shares.shape[1]))
+        left = np.arange(len(x))
+        for step in self.steps:
+            there, at = positions(step.keys, group[left] * step.size + x[left] // step.width)
+            shares[left[there]] = step.shares[at[there]]
+            left = left[~there]
+        return shares
+
+
+def learned(
+    counts: Counts, kernel: Kernel, *, protected: bool, policy: Policy = "keep", blind: bool = False
+) -> Learned:
+    """Return p(ŷ | x̂, d), or without ``protected`` the table p(ŷ|x̂), which is the same for every group.
+
+    With the policy ``typical``, people whose (x̂, d) is never released have the shares of those of their group (of
+    everybody, for a ``blind`` mapping) who have the longest prefix of their features in common that enough people have.
+    """
     features, joint = _released(counts, kernel)
+    typical = None
+    if policy == "typical" and (protected or blind):
+        by_group = joint if protected else joint.sum(axis=0, keepdims=True)
+        people = _released(counts.unweighted, kernel)[1].sum(axis=2) * counts.people
+        people = people if protected else people.sum(axis=0, keepdims=True)
+        typical = Prefixes(by_group.sum(axis=2) > 0, tuple(_prefixes(counts, features, by_group, people)))
     everybody = joint.sum(axis=0)
     pooled = everybody / everybody.sum(axis=1, keepdims=True)
     mass = joint.sum(axis=2)
@@ -104,7 +179,29 @@ def learned(counts: Counts, kernel: Kernel, *, protected: bool) -> Learned:
     own = np.where(seen[:, :, None], joint / total, pooled)
     rows = np.concatenate([own, pooled[None]])
     rest = np.broadcast_to(everybody.sum(axis=0), (len(rows), 1, rows.shape[2]))
-    return Learned(features, mass, np.concatenate([rows, rest], axis=1))
+    return Learned(features, mass, np.concatenate([rows, rest], axis=1), typical)
+
+
+def _prefixes(counts: Counts, features: Cells, joint: Numbers, people: Numbers) -> Iterator[Prefix]:
+    """Yield what is known of people by ever fewer features, given p(d, x̂, ŷ) and the expected people at each (d, x̂).
+
+    By none at last, however few they are.
+    """
+    outcomes, width = joint.shape[2], 1
+    sizes = [len(variable) for variable in counts.domain.x.variables]
+    for place in reversed(range(len(sizes))):
+        width *= sizes[place]
+        size = counts.domain.x.size // width
+        group, at, outcome = np.nonzero(joint)
+        keys, inverse = np.unique(group * size + features[at] // width, return_inverse=True)
+        mass = sums(inverse.ravel() * outcomes + outcome, joint[group, at, outcome], len(keys) * outcomes)
+        mass = mass.reshape(-1, outcomes)
+        there = mass.sum(axis=1)
+        who, where = np.nonzero(people)
+        number = sums(np.searchsorted(keys, who * size + features[where] // width), people[who, where], len(keys))
+        # Expected numbers are whole but for rounding where nobody moves.
+        enough = (number >= ENOUGH - ROUNDING) | (place == 0)
+        yield Prefix(width, size, keys[enough], mass[enough] / there[enough, None])
 
 
 def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, table: Learned) -> Numbers:
@@ -118,12 +215,14 @@ def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, tabl
     return np.column_stack([sums(reduced.rows, column, len(reduced)) for column in weighted.T])
 
 
-def scores_elsewhere(problem: Problem, counts: Counts, kernel: Kernel, people: Counts, *, protected: bool) -> Numbers:
+def scores_elsewhere(
+    problem: Problem, counts: Counts, kernel: Kernel, people: Counts, *, protected: bool, policy: Policy
+) -> Numbers:
     """Return the mean scores, by group of other people, of a model that learned what a fitted table's release shows.
 
     They are transformed in apply mode as the fitted table's people were; whose (d, x) that table did not have keep it.
     """
-    table = learned(counts, kernel, protected=protected)
+    table = learned(counts, kernel, protected=protected, policy=policy, blind=problem.blind)
     scores = scores_before_outcome(problem, counts, kernel, table)
     before = people.people_before_outcome
     d, x = np.divmod(before.cells, people.domain.x.size)
@@ -173,6 +272,7 @@ class Predictor:
     problem: Problem
     counts: Counts
     kernel: Kernel
+    unseen: Policy = "keep"
 
     @property
     def classes_(self) -> Any:
@@ -203,16 +303,19 @@ class Predictor:
             }
         )
 
-    def predict_proba(self, frame: Any, *, unseen: str = "keep", missing: Missing | None = None) -> Numbers:
+    def predict_proba(self, frame: Any, *, unseen: Unseen | None = None, missing: Missing | None = None) -> Numbers:
         """Return each person's expected score of each outcome.
 
         Parameters
         ----------
         frame : dataframe
             Holds the features, and the protected columns unless the mapping is blind. An outcome is not read.
-        unseen : {"keep", "error"}
+        unseen : {"typical", "keep", "error"}, optional
             Of people whose (d, x) was not in the fitted table: apply mode keeps them, and their score is p(ŷ|x̂,d) at
-            x̂ = x, else everybody's p(ŷ|x), else p(ŷ).
+            x̂ = x. Where nobody of the group is released there, ``typical`` takes p(ŷ | d, the first features of x),
+            of as many features, in the problem's order, as at least 20 people of the group share, or p(ŷ|d) (of
+            everybody for a blind mapping; p(ŷ) where D is suppressed); ``keep`` takes everybody's p(ŷ|x), else p(ŷ).
+            By default what the mapping says.
         missing : {"level", "error"}, optional
             Whether a missing value for which the mapping has no level makes its row one of these, or is refused; by
             default what the problem says.
@@ -222,19 +325,20 @@ class Predictor:
         array
             One row per person, one column per outcome in the order of ``classes_``.
         """
-        check.one_of("unseen", unseen, get_args(Unseen))
+        check.one_of("unseen", unseen, (None, *get_args(Unseen)))
+        asked: Any = self.unseen if unseen in (None, "error") else unseen
         group, x, row, known = self._people(domain_with(self.counts.domain, missing), tables.read(frame))
         if not known.all():
             message = (
                 f"{int((~known).sum())} of {len(known)} rows have features or a group that were not in the fitted table"
             )
             if unseen == "error":
-                keep = Option("unseen", "keep")
-                raise DataError(f"{message}; with ", keep, " they are scored at the features they have")
+                otherwise = Option("unseen", asked)
+                raise DataError(f"{message}; with ", otherwise, " they are scored at the features they have")
             warn(f"{message}; they are scored at the features they have")
-        return np.where(known[:, None], self._scores[row], self._learned.at(group, x))
+        return np.where(known[:, None], self._scores[row], self._table(asked).at(group, x))
 
-    def predict(self, frame: Any, *, unseen: str = "keep", missing: Missing | None = None) -> Any:
+    def predict(self, frame: Any, *, unseen: Unseen | None = None, missing: Missing | None = None) -> Any:
         """Return the likeliest outcome of each person: a decision, which no bound covers."""
         return self.classes_[np.argmax(self.predict_proba(frame, unseen=unseen, missing=missing), axis=1)]
 
@@ -242,9 +346,17 @@ class Predictor:
         given = "x̂, d" if self.reads_protected else "x̂"
         return f"<Predictor p(ŷ|{given}) of {self.counts.domain.outcome.name!r} after apply mode>"
 
+    def _table(self, policy: Policy) -> Learned:
+        return self._typical if policy == "typical" else self._learned
+
     @cached_property
     def _learned(self) -> Learned:
         return learned(self.counts, self.kernel, protected=self.reads_protected)
+
+    @cached_property
+    def _typical(self) -> Learned:
+        protected, blind = self.reads_protected, self.problem.blind
+        return learned(self.counts, self.kernel, protected=protected, policy="typical", blind=blind)
 
     @cached_property
     def _scores(self) -> Numbers:

@@ -2,7 +2,8 @@
 
 By position: row i of a table uses the i-th number of PCG64's raw stream for (seed, mode). By key: the first 52 bits of
 the MD5 of the UTF-8 text ``mode:seed:key``, so that a person gets the same draw in any order, in any table, on any
-engine. Balanced: systematic sampling of the rows that share a source. Knows arrays and texts, not tables.
+engine. Balanced, in apply mode: systematic sampling of the rows that share a source (train mode: ``kernel.balance``).
+Knows arrays and texts, not tables.
 
 Examples
 --------
@@ -18,6 +19,7 @@ larger.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,6 +57,12 @@ def seeded_draws(seed: int, size: int, mode: str, *, purpose: str = "", first: i
     raw = generator.random_raw(size)
     raw >>= np.uint64(64 - DRAW_BITS)
     return raw.view(np.int64)
+
+
+def common_words(seed: int, mode: str) -> np.random.PCG64:
+    """Return the raw stream of 64-bit words for what is drawn for all rows of a table together."""
+    # No purpose is a text with a byte of 256, so no column is restored by these numbers.
+    return np.random.PCG64(np.random.SeedSequence([seed, SALT, MODES.index(mode), 256]))
 
 
 def keyed_draws(keys: Iterable[str] | Texts, seed: int, mode: str, *, purpose: str = "") -> Cells:
@@ -101,6 +109,26 @@ def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode
         spaced[members] = rank * whole + (rank * rest + u) // len(distinct)
         first += n
     return spaced
+
+
+@dataclass(frozen=True, eq=False)
+class Spaced:
+    """The same draws for rows whose ranks are known: how many different draws each source has, and its start."""
+
+    people: Cells
+    start: Cells
+
+    @classmethod
+    def of(cls, people: Cells, seed: int, mode: str) -> Spaced:
+        """Draw the start of each source that somebody has."""
+        start, sources = np.zeros_like(people), np.flatnonzero(people)
+        start[sources] = keyed_draws(map(str, sources.tolist()), seed, mode, purpose="start")
+        return cls(people, start)
+
+    def draws(self, source: Cells, rank: Cells) -> Cells:
+        """Return (rank · 2^52 + start) / people, rounded down."""
+        whole, rest = np.divmod(2**DRAW_BITS, np.maximum(self.people, 1))
+        return np.asarray(rank * whole[source] + (rank * rest[source] + self.start[source]) // self.people[source])
 
 
 def thresholds(probability: Numbers, starts: Cells, rows: Cells) -> Cells:

@@ -141,9 +141,8 @@ def for_apply(kernel: Kernel, counts: Counts, *, blind: bool = False) -> Kernel:
     return gather(before.of_source[kernel.rows], to_x, kernel.probability * share[kernel.rows], len(before.cells))
 
 
-def with_rows(kernel: Kernel, rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kernel:
-    """Return a kernel with ``size`` more rows at its end, from loose entries."""
-    more = gather(rows, targets, probability, size)
+def joined(kernel: Kernel, more: Kernel) -> Kernel:
+    """Return a kernel with the rows of another at its end."""
     return Kernel(
         np.concatenate([kernel.starts, kernel.starts[-1] + more.starts[1:]]),
         np.concatenate([kernel.targets, more.targets]),

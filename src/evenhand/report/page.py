@@ -260,6 +260,23 @@ def _groups(s: Json) -> Table:
     return Table(f"By group{of}", (group_heading(s), "People", heading, "Expected distortion"), 3, tuple(rows))
 
 
+def _ledger(s: Json) -> Table:
+    found = s["ledger"] or {"favourable": None, "rows": []}
+    outcome = next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome")
+    shown, of = _drawn(s, found["rows"])
+    rows = [
+        (
+            short_name(row["group"]), f"{row['weight']:,.0f}",
+            *(expected_people(row[name]) for name in ("helped", "harmed", "unchanged")),
+            percent(row["before"]), percent(row["after"]),
+        )
+        for row in shown
+    ]  # fmt: skip
+    headings = (group_heading(s), "People", "Helped", "Harmed", "Unchanged", "Rate before", "Rate after")
+    caption = f"Who is helped and who is harmed: {outcome}={found['favourable']} is good for a person{of}"
+    return Table(caption, headings, 6, tuple(rows))
+
+
 def _columns(s: Json) -> Table:
     rows = [
         (row["column"], str(row["from"]), str(row["to"]), expected_people(row["people"]), percent(row["share"], 2))
@@ -345,6 +362,7 @@ TABLES: dict[str, Callable[[Json], Table]] = {
     "parity": _parity,
     "budgets": _budgets,
     "groups": _groups,
+    "ledger": _ledger,
     "columns": _columns,
     "worst": _worst,
     "predicted": _predicted,

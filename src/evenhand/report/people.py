@@ -11,7 +11,7 @@ from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
-from evenhand.findings.discretion import Discretion
+from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.naming import group_levels, short_name
 from evenhand.findings.rates import rates as group_rates
 from evenhand.kernel import Kernel
@@ -43,7 +43,8 @@ def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
     for row in audit.coverage.to_dict("records"):
         if row["rows"] > 0:
             # Of few people, only that there are some.
-            coverage.append(row | {"rows": float(row["rows"]) if shown.enough(row["rows"]) else None})
+            told = {name: row[name] for name in ("column", "what", "policy")}
+            coverage.append(told | {"rows": float(row["rows"]) if shown.enough(row["rows"]) else None})
     return {
         "people": counts.people,
         "weight": float(counts.weight.sum()),
@@ -114,6 +115,19 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
             for m in who.moves
             if shown.enough(m.heads)
         ],
+    }
+
+
+def gains(problem: Problem, counts: Counts, audit: Audit, shown: Discretion) -> Json | None:
+    """Return who is helped and who is harmed, by group; None where nobody said which outcome is good for a person."""
+    if audit.ledger is None:
+        return None
+    numbers = audit.ledger.drop(columns=list(problem.protected)).to_dict("records")
+    rows = zip(group_levels(counts), numbers, shown.groups, strict=True)
+    return {
+        "favourable": problem.favourable,
+        "words": discreet(audit.who_gains, shown),
+        "rows": [{"group": levels, **row} for levels, row, is_shown in rows if is_shown],
     }
 
 

@@ -108,6 +108,7 @@ def summary(material: Material) -> Json:
         "certificate": {**m.certificate.as_dict(), "words": _pairs(certificate_words(m.certificate))},
         "rates": people.rates(m.problem, m.counts, m.kernel, m.settings.confidence, shown),
         "changes": people.changes(m.problem, m.counts, m.kernel, m.achieved, shown),
+        "ledger": people.gains(m.problem, m.counts, m.audit, shown),
         "worst_off": people.worst_off(m.counts, m.kernel, m.achieved, shown),
         "models": {"predicted": assurance.scores(m.problem, m.audit, shown), "fitted": m.fitted},
         "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),

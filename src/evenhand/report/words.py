@@ -35,6 +35,8 @@ NEVER = "never"
 def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     """Say what a problem asks for, as pairs of a heading and a sentence."""
     yield "Outcome", problem.outcome
+    if problem.favourable is not None:
+        yield "Favourable", f"{problem.outcome}={problem.favourable} is good for a person"
     used = "read to fit the mapping, not to use it" if problem.blind else "read, never changed"
     yield "Protected", f"{' × '.join(problem.protected)} ({used})"
     yield "May change", " ".join(_changes(problem))

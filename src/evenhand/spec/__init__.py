@@ -12,6 +12,7 @@ from evenhand.spec.conditional import Conditional, outcome_given_features
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance, Line, Ratio
 from evenhand.spec.distortion import CostedMoves, CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
+from evenhand.spec.nesting import Nest, nest
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 from evenhand.spec.people import EVERYWHERE
 from evenhand.spec.problem import Problem, check_problem
@@ -42,6 +43,7 @@ __all__ = [
     "Free",
     "Line",
     "MergedLevels",
+    "Nest",
     "Nominal",
     "Occurrence",
     "Ordinal",
@@ -62,6 +64,7 @@ __all__ = [
     "check_problem",
     "comparisons",
     "each",
+    "nest",
     "outcome_given_features",
     "words_of",
 ]

@@ -1,12 +1,45 @@
-"""Whether a table's levels could be what a problem makes of some table: asked of counts and of files from elsewhere."""
+"""Whether a table's levels are those that a problem speaks of.
+
+Of every table it is asked which outcome is the favourable one; of counts and of files from elsewhere, whether their
+levels could be what the problem makes of some table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from evenhand.data.domain import MISSING, Domain, Role, Variable
+from evenhand.errors import Setting, SpecError, did_you_mean
 from evenhand.spec.distortion import Ordinal
 from evenhand.spec.problem import Problem
+
+
+def favourable_code(problem: Problem, domain: Domain) -> int | None:
+    """Return which of a table's outcomes is good for a person; None where the problem does not say.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> favourable_code(replace(data.problem, favourable=1), data.counts.domain)
+    1
+    """
+    good, outcome = problem.favourable, domain.outcome
+    if good is None:
+        return None
+    code = outcome.place(good)
+    if code is not None:
+        return code
+    wrong = (
+        f"favourable names {outcome.name}={good!r}, which does not exist; the levels of {outcome.name!r} are "
+        f"{list(outcome.levels)}."
+    )
+    # What looks like a level may be of another type: a text in quotes, a truth instead of a number.
+    meant = next((level for level in outcome.levels if level == good or str(level) == str(good)), None)
+    if meant is None:
+        raise SpecError(wrong, did_you_mean(good, outcome.levels))
+    raise SpecError(f"{wrong} Did you mean ", Setting("favourable", meant), "?")
 
 
 def disagreement(problem: Problem, domain: Domain) -> str | None:
@@ -31,6 +64,8 @@ def disagreement(problem: Problem, domain: Domain) -> str | None:
 def _contradictions(problem: Problem, variable: Variable) -> Iterator[str]:
     rule, binning = problem.distortion.rules.get(variable.name), problem.bins.get(variable.name)
     levels, coding = variable.levels, variable.coding
+    if variable.role is Role.OUTCOME and problem.favourable is not None and variable.place(problem.favourable) is None:
+        yield f"has the levels {list(levels)}, none of which is the problem's favourable {problem.favourable!r}"
     if isinstance(rule, Ordinal) and rule.levels is not None:
         wanted = tuple(rule.levels)
         added = (MISSING,) if variable.has_missing and MISSING not in wanted else ()

@@ -192,9 +192,9 @@ def _one_side(what: str, where: Where, fields: Fields, size: int) -> NDArray[np.
 
 
 def _code(what: str, variable: Variable, level: Any) -> int:
-    for code, known in enumerate(variable.levels):
-        if known == level and isinstance(known, bool) == isinstance(level, bool):
-            return code
+    code = variable.place(level)
+    if code is not None:
+        return code
     hint = did_you_mean(level, variable.levels)
     raise SpecError(
         f"{what} names {variable.name}={level!r}, which does not exist; the levels of {variable.name!r} are "

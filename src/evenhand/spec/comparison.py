@@ -143,7 +143,7 @@ def _outcomes(parity: Parity, people: People) -> list[int]:
     """Return the outcomes that are compared; refuse those that do not exist, and more comparisons than can be made."""
     variable, what = people.counts.domain.outcome, type(parity).__name__
     for level in parity.distance.outcomes():
-        if level not in variable.levels:
+        if variable.place(level) is None:
             hint = did_you_mean(level, variable.levels)
             raise SpecError(f"the distance of {what} names outcome {level!r}, but the levels of "
                             f"{variable.name!r} are {list(variable.levels)}.{hint}")  # fmt: skip

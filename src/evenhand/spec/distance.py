@@ -21,7 +21,7 @@ import numpy as np
 
 from evenhand import check
 from evenhand.arrays import Numbers, quotient
-from evenhand.data.domain import Value
+from evenhand.data.domain import Value, same_level
 from evenhand.spec.by import By, change_each, words_of
 
 LARGEST_BOUND = 1e6
@@ -105,6 +105,11 @@ class Distance(ABC):
     def outcomes(self) -> tuple[Value, ...]:
         """The levels of the outcome that the distance names."""
         return ()
+
+    @property
+    def good_outcome(self) -> Value | None:
+        """The level of the outcome that the distance takes for good for a person; None where it takes none."""
+        return None
 
     def reach(self, rate: float, bound: float) -> float | None:
         """Return how far from a rate, to either side, the bound lets another be; None where that is no plain number."""
@@ -324,11 +329,16 @@ class FourFifths(Distance):
 
     def concerns(self, level: Value) -> bool:
         """Whether the level is the favourable one."""
-        return level == self.favourable and isinstance(level, bool) == isinstance(self.favourable, bool)
+        return same_level(level, self.favourable)
 
     def outcomes(self) -> tuple[Value, ...]:
         """The favourable outcome."""
         return (self.favourable,)
+
+    @property
+    def good_outcome(self) -> Value:
+        """The favourable outcome."""
+        return self.favourable
 
     def apart(self, bound: float | By) -> str:
         """Say what share of another's rate every group must have."""

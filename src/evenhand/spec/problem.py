@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from evenhand import check
-from evenhand.data.domain import Value
+from evenhand.data.domain import Value, same_level
 from evenhand.errors import Made, Setting, SpecError, did_you_mean
 from evenhand.spec import toml
 from evenhand.spec.bins import Binning
@@ -47,6 +47,9 @@ class Problem:
         The columns X.
     outcome : str
         The column Y, of two or more values.
+    favourable : level of the outcome, optional
+        The outcome that is good for a person, where one is. It changes no mapping: the audit then says who is helped
+        and who is harmed. Every :class:`FourFifths` must name the same.
     distortion : Distortion
         What each change costs; the outcome needs a rule, a feature without one is fixed.
     parity : PairwiseParity or TargetParity, or a sequence of them
@@ -101,11 +104,17 @@ class Problem:
     'fixed'
     >>> replace(problem, blind=True).blind
     True
+
+    Which outcome is good for a person is a level of it, in its own type:
+
+    >>> replace(problem, favourable=1).to_toml().splitlines()[6:8]
+    ['outcome = "hired"', 'favourable = 1']
     """
 
     protected: Sequence[str]
     features: Sequence[str]
     outcome: str
+    favourable: Value | None = None
     distortion: Distortion
     parity: Sequence[Parity] = ()
     budget: Budget | Sequence[Budget] | None = None
@@ -131,6 +140,7 @@ class Problem:
         self._check_kinds()
         self._check_values()
         self._check_columns()
+        self._check_favourable()
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -312,6 +322,20 @@ class Problem:
                 Made("Fixed"),
                 " if it may never change",
             )
+
+    def _check_favourable(self) -> None:
+        """Check that all who say which outcome is good for a person say the same."""
+        if self.favourable is None:
+            return
+        object.__setattr__(self, "favourable", check.level("favourable", self.favourable))
+        for parity in self.parity:
+            other = parity.distance.good_outcome
+            if other is not None and not same_level(other, self.favourable):
+                whose = f"the {type(parity.distance).__name__} of {type(parity).__name__}"
+                raise SpecError(
+                    f"favourable says that {self.outcome}={self.favourable!r} is good for a person, {whose} says "
+                    f"{self.outcome}={other!r}; name the same outcome in both"
+                )
 
 
 def check_problem(problem: Any) -> None:

@@ -129,6 +129,7 @@ def write(problem: Problem) -> str:
         "protected": list(problem.protected),
         "features": list(problem.features),
         "outcome": problem.outcome,
+        **({} if problem.favourable is None else {"favourable": problem.favourable}),
         "targets": problem.targets,
         "tie_break": problem.tie_break or "none",
         "suppress_protected": problem.suppress_protected or "no",

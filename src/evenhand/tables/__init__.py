@@ -16,7 +16,19 @@ from evenhand.tables.columns import (
     levels_of,
     refuse_other_kind,
 )
-from evenhand.tables.frames import Frame, Table, categories, is_path, listed, quoted, read, returned, take, to_pandas
+from evenhand.tables.frames import (
+    Frame,
+    Table,
+    categories,
+    is_path,
+    listed,
+    quoted,
+    read,
+    refuse_taken,
+    returned,
+    take,
+    to_pandas,
+)
 from evenhand.tables.keys import key_text, key_texts
 from evenhand.tables.numbering import NULL
 from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
@@ -25,6 +37,7 @@ from evenhand.tables.reading import (
     conditional_rows,
     count,
     count_rows,
+    distinct_values,
     first_unseen,
     gaps,
     is_missing,
@@ -81,6 +94,7 @@ __all__ = [
     "conditional_rows",
     "count",
     "count_rows",
+    "distinct_values",
     "first_unseen",
     "frame",
     "gap_advice",
@@ -99,6 +113,7 @@ __all__ = [
     "read",
     "refuse_gaps",
     "refuse_other_kind",
+    "refuse_taken",
     "replace",
     "returned",
     "take",

@@ -10,8 +10,9 @@ from typing import Any
 import narwhals as nw
 import pandas as pd
 
+from evenhand import check
 from evenhand.arrays import Cells
-from evenhand.errors import DataError
+from evenhand.errors import DataError, Option
 from evenhand.tables.columns import plain
 
 Frame = Any
@@ -131,6 +132,14 @@ def _fits(found: Any, name: str, kind: Any) -> bool:
 def quoted(name: str) -> str:
     """Quote an identifier as DuckDB does."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def refuse_taken(what: str, name: str, columns: Sequence[str]) -> None:
+    """Refuse the name of a column to be added that is none, or that a column has."""
+    if not check.column(what, name):
+        raise check.refused(what, "one column name", name)
+    if name in columns:
+        raise DataError(f"the table already has a column {name!r}; give ", Option(what), " another name")
 
 
 def to_pandas(table: Any) -> pd.DataFrame:

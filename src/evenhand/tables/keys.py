@@ -48,7 +48,9 @@ def _written_out(series: nw.Series[Any]) -> Texts:
         import pyarrow
 
         given: Any = series.to_arrow()
-        written = given.cast(pyarrow.large_string())
+        # A column of pandas may be made of several pieces, or be one of them.
+        pieces = given if isinstance(given, pyarrow.ChunkedArray) else pyarrow.chunked_array([given])
+        written = pieces.cast(pyarrow.large_string()).combine_chunks()
     except Exception:  # not installed, or of a type that Arrow does not know
         return Texts.of(map(str, series.to_list()))
     _, offsets, data = written.buffers()

@@ -23,6 +23,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, did_you_mean, some_of
 from evenhand.kernel import Kernel
 from evenhand.kernel.draws import DRAW_BITS, keyed_draw, seeded_draws
+from evenhand.kernel.strangers import Strangers
 from evenhand.tables.columns import blank_numbers, canonical, gap_advice, refuse_other_kind
 from evenhand.tables.keys import key_advice, key_text
 from evenhand.tables.writing import Restoring, as_single, as_whole, becomes_text, choices
@@ -188,10 +189,10 @@ class Lookup:
         The mode's name, which draws depend on.
     read, written : tuple of Variable
         The columns that are read, and those of them that may change, which are the last.
-    kernel, sources, rows, fallback
+    kernel, sources, rows, strangers
         As in :class:`evenhand.tables.transforming.Transformer`.
-    outcomes : int
-        How many outcomes a target may have; one where it has none.
+    fitted : int
+        How many of the kernel's rows are those of sources; the others are strangers'.
     """
 
     name: str
@@ -200,8 +201,8 @@ class Lookup:
     kernel: Kernel
     sources: Cells
     rows: Cells
-    fallback: Cells | None
-    outcomes: int
+    strangers: Strangers | None
+    fitted: int
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:
@@ -240,11 +241,24 @@ class Lookup:
         place = _place(self.sources, number)
         if place is not None:
             return self.rows.item(place), True
-        if self.fallback is None or (own := self.cell(levels, self.first_written)) == UNSEEN:
+        if self.strangers is None or UNSEEN in levels[self.first_written :]:
             return None, False
-        # An unknown source, whose features and outcome are known, has the row that draws ŷ given x.
-        place = _place(self.fallback, own // self.outcomes)
-        return None if place is None else len(self.kernel) - len(self.fallback) + place, False
+        # An unknown source whose values are levels may have a row that draws ŷ.
+        key = 0
+        for place, size in self._key:
+            if levels[place] == UNSEEN:
+                return None, False
+            key = key * size + levels[place]
+        place = _place(self.strangers.keys, key)
+        row = self.strangers.others if place is None else self.strangers.rows.item(place)
+        return None if row is None else self.fitted + row, False
+
+    @cached_property
+    def _key(self) -> tuple[tuple[int, int], ...]:
+        """The columns that choose a stranger's row: their places among those that are read, and their sizes."""
+        names = [variable.name for variable in self.read]
+        by = () if self.strangers is None else self.strangers.by
+        return tuple((names.index(variable.name), len(variable)) for axis in by for variable in axis.variables)
 
     def cell(self, levels: Sequence[int], first: int) -> int:
         """Return the number of the cell of levels from a place on, UNSEEN where one of them is none."""
@@ -255,9 +269,11 @@ class Lookup:
             number = number * size + level
         return number
 
-    def targets(self, row: int, draw: int) -> list[int]:
-        """Return the level of each column that is written, of the target that a draw hits."""
+    def targets(self, row: int, draw: int, own: Sequence[int]) -> list[int]:
+        """Return the level of each column that is written, of the target that a draw hits; strangers keep their x."""
         rest = self.kernel.targets.item(self.kernel.hit_one(row, draw))
+        if row >= self.fitted:
+            return [*own[:-1], rest]
         levels = []
         for size in reversed(self._sizes[self.first_written + 1 :]):
             rest, level = divmod(rest, size)
@@ -279,7 +295,7 @@ class Lookup:
         """Return a record with what is drawn for it: what does not change is the very value that was given."""
         new, last = dict(record), slice(self.first_written, None)
         own = levels[last]
-        targets = own if row is None else self.targets(row, draw(""))
+        targets = own if row is None else self.targets(row, draw(""), own)
         for reader, writer, value, before, level in zip(
             self.readers[last], self.writers, values[last], own, targets, strict=True
         ):

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from evenhand import check
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts, checked_weights
-from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable
+from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable, in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import DataError, Made, Setting, did_you_mean
+from evenhand.errors import DataError, Made, Setting, did_you_mean, some_of, warn
 from evenhand.spec import Occurrence, Ordinal, Problem, check_problem
+from evenhand.spec.agreement import favourable_code
 from evenhand.tables.columns import (
     Encoded,
     coded,
@@ -75,21 +76,42 @@ def count_rows(
     """
     if not len(table):
         raise DataError("the table is empty: it has no rows")
-    if weight is not None:
-        weighted = checked_weights(weight) > 0
+    weightless = None
+    if weight is not None and not (weighted := checked_weights(weight) > 0).all():
         people, squares = (None if of is None else of[weighted] for of in (people, squares))
-        table, weight = (table, weight) if weighted.all() else (take(table, np.flatnonzero(weighted)), weight[weighted])
+        weightless = take(table, np.flatnonzero(~weighted))
+        table, weight = take(table, np.flatnonzero(weighted)), weight[weighted]
     encoded = _encoded(problem, table, problem.columns, people)
     each = np.ones(len(table)) if weight is None else weight
     domain = Domain.of(
         (known or {}).get(name) or _variable(problem, encoded[name], role, encoded[problem.outcome], each)
         for name, role in _roles(problem).items()
     )
+    favourable_code(problem, domain)
     d, x, y = (
         axis.ravel([_known(v, encoded[v.name], placed=people is None) for v in axis.variables])
         for axis in (domain.d, domain.x, domain.y)
     )
-    return Counts.of(domain, d, x, y, weight, people, squares)
+    counts = Counts.of(domain, d, x, y, weight, people, squares)
+    if weightless is not None:
+        _warn_of_lost_groups(counts, weightless)
+    return counts
+
+
+def _warn_of_lost_groups(counts: Counts, weightless: nw.DataFrame[Any]) -> None:
+    """Warn of groups all of whose rows have a weight of zero: nobody counts, so that nothing is bounded for them."""
+    groups = counts.domain.allowing_missing(True).d
+    cell, new = cells(groups, weightless)
+    lost = np.flatnonzero(new | ~np.isin(cell, counts.groups.cells))
+    if len(lost):
+        columns = [column(weightless, name)[lost].to_list() for name in groups.names]
+        named = dict.fromkeys(
+            f"({in_words(dict(zip(groups.names, map(plain, row), strict=True)))})" for row in zip(*columns, strict=True)
+        )
+        warn(
+            f"all rows of these groups have a weight of zero: {some_of(named)}; they are not fitted, and no bound is "
+            f"held for them"
+        )
 
 
 def cells(axis: Axis, table: nw.DataFrame[Any], *, text: bool = False) -> tuple[Cells, NDArray[np.bool_]]:
@@ -108,6 +130,12 @@ def first_unseen(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool =
             new = "a missing value" if missing[row] else f"the new value {plain(table[variable.name][row])!r}"
             return f"column {variable.name!r} has {new}"
     return None
+
+
+def distinct_values(table: nw.DataFrame[Any], name: str, rows: Cells) -> list[Any]:
+    """Return the different values that some rows have in a column, in the order of the rows."""
+    values = column(table, name)[rows].unique(maintain_order=True).to_list() if len(rows) else []
+    return list(map(plain, values))
 
 
 def lacking(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False) -> NDArray[np.bool_]:

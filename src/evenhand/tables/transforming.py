@@ -21,14 +21,18 @@ from evenhand.arrays import Cells, Flags, positions
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.data.levels import UNSEEN as NO_LEVEL
-from evenhand.errors import DataError, Option, SpecError, warn
-from evenhand.kernel import Kernel, look_up
-from evenhand.kernel.draws import balanced_draws, keyed_draws, seeded_draws
+from evenhand.errors import DataError, Option, warn
+from evenhand.kernel import Kernel, joined, look_up
+from evenhand.kernel.balance import ranked
+from evenhand.kernel.draws import Spaced, balanced_draws, keyed_draws, seeded_draws
+from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
+from evenhand.kernel.strata import Allotted, Strata
 from evenhand.resources import each_of, in_blocks
+from evenhand.spec import Nest
 from evenhand.tables import FEW_ROWS, Coded, Encoded, Lookup, Reader, Record, Restore, Restoring, Table
 
 Mode = Literal["release", "apply"]
-Unseen = Literal["keep", "error"]
+Unseen = Literal["typical", "keep", "error"]
 Missing = Literal["level", "error"]
 Draw = Literal["independent", "balanced"]
 Levels = Callable[[str], Cells]
@@ -45,6 +49,12 @@ def domain_with(domain: Domain, missing: Missing | None) -> Domain:
     check.one_of("missing", missing, get_args(Missing))
     return domain.allowing_missing(missing == "level")
 
+
+UNNESTED = Nest()
+"""No partition: people are balanced by cell, and all together."""
+
+ADDED = ("rows", "changed", "unseen", "missing", "typical", "shared")
+"""What is added up where a table comes in pieces."""
 
 LARGEST_INDEX = 1 << 22
 """Of more sources that could be, those that are known are searched for instead."""
@@ -63,12 +73,12 @@ class How:
     seed: int
     key: str | None = None
     draw: Draw = "independent"
-    unseen: Unseen = "keep"
+    unseen: Unseen | None = None
     restore: Restoring = Restoring.SAMPLE
 
     def __post_init__(self) -> None:
         check.one_of("draw", self.draw, get_args(Draw))
-        check.one_of("unseen", self.unseen, get_args(Unseen))
+        check.one_of("unseen", self.unseen, (None, *get_args(Unseen)))
         check.one_of("restore", self.restore, get_args(Restore))
         object.__setattr__(self, "restore", Restoring(self.restore))
         if self.key is not None and not isinstance(self.key, str):
@@ -99,22 +109,37 @@ class Transformer:
         The axes.
     reads : tuple of Axis
         The axes whose columns are read.
-    kernel : Kernel
+    fitted : Kernel
         Rows of targets: cells of X × Y in train mode, of X in apply mode.
     sources, rows : array
         The known sources as numbers over the axes that are read, ascending, and the kernel's row of each.
-    fallback : Cells or None
-        Where D is suppressed: the x whose own row draws ŷ for people of an unknown source, ascending; their rows are
-        the kernel's last.
+    policies : Policies
+        What becomes of people of an unknown source, by policy.
+    policy : {"typical", "keep"}
+        Which of them is followed.
+    nest : Nest
+        The partitions of people whose released outcomes balanced draws keep within one of their expectation.
     """
 
     name: Mode
     domain: Domain
     reads: tuple[Axis, ...]
-    kernel: Kernel
+    fitted: Kernel
     sources: Cells
     rows: Cells
-    fallback: Cells | None = None
+    policies: Policies = KEPT
+    policy: Policy = "keep"
+    nest: Nest = UNNESTED
+
+    @property
+    def strangers(self) -> Strangers | None:
+        """The rows of people of an unknown source; None where they stay as they are."""
+        return self.policies.typical if self.policy == "typical" else self.policies.keep
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The rows of sources, and after them those of strangers, whose targets are outcomes alone."""
+        return self.fitted if self.strangers is None else joined(self.fitted, self.strangers.kernel)
 
     @property
     def writes_outcome(self) -> bool:
@@ -152,7 +177,18 @@ class Transformer:
         check.one_of("missing", missing, get_args(Missing))
         return self._allowing_missing if missing == "level" else self._refusing_missing
 
-    # Kept, so that what either of them looks up is prepared once.
+    def with_unseen(self, unseen: Unseen | None) -> Transformer:
+        """Return the mode that follows another policy for people of an unknown source; None does what it does."""
+        check.one_of("unseen", unseen, (None, *get_args(Unseen)))
+        if unseen in (None, "error", self.policy):
+            return self
+        return self._other_policy
+
+    # Kept, so that what any of them looks up is prepared once.
+    @cached_property
+    def _other_policy(self) -> Transformer:
+        return replace(self, policy="keep" if self.policy == "typical" else "typical")
+
     @cached_property
     def _allowing_missing(self) -> Transformer:
         return self._over(domain_with(self.domain, "level"))
@@ -195,34 +231,76 @@ class Transformer:
         return self.domain.xy(*cells) if self.writes_outcome else cells[0]
 
     @cached_property
-    def targets(self) -> tuple[Cells, ...]:
+    def _targets(self) -> tuple[Cells, ...]:
         """The targets of the kernel: for each axis that is written, the cell of every entry."""
         targets = self.kernel.targets
         return self.domain.split_xy(targets) if self.writes_outcome else (targets,)
 
+    def targets(self, entry: Cells, own: tuple[Cells, ...]) -> tuple[Cells, ...]:
+        """Return the cell on each axis that is written of people who hit an entry; strangers keep their own x."""
+        found = [cells[entry] for cells in self._targets]
+        if self.strangers is not None:
+            found[0] = np.where(entry < len(self.fitted.targets), found[0], own[0])
+        return tuple(found)
+
     @cached_property
     def lookup(self) -> Lookup:
         """The mode for one person at a time."""
-        outcomes = self.domain.y.size if self.writes_outcome else 1
-        return Lookup(self.name, self.read, self.written, self.kernel, self.sources, self.rows, self.fallback, outcomes)
+        own = len(self.fitted)
+        return Lookup(self.name, self.read, self.written, self.kernel, self.sources, self.rows, self.strangers, own)
+
+    @property
+    def otherwise(self) -> Policy:
+        """The policy to ask for where people of an unknown source are not to be refused."""
+        return "keep" if self.strangers is None else self.policy
+
+    @property
+    def drawn_by(self) -> str | None:
+        """Where the outcome of people of an unknown source comes from, in a word or two; None where they keep it."""
+        if self.strangers is None:
+            return None
+        return "a typical row" if self.domain.y in self.strangers.by else "ŷ from p(ŷ|x)"
+
+    @property
+    def then(self) -> str:
+        """What becomes of people of an unknown source, in words that follow "they"."""
+        if self.strangers is None:
+            return "are left unchanged"
+        if self.domain.y not in self.strangers.by:
+            last = "" if self.strangers.others is None else ", or from p(ŷ) where nobody had x"
+            return f"keep their features and get ŷ from p(ŷ|x){last}"
+        others = "people of their outcome" if self.domain.d not in self.reads else "people of their group and outcome"
+        return f"keep their features and get the outcomes that {others} get on average, within their own budgets"
 
 
-def train_mode(counts: Counts, kernel: Kernel, *, blind: bool = False, fallback: Cells | None = None) -> Transformer:
+def train_mode(
+    counts: Counts,
+    kernel: Kernel,
+    *,
+    blind: bool = False,
+    policies: Policies = KEPT,
+    policy: Policy = "keep",
+    nest: Nest = UNNESTED,
+) -> Transformer:
     """Return train mode on the sources of counts; a blind mapping has one row for everybody with the same (x, y)."""
     domain = counts.domain
     if blind:
         rows = np.unique(counts.records.of_source, return_index=True)[1]
-        return Transformer("release", domain, (domain.x, domain.y), kernel, counts.records.cells, rows, fallback)
-    reads = (domain.d, domain.x, domain.y)
-    return Transformer("release", domain, reads, kernel, counts.sources, np.arange(len(counts)), fallback)
+        reads: tuple[Axis, ...] = (domain.x, domain.y)
+        return Transformer("release", domain, reads, kernel, counts.records.cells, rows, policies, policy, nest)
+    reads, rows = (domain.d, domain.x, domain.y), np.arange(len(counts))
+    return Transformer("release", domain, reads, kernel, counts.sources, rows, policies, policy, nest)
 
 
-def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False) -> Transformer:
-    """Return apply mode on what is known before the outcome; a blind mapping needs no group."""
+def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False, policy: Policy = "keep") -> Transformer:
+    """Return apply mode on what is known before the outcome; a blind mapping needs no group.
+
+    Whatever the policy, a person of an unknown (d, x) keeps x: there is no outcome that could be typical.
+    """
     domain = counts.domain
     known = counts.features if blind else counts.people_before_outcome
     reads = (domain.x,) if blind else (domain.d, domain.x)
-    return Transformer("apply", domain, reads, kernel, known.cells, np.arange(len(known.cells)))
+    return Transformer("apply", domain, reads, kernel, known.cells, np.arange(len(known.cells)), policy=policy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,12 +315,15 @@ class Kinds:
         The kernel's row of each; any row where it has none.
     known, sourced : array of bool
         Whether it has a row of the kernel, and whether it is one of the sources.
+    levels : callable
+        The level of each kind in a column.
     """
 
     cells: Mapping[Axis, Cells]
     rows: Cells
     known: Flags
     sourced: Flags
+    levels: Levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +358,10 @@ class Located:
         # A null is one less than the first code, and comes first.
         return np.asarray(kind + kind.dtype.type(first), dtype=np.intp)
 
+    def of(self, rows: slice) -> Located:
+        """Return some of the rows by themselves; the values of columns are numbered for all rows alone."""
+        return replace(self, digits=[(codes[rows], number) for codes, number in self.digits], encoded={})
+
     @property
     def rows(self) -> Cells:
         """The kernel's row of each row."""
@@ -310,12 +395,16 @@ class Tally:
         How many have at least one new value.
     unseen : int
         How many had a source that the fitted table did not have.
+    typical : int
+        How many of these drew their outcome all the same: from a typical row or, where D is suppressed, from p(ŷ|x).
     first_unseen : int or None
         The first of them, counting from 1.
     example : str or None
         The first new value, where there is one.
     missing : int
         How many of the unseen rows have a missing value that has no level.
+    shared : int
+        With balanced draws in train mode: how many share key and kind with a row before them, and so its result.
     """
 
     rows: int = 0
@@ -324,15 +413,16 @@ class Tally:
     first_unseen: int | None = None
     example: str | None = None
     missing: int = 0
+    typical: int = 0
+    shared: int = 0
 
     def __add__(self, more: Tally) -> Tally:
         first, example = self.first_unseen, self.example
         if first is None and more.first_unseen is not None:
             first, example = self.rows + more.first_unseen, more.example
-        rows, changed, unseen, missing = (
-            getattr(self, each) + getattr(more, each) for each in ("rows", "changed", "unseen", "missing")
+        return Tally(
+            **{name: getattr(self, name) + getattr(more, name) for name in ADDED}, first_unseen=first, example=example
         )
-        return Tally(rows, changed, unseen, first, example, missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +437,7 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
     """Draw and write a target for every row of a table, and warn of sources that are unknown."""
     done = transform_piece(mode, table, how)
     report_unseen(mode, done.tally, how.unseen)
+    report_balance(mode, done.tally, how)
     return done
 
 
@@ -358,12 +449,17 @@ def transform_piece(
     ``first`` is the position of the first row. Sources that are unknown are refused if so asked; who has every part
     warns of them.
     """
+    shared = 0
     few = len(table) <= FEW_ROWS and drawn is None and not (text or how.balanced)
     moves = moves_of_few(mode, table, how, first=first) if few else None
     if moves is None:
         located = locate(mode, table, text=text, first=first)
+        if drawn is None and how.balanced:
+            drawn, shared = _together(mode, table, located, how)
         moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
     done = write(mode, table, moves, how, first=first, text=text)
+    if shared:
+        done = replace(done, tally=replace(done.tally, shared=shared))
     if how.unseen == "error":
         report_unseen(mode, done.tally, "error")
     return done
@@ -404,14 +500,17 @@ def _kinds(mode: Transformer, levels: Levels) -> Kinds:
     place = mode.place(np.where(complete, number, NO_LEVEL))
     sourced = place >= 0
     rows = np.where(sourced, mode.rows[place], 0)
-    if mode.fallback is None or sourced.all():
-        return Kinds(cells, rows, sourced, sourced)
-    # An unknown source, whose features and outcome are known, has the row that draws ŷ given x.
-    x, y = (cells[axis] for axis in mode.writes)
-    there, at = positions(mode.fallback, x)
-    drawn = ~sourced & there & (x != NO_LEVEL) & (y != NO_LEVEL)
-    last = len(mode.kernel) - len(mode.fallback)
-    return Kinds(cells, np.where(drawn, last + at, rows), sourced | drawn, sourced)
+    if mode.strangers is None or sourced.all():
+        return Kinds(cells, rows, sourced, sourced, levels)
+    # An unknown source whose values are levels may have a row that draws ŷ.
+    known = np.all([cells[axis] != NO_LEVEL for axis in mode.writes], axis=0)
+    key: Cells = np.zeros(1, dtype=np.int64)
+    for part in mode.strangers.by:
+        cell = _cells(part, levels)
+        known, key = known & (cell != NO_LEVEL), key * part.size + cell
+    row = mode.strangers.row(np.where(known, key, NO_LEVEL))
+    drawn = ~sourced & known & (row >= 0)
+    return Kinds(cells, np.where(drawn, len(mode.fitted) + row, rows), sourced | drawn, sourced, levels)
 
 
 def _cells(axis: Axis, levels: Levels) -> Cells:
@@ -428,16 +527,56 @@ def _cells(axis: Axis, levels: Levels) -> Cells:
 def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Draws:
     """Return one draw per row; ``first`` is the position of the first row, where a table comes in pieces."""
     if how.balanced:
-        single = single_draws(mode, table, how, first=first)
-        return balanced_draws(strata(mode, located), single, how.seed, mode.name).__getitem__
+        return _together(mode, table, located, how)[0]
     if how.key is not None:
         return single_draws(mode, table, how, first=first).__getitem__
     return lambda block: seeded_draws(how.seed, block.stop - block.start, mode.name, first=first + block.start)
 
 
-def strata(mode: Transformer, located: Located) -> Cells:
-    """Return the source that each row is balanced within; rows that stay as they are are no part of any."""
-    return np.where(located.known, located.rows, len(mode.kernel))
+def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, int]:
+    """Return balanced draws of a table that is whole, and how many rows share theirs with one before them."""
+    balancing, single = Balancing(mode), single_draws(mode, table, how)
+    number = balancing.number(located)
+    if balancing.strata is None:
+        return balanced_draws(number, single, how.seed, mode.name).__getitem__, 0
+    rank, people = ranked(number, single, len(balancing.strata))
+    plan = balancing.plan(people, how.seed)
+    return lambda block: plan.draws(number[block], rank[block]), balancing.shared(people)
+
+
+class Balancing:
+    """Who is drawn together in a mode: strata of rows, which may come in pieces, and what becomes of ranks in them.
+
+    In train mode moves are allotted to strata so that outcomes are within one of their expectation in every part of
+    the mode's nested partitions; in apply mode, where no outcome is drawn, every source is sampled by itself.
+    """
+
+    def __init__(self, mode: Transformer) -> None:
+        self.mode = mode
+        self.strata: Strata | None = None
+        self.rows = 0
+        if mode.writes_outcome:
+            variables = [mode.domain.variable(name) for name in mode.nest.columns]
+            self.strata = Strata(mode.kernel, mode.domain.y.size, variables, mode.nest.levels)
+
+    def number(self, located: Located) -> Cells:
+        """Return the number of the stratum of each row; rows that stay as they are have one of their own."""
+        kinds = located.kinds
+        if self.strata is None:
+            return np.where(kinds.known, kinds.rows, len(self.mode.kernel))[located.kind()]
+        number = self.strata.number(kinds.levels, kinds.rows, kinds.known)[located.kind()]
+        self.rows += int(np.count_nonzero(number))
+        return number
+
+    def plan(self, people: Cells, seed: int) -> Spaced | Allotted:
+        """Return what ranks become, once it is known how many people every stratum has."""
+        if self.strata is None:
+            return Spaced.of(people, seed, self.mode.name)
+        return self.strata.allot(people, seed, self.mode.name)
+
+    def shared(self, people: Cells) -> int:
+        """Return how many rows have the same person in the same stratum as another: these get one result."""
+        return 0 if self.strata is None else self.rows - int(people[1:].sum())
 
 
 def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, purpose: str = "") -> Cells:
@@ -469,6 +608,8 @@ class Moves:
         The first new value, where it is known already.
     missing : int, optional
         How many rows have a missing value that has no level, where that is known already.
+    typical : int
+        How many of the unknown rows drew their outcome.
     """
 
     at: Cells
@@ -479,24 +620,29 @@ class Moves:
     keys: Sequence[str] | None = None
     example: str | None = None
     missing: int | None = None
+    typical: int = 0
 
 
 def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Moves:
     """Pick the target of every draw."""
     kernel, kinds = mode.kernel, located.kinds
     stays = mode.join(*(kinds.cells[axis] for axis in mode.writes))
+    if mode.strangers is not None:
+        # Targets of strangers are outcomes alone.
+        stays = np.where(kinds.rows < len(mode.fitted), stays, kinds.cells[mode.domain.y])
 
-    def pick(block: slice) -> tuple[Cells, Cells, Cells]:
+    def pick(block: slice) -> tuple[Cells, Cells, Cells, Cells]:
         kind = located.kind(block)
         entry = kernel.hit(look_up(kinds.rows, kind), drawn(block))
         moved = look_up(kernel.targets, entry) != look_up(stays, kind)
         unknown = np.flatnonzero(look_up(~kinds.sourced, kind))
-        moved[unknown] &= kinds.known[kind[unknown]]
+        known = kinds.known[kind[unknown]]
+        moved[unknown] &= known
         here = np.flatnonzero(moved)
-        return block.start + here, entry[here], block.start + unknown
+        return block.start + here, entry[here], block.start + unknown, np.array([known.sum()])
 
-    at, entry, unknown = (np.concatenate(parts) for parts in zip(*in_blocks(size, pick), strict=True))
-    return Moves(at, located.own(at), entry, unknown, located.encoded)
+    at, entry, unknown, typical = (np.concatenate(parts) for parts in zip(*in_blocks(size, pick), strict=True))
+    return Moves(at, located.own(at), entry, unknown, located.encoded, typical=int(typical.sum()))
 
 
 def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Moves | None:
@@ -514,18 +660,20 @@ def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -
         draw = keyed_draws(keys, how.seed, mode.name) if keyed else single_draws(mode, table, how, first=first)
     except (DataError, UnicodeEncodeError):
         return None
-    moved, unknown = [], []
+    moved, unknown, typical = [], [], 0
     for at, (own, drawn) in enumerate(zip(zip(*levels, strict=True), draw.tolist(), strict=True)):
         row, sourced = lookup.row(own)
         if not sourced:
             unknown.append(at)
+            typical += row is not None
         if row is not None:
             cell, entry = lookup.cell(own, lookup.first_written), mode.kernel.hit_one(row, drawn)
-            if mode.kernel.targets[entry] != cell:
+            if mode.kernel.targets[entry] != (cell if sourced else own[-1]):
                 moved.append((at, cell, entry))
     rows, own_cells, entries = np.array(moved, dtype=np.int64).reshape(-1, 3).T
     cells = mode.domain.split_xy(own_cells) if mode.writes_outcome else (own_cells,)
-    moves = Moves(rows, cells, entries, np.array(unknown, dtype=np.int64), keys=keys if keyed else None)
+    new, given = np.array(unknown, dtype=np.int64), keys if keyed else None
+    moves = Moves(rows, cells, entries, new, keys=given, typical=typical)
     return replace(moves, **_new_among_few(lookup, columns, levels)) if unknown else moves
 
 
@@ -571,14 +719,16 @@ def write(
         return single_draws(mode, tables.take(table.select(how.key), chosen), how, purpose=column)
 
     new = table
-    for axis, own, targets in zip(mode.writes, moves.own, mode.targets, strict=True):
+    for axis, own, targets in zip(mode.writes, moves.own, mode.targets(entry, moves.own), strict=True):
         new = tables.replace(
-            new, axis, at, own, targets[entry], lots=lots, restore=how.restore, text=text, encoded=moves.encoded
+            new, axis, at, own, targets, lots=lots, restore=how.restore, text=text, encoded=moves.encoded
         )
     if moves.missing is None:
-        return Transformed(new, _tally(mode, table, len(at), moves.unknown, text))
-    unseen, missing = len(moves.unknown), moves.missing
-    return Transformed(new, Tally(len(table), len(at), unseen, int(moves.unknown[0]) + 1, moves.example, missing))
+        tally = _tally(mode, table, len(at), moves.unknown, text)
+        return Transformed(new, replace(tally, typical=moves.typical))
+    unseen, first_unseen = len(moves.unknown), int(moves.unknown[0]) + 1
+    tally = Tally(len(table), len(at), unseen, first_unseen, moves.example, moves.missing, moves.typical)
+    return Transformed(new, tally)
 
 
 def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:
@@ -605,11 +755,14 @@ def transform_person(mode: Transformer, record: Record, how: How, *, fresh: bool
     draw = lookup.draw(record, how.key, None if fresh else how.seed)
     row, sourced = lookup.row(levels)
     if not sourced:
-        _report_person(mode, values, levels, how.unseen)
+        then = "are left unchanged" if row is None else mode.then
+        _report_person(mode, values, levels, how.unseen, then)
     return lookup.transformed(record, values, levels, row, draw, how.restore)
 
 
-def _report_person(mode: Transformer, values: Sequence[Any], levels: Sequence[int], unseen: Unseen) -> None:
+def _report_person(
+    mode: Transformer, values: Sequence[Any], levels: Sequence[int], unseen: Unseen | None, then: str
+) -> None:
     """Warn of a person whose source is not known, or refuse them."""
     message = f"this person has a combination of {' and '.join(_names(mode))} that was not in the fitted table"
     if NO_LEVEL in levels:
@@ -618,13 +771,12 @@ def _report_person(mode: Transformer, values: Sequence[Any], levels: Sequence[in
         new = f"the new value {check.shown(values[place])}" if unseen == "error" else "a new value"
         missing = mode.lookup.readers[place].is_missing(values[place])
         message += f" (column {mode.columns[place]!r} has {'a missing value' if missing else new})"
-    then = "left unchanged" if mode.fallback is None else "given ŷ from p(ŷ|x), with the features as they are"
     if unseen == "error":
-        raise DataError(f"{message}; with ", Option("unseen", "keep"), f" they are {then}")
-    warn(f"{message}; they are {then}")
+        raise DataError(f"{message}; with ", Option("unseen", mode.otherwise), f" they {then}")
+    warn(f"{message}; they {then}")
 
 
-def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen) -> None:
+def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen | None) -> None:
     """Warn once of rows whose source is not known, or refuse them."""
     if not tally.unseen:
         return
@@ -637,10 +789,31 @@ def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen) -> None:
         message += f" ({tally.example})"
     if tally.missing:
         message += f", {tally.missing} of them for a missing value that has no level in the mapping"
-    then = "are left unchanged" if mode.fallback is None else "keep their features and get ŷ from p(ŷ|x)"
+    then = f"they {mode.then}"
+    if tally.typical < tally.unseen and mode.strangers is not None:
+        # Who is of a new group, or has a new value, has no row that outcomes could be drawn from.
+        some = f"{tally.typical} of them {mode.then}, the others are" if tally.typical else "they are"
+        then = f"{some} left unchanged"
     if unseen == "error":
-        raise DataError(f"{message}; with ", Option("unseen", "keep"), f" they {then}")
-    warn(f"{message}; they {then}")
+        raise DataError(f"{message}; with ", Option("unseen", mode.otherwise), f" {then}")
+    warn(f"{message}; {then}")
+
+
+def report_balance(mode: Transformer, tally: Tally, how: How) -> None:
+    """Warn of what balanced draws could not balance."""
+    for words in unbalanced(mode, tally, how.key) if how.balanced else ():
+        warn(words)
+
+
+def unbalanced(mode: Transformer, tally: Tally, key: str | None) -> tuple[str, ...]:
+    """Say what balanced draws of a table could not keep within one person of its expectation, and what they kept."""
+    if not tally.shared or key is None:
+        return mode.nest.notes
+    shared = (
+        f"{tally.shared} of {tally.rows} rows share their {key} and their kind with a row before them: these are one "
+        f"person, who gets one result, so that people are balanced within one, and not rows"
+    )
+    return (*mode.nest.notes, shared)
 
 
 def _names(mode: Transformer) -> list[str]:
@@ -649,22 +822,7 @@ def _names(mode: Transformer) -> list[str]:
     return [", ".join(names[:-1]), names[-1]] if len(names) > 1 else names
 
 
-def unfold(mode: Transformer, table: Table, how: How) -> tuple[Table, Cells, NDArray[np.float64]]:
-    """Return every possible result of each row, the position of the row it belongs to, and its probability."""
-    if how.restore.draws:
-        other = (Option("restore", "midpoint"), " or ", Option("restore", "label"))
-        raise SpecError("without a lottery no value is sampled; write ", *other)
-    located = locate(mode, table)
-    asked, entry = mode.kernel.entries(located.rows)
-    known = located.known[asked]
-    # A row that is not known stays as it is: one entry of weight one.
-    first = np.concatenate([[True], np.diff(asked) != 0]) if len(asked) else np.zeros(0, bool)
-    kept = known | first
-    asked, entry, known = asked[kept], entry[kept], known[kept]
-    share = np.where(known, mode.kernel.probability[entry], 1.0)
-    at = np.flatnonzero(known)
-    wide = tables.take(table, asked)
-    for axis, own, targets in zip(mode.writes, located.own(asked[at]), mode.targets, strict=True):
-        wide = tables.replace(wide, axis, at, own, targets[entry[at]], restore=how.restore)
-    report_unseen(mode, _tally(mode, table, 0, np.flatnonzero(~located.sourced), False), how.unseen)
-    return wide, asked, share
+def met(mode: Transformer, table: Table, located: Located, *, text: bool = False) -> Tally:
+    """Count the rows of a table, and those whose source is unknown."""
+    tally = _tally(mode, table, 0, np.flatnonzero(~located.sourced), text)
+    return replace(tally, typical=int((located.known & ~located.sourced).sum()))

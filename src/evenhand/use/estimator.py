@@ -151,8 +151,9 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         Of the draws, as in :meth:`evenhand.Mapping.apply`. Without a key draws go by position.
     key : str, optional
         A column of X that identifies people, so that each gets the same draw in any order. No estimator is shown it.
-    unseen : {"keep", "error"}
-        What to do with people whose cell was not in the fitted table.
+    unseen : {"typical", "keep", "error"}, optional
+        What to do with people whose cell was not in the fitted table, as in :meth:`evenhand.Mapping.release`; by
+        default what the mapping says, which is ``typical``.
     missing : {"level", "error"}, optional
         After ``fit``: whether a missing value where the fitted table had none makes its person one of these, or is an
         error that names the row; by default what the problem says. To an estimator it is handed as it is.
@@ -186,7 +187,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         budget: float | None = None,
         seed: int | None = 0,
         key: str | None = None,
-        unseen: Unseen = "keep",
+        unseen: Unseen | None = None,
         missing: Missing | None = None,
     ) -> None:
         self.problem = problem

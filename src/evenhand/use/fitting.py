@@ -12,7 +12,7 @@ import numpy as np
 from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
-from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb
+from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb, warn
 from evenhand.findings.bounds import comparison
 from evenhand.findings.feasibility import Edge, budget_edge, parity_edge, raised
 from evenhand.kernel import unchanged
@@ -99,6 +99,8 @@ def fit(
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
+    if mapping.words_of_new_cells is not None:
+        warn(mapping.words_of_new_cells)
     report("done", 1.0)
     return mapping
 

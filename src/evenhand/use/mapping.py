@@ -6,31 +6,32 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
 from evenhand import check, engines, tables
 from evenhand.arrays import Numbers
-from evenhand.data.counts import Counts
+from evenhand.data.counts import Counts, checked_weights
 from evenhand.engines import AnyTable
-from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
+from evenhand.errors import EvenhandError, SpecError, StorageError
 from evenhand.findings import proof
 from evenhand.findings.audit import Audit, audit
-from evenhand.findings.coverage import fitted_coverage
+from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
 from evenhand.findings.models import Predictor, check_model, model_rates, scores_elsewhere
-from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target
+from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target, without_people
 from evenhand.findings.prices import Prices, prices
 from evenhand.findings.theory import Theory
-from evenhand.kernel import Kernel, for_apply, with_rows
+from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import Achieved, achieved, released_conditional
+from evenhand.kernel.strangers import Policy, strangers
 from evenhand.optimise.certificate import CONTRADICTION, Certificate, bounding, certify
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers
 from evenhand.report.charts import Chart
 from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
-from evenhand.spec import Problem, Recorded, outcome_given_features
+from evenhand.spec import Problem, Recorded, nest, outcome_given_features
 from evenhand.tables import Frame, Record, Restore
 from evenhand.tables.transforming import (
     Draw,
@@ -43,8 +44,8 @@ from evenhand.tables.transforming import (
     train_mode,
     transform,
     transform_person,
-    unfold,
 )
+from evenhand.tables.unfolding import unfold
 from evenhand.use import storage
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ F = TypeVar("F")
 class Mapping:
     """A randomized mapping P(x̂, ŷ | d, x, y), with the table it was fitted on and its certificate.
 
-    Made by :func:`evenhand.fit` or :meth:`load`.
+    Made by :func:`evenhand.fit` or :meth:`load`. ``unseen`` says what becomes of people in cells that nobody had:
+    ``typical`` for what is fitted, ``keep`` for files of earlier versions.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Mapping:
     kernel: Kernel
     multipliers: Multipliers
     certificate: Certificate
+    unseen: Policy = "typical"
 
     @property
     def objective(self) -> float:
@@ -109,20 +112,26 @@ class Mapping:
 
     @cached_property
     def release_mode(self) -> Transformer:
-        """Train mode: which sources it knows, and the row of each."""
-        kernel, fallback = self.kernel, None
-        if self.conditional is not None:
-            # Where D is suppressed, a person of an unseen kind keeps x and draws ŷ from p(ŷ|x): one more row per x.
-            fallback = self.counts.features.cells
-            rows, to_y = np.nonzero(self.conditional > 0)
-            targets = self.counts.domain.xy(fallback[rows], to_y)
-            kernel = with_rows(kernel, rows, targets, self.conditional[rows, to_y], len(self.conditional))
-        return train_mode(self.counts, kernel, blind=self.problem.blind, fallback=fallback)
+        """Train mode: which sources it knows, the row of each, and what becomes of people of any other."""
+        return train_mode(
+            self.counts,
+            self.kernel,
+            blind=self.problem.blind,
+            policies=strangers(self.problem, self.counts, self.kernel, self.conditional),
+            policy=self.unseen,
+            nest=nest(self.problem, self.counts.domain),
+        )
 
     @cached_property
     def apply_mode(self) -> Transformer:
         """Apply mode: the same for what is known before the outcome."""
-        return apply_mode(self.counts, self.apply_kernel, blind=self.problem.blind)
+        return apply_mode(self.counts, self.apply_kernel, blind=self.problem.blind, policy=self.unseen)
+
+    @cached_property
+    def words_of_new_cells(self) -> str | None:
+        """How many new people will be in cells that nobody had, and what becomes of them; None where they are few."""
+        share = new_cells_share(self.counts, blind=self.problem.blind)
+        return None if share is None or share < MANY_NEW else f"{new_cells_words(share)} {self.release_mode.then}"
 
     @cached_property
     def theory(self) -> Theory:
@@ -134,6 +143,7 @@ class Mapping:
         table: AnyTable | None = None,
         *,
         weights: str | Sequence[float] | None = None,
+        unseen: Policy | None = None,
         missing: Missing | None = None,
         progress: Progress | None = None,
     ) -> Audit:
@@ -145,6 +155,9 @@ class Mapping:
             Other people than those that were fitted; by default the fitted table.
         weights : str or sequence of float, optional
             With ``table``: a column of it, or one number per row.
+        unseen : {"typical", "keep"}, optional
+            With ``table``: what becomes of people in cells that nobody had, as in :meth:`release`; ``coverage`` tells
+            how many they are.
         missing : {"level", "error"}, optional
             As in :meth:`release`. Rows with a missing value that has no level are counted in ``coverage``, and left out
             of everything else.
@@ -161,15 +174,20 @@ class Mapping:
         """
         check.progress(progress)
         if table is None:
-            return audit(self.problem, self.counts, self.kernel, self.achieved, fitted_coverage(self.counts))
-        met = self._met(table, weights, missing, progress)
+            covered, new = fitted_coverage(self.counts), self.words_of_new_cells
+            more = () if new is None else (new,)
+            return audit(self.problem, self.counts, self.kernel, self.achieved, covered, more=more)
+        met = self._met(table, weights, missing, progress, unseen)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
         seeing, not_seeing = (
-            scores_elsewhere(self.problem, self.counts, self.kernel, met.counts, protected=sees)
+            scores_elsewhere(
+                self.problem, self.counts, self.kernel, met.counts, protected=sees, policy=unseen or self.unseen
+            )
             for sees in (True, False)
         )
-        return audit(problem, met.counts, met.kernel, measured, met.coverage, (seeing, not_seeing))
+        uncounted = (*met.uncounted, *without_people(self.counts, met.counts))
+        return audit(problem, met.counts, met.kernel, measured, met.coverage, (seeing, not_seeing), uncounted)
 
     def realised(
         self,
@@ -199,10 +217,12 @@ class Mapping:
         >>> mapping = eh.fit(data.problem, data.counts)
         >>> mapping.realised(mapping.release(data.frame, seed=0)).words
         ('the rates of this very table are 0... apart at worst (...), ... the bound 0.1',)
+        >>> mapping.realised(mapping.release(data.frame, draw="balanced")).verdict.one_person
+        True
         """
         check.progress(progress)
         met = self._met(table, weights, missing, progress)
-        return realised(with_own_target(self.problem, self.counts), met.counts)
+        return realised(with_own_target(self.problem, self.counts), self.counts, met)
 
     def _met(
         self,
@@ -210,8 +230,10 @@ class Mapping:
         weights: str | Sequence[float] | None,
         missing: Missing | None,
         progress: Progress | None,
+        unseen: Policy | None = None,
     ) -> Meeting:
-        mode = self.release_mode.with_missing(missing)
+        check.one_of("unseen", unseen, (None, *get_args(Policy)))
+        mode = self.release_mode.with_missing(missing).with_unseen(unseen)
         return meeting(mode, engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress))
 
     @property
@@ -326,7 +348,7 @@ class Mapping:
         >>> mapping.predictor().predict_proba(data.frame).shape
         (5278, 2)
         """
-        return Predictor(self.problem, self.counts, self.kernel)
+        return Predictor(self.problem, self.counts, self.kernel, self.unseen)
 
     def chart(self, kind: Kind = "rates", **options: Any) -> Chart:
         """Return a picture of what the mapping does; its ``save`` writes PNG, SVG or HTML. Needs the extra ``charts``.
@@ -384,7 +406,7 @@ class Mapping:
         seed: int | None = 0,
         key: str | None = None,
         draw: Draw = "independent",
-        unseen: Unseen = "keep",
+        unseen: Unseen | None = None,
         missing: Missing | None = None,
         restore: Restore = "sample",
         to: Path | None = None,
@@ -405,11 +427,20 @@ class Mapping:
             A column that says who a row is. A row's draw then depends on its key, the seed and the mode alone: the same
             person gets the same draw in any order, in any table, from any engine. Rows that share a key share a draw.
         draw : {"independent", "balanced"}
-            ``balanced``: among the rows with the same (d, x, y), the number that make each move is its expectation,
-            rounded down or up, and each row's own probabilities are the same as ever. A row's result then depends on
-            who else is in the table.
-        unseen : {"keep", "error"}
-            What to do with rows whose (d, x, y) was not in the table that was fitted.
+            ``balanced``: all rows are drawn together, so that this very table is as the bounds ask but for whole
+            people: the number with each outcome is its expectation rounded down or up in every fitted cell (d, x, y),
+            in every group and segment that parity compares, and among all; each move is within two of its own.
+            Everybody's own probabilities are the same as ever, but a row's result depends on who else is in the table.
+            What cannot be balanced (groups that cross, released segments, groups of a blind mapping, rows that share a
+            key) is warned of. :meth:`apply` draws no outcome: there the number of rows with the same (d, x) that make
+            each move is its expectation rounded down or up.
+        unseen : {"typical", "keep", "error"}, optional
+            What to do with rows whose (d, x, y) was not in the table that was fitted. ``typical``: they keep their
+            features and draw ŷ as the fitted people of their group and outcome do on average, mixed with staying as far
+            as their own budgets ask; where D is suppressed, from p(ŷ|x), or from p(ŷ) where nobody had x. ``keep``:
+            they stay as they are (where D is suppressed, with ŷ from p(ŷ|x)). A row of a group that was not fitted
+            (unless D is suppressed, or not read), or with a value that is no level, stays as it is. By default what the
+            mapping says (``mapping.unseen``): ``typical``, and ``keep`` for files of earlier versions.
         missing : {"level", "error"}, optional
             What a missing value is in a column where the fitted table had none: ``level``, one that nobody had, so that
             its row is an unseen one (as a rule kept as it is, and counted), or an error that names the row. By default
@@ -431,7 +462,7 @@ class Mapping:
             (``missing`` of them for a missing value) and ``path``.
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return self._transformed(self.release_mode.with_missing(missing), frame, how, to, progress)
+        return self._transformed(self._mode("release", unseen, missing), frame, how, to, progress)
 
     def apply(
         self,
@@ -440,7 +471,7 @@ class Mapping:
         seed: int | None = 0,
         key: str | None = None,
         draw: Draw = "independent",
-        unseen: Unseen = "keep",
+        unseen: Unseen | None = None,
         missing: Missing | None = None,
         restore: Restore = "sample",
         to: Path | None = None,
@@ -461,7 +492,7 @@ class Mapping:
         (5278, False)
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return self._transformed(self.apply_mode.with_missing(missing), frame, how, to, progress)
+        return self._transformed(self._mode("apply", unseen, missing), frame, how, to, progress)
 
     def person(
         self,
@@ -470,7 +501,7 @@ class Mapping:
         mode: Mode = "apply",
         key: str | None = None,
         seed: int | None = 0,
-        unseen: Unseen = "keep",
+        unseen: Unseen | None = None,
         missing: Missing | None = None,
         restore: Restore = "sample",
     ) -> dict[str, Any]:
@@ -492,9 +523,8 @@ class Mapping:
         seed : int or None
             As in :meth:`release`. Without ``key`` a row has the draw of the first row of any frame: people who are
             scored one at a time with one seed all have the same, so give a key, or None for fresh randomness.
-        unseen : {"keep", "error"}
-            What to do with somebody of an unknown kind, such as one with a new value: leave them as they are (where D
-            is suppressed, with ŷ from p(ŷ|x)) and warn, or raise an error.
+        unseen : {"typical", "keep", "error"}, optional
+            As in :meth:`release`: what becomes of somebody of an unknown kind, with a warning, or an error.
         missing : {"level", "error"}, optional
             As in :meth:`release`.
         restore : {"sample", "midpoint", "label"}
@@ -518,7 +548,7 @@ class Mapping:
         """
         record = check.mapping("row", row, "a mapping of columns to values, such as a dict")
         how = How.of(seed, key=key, unseen=unseen, restore=restore)
-        return transform_person(self._mode(mode).with_missing(missing), record, how, fresh=seed is None)
+        return transform_person(self._mode(mode, unseen, missing), record, how, fresh=seed is None)
 
     def _transformed(
         self, mode: Transformer, frame: AnyTable, how: How, to: Path | None, progress: Progress | None
@@ -532,9 +562,10 @@ class Mapping:
             return engines.transform_spark(mode, frame, how)
         return tables.returned(transform(mode, tables.read(frame), how).table, frame)
 
-    def _mode(self, mode: Mode) -> Transformer:
+    def _mode(self, mode: Mode, unseen: Unseen | None, missing: Missing | None) -> Transformer:
         check.one_of("mode", mode, MODES)
-        return self.release_mode if mode == "release" else self.apply_mode
+        chosen = self.release_mode if mode == "release" else self.apply_mode
+        return chosen.with_missing(missing).with_unseen(unseen)
 
     def to_sql(
         self,
@@ -545,7 +576,7 @@ class Mapping:
         mode: Mode = "apply",
         seed: int | None = 0,
         draw: Draw = "independent",
-        unseen: Unseen = "keep",
+        unseen: Unseen | None = None,
         missing: Missing | None = None,
         restore: Restore = "sample",
         columns: Sequence[str] | None = None,
@@ -572,9 +603,8 @@ class Mapping:
             As in :meth:`release`; None takes one fresh seed, which the query then holds.
         draw : {"independent"}
             Balanced draws depend on all rows of a source, and are refused.
-        unseen : {"keep", "error"}
-            Rows of an unknown kind stay as they are (where D is suppressed, they get ŷ from p(ŷ|x)), without a
-            warning, or end the query.
+        unseen : {"typical", "keep", "error"}, optional
+            As in :meth:`release`, but without a warning; an error ends the query.
         missing : {"level", "error"}, optional
             As in :meth:`release`: whether a missing value for which the mapping has no level makes its row an unseen
             one, or ends the query.
@@ -597,7 +627,7 @@ class Mapping:
         True
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return engines.write_query(self._mode(mode).with_missing(missing), how, dialect, table, columns)
+        return engines.write_query(self._mode(mode, unseen, missing), how, dialect, table, columns)
 
     def possibilities(
         self,
@@ -607,7 +637,7 @@ class Mapping:
         restore: Restore = "midpoint",
         row_column: str = "row",
         weight_column: str = "weight",
-        unseen: Unseen = "keep",
+        unseen: Unseen | None = None,
         missing: Missing | None = None,
     ) -> F:
         """Return every possible result of each row, with the position of the row and the probability of the result.
@@ -624,7 +654,7 @@ class Mapping:
             As in :meth:`release`; without a lottery, no value is sampled.
         row_column, weight_column : str
             The names of the two columns that are added.
-        unseen : {"keep", "error"}
+        unseen : {"typical", "keep", "error"}, optional
             As in :meth:`release`.
         missing : {"level", "error"}, optional
             As in :meth:`release`.
@@ -638,10 +668,10 @@ class Mapping:
         >>> round(float(every["weight"].sum()), 6)
         100.0
         """
-        chosen = self._mode(mode).with_missing(missing)
+        chosen = self._mode(mode, unseen, missing)
         table = tables.read(frame)
-        _refuse_column(table, "row_column", row_column)
-        _refuse_column(table, "weight_column", weight_column)
+        tables.refuse_taken("row_column", row_column, table.columns)
+        tables.refuse_taken("weight_column", weight_column, table.columns)
         if row_column == weight_column:
             raise SpecError(f"row_column and weight_column must be two names, not both {row_column!r}")
         how = How.of(0, unseen=unseen, restore=restore)
@@ -651,32 +681,49 @@ class Mapping:
 
     def expand(
         self,
-        frame: F,
+        frame: AnyTable,
         *,
         weights: str | Sequence[float] | None = None,
         weight_column: str = "weight",
-        unseen: Unseen = "keep",
+        unseen: Unseen | None = None,
         missing: Missing | None = None,
         restore: Restore = "midpoint",
-    ) -> F:
+        to: Path | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
         """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
 
-        Equal rows are merged and their weights added, so a model fitted with these weights has no sampling noise.
+        Equal rows are merged and their weights added, so a model fitted with these weights has no sampling noise. Rows
+        are equal if they are so in all columns, also in those that the problem does not name.
 
         Parameters
         ----------
-        frame : dataframe
-            As in :meth:`release`.
+        frame : dataframe or path
+            As in :meth:`release`; a Spark dataframe must be collected first.
         weights : str or sequence of float, optional
-            A column of the frame, or one number per row, for rows that do not stand for one person each.
+            A column of the table, which the result does not have, or one number per row of a frame, for rows that do
+            not stand for one person each.
         weight_column : str
             The name of the column of weights in the result; they sum to the number of rows, or to ``weights``.
-        unseen : {"keep", "error"}
+        unseen : {"typical", "keep", "error"}, optional
             As in :meth:`release`.
         missing : {"level", "error"}, optional
             As in :meth:`release`.
         restore : {"midpoint", "label"}
             As in :meth:`release`; without a lottery, no value is sampled.
+        to : path, optional
+            Where the result goes if ``frame`` is a path: .csv or .parquet. It appears there when it is complete.
+        progress : callable, optional
+            For files: called with a text and the share that is done.
+
+        Returns
+        -------
+        dataframe
+            Of the same type, with the column of weights, in the order in which rows first occur; for a path, what was
+            done, with ``rows`` (read), ``results`` (rows written, in the same order), ``weight`` (their sum),
+            ``unseen`` (``typical`` of them with outcomes all the same, ``missing`` with a missing value) and ``path``.
+            Texts of a CSV file that are passed through are equal if they are written alike: 1 and 1.0 are two, unless
+            the result is Parquet.
 
         Examples
         --------
@@ -687,16 +734,23 @@ class Mapping:
         >>> round(float(weighted["weight"].sum()), 6)
         5278.0
         """
+        check.progress(progress)
+        mode, how = self._mode("release", unseen, missing), How.of(0, unseen=unseen, restore=restore)
+        columns = self.problem.columns
+        if engines.is_path(frame):
+            name = tables.weights_column(columns, weights, "a file")
+            return engines.expand_file(mode, frame, to, how, name, weight_column, self.problem.csv, progress)
+        if to is not None:
+            raise SpecError("to= names the result of a file; a dataframe is returned")
         table = tables.read(frame)
-        given = tables.weights_of(self.problem.columns, table, weights)
+        given = tables.weights_of(columns, table, weights)
         if isinstance(weights, str):
             table = table.drop(weights)
-        _refuse_column(table, "weight_column", weight_column)
-        mode = self.release_mode.with_missing(missing)
-        wide, rows, share = unfold(mode, table, How.of(0, unseen=unseen, restore=restore))
+        tables.refuse_taken("weight_column", weight_column, table.columns)
+        weighed = None if given is None or not len(given) else checked_weights(given)
+        wide, rows, share = unfold(mode, table, how, weighed)
         weight = share if given is None else share * given[rows]
-        found: F = tables.returned(tables.merged(wide, weight, weight_column), frame)
-        return found
+        return tables.returned(tables.merged(wide, weight, weight_column), frame)
 
     def save(self, path: Path) -> None:
         """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
@@ -709,7 +763,8 @@ class Mapping:
                 infimum = loss.infimum(self.multipliers.released)
             measure = Recorded(measure.name, self.objective, infimum, measure.new_cells, measure.nonnegative)
         problem = replace(self.problem, utility=measure)
-        stored = storage.Stored(problem, self.counts, self.kernel, self.multipliers, self.certificate.as_dict())
+        claims = self.certificate.as_dict()
+        stored = storage.Stored(problem, self.counts, self.kernel, self.multipliers, claims, self.unseen)
         storage.write(path, stored)
 
     @classmethod
@@ -729,7 +784,7 @@ class Mapping:
                 f"{os.fspath(path)!r} claims a history that ends at {history[-1]:.9g}, but its mapping has an "
                 f"objective of {certificate.objective:.9g}"
             )
-        return cls(stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate)
+        return cls(stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, stored.unseen)
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -738,9 +793,3 @@ class Mapping:
             f"<Mapping of {len(self.kernel)} sources, {len(self.kernel.targets)} moves: Δ = {c.objective:.6g}, "
             f"{c.status}, {gap}, max violation {c.max_violation:.0e}>"
         )
-
-
-def _refuse_column(table: Any, what: str, name: str) -> None:
-    """Refuse the name of a column to be added that is none, or that a column has."""
-    if check.column(what, name) in table.columns:
-        raise DataError(f"the table already has a column {name!r}; give {what} another name")

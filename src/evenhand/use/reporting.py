@@ -25,6 +25,7 @@ from evenhand.findings.changes import most_changed_groups
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.models import check_model
 from evenhand.findings.theory.rates import share
+from evenhand.optimise.solve.structured.threads import one_thread
 from evenhand.report import assurance
 from evenhand.report.charts import Chart, panels_within
 from evenhand.report.extent import MOST_ACROSS
@@ -41,6 +42,9 @@ from evenhand.use.tradeoff import Frontier, frontier_around
 
 POINTS = 16
 """How many bounds the frontier is solved at, beside the mapping's own, which is known."""
+
+POINTS_OF_LARGE, LARGE = 8, 2000
+"""The same for tables of more cells than this, each of whose points takes as long as a small table's frontier."""
 
 FEWEST_POINTS = 2
 """One on either side of the mapping's own."""
@@ -96,7 +100,7 @@ def report_on(
     sees_protected: bool = False,
     hide_below: float = FEW_PEOPLE,
     trace: bool = True,
-    points: int = POINTS,
+    points: int | None = None,
     confidence: float = 0.95,
     seed: int = 0,
     missing: Missing | None = None,
@@ -120,8 +124,9 @@ def report_on(
         Cells and groups of fewer people are not shown by themselves; 0 shows all.
     trace : bool
         Whether to trace the frontier, which takes most of the time.
-    points : int
-        How many bounds it is solved at, from the mapping's own outwards; no clock stops it.
+    points : int, optional
+        How many bounds it is solved at, from the mapping's own outwards: 16, or 8 where the table has more than 2,000
+        cells. No clock stops it.
     confidence : float
         Of every interval and statement.
     seed : int
@@ -159,12 +164,14 @@ def report_on(
     tell = Teller(check.progress(progress) or silent)
     threshold = check.finite("hide_below", hide_below, low=0)
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
-    points = check.whole("points", points, low=FEWEST_POINTS)
+    usual = POINTS_OF_LARGE if len(mapping.counts) > LARGE else POINTS
+    solved = usual if points is None else check.whole("points", points, low=FEWEST_POINTS)
     check.one_of("missing", missing, (None, *get_args(Missing)))
     # Not all of a command is whole characters: it may name files.
     check.kind("command", command, (str, NoneType), "a text")
     known_source = _source(source)
-    with heeding(tell.going_on):
+    # What is simulated and solved here are many small products, for which threads of BLAS only wait for each other.
+    with heeding(tell.going_on), one_thread():
         tell("measuring", 0.05)
         fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
         other_columns = None
@@ -172,7 +179,7 @@ def report_on(
             columns = opened(frame, mapping.problem.csv).table.columns
             other_columns = tuple(str(column) for column in columns if column not in mapping.problem.columns)
         traced, values = _traced(
-            mapping, points if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share)
+            mapping, solved if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share)
         )
         tell("summarising", 0.65)
         found = summary(

@@ -15,7 +15,7 @@ import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import safetensors
@@ -30,6 +30,7 @@ from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
 from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
+from evenhand.kernel.strangers import Policy
 from evenhand.optimise.certificate import ROW_TOLERANCE
 from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem
@@ -38,11 +39,17 @@ from evenhand.spec.bins import Binning
 from evenhand.spec.toml import registered
 
 FORMAT = "evenhand-mapping"
-VERSION = 3
+VERSION = 4
 """Of the format as it is written here."""
 
 PEOPLE = 3
 """From this version on a table that had weights is kept with the people and the squared weights of its cells."""
+
+UNTOLD = "people_untold"
+"""Says in a later file that the people of its cells are not known: its counts are those of an earlier one."""
+
+FAVOURABLE = 4
+"""From this version on a problem may say which outcome is good for a person; earlier readers refuse that key."""
 
 PLAIN, CODED = 1, 2
 """What a reader must know: plain levels alone, or also how values become levels."""
@@ -73,20 +80,24 @@ class Stored:
     kernel: Kernel
     multipliers: Multipliers
     claims: dict[str, Any]
+    unseen: Policy = "keep"
 
 
 def write(path: str | os.PathLike[str], stored: Stored) -> None:
     """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
-    arrays = _arrays(stored)
+    arrays, needs = _arrays(stored), _needed_of(stored.problem, stored.counts.domain)
+    # Whose people an earlier file does not tell, a later one cannot.
+    version = VERSION if stored.counts.knows_people else max(PEOPLE - 1, needs)
     document = {
         "format": FORMAT,
-        # Whose people an earlier file does not tell, a later one cannot.
-        "version": VERSION if stored.counts.knows_people else PEOPLE - 1,
-        "needs": max(map(_needed, stored.counts.domain.variables)),
+        "version": version,
+        "needs": needs,
         "problem": stored.problem.to_toml(),
         "people": stored.counts.people,
+        **({} if stored.counts.knows_people or version < PEOPLE else {UNTOLD: True}),
         "domain": [_described(variable) for variable in stored.counts.domain.variables],
         "claims": stored.claims,
+        "unseen": stored.unseen,
     }
     signed = document | {"sha256": _digest(document, arrays)}
     text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
@@ -95,6 +106,12 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
 
 def _is_plain(variable: Variable) -> bool:
     return variable.coding is None and variable.missing is None and not variable.blanks
+
+
+def _needed_of(problem: Problem, domain: Domain) -> int:
+    """Return the oldest version whose readers know a problem and all of its variables."""
+    stated = PLAIN if problem.favourable is None else FAVOURABLE
+    return max(stated, *map(_needed, domain.variables))
 
 
 def _needed(variable: Variable) -> int:
@@ -283,7 +300,7 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
         raise StorageError("the columns are not in the order of protected, features, outcome")
     if (words := disagreement(problem, domain)) is not None:
         raise StorageError(f"the table contradicts the problem: {words}")
-    if document.get("needs", document["version"]) < max(map(_needed, variables)):
+    if document.get("needs", document["version"]) < _needed_of(problem, domain):
         raise StorageError("the file holds more than the format that it says a reader needs")
     counts = _read_counts(document, domain, arrays)
     kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
@@ -302,7 +319,11 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     # Written so that a NaN is refused.
     if history and not (problem.alternates and np.all(np.isfinite(history)) and np.all(np.diff(history) <= 0)):
         raise StorageError("only an alternating minimisation has a history, and it never rises")
-    return Stored(problem, counts, kernel, multipliers, claims)
+    # Files before version 4 do not say, and what drew from them kept people in cells that nobody had.
+    unseen = document.get("unseen", "keep")
+    if unseen not in get_args(Policy):
+        raise StorageError(f"there is no policy {unseen!r} for people in cells that nobody had")
+    return Stored(problem, counts, kernel, multipliers, claims, unseen)
 
 
 def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Counts:
@@ -314,7 +335,7 @@ def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Co
         raise StorageError(f"the number of people cannot be {people!r}")
     known = {field: arrays[name] for name, (field, _) in WEIGHED.items() if name in arrays}
     counts = Counts(domain, d, x, y, weight, people, **known)
-    if document["version"] >= PEOPLE and not counts.knows_people:
+    if document["version"] >= PEOPLE and not counts.knows_people and document.get(UNTOLD) is not True:
         raise StorageError(
             f"no people of cells (counts.people) are there, so that counts.weight must be numbers of people, {people} "
             f"in all"

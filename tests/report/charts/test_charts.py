@@ -106,6 +106,7 @@ def test_a_chart_says_what_it_shows():
     assert grid(shades=charts.SEQUENTIAL).to_dict()["description"] == "D"
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("html", b"<!DOCTYPE html>")])
 def test_charts_are_written_by_ending(tmp_path, ending, start):
     path = tmp_path / f"chart.{ending}"

@@ -6,6 +6,7 @@ nothing of SQL.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +24,8 @@ class Moves:
     Attributes
     ----------
     source : array of int
-        The number of the source over the axes that are read. Where D is suppressed, people of an unknown source get
-        their outcome by (x, y): those have the numbers -1 - (x, y).
+        The number of the source over the axes that are read. People of an unknown source who draw their outcome all
+        the same have the numbers -1 - key, where the key is that of strangers, with the outcome as its last digit.
     low, high : array of int
         The change is made by draws from ``low`` up to, but not including, ``high``.
     variables : tuple of Variable
@@ -57,7 +58,7 @@ def moves_of(mode: Transformer) -> Moves:
     high = mode.kernel.thresholds
     low = np.concatenate([np.zeros(1, np.int64), high[:-1]])
     low[mode.kernel.starts[:-1]] = 0
-    targets = [cells[entry] for cells in mode.targets]
+    targets = mode.targets(entry, tuple(cells[asked] for cells in own))
     changed = np.any([cells[asked] != target for cells, target in zip(own, targets, strict=True)], axis=0)
     kept = np.flatnonzero(changed & (low[entry] < high[entry]))
     asked, entry = asked[kept], entry[kept]
@@ -81,15 +82,22 @@ def _sources(mode: Transformer) -> tuple[Cells, tuple[Cells, ...], Cells]:
     for axis in reversed(mode.reads):
         rest, cells[axis] = np.divmod(rest, axis.size)
     own = tuple(cells[axis] for axis in mode.writes)
-    if mode.fallback is None:
+    strangers, outcomes = mode.strangers, mode.domain.y.size
+    if strangers is None:
         return mode.sources, own, mode.rows
-    size = mode.domain.y.size
-    x, y = np.repeat(mode.fallback, size), np.tile(np.arange(size), len(mode.fallback))
-    row = len(mode.kernel) - len(mode.fallback) + np.repeat(np.arange(len(mode.fallback)), size)
+    key, row = strangers.keys, strangers.rows
+    if mode.domain.y not in strangers.by:
+        # Whatever the outcome, the row is the same; whoever has no key of their own has the one after the last.
+        if strangers.others is not None:
+            key, row = np.append(key, math.prod(axis.size for axis in strangers.by)), np.append(row, strangers.others)
+        key = (key[:, None] * outcomes + np.arange(outcomes)).ravel()
+        row = np.repeat(row, outcomes)
+    # They keep their x, whatever it is.
+    x, y = np.zeros_like(key), key % outcomes
     return (
-        np.concatenate([mode.sources, -1 - mode.domain.xy(x, y)]),
+        np.concatenate([mode.sources, -1 - key]),
         (np.concatenate([own[0], x]), np.concatenate([own[1], y])),
-        np.concatenate([mode.rows, row]),
+        np.concatenate([mode.rows, len(mode.fitted) + row]),
     )
 
 

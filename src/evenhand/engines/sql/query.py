@@ -6,6 +6,7 @@ draw makes, ``valued`` the value that the new level gets, and the last step writ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -172,13 +173,19 @@ class _Query:
         return self.sql.draw(f"{self.sql.text(f'{mode}:{self.how.seed}:')} || {key}")
 
     def _source(self) -> str:
-        """Return the number of a row's source; where D is suppressed, unknown ones go by (x, y)."""
-        source = number(self.sql, self.mode.reads)
-        if self.mode.fallback is None:
+        """Return the number of a row's source; unknown ones that draw their outcome go by the key of strangers."""
+        source, strangers = number(self.sql, self.mode.reads), self.mode.strangers
+        if strangers is None:
             return source
-        return (
-            f"CASE WHEN {source} IN ({self._known}) THEN {source} ELSE -1 - ({number(self.sql, self.mode.writes)}) END"
-        )
+        own, key = number(self.sql, self.mode.writes), number(self.sql, strangers.by)
+        if self.mode.domain.y not in strangers.by:
+            if strangers.others is not None:
+                keys, size = ", ".join(map(str, strangers.keys.tolist())), math.prod(a.size for a in strangers.by)
+                key = f"CASE WHEN {key} IN ({keys}) THEN {key} ELSE {size} END"
+            key = f"({key}) * {self.mode.domain.y.size} + {code(self.sql, self.mode.domain.outcome)}"
+        # A row with a value that is no level has no number, and stays as it is.
+        known = f"WHEN {source} IN ({self._known}) THEN {source}"
+        return f"CASE {known} WHEN ({own}) IS NOT NULL THEN -1 - ({key}) END"
 
     @cached_property
     def _known(self) -> str:
@@ -221,7 +228,7 @@ class _Query:
         ]
         join = f"LEFT JOIN {OWN}moves ON {SOURCE} = {FROM} AND {DRAW} >= {LOW} AND {DRAW} < {HIGH}"
         step = f"SELECT {', '.join(columns)} FROM {OWN}rows {join}"
-        if self.how.unseen == "keep":
+        if self.how.unseen != "error":
             return step
         what = f"a row has a combination of {', '.join(self.mode.columns)} that was not in the fitted table"
         refusal = self.sql.refusal(f"evenhand: {what}", KEY)

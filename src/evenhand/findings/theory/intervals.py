@@ -26,7 +26,7 @@ from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws
 from evenhand.spec import CsvFormat
 from evenhand.tables import Frame, cells, first_unseen, frame, labels
-from evenhand.tables.transforming import Missing, Transformer, domain_with, locate, train_mode
+from evenhand.tables.transforming import Missing, Transformer, Unseen, domain_with, locate, train_mode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,6 +116,8 @@ class HoldOut:
     rows, kept, left_out : int
         Rows counted, those among them with an unseen (d, x, y), whose outcome is kept, and those of unseen groups,
         which are not counted.
+    typical : int
+        Rows with an unseen (d, x, y) that drew their outcome all the same, from a typical row.
     words : tuple of str
         What follows, in sentences.
     """
@@ -128,6 +130,7 @@ class HoldOut:
     kept: int
     left_out: int
     words: tuple[str, ...]
+    typical: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +142,8 @@ class _Drawn:
     rows: int
     kept: int
     left_out: int
+    typical: int
+    then: str
 
 
 def holdout(
@@ -151,6 +156,7 @@ def holdout(
     target: Numbers | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    unseen: Unseen | None = None,
     missing: Missing | None = None,
     format: CsvFormat | None = None,
 ) -> HoldOut:
@@ -177,6 +183,8 @@ def holdout(
         With which all intervals hold.
     seed : int
         Of the draws.
+    unseen : {"typical", "keep"}, optional
+        What becomes of people in cells that nobody had, as in ``mapping.release``; by default what ``mode`` says.
     missing : {"level", "error"}, optional
         Whether rows with a missing value for which the mapping has no level are rows of an unseen kind, or refused; by
         default what the problem says.
@@ -194,7 +202,7 @@ def holdout(
     (1778, 8, 24, 'not decided')
     """
     confidence, seed = share("confidence", confidence), check.seed("seed", seed)
-    releases = (mode or train_mode(counts, kernel)).with_missing(missing)
+    releases = (mode or train_mode(counts, kernel)).with_missing(missing).with_unseen(unseen)
     drawn = _drawn(replace(counts, domain=domain_with(counts.domain, missing)), releases, opened(rows, format), seed)
     trials = drawn.number.sum(axis=1, keepdims=True)
     low, high = clopper_pearson(drawn.number, trials, _each(drawn.number.shape, confidence))
@@ -226,6 +234,7 @@ def holdout(
         drawn.kept,
         drawn.left_out,
         tuple(_holdout_words(counts, drawn, verdict, bound, confidence, high - low)),
+        drawn.typical,
     )
 
 
@@ -253,8 +262,9 @@ def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Dra
     shape = len(counts.groups.cells), domain.y.size
     number = sums(group[grouped] * shape[1] + outcome[grouped], np.ones(grouped.sum()), shape[0] * shape[1])
     expected = np.stack([sums(group[grouped], chance[grouped, k], shape[0]) for k in range(shape[1])], axis=1)
-    kept = int((grouped & ~located.known).sum())
-    return _Drawn(number.reshape(shape), expected, int(grouped.sum()), kept, int((~grouped).sum()))
+    kept, typical = (int((grouped & ~located.sourced & of).sum()) for of in (~located.known, located.known))
+    rows, left_out = int(grouped.sum()), int((~grouped).sum())
+    return _Drawn(number.reshape(shape), expected, rows, kept, left_out, typical, mode.then)
 
 
 def _compared(
@@ -300,6 +310,11 @@ def _holdout_words(
     )
     if verdict is not None:
         yield f"The bound of {bound:g} on ratios is {verdict} by these rows."
+    if drawn.typical:
+        yield (
+            f"{drawn.typical} of them have a combination of columns that was not in the fitted table; such people "
+            f"{drawn.then}."
+        )
     if drawn.kept:
         yield (
             f"{drawn.kept} of them have a combination of columns that was not in the fitted table; their outcome is "

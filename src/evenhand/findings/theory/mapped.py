@@ -22,7 +22,7 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Comparisons, Parity, Problem, Ratio, comparisons, each
 from evenhand.tables import Frame
-from evenhand.tables.transforming import Missing, Transformer
+from evenhand.tables.transforming import Missing, Transformer, Unseen
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +112,22 @@ class Theory:
         )  # fmt: skip
 
     def holdout(
-        self, rows: Frame, *, confidence: float = 0.95, seed: int = 0, missing: Missing | None = None
+        self,
+        rows: Frame,
+        *,
+        confidence: float = 0.95,
+        seed: int = 0,
+        unseen: Unseen | None = None,
+        missing: Missing | None = None,
     ) -> HoldOut:
-        """Exact intervals, all at once, for the released rates of people (a frame or a file) not used for fitting."""
+        """Exact intervals, all at once, for the released rates of people (a frame or a file) not used for fitting.
+
+        ``unseen`` and ``missing`` are as in ``mapping.release``.
+        """
         counts, kernel = self._grouped
         return holdout(
             counts, kernel, rows, mode=self.mode, bound=self._told_bound, target=self.target, confidence=confidence,
-            seed=seed, missing=missing, format=self.problem.csv,
+            seed=seed, unseen=unseen, missing=missing, format=self.problem.csv,
         )  # fmt: skip
 
     def bootstrap(

@@ -244,14 +244,14 @@ def draw_spread(
     over = None if bound is None else float(np.mean(ratios > bound + ROUNDING))
     ends = np.quantile(ratios, QUANTILES, method="inverted_cdf")
     words = [
-        f"In expectation over the draws the largest ratio is off one by {written(expected, '.3f')}; in single "
-        f"releases it varies with the lottery alone: in nine of ten of {size} simulated releases it was off by "
-        f"{ranged(ends[0], ends[-1], '.3f')}."
+        f"In expectation over the draws of the fitted table the largest ratio is off one by "
+        f"{written(expected, '.3f')}; in single releases, each row drawn by itself, it varies with the lottery alone: "
+        f"in nine of ten of {size} simulated releases it was off by {ranged(ends[0], ends[-1], '.3f')}."
     ]
     if over is not None:
         words.append(
-            f"{over:.1%} of single releases exceed the bound of {bound:g}, which holds in expectation; the expanded "
-            f"table, which carries every possible row with its weight, has no such spread."
+            f"{over:.1%} of single releases by independent draws exceed the bound of {bound:g}, which holds in "
+            f"expectation; the expanded table, which carries every possible row with its weight, has no such spread."
         )
     spread = frame({"quantile": list(QUANTILES), "largest_ratio": ends})
     return DrawSpread(frame(table), spread, expected, over, size, (*words, *people_words(counts, n)))

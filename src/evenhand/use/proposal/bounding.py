@@ -10,19 +10,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value
 from evenhand.engines import AnyTable
 from evenhand.errors import EvenhandError
 from evenhand.findings.feasibility import budget_edge, parity_edge
+from evenhand.findings.ledger import ledger
 from evenhand.spec import ExpectedDistortion, Problem
 from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
 from evenhand.use.fitting import checked_counts, fit
 from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.levels import ROUNDING
-from evenhand.use.proposal.outcome import Direction, taken_away
+from evenhand.use.proposal.outcome import Direction
 from evenhand.use.telling import Teller, TellingClock
 
 USUAL_BOUND = 0.1
@@ -136,15 +135,12 @@ class Finder:
         problem = self.stated(bounds, direction)
         counts = self.counts(problem, direction)
         try:
-            kernel = fit(problem, counts, progress=lambda stage, share: self.report(stage, 0.7)).kernel
+            found = fit(problem, counts, progress=lambda stage, share: self.report(stage, 0.7))
         except EvenhandError:
             # Bounds that cannot be met, or not found so, take nothing from anybody; fit will say why.
             return bounds
-        levels = counts.domain.outcome.levels
-        away = np.array([[taken_away(self.draft.outcome, a, b, good) for b in levels] for a in levels])
-        to = counts.domain.split_xy(kernel.targets)[1]
-        people = counts.probability[kernel.rows] * kernel.probability
-        return replace(bounds, losing=float(people[away[counts.y[kernel.rows], to]].sum()))
+        who = ledger(problem, counts, found.kernel, found.achieved)
+        return replace(bounds, losing=None if who is None else who.share_harmed)
 
     def fewer_lose(self, good: Value, usual: Bounds) -> tuple[Bounds, Direction] | None:
         """Find another distance by which clearly fewer people lose the favourable outcome; None where there is none."""

@@ -67,11 +67,6 @@ def _cost(column: Levelled, a: Value, b: Value, favourable: Value) -> float:
     return abs(end - start) if start < end <= goal or goal <= end < start else math.inf
 
 
-def taken_away(column: Levelled, a: Value, b: Value, favourable: Value) -> bool:
-    """Whether a change of the outcome is one that nobody makes who moves towards the favourable level only."""
-    return a != b and math.isinf(_cost(column, a, b, favourable))
-
-
 def any_way(column: Levelled) -> dict[str, Any]:
     """Return a rule that lets the outcome change in every direction."""
     return {"rule": "ordinal", "step": 1} if column.ordered else {"rule": "nominal", "cost": 1}

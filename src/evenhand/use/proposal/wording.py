@@ -46,7 +46,7 @@ def write(
     """Return the whole document."""
     parts = [
         _opening(draft, source, target, weights),
-        _columns(draft),
+        _columns(draft, direction),
         _missing(draft, tokens),
         _csv(csv),
         _bins(draft),
@@ -97,7 +97,7 @@ def size(found: Survey, weights: str | None) -> str:
     return f"{found.rows:,} rows, weighted by {weights}"
 
 
-def _columns(draft: Draft) -> Iterator[str]:
+def _columns(draft: Draft, direction: Direction) -> Iterator[str]:
     people = [group.people for group in draft.groups]
     yield from _comment(
         f"Read, never changed. People are compared by every combination of these columns: {len(people)} groups here, "
@@ -130,6 +130,9 @@ def _columns(draft: Draft) -> Iterator[str]:
     yield ""
     yield from _comment("The decision whose rates are compared between groups. It may be changed, too.")
     yield f"outcome = {value(draft.outcome.name)}"
+    if direction.favourable is not None:
+        yield from _comment("The outcome that is good for a person: audits say who is helped, and who is harmed.")
+        yield f"favourable = {value(direction.favourable)}"
 
 
 def tiny_groups(draft: Draft) -> str:

@@ -1,0 +1,108 @@
+"""The command that takes a table through a mapping without a lottery, from file to file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli import screen
+from evenhand.cli.answers import JsonOption, answer
+from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, outside, unweighed
+from evenhand.cli.files import check_outputs, columns_of
+from evenhand.cli.options import (
+    ForceOption,
+    MappingArgument,
+    MissingOption,
+    Unseen,
+    UnseenOption,
+    asked,
+    check_ending,
+)
+from evenhand.cli.transforming import OutOption, RowsArgument
+from evenhand.errors import some_of
+
+if TYPE_CHECKING:
+    from evenhand.engines import Expanded
+
+
+class Restore(StrEnum):
+    """What a changed value of a binned column becomes, where nothing is drawn."""
+
+    midpoint = "midpoint"
+    label = "label"
+
+
+RestoreOption = Annotated[Restore, typer.Option(help="A changed binned value: the middle of its bin, or its name.")]
+
+
+def expand(
+    mapping: MappingArgument,
+    table: RowsArgument,
+    out: OutOption,
+    weights: Annotated[
+        str | None, typer.Option(help="A column of weights, for rows that do not stand for one person each.")
+    ] = None,
+    weight_column: Annotated[str, typer.Option(help="The name of the column of weights in the new table.")] = "weight",
+    unseen: UnseenOption = None,
+    missing: MissingOption = None,
+    restore: RestoreOption = Restore.midpoint,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train mode without the lottery: write every possible result of each row, with its weight."""
+    screen.load()
+    from evenhand.engines.streaming import ENDINGS
+    from evenhand.use.mapping import Mapping
+
+    check_ending("--out", out, ENDINGS)
+    check_outputs(force, out, inputs=(mapping, table))
+    options = {"weight_column": weight_column, "restore": restore, **asked(missing, unseen)}
+    with screen.progress_bar() as report:
+        report("reading the mapping", 0.0)
+        fitted = Mapping.load(mapping)
+        done = fitted.expand(table, to=out, weights=weights, progress=report, **options)
+    passed = outside(columns_of(table, fitted.problem), fitted.problem, weights)
+    notes = [*([WEIGHED] if unweighed(fitted, weights) else []), *_uses(weight_column)]
+    counted = {name: getattr(done, name) for name in ("rows", "results", "weight", "unseen", "typical", "missing")}
+    document = {
+        "written": {"table": out}, **counted, "passed_through": passed, "weights": weights, "options": options,
+        "notes": notes,
+    }  # fmt: skip
+
+    def show() -> None:
+        _show_done(done, weight_column, weights, passed)
+        screen.heading("What was written")
+        screen.written(out, "every possible result in train mode, with its weight")
+        screen.heading("How a model uses it")
+        screen.bullets(notes)
+        # The rates of the weighted rows are those that an audit tells.
+        said = {"weights": weights, **asked(missing, None if unseen is Unseen.error else unseen)}
+        told = [word for name, value in said.items() if value is not None for word in (f"--{name}", value)]
+        screen.following(("audit", mapping, table, *told))
+
+    answer(as_json, "expand", lambda: document, show)
+
+
+def _uses(weight_column: str) -> list[str]:
+    return [
+        f"give it the column {weight_column} as sample_weight, and not as a feature: what it learns then has no "
+        f"sampling noise, and weighted rates of known values are the expected ones that an audit tells",
+        "a model that takes no weights needs a draw: evenhand release",
+    ]
+
+
+def _show_done(done: Expanded, weight_column: str, weights: str | None, passed: list[str]) -> None:
+    of = "the number of rows" if weights is None else f"the sum of {weights}"
+    through = f"{some_of(passed)}: unchanged, rows that differ there are not merged, and {NOTHING_BOUNDS_THEM}"
+    typical = f"; {done.typical:,} of them with outcomes as people like them get on average" if done.typical else ""
+    pairs: list[tuple[str, Any]] = [
+        ("Rows read", f"{done.rows:,}"),
+        ("Rows written", f"{done.results:,}, no two of them equal"),
+        ("Weights", f"{done.weight:,.12g} in all, {of}, in the column {weight_column}"),
+        *([("Unseen", f"{done.unseen:,} in a cell that nobody had{typical}")] if done.unseen else []),
+        *([("Missing", f"{done.missing:,} of these, for a value that is missing")] if done.missing else []),
+        *([("Passed through", through)] if passed else []),
+    ]
+    screen.pairs(pairs)

@@ -1,0 +1,140 @@
+"""Who is helped and who is harmed: by group, in people, for a problem that says which outcome is good for a person.
+
+In expectation over the draws, from counts, kernel and what was achieved. Helped is whose outcome becomes the favourable
+one, harmed who had it and loses it. Where outcomes have an order and the favourable one is an end of it, every step
+counts: nearer to it is helped, further from it harmed. Without an order, or between its ends, nobody can say which of
+two other outcomes is the better one, so that a change from one to the other is neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Numbers, sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Variable, in_words
+from evenhand.data.sentences import Said
+from evenhand.findings.bounds import AT_BOUND, ROUNDING, told_from
+from evenhand.findings.changes import expected_people
+from evenhand.findings.naming import group_levels
+from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import Achieved
+from evenhand.spec import Problem
+from evenhand.spec.agreement import favourable_code
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """Who is helped and who is harmed, one entry per group that occurs.
+
+    Attributes
+    ----------
+    counts : Counts
+        The table.
+    favourable : int
+        The code of the outcome that is good for a person.
+    helped, harmed : arrays
+        How many people are expected to be, by weight.
+    reached : float
+        How many of those who are helped get the favourable outcome itself.
+    before, after : arrays
+        The rate of the favourable outcome.
+    """
+
+    counts: Counts
+    favourable: int
+    helped: Numbers
+    harmed: Numbers
+    reached: float
+    before: Numbers
+    after: Numbers
+
+    @property
+    def columns(self) -> dict[str, Numbers]:
+        """The columns of a table with one row per group: its weight, who is helped, harmed and neither, and the rate.
+
+        The three numbers sum to the weight.
+        """
+        people = self.counts.group_weight
+        return {
+            "weight": people,
+            "helped": self.helped,
+            "harmed": self.harmed,
+            "unchanged": np.maximum(people - self.helped - self.harmed, 0.0),
+            "before": self.before,
+            "after": self.after,
+        }
+
+    @property
+    def share_harmed(self) -> float:
+        """The share of all people who are harmed."""
+        return float(self.harmed.sum() / self.counts.weight.sum())
+
+    def words(self, *, suppressed: bool) -> Iterator[str]:
+        """Say how many are helped and harmed, and name each group whose rate is levelled down."""
+        outcome = self.counts.domain.outcome
+        good = in_words({outcome.name: outcome.levels[self.favourable]})
+        everybody = f"of {self.counts.weight.sum():,.0f} people{' by weight' * self.counts.weighed}"
+        helped, harmed = float(self.helped.sum()), float(self.harmed.sum())
+        if counts_steps(outcome, self.favourable):
+            to_it = f" ({expected_people(self.reached)} of them to it)" if helped else ""
+            gain = f"{_who(helped, 'move')} towards {good}{to_it}"
+            loss = f"{_who(harmed, 'move')} away from it"
+        else:
+            gain, loss = f"{_who(helped, 'get')} {good} who did not have it", f"{_who(harmed, 'lose')} it"
+        # Where D is suppressed the outcome is drawn anew for everybody.
+        drawn = "if the drawn outcome were released, " * suppressed
+        yield f"{drawn}{everybody} {gain}, and {loss}, in expectation over the draws"
+        for group, before, after in zip(group_levels(self.counts), self.before, self.after, strict=True):
+            if after < before - AT_BOUND:
+                fall = f"from {told_from(after, before)} to {told_from(before, after)}"
+                yield Said(f"levelled down: in the group {in_words(group)} the rate of {good} falls {fall}", group)
+
+
+def ledger(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) -> Ledger | None:
+    """Find out who is helped and who is harmed; None where the problem does not say which outcome is good."""
+    favourable = favourable_code(problem, counts.domain)
+    if favourable is None:
+        return None
+    rows, (_, new) = kernel.rows, counts.domain.split_xy(kernel.targets)
+    old, mass = counts.y[rows], counts.weight[rows] * kernel.probability
+    away = _distance(counts.domain.outcome, favourable)
+    group, size = counts.groups.of_source[rows], len(counts.groups.cells)
+
+    def people(those: Any) -> Numbers:
+        found = sums(group[those], mass[those], size)
+        # What rounding leaves is nobody.
+        return np.where(found > ROUNDING * counts.weight.sum(), found, 0.0)
+
+    return Ledger(
+        counts=counts,
+        favourable=favourable,
+        helped=people(away[new] < away[old]),
+        harmed=people(away[new] > away[old]),
+        reached=float(people((new == favourable) & (old != favourable)).sum()),
+        before=measured.rates_before[:, favourable],
+        after=measured.rates_after[:, favourable],
+    )
+
+
+def counts_steps(outcome: Variable, favourable: int) -> bool:
+    """Whether every step towards the favourable outcome counts: at an end of an order of more than two."""
+    return outcome.ordered and len(outcome) > 2 and favourable in (0, len(outcome) - 1)
+
+
+def _distance(outcome: Variable, favourable: int) -> Numbers:
+    """Return how far each outcome is from the favourable one: in steps where they count, else one for every other."""
+    steps = np.abs(np.arange(len(outcome)) - favourable).astype(np.float64)
+    return steps if counts_steps(outcome, favourable) else np.minimum(steps, 1.0)
+
+
+def _who(people: float, verb: str) -> str:
+    """Say how many do something."""
+    if not people:
+        return f"nobody {verb}s"
+    number = expected_people(people)
+    return f"{number} {verb}{'s' * (number == '1')}"

@@ -1,0 +1,178 @@
+"""People in cells that the fitted table did not have: they keep x, and draw ŷ from a row of their own kind.
+
+A typical row is the mean of the fitted rows of a person's group and outcome, Pr(ŷ | d, y), mixed with staying until
+the person's own budgets hold: the group's rates then move as those of the fitted people do. Where D is suppressed ŷ
+may depend on x̂ alone: it is drawn from p(ŷ|x), or from p(ŷ) where nobody had x. Knows the statement, counts and
+kernels, not tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis, Domain
+from evenhand.kernel.stochastic import Kernel, gather
+from evenhand.spec import Charge, Problem
+from evenhand.spec.by import By, each, fields_of, numbers_at
+
+Policy = Literal["typical", "keep"]
+"""What becomes of people whose cell nobody had."""
+
+LARGEST_TABLE = 1 << 20
+"""Of more combinations of what budgets depend on, everybody is held to the smallest limit there is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strangers:
+    """Rows over the outcomes alone, for people whose cell the fitted table did not have; they keep x.
+
+    Attributes
+    ----------
+    by : tuple of Axis
+        What chooses a person's row: axes, or parts of them.
+    keys : array
+        Ascending numbers over these axes.
+    rows : array
+        The kernel's row of each.
+    kernel : Kernel
+        Rows whose targets are outcomes.
+    others : int or None
+        The row of people with other keys; None where they stay as they are.
+    """
+
+    by: tuple[Axis, ...]
+    keys: Cells
+    rows: Cells
+    kernel: Kernel
+    others: int | None = None
+
+    def row(self, key: Cells) -> Cells:
+        """Return the row of each key, -1 where there is none."""
+        found, place = positions(self.keys, key)
+        return np.where(found, self.rows[place], -1 if self.others is None else self.others)
+
+
+class Policies(NamedTuple):
+    """What each policy does with people whose cell nobody had; None keeps them as they are."""
+
+    typical: Strangers | None = None
+    keep: Strangers | None = None
+
+
+KEPT = Policies()
+"""Everybody whose cell nobody had stays as they are."""
+
+
+def strangers(problem: Problem, counts: Counts, kernel: Kernel, conditional: Numbers | None) -> Policies:
+    """Return what each policy does; ``conditional`` is p(ŷ|x̂) at every observed x where D is suppressed."""
+    if conditional is None:
+        return Policies(typical=_typical(problem, counts, kernel))
+    _, to_y = counts.domain.split_xy(kernel.targets)
+    everybody = sums(to_y, counts.probability[kernel.rows] * kernel.probability, counts.domain.y.size)
+    rows, cells = np.arange(len(conditional)), counts.features.cells
+    by = (counts.domain.x,)
+    return Policies(
+        typical=Strangers(by, cells, rows, _over_outcomes(np.vstack([conditional, everybody])), others=len(rows)),
+        keep=Strangers(by, cells, rows, _over_outcomes(conditional)),
+    )
+
+
+def _over_outcomes(shares: Numbers) -> Kernel:
+    """Return a kernel from a table of shares: one row per kind of people, one column per outcome."""
+    row, outcome = np.nonzero(shares > 0)
+    return gather(row, outcome, shares[row, outcome], len(shares))
+
+
+def mean_rows(counts: Counts, kernel: Kernel, *, blind: bool) -> tuple[Numbers, Numbers]:
+    """Return Pr(ŷ | d, y) over groups, outcomes and released outcomes, and p(d, y); blind, all are one group."""
+    group = np.zeros_like(counts.groups.of_source) if blind else counts.groups.of_source
+    outcomes = counts.domain.y.size
+    shape = (int(group.max()) + 1, outcomes, outcomes)
+    _, to_y = counts.domain.split_xy(kernel.targets)
+    mass = counts.probability[kernel.rows] * kernel.probability
+    kind = group * outcomes + counts.y
+    joint = sums(kind[kernel.rows] * outcomes + to_y, mass, int(np.prod(shape))).reshape(shape)
+    there = joint.sum(axis=2)
+    return joint / np.where(there > 0, there, 1.0)[:, :, None], there
+
+
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """Kinds of people, by what their budgets and costs depend on: a cell of some features, and an outcome."""
+
+    features: Axis | None
+    cell: Cells
+    y: Cells
+
+
+def _typical(problem: Problem, counts: Counts, kernel: Kernel) -> Strangers:
+    """Return the typical rows of every group and outcome that somebody had; those of equal people are one."""
+    domain, blind = counts.domain, problem.blind
+    kinds = _kinds(problem, counts)
+    shares, there = mean_rows(counts, kernel, blind=blind)
+    cost, stays = _costs(problem, domain, kinds), np.eye(domain.y.size)[kinds.y]
+    allowed = np.isfinite(cost)
+    # Over groups, kinds and outcomes: what is forbidden to a person is not done.
+    rows = np.where(allowed, shares[:, kinds.y], 0.0)
+    rows += (1 - rows.sum(axis=2, keepdims=True)) * stays
+    mixed = np.ones(rows.shape[:2])
+    for charge in problem.charges:
+        spent = (rows * charge.of(np.where(allowed, cost, 0.0))).sum(axis=2)
+        limit = _limits(charge, counts, kinds)
+        # A blind mapping does not know whose limit it is.
+        limit = limit.min(axis=0, keepdims=True) if blind else limit
+        mixed = np.minimum(mixed, np.divide(limit, spent, out=np.ones(spent.shape), where=spent > limit))
+    rows = mixed[:, :, None] * rows + (1 - mixed[:, :, None]) * stays
+    group, kind = np.nonzero(there[:, kinds.y] > 0)
+    key = np.zeros(len(kind), dtype=np.int64) if blind else counts.groups.cells[group]
+    by: tuple[Axis, ...] = () if blind else (domain.d,)
+    if kinds.features is not None:
+        by, key = (*by, kinds.features), key * kinds.features.size + kinds.cell[kind]
+    by, key = (*by, domain.y), key * domain.y.size + kinds.y[kind]
+    distinct, row = np.unique(rows[group, kind], axis=0, return_inverse=True)
+    order = np.argsort(key)
+    return Strangers(by, key[order], row.ravel()[order], _over_outcomes(distinct))
+
+
+def _kinds(problem: Problem, counts: Counts) -> _Kinds:
+    """Return the kinds of people whose costs or limits differ."""
+    domain = counts.domain
+    if problem.distortion.table is not None:
+        # Of a user's own costs it is known what those of the fitted records are.
+        return _Kinds(domain.x, *domain.split_xy(counts.records.cells))
+    limits = [charge.limit for charge in problem.charges]
+    named = {column for limit in limits if isinstance(limit, By) for where, _ in limit.cases for column in where}
+    part = Axis(tuple(variable for variable in domain.x.variables if variable.name in named))
+    size = part.size if part.size * domain.y.size * len(counts.groups.cells) <= LARGEST_TABLE else 1
+    cell, y = np.divmod(np.arange(size * domain.y.size), domain.y.size)
+    return _Kinds(part if part.variables and size == part.size else None, cell, y)
+
+
+def _costs(problem: Problem, domain: Domain, kinds: _Kinds) -> Numbers:
+    """Return what each outcome costs people of each kind who keep their features; infinite where it is forbidden."""
+    if problem.distortion.table is None:
+        return problem.distortion.costs(domain.outcome)[kinds.y]
+    asked = np.meshgrid(np.arange(len(kinds.y)), np.arange(domain.y.size), indexing="ij")
+    kind, to_y = (each.ravel() for each in asked)
+    cost = problem.distortion.between(domain, kinds.cell[kind], kinds.y[kind], kinds.cell[kind], to_y)
+    return cost.reshape(-1, domain.y.size)
+
+
+def _limits(charge: Charge, counts: Counts, kinds: _Kinds) -> Numbers:
+    """Return the limit of a charge by group and kind."""
+    domain, groups, size = counts.domain, counts.groups.cells, len(kinds.y)
+    named = {column for where, _ in charge.limit.cases for column in where} if isinstance(charge.limit, By) else set()
+    if kinds.features is None and named & set(domain.x.names):
+        return np.full((len(groups), size), min(each(charge.limit)))
+    fields = fields_of(domain.y, np.tile(kinds.y, len(groups)))
+    if kinds.features is not None:
+        fields |= fields_of(kinds.features, np.tile(kinds.cell, len(groups)))
+    if not charge.averaged:
+        fields |= fields_of(domain.d, np.repeat(groups, size))
+    limit = numbers_at(f"the limit of {charge.words}", charge.limit, fields, len(groups) * size)
+    return limit.reshape(len(groups), size)

@@ -1,0 +1,127 @@
+"""The command that writes every possible result with its weight."""
+
+import os
+
+import pandas as pd
+import pytest
+from commands import complained, document, flat
+from families import small_frame
+
+import evenhand as eh
+
+EXPAND = ("expand", "fine.mapping")
+
+
+@pytest.fixture
+def expected(fitted):
+    return eh.Mapping.load(fitted / "fine.mapping").expand(small_frame())
+
+
+class TestAnswers:
+    def test_what_is_shown(self, fitted, inside, expected):
+        result = inside(*EXPAND, "people.csv", "--out", "e.csv")
+        assert result.returncode == 0, result.stderr
+        said = flat(result.stdout)
+        assert f"Rows read 200 Rows written {len(expected)}, no two of them equal" in said
+        assert "Weights 200 in all, the number of rows, in the column weight" in said
+        assert "What was written e.csv every possible result in train mode, with its weight" in said
+        assert "give it the column weight as sample_weight, and not as a feature" in said
+        assert "evenhand audit fine.mapping people.csv" in said
+        assert "Unseen" not in said
+        assert "Passed through" not in said
+        assert result.stderr == ""
+        pd.testing.assert_frame_equal(pd.read_csv(fitted / "e.csv"), expected)
+
+    def test_the_document(self, fitted, inside, expected):
+        small_frame().assign(note="x").to_csv(fitted / "noted.csv", index=False)
+        found = document(inside(*EXPAND, "noted.csv", "--out", "e.parquet", "--weight-column", "w", "--json"))
+        assert found["written"] == {"table": "e.parquet"}
+        assert (found["rows"], found["results"], found["weight"]) == (200, len(expected), 200)
+        assert (found["unseen"], found["missing"], found["passed_through"]) == (0, 0, ["note"])
+        assert found["options"] == {"weight_column": "w", "restore": "midpoint"}
+        assert found["weights"] is None
+        assert any("sample_weight" in note for note in found["notes"])
+        written = pd.read_parquet(fitted / "e.parquet")
+        assert written["w"].to_numpy() == pytest.approx(expected["weight"].to_numpy())
+
+    def test_columns_outside_the_problem_are_named(self, fitted, inside):
+        small_frame().assign(id=range(200)).to_csv(fitted / "own.csv", index=False)
+        said = flat(inside(*EXPAND, "own.csv", "--out", "e.csv").stdout)
+        assert "Passed through id: unchanged, rows that differ there are not merged, and nothing bounds" in said
+        written = pd.read_csv(fitted / "e.csv")
+        assert written.groupby("id")["weight"].sum().to_numpy() == pytest.approx([1.0] * 200)
+
+    def test_weights(self, fitted, inside, expected):
+        cells = small_frame().value_counts().rename("n").reset_index()
+        cells.to_csv(fitted / "cells.csv", index=False)
+        result = inside(*EXPAND, "cells.csv", "--out", "e.csv", "--weights", "n")
+        said = flat(result.stdout)
+        assert "Rows read 8" in said
+        assert "Weights 200 in all, the sum of n, in the column weight" in said
+        assert "evenhand audit fine.mapping cells.csv --weights n" in said
+        assert "Passed through" not in said
+        keys = ["group", "score", "hired"]
+        found, wanted = (each.sort_values(keys)["weight"] for each in (pd.read_csv(fitted / "e.csv"), expected))
+        assert found.to_numpy() == pytest.approx(wanted.to_numpy())
+
+    def test_weights_that_are_left_out(self, fitted, inside):
+        cells = small_frame().value_counts().rename("n").reset_index()
+        cells.to_csv(fitted / "cells.csv", index=False)
+        fit = ("fit", "fine.toml", "cells.csv", "--weights", "n", "--out", "w.mapping")
+        assert inside(*fit).returncode == 0
+        said = flat(inside("expand", "w.mapping", "cells.csv", "--out", "e.csv").stdout)
+        assert "the mapping was fitted with weights, but here every row counts once" in said
+
+    def test_people_of_an_unseen_kind(self, fitted, inside):
+        (fitted / "new.csv").write_text("group,score,hired\na,1,0\nb,7,0\n,1,0\n")
+        arguments = (*EXPAND, "new.csv", "--out", "e.csv", "--missing", "level")
+        result = inside(*arguments)
+        assert "Unseen 2 in a cell that nobody had" in flat(result.stdout)
+        assert "Missing 1 of these, for a value that is missing" in flat(result.stdout)
+        assert flat(result.stderr).startswith("Note: 2 of 3 rows")
+        complained(inside(*arguments, "--force", "--unseen", "error"), "2 of 3 rows", "in row 2", "--unseen typical")
+
+    def test_no_rows(self, fitted, inside):
+        (fitted / "header.csv").write_text("group,score,hired\n")
+        result = inside(*EXPAND, "header.csv", "--out", "e.csv")
+        assert result.returncode == 0, result.stderr
+        assert (fitted / "e.csv").read_text() == "group,score,hired,weight\n"
+        assert "Rows read 0 Rows written 0" in flat(result.stdout)
+
+    def test_a_pattern_within_little_memory(self, fitted, inside, expected):
+        small_frame().head(70).to_csv(fitted / "part-0.csv", index=False)
+        small_frame().tail(-70).to_csv(fitted / "part-1.csv", index=False)
+        result = inside(*EXPAND, "part-*.csv", "--out", "e.csv", "--memory", "64MB", "--threads", "1")
+        assert result.returncode == 0, result.stderr
+        pd.testing.assert_frame_equal(pd.read_csv(fitted / "e.csv"), expected)
+
+
+class TestComplaints:
+    @pytest.fixture(autouse=True)
+    def nothing_is_written(self, fitted):
+        small_frame().assign(weight=1, w=-1).to_csv(fitted / "own.csv", index=False)
+        before = sorted(os.listdir(fitted))
+        yield
+        assert sorted(os.listdir(fitted)) == before
+
+    def test_a_name_that_is_taken(self, inside):
+        complained(
+            inside(*EXPAND, "own.csv", "--out", "e.csv"),
+            "already has a column 'weight'; give --weight-column another name",
+        )
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (("people.csv", "--out", "e.csv", "--weights", "n"), "no column 'n'"),
+            (("people.csv", "--out", "e.csv", "--weights", "hired"), "cannot also be the weights"),
+            (("own.csv", "--out", "e.csv", "--weights", "w", "--weight-column", "v"), "200 rows of 'own.csv' have no"),
+            (("people.csv", "--out", "people.csv", "--force"), "to be read and written"),
+            (("people.csv", "--out", "own.csv"), "'own.csv' exists already; --force overwrites it"),
+            (("part-*.csv", "--out", "e.csv"), "there is no file 'part-*.csv'"),
+            (("people.csv", "--out", "nowhere/e.csv"), "there is no folder"),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+    )
+    def test_input(self, inside, arguments, words):
+        complained(inside(*EXPAND, *arguments), words)

@@ -1,0 +1,178 @@
+"""Who is helped and who is harmed, held against an enumeration of every person's every move."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from families import random_problem, small_frame, small_problem
+from formulations import MODES, PARITIES, problem_of, table
+
+import evenhand as eh
+from evenhand.findings.ledger import ledger
+from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import achieved
+
+BOTH_WAYS = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(1)})
+
+
+def random_kernel(rng, counts):
+    """Rows of up to five moves to anywhere, of which one may be certain."""
+    domain = counts.domain
+    starts, targets, probability = [0], [], []
+    for _ in range(len(counts)):
+        to = np.unique(rng.integers(0, domain.x.size * domain.y.size, rng.integers(1, 6)))
+        targets.extend(to)
+        probability.extend(rng.dirichlet(np.ones(len(to))))
+        starts.append(len(targets))
+    return Kernel(np.array(starts), np.array(targets), np.array(probability))
+
+
+def enumerated(counts, kernel, good):
+    """The same, person by person and move by move, in levels and plain numbers."""
+    outcome = counts.domain.outcome
+    levels, found = list(outcome.levels), {}
+    end = outcome.ordered and good in (levels[0], levels[-1])
+    for source in range(len(counts)):
+        group = tuple(counts.domain.d.labels(int(counts.d[source])).values())
+        own = found.setdefault(group, {"weight": 0.0, "helped": 0.0, "harmed": 0.0, "had": 0.0, "has": 0.0})
+        had, weight = levels[counts.y[source]], float(counts.weight[source])
+        own["weight"] += weight
+        own["had"] += weight * (had == good)
+        for entry in range(kernel.starts[source], kernel.starts[source + 1]):
+            got, people = levels[kernel.targets[entry] % len(levels)], weight * kernel.probability[entry]
+            own["has"] += people * (got == good)
+            nearer = abs(levels.index(got) - levels.index(good)) - abs(levels.index(had) - levels.index(good))
+            if (got == good != had) or (end and nearer < 0):
+                own["helped"] += people
+            elif (had == good != got) or (end and nearer > 0):
+                own["harmed"] += people
+    return found
+
+
+def held_against(found, counts, kernel, good):
+    protected = list(counts.domain.d.names)
+    expected = enumerated(counts, kernel, good)
+    assert len(found) == len(expected)
+    for row in found.to_dict("records"):
+        own = expected[tuple(row[name] for name in protected)]
+        for name in ("weight", "helped", "harmed"):
+            assert row[name] == pytest.approx(own[name], rel=1e-9, abs=1e-8 * counts.weight.sum()), name
+        assert row["before"] == pytest.approx(own["had"] / own["weight"])
+        assert row["after"] == pytest.approx(own["has"] / own["weight"])
+        assert row["helped"] + row["harmed"] + row["unchanged"] == pytest.approx(row["weight"])
+        assert min(row["helped"], row["harmed"], row["unchanged"]) >= 0
+
+
+def as_frame(found):
+    counts = found.counts
+    groups = pd.DataFrame([counts.domain.d.labels(int(cell)) for cell in counts.groups.cells])
+    return groups.assign(**found.columns)
+
+
+@pytest.mark.slow(keep=3)
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("ordered", [True, False])
+def test_an_enumeration_of_any_kernel(seed, ordered):
+    rng = np.random.default_rng(seed)
+    stated, frame = random_problem(rng)
+    if not ordered:
+        frame["y"] = frame["y"].map({0: "no", 1: "perhaps", 2: "yes"})
+        stated = small_problem(
+            protected=["d"], features=stated.features, outcome="y", parity=[],
+            distortion=eh.Distortion({"y": eh.Nominal(1)}),
+        )  # fmt: skip
+    weights = rng.choice([0.5, 1.0, 3.25], len(frame)) if seed % 2 else None
+    for good in sorted(frame["y"].unique()):
+        problem = replace(stated, favourable=good)
+        counts = eh.count(problem, frame, weights=weights)
+        kernel = random_kernel(rng, counts)
+        measured = achieved(problem, counts, kernel)
+        found = ledger(problem, counts, kernel, measured)
+        held_against(as_frame(found), counts, kernel, good)
+        said, *levelled = found.words(suppressed=False)
+        assert (" by weight" in said) == (weights is not None)
+        fallen = as_frame(found).query("after < before - 1e-6")
+        assert [text.about[0]["d"] for text in levelled] == fallen["d"].tolist()
+
+
+@pytest.mark.slow(keep=2)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("parity", ["pairwise", "target", "four-fifths"])
+def test_fitted_mappings_of_every_mode(mode, parity):
+    stated = problem_of(("KL", parity, "none", "sum", mode), 3)
+    problem = replace(stated, parity=PARITIES[parity](0.6), favourable=1)
+    mapping = eh.fit(problem, table(3))
+    audit = mapping.audit()
+    held_against(audit.ledger, mapping.counts, mapping.kernel, 1)
+    assert audit.who_gains[0].startswith("if the drawn outcome were released, ") == problem.suppresses
+
+
+class TestWords:
+    def test_nobody_loses(self):
+        audit = eh.fit(small_problem(favourable=0), small_frame()).audit()
+        (said,) = audit.who_gains
+        assert said.startswith("of 200 people 14 get hired=0 who did not have it, and nobody loses it")
+        assert audit.ledger["harmed"].tolist() == [0, 0]
+
+    def test_a_group_that_is_levelled_down_is_named(self):
+        """The same mapping, of which the other outcome is said to be good."""
+        said, levelled = eh.fit(small_problem(favourable=1), small_frame()).audit().who_gains
+        assert said.startswith("of 200 people nobody gets hired=1 who did not have it, and 14 lose it")
+        assert levelled == "levelled down: in the group group=a the rate of hired=1 falls from 0.500 to 0.360"
+        assert levelled.about == ({"group": "a"},)
+
+    def test_steps_count_at_an_end_of_an_order_alone(self):
+        frame = small_frame()
+        frame["hired"] = np.where(frame["score"] == 1, frame["hired"] * 2, frame["hired"])
+        said = {}
+        for good in (0, 1, 2):
+            problem = small_problem(favourable=good, parity=[eh.PairwiseParity(0.4)], distortion=BOTH_WAYS)
+            said[good] = eh.fit(problem, frame).audit().who_gains[0]
+        assert "towards hired=0 (" in said[0]
+        assert "away from it" in said[2]
+        assert "hired=1 who did not have it" in said[1]
+
+    def test_nothing_is_said_where_nobody_said_which_outcome_is_good(self):
+        audit = eh.fit(small_problem(), small_frame()).audit()
+        assert audit.ledger is None
+        assert audit.who_gains == ()
+
+
+class TestOtherPeople:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def mapping(cls):
+        return eh.fit(small_problem(favourable=0), small_frame())
+
+    def test_the_same_people_have_the_same_ledger(self, mapping):
+        assert mapping.audit(small_frame()).ledger.equals(mapping.audit().ledger)
+
+    def test_some_of_them(self, mapping):
+        others = small_frame().query("group == 'a' and hired == 1")
+        found = mapping.audit(others).ledger
+        assert found["group"].tolist() == ["a"]
+        assert found["before"].tolist() == [0]
+        assert found["helped"].tolist() == pytest.approx([14])
+        assert found["helped"].tolist() == pytest.approx((found["after"] * found["weight"]).tolist())
+
+    def test_weights_count(self, mapping):
+        found = mapping.audit(small_frame().assign(w=2.5), weights="w")
+        assert found.ledger["helped"].tolist() == pytest.approx([35, 0])
+        assert "of 500 people by weight 35 get hired=0" in found.who_gains[0]
+
+    def test_a_table_in_which_nobody_has_it(self, mapping):
+        found = mapping.audit(small_frame().query("hired == 1")).ledger
+        assert found["before"].tolist() == [0, 0]
+
+
+def test_the_studies(compas_mapping, adult_mapping):
+    """Not to reoffend is good, and nobody who does not is said to; a high income is, and some lose it."""
+    compas, adult = compas_mapping.audit(), adult_mapping.audit()
+    assert compas.ledger["harmed"].sum() == 0
+    fall = compas.rates.query("is_recid == 1").eval("(before - after) * weight").sum()
+    assert compas.ledger["helped"].sum() == pytest.approx(fall)
+    rise = adult.rates.query("income == 1").eval("(after - before) * weight").sum()
+    assert adult.ledger.eval("helped - harmed").sum() == pytest.approx(rise)
+    falling = adult.ledger.query("after < before - 1e-6")
+    assert len(adult.who_gains) == 1 + len(falling)
