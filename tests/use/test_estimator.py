@@ -4,6 +4,9 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
-from evenhand.use.estimator import stated, takes_weights
+from evenhand.use.estimator import _Telling, stated, takes_weights
 
 EXACT = 1e-12
 OTHERS = pytest.mark.filterwarnings(
@@ -903,6 +906,20 @@ class TestColumnsOutsideTheProblem:
         frame = pd.DataFrame(X.astype(int), columns=[10, 20, 30])
         with pytest.warns(eh.EvenhandWarning, match="from them: 30;"):
             model.fit(frame, y)
+
+    def test_threads_that_share_a_model_say_it_once(self):
+        """A search within a search fits clones in the threads of a worker, which look at the same time."""
+        telling, words = _Telling(), ("town",)
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            with warnings.catch_warnings(record=True) as told, ThreadPoolExecutor(16) as threads:
+                warnings.simplefilter("always")
+                start = threading.Barrier(16)
+                list(threads.map(lambda _: (start.wait(), telling.tell_once(words, "outside")), range(16)))
+        finally:
+            sys.setswitchinterval(before)
+        assert len(told) == 1
 
     @pytest.mark.slow
     @pytest.mark.parametrize("jobs", [None, 2])

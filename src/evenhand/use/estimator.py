@@ -103,7 +103,7 @@ class _Telling:
     ``speaks``, at the ``line`` at which it was made, for a worker does not know who searches.
     """
 
-    told: set[tuple[str, ...]] = field(default_factory=set)
+    told: dict[tuple[str, ...], object] = field(default_factory=dict)
     process: int = field(default_factory=os.getpid)
     line: Line | None = None
     speaks: bool = True
@@ -124,9 +124,11 @@ class _Telling:
 
     def tell_once(self, what: tuple[str, ...], message: str) -> None:
         """Warn, unless that was told."""
-        if what not in self.told and (self.speaks or not self.at_work):
+        # Threads of a worker share this: setdefault lets one of them through, a look followed by a note would not.
+        mine = object()
+        first = self.told.setdefault(what, mine) is mine
+        if first and (self.speaks or not self.at_work):
             warn(message, SEARCHING, at=self.line if self.at_work else None)
-        self.told.add(what)
 
 
 class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
