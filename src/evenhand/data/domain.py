@@ -21,6 +21,7 @@ import numpy as np
 from evenhand.arrays import Cells
 from evenhand.data.levels import UNSEEN, Coding
 from evenhand.data.levels import Value as Value
+from evenhand.data.tree import Tree
 from evenhand.errors import DataError, SpecError, did_you_mean
 
 MISSING = "(missing)"
@@ -47,12 +48,12 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Variable:
-    """One column with a finite number of levels.
+    """One column with a finite number of levels; or several, whose leaves in a tree are the levels.
 
     Parameters
     ----------
     name : str
-        The column's name.
+        The column's name; that of no column where cells are learned.
     role : Role
         Protected, feature or outcome.
     levels : tuple
@@ -68,6 +69,8 @@ class Variable:
         fitted table had none.
     blanks : tuple
         Values that stand for a missing one.
+    tree : Tree, optional
+        How several columns become levels, where cells are learned: everybody is in a leaf, whatever is missing.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class Variable:
     coding: Coding | None = None
     missing: int | None = None
     blanks: tuple[Value, ...] = ()
+    tree: Tree | None = None
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -92,6 +96,16 @@ class Variable:
 
     def __len__(self) -> int:
         return len(self.levels)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table that it is read from."""
+        return (self.name,) if self.tree is None else self.tree.names
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column of its own, which can be written."""
+        return self.tree is None
 
     @property
     def has_missing(self) -> bool:
@@ -108,7 +122,7 @@ class Variable:
         >>> Variable("age", Role.FEATURE, ("young", "old"), ordered=True).allowing_missing(True).missing == UNSEEN
         True
         """
-        if self.has_missing or self.role is Role.OUTCOME:
+        if self.has_missing or self.role is Role.OUTCOME or not self.is_column:
             return self
         return replace(self, missing=UNSEEN if allowed else None)
 

@@ -72,8 +72,9 @@ def counts_of(
     if weights is not None:
         raise DataError("weights go with a frame; a Counts already has its own")
     names = tuple(v.name for v in table.domain.variables)
-    if names != problem.columns:
-        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(problem.columns)}")
+    stated = (*problem.protected, *problem.feature_variables, problem.outcome)
+    if names != stated:
+        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(stated)}")
     if (words := disagreement(problem, table.domain)) is not None:
         raise DataError(f"these counts are not the problem's: {words}; count the table for this problem")
     return table

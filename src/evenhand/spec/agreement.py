@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evenhand.data.domain import MISSING, Domain, Role, Variable
+from evenhand.data.levels import UNSEEN
+from evenhand.data.tree import named_leaves
 from evenhand.errors import Setting, SpecError, did_you_mean
 from evenhand.spec.distortion import Ordinal
 from evenhand.spec.problem import Problem
@@ -53,7 +55,7 @@ def disagreement(problem: Problem, domain: Domain) -> str | None:
     >>> disagreement(data.problem, eh.datasets.load("adult").counts.domain)
     "its feature columns are ['age', 'education'], the problem's are ['age_cat', 'c_charge_degree', 'priors_count']"
     """
-    stated = {"protected": problem.protected, "feature": problem.features, "outcome": (problem.outcome,)}
+    stated = {"protected": problem.protected, "feature": problem.feature_variables, "outcome": (problem.outcome,)}
     for (role, names), axis in zip(stated.items(), (domain.d, domain.x, domain.y), strict=True):
         if axis.names != names:
             return f"its {role} columns are {list(axis.names)}, the problem's are {list(names)}"
@@ -62,6 +64,12 @@ def disagreement(problem: Problem, domain: Domain) -> str | None:
 
 
 def _contradictions(problem: Problem, variable: Variable) -> Iterator[str]:
+    if problem.cells is not None and variable.role is Role.FEATURE and variable.name == problem.cells.variable:
+        yield from _strange_tree(problem, variable)
+        return
+    if not variable.is_column:
+        yield "has learned cells, but the problem states none"
+        return
     rule, binning = problem.distortion.rules.get(variable.name), problem.bins.get(variable.name)
     levels, coding = variable.levels, variable.coding
     if variable.role is Role.OUTCOME and problem.favourable is not None and variable.place(problem.favourable) is None:
@@ -87,3 +95,21 @@ def _contradictions(problem: Problem, variable: Variable) -> Iterator[str]:
         yield "has bins, but the problem states none"
     elif not binning.could_give(levels[:-1] if variable.has_missing else levels, coding):
         yield f"has other levels than the problem's bins give ({binning.words})"
+
+
+def _strange_tree(problem: Problem, variable: Variable) -> Iterator[str]:
+    """Say what a problem's cells could not be learned as."""
+    tree = variable.tree
+    if tree is None or problem.cells is None:
+        yield "has no tree, but the problem's cells are learned"
+        return
+    if strange := [name for name in tree.names if name not in problem.features]:
+        yield f"asks about {strange[0]!r}, which is no feature of the problem"
+    if not problem.given and tree.size > problem.cells.most_cells:
+        yield f"has {tree.size} leaves, more than the {problem.cells.most_cells} that the problem allows"
+    if variable.levels != named_leaves(tree):
+        yield "has leaves of other names than its tree gives them"
+    if variable.blanks != tuple(problem.missing_values):
+        yield f"takes {list(variable.blanks)} for missing, the problem {list(problem.missing_values)}"
+    if variable.missing != UNSEEN or variable.coding is not None or variable.ordered != problem.cells.ordered:
+        yield "is not what learned cells are"

@@ -14,6 +14,7 @@ from evenhand.spec import toml
 from evenhand.spec.bins import Binning
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By, each
+from evenhand.spec.cells import Learned
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distortion import Distortion
@@ -82,6 +83,10 @@ class Problem:
         ``"(missing)"``, which stays as it is unless a rule names it. A missing outcome is an error.
     missing_values : sequence, optional
         Values that stand for a missing one, such as ``"?"``.
+    cells : Leaves or ScoreLevels, optional
+        Cells that are learned over the features, which then may be any columns as they are: numbers, words, truths,
+        dates, with missing values. Outcomes may change; features stay. Columns that a parity bound is ``given`` keep
+        their own levels: no cell has people of two of them.
     csv : CsvFormat, optional
         How the CSV files of this problem are written, where it is not with commas and a header.
 
@@ -127,6 +132,7 @@ class Problem:
     bins: Mapping[str, Binning] = field(default_factory=dict)
     missing: Missing = "error"
     missing_values: Sequence[Value] = ()
+    cells: Learned | None = None
     csv: CsvFormat | None = None
 
     def __post_init__(self) -> None:
@@ -140,6 +146,7 @@ class Problem:
         self._check_kinds()
         self._check_values()
         self._check_columns()
+        self._check_cells()
         self._check_favourable()
 
     @property
@@ -215,6 +222,28 @@ class Problem:
     def columns(self) -> tuple[str, ...]:
         """Every column the problem reads, in the order D, X, Y."""
         return (*self.protected, *self.features, self.outcome)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The features that some parity bound is given, in their order."""
+        named = {column for parity in self.parity for column in parity.given or ()}
+        return tuple(column for column in self.features if column in named)
+
+    @property
+    def feature_variables(self) -> tuple[str, ...]:
+        """The names of the variables of X: the features; or, where cells are learned, those given and the cell."""
+        return tuple(self.features) if self.cells is None else (*self.given, self.cells.variable)
+
+    @property
+    def levelled(self) -> tuple[str, ...]:
+        """The columns whose own values are levels, in the order D, X, Y: all but those that cells are learned over."""
+        features = self.features if self.cells is None else self.given
+        return (*self.protected, *features, self.outcome)
+
+    @property
+    def learned_over(self) -> tuple[str, ...]:
+        """The features over which cells are learned."""
+        return () if self.cells is None else tuple(name for name in self.features if name not in self.given)
 
     def to_toml(self) -> str:
         """Return the whole statement as TOML."""
@@ -322,6 +351,48 @@ class Problem:
                 Made("Fixed"),
                 " if it may never change",
             )
+
+    def _check_cells(self) -> None:
+        """Refuse by name what does not go together with learned cells."""
+        if self.cells is None:
+            return
+        check.kind("cells", self.cells, Learned, "eh.Leaves() or eh.ScoreLevels()")
+        name = type(self.cells).__name__
+        over = set(self.features)
+        if binned := [column for column in self.bins if column in over]:
+            raise SpecError(
+                f"{name} reads the features as they are, so that bins of {binned[0]!r} mean nothing; leave them out"
+            )
+        if ruled := [column for column in self.distortion.rules if column in over]:
+            raise SpecError(
+                f"with {name} features stay as they are, so that a rule for {ruled[0]!r} means nothing; leave it out"
+            )
+        if self.distortion.function is not None:
+            raise SpecError(
+                f"a user's distortion reads features, of which {name} leaves cells alone; write a rule for the outcome"
+            )
+        if not self.observed_only:
+            raise SpecError(f'with {name} features stay as they are: write targets="observed"')
+        if self.conditional is not None:
+            raise SpecError(f"a conditional p(ŷ|x̂) is about features as levels, and does not go together with {name}")
+        named = {column for value in self._varying for where, _ in value.cases for column in where}
+        if unknown := sorted(named & (over - set(self.given))):
+            raise SpecError(
+                f"a case names {unknown[0]!r}, over which {name} learns cells; cases may name protected columns, the "
+                f"outcome, and features that a parity bound is given"
+            )
+        if self.cells.variable in self.columns:
+            raise SpecError(f"{self.cells.variable!r} is what learned cells are called here; rename that column")
+        if not self.learned_over:
+            raise SpecError(f"every feature is given to a parity bound, so that {name} has nothing to learn cells over")
+        self.cells.refuse_columns(self.learned_over)
+
+    @property
+    def _varying(self) -> list[By]:
+        """The bounds and limits that depend on who it is."""
+        values: list[Any] = [*(p.bound for p in self.parity), *(charge.limit for charge in self.charges)]
+        values += [getattr(parity, "target", None) for parity in self.parity]
+        return [value for value in values if isinstance(value, By)]
 
     def _check_favourable(self) -> None:
         """Check that all who say which outcome is good for a person say the same."""

@@ -35,3 +35,6 @@ from evenhand.spec.bins.cuts import Quantiles as Quantiles
 from evenhand.spec.bins.cuts import ChosenBins as ChosenBins
 from evenhand.spec.bins.merges import MergedLevels as MergedLevels
 from evenhand.spec.bins.merges import PooledLevels as PooledLevels
+
+from evenhand.spec.cells.leaves import Leaves as Leaves
+from evenhand.spec.cells.score_levels import ScoreLevels as ScoreLevels

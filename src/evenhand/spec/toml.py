@@ -23,6 +23,7 @@ from evenhand.spec import registry
 from evenhand.spec.bins import Binning
 from evenhand.spec.budget import ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By
+from evenhand.spec.cells import Learned
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance
@@ -94,7 +95,8 @@ PARITIES = Family("kind", Parity)
 RULES = Family("rule", stated={"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
 BUDGETS = Family("kind", stated={"expected": ExpectedDistortion, "excess": ExcessDistortion})
 BINNINGS = Family("by", Binning)
-FAMILIES = (UTILITIES, DISTANCES, PARITIES, RULES, BUDGETS, BINNINGS)
+CELLS = Family("kind", Learned)
+FAMILIES = (UTILITIES, DISTANCES, PARITIES, RULES, BUDGETS, BINNINGS, CELLS)
 
 
 LARGEST_WHOLE = 2**64
@@ -141,6 +143,7 @@ def write(problem: Problem) -> str:
         "distortion": _write_distortion(problem.distortion),
         "budget": [_write_part(BUDGETS, budget) for budget in problem.budgets],
         "bins": {column: _write_part(BINNINGS, binning) for column, binning in problem.bins.items()},
+        "cells": {} if problem.cells is None else _write_part(CELLS, problem.cells),
         "csv": {} if problem.csv is None else _write_fields(problem.csv),
         "conditional": _write_conditional(problem.conditional),
     }
@@ -215,6 +218,7 @@ def read(text: str, problem: type[Problem]) -> dict[str, Any]:
         "budget": _read_budget,
         "distortion": _read_distortion,
         "bins": _read_bins,
+        "cells": lambda table: _read_part("cells", CELLS, table),
         "csv": lambda table: CsvFormat(**_fields("csv", table, CsvFormat)),
         "conditional": _read_conditional,
         "tie_break": lambda word: None if word == "none" else word,

@@ -30,6 +30,7 @@ from evenhand.tables.frames import (
     to_pandas,
 )
 from evenhand.tables.keys import key_text, key_texts
+from evenhand.tables.learned import leaves, unknown_words
 from evenhand.tables.numbering import NULL
 from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
 from evenhand.tables.reading import (
@@ -42,6 +43,8 @@ from evenhand.tables.reading import (
     gaps,
     is_missing,
     lacking,
+    learned_variable,
+    levels_in,
     refuse_gaps,
     variable_of,
     weights_column,
@@ -105,6 +108,9 @@ __all__ = [
     "key_texts",
     "labels",
     "lacking",
+    "learned_variable",
+    "leaves",
+    "levels_in",
     "levels_of",
     "listed",
     "merged",
@@ -118,6 +124,7 @@ __all__ = [
     "returned",
     "take",
     "to_pandas",
+    "unknown_words",
     "values",
     "variable_of",
     "weights_column",

@@ -26,6 +26,7 @@ from evenhand.kernel.draws import DRAW_BITS, keyed_draw, seeded_draws
 from evenhand.kernel.strangers import Strangers
 from evenhand.tables.columns import blank_numbers, canonical, gap_advice, refuse_other_kind
 from evenhand.tables.keys import key_advice, key_text
+from evenhand.tables.learned import plain_values
 from evenhand.tables.writing import Restoring, as_single, as_whole, becomes_text, choices
 
 Record = Mapping[str, Any]
@@ -105,8 +106,10 @@ class Reader:
         return canonical(value) in self._blanks
 
     def level(self, value: Any) -> int:
-        """Return the level of a value, UNSEEN where it has none."""
+        """Return the level of a value, UNSEEN where it has none; of learned cells, the leaf of several."""
         variable = self.variable
+        if variable.tree is not None:
+            return variable.tree.leaf(plain_values(variable.tree, value, variable.blanks))
         if self.is_missing(value):
             if variable.missing is None:
                 raise DataError(f"column {variable.name!r} has a missing value; ", *gap_advice(variable))
@@ -226,10 +229,16 @@ class Lookup:
     def values(self, record: Record) -> list[Any]:
         """Return the plain value of each column that is read."""
         try:
-            return [plain_value(variable.name, record[variable.name]) for variable in self.read]
+            return [self._value(variable, record) for variable in self.read]
         except KeyError:
-            name = next(variable.name for variable in self.read if variable.name not in record)
+            name = next(name for variable in self.read for name in variable.columns if name not in record)
             raise no_entry(record, name) from None
+
+    def _value(self, variable: Variable, record: Record) -> Any:
+        """Return the plain value of a column; of learned cells, those of all their columns."""
+        if variable.is_column:
+            return plain_value(variable.name, record[variable.name])
+        return [plain_value(name, record[name]) for name in variable.columns]
 
     def levels(self, values: Sequence[Any]) -> list[int]:
         """Return the level of each value."""

@@ -20,7 +20,9 @@ from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Made, Setting, did_you_mean, some_of, warn
 from evenhand.spec import Occurrence, Ordinal, Problem, check_problem
 from evenhand.spec.agreement import favourable_code
+from evenhand.spec.cells import Learned
 from evenhand.tables.columns import (
+    Coded,
     Encoded,
     coded,
     codes_of,
@@ -28,10 +30,12 @@ from evenhand.tables.columns import (
     encode,
     encoded_as,
     gap_advice,
+    levels_of,
     plain,
     refuse_missing,
 )
 from evenhand.tables.frames import Frame, read, take
+from evenhand.tables.learned import chosen_rows, leaves, sample_of, variable_of_tree
 
 PROBABILITY = "probability"
 """The column of a conditional's frame that holds p(ŷ|x̂)."""
@@ -68,34 +72,65 @@ def count_rows(
     people: Numbers | None = None,
     known: Mapping[str, Variable] | None = None,
     squares: Numbers | None = None,
+    leaf: Cells | None = None,
 ) -> Counts:
     """Count rows of given weights; ``people`` is how many each stands for, where equal ones were put together, and
     ``squares`` the sum of their squared weights.
 
-    ``known`` are variables that were made already, from all of a column's values.
+    ``known`` are variables that were made already, from all of a column's values; where cells are learned, ``leaf`` is
+    that of each row, if the tree is known.
     """
     if not len(table):
         raise DataError("the table is empty: it has no rows")
     weightless = None
     if weight is not None and not (weighted := checked_weights(weight) > 0).all():
         people, squares = (None if of is None else of[weighted] for of in (people, squares))
+        leaf = None if leaf is None else leaf[weighted]
         weightless = take(table, np.flatnonzero(~weighted))
         table, weight = take(table, np.flatnonzero(weighted)), weight[weighted]
-    encoded = _encoded(problem, table, problem.columns, people)
+    encoded = _encoded(problem, table, problem.levelled, people)
     each = np.ones(len(table)) if weight is None else weight
-    domain = Domain.of(
+    variables = [
         (known or {}).get(name) or _variable(problem, encoded[name], role, encoded[problem.outcome], each)
         for name, role in _roles(problem).items()
-    )
+    ]
+    codes = {v.name: _known(v, encoded[v.name], placed=people is None) for v in variables}
+    if problem.cells is not None:
+        learned = (known or {}).get(problem.cells.variable)
+        if learned is None:
+            learned = learned_variable(problem, problem.cells, table, variables, codes, each)
+        leaf = leaves(learned, table) if leaf is None else leaf
+        variables, codes = [*variables, learned], codes | {learned.name: leaf}
+    domain = Domain.of(variables)
     favourable_code(problem, domain)
-    d, x, y = (
-        axis.ravel([_known(v, encoded[v.name], placed=people is None) for v in axis.variables])
-        for axis in (domain.d, domain.x, domain.y)
-    )
+    d, x, y = (axis.ravel([codes[v.name] for v in axis.variables]) for axis in (domain.d, domain.x, domain.y))
     counts = Counts.of(domain, d, x, y, weight, people, squares)
     if weightless is not None:
         _warn_of_lost_groups(counts, weightless)
     return counts
+
+
+def learned_variable(
+    problem: Problem,
+    cells: Learned,
+    table: nw.DataFrame[Any],
+    variables: Sequence[Variable],
+    codes: Mapping[str, Cells],
+    weight: Numbers,
+) -> Variable:
+    """Learn cells over the features of a table whose groups and outcomes are known."""
+    groups = Axis(tuple(v for v in variables if v.role is Role.PROTECTED))
+    sample = sample_of(
+        (column(table, name) for name in problem.learned_over),
+        (column(table, name) for name in problem.given),
+        problem.missing_values,
+        groups,
+        groups.ravel([codes[name] for name in groups.names]),
+        codes[problem.outcome],
+        weight,
+    )
+    tree = cells.tree(sample.of(chosen_rows(sample, cells.sample)))
+    return variable_of_tree(cells, tree, problem.missing_values)
 
 
 def _warn_of_lost_groups(counts: Counts, weightless: nw.DataFrame[Any]) -> None:
@@ -116,9 +151,18 @@ def _warn_of_lost_groups(counts: Counts, weightless: nw.DataFrame[Any]) -> None:
 
 def cells(axis: Axis, table: nw.DataFrame[Any], *, text: bool = False) -> tuple[Cells, NDArray[np.bool_]]:
     """Return the cell of each row on an axis, and which rows have a value that is not a level."""
-    codes = [codes_of(variable, column(table, variable.name), text=text) for variable in axis.variables]
+    found = [levels_in(variable, table, text=text) for variable in axis.variables]
+    codes = [each.level[each.codes] for each in found]
     unseen = np.any([code == UNSEEN for code in codes], axis=0)
     return axis.ravel([np.maximum(code, 0) for code in codes]), np.asarray(unseen)
+
+
+def levels_in(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, first: int = 0) -> Coded:
+    """Return a variable's levels in a table, by the codes of its column, or by leaves where cells are learned."""
+    if not variable.is_column:
+        leaf = leaves(variable, table, text=text, first=first)
+        return Coded(leaf, np.append(np.arange(len(variable)), UNSEEN))
+    return levels_of(variable, column(table, variable.name), text=text, first=first)
 
 
 def first_unseen(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False) -> str | None:
@@ -147,7 +191,9 @@ def lacking(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = Fals
 
 
 def is_missing(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> NDArray[np.bool_]:
-    """Return which rows have no value in a variable's column."""
+    """Return which rows have no value in a variable's column; a leaf is never missing."""
+    if not variable.is_column:
+        return np.zeros(len(table), dtype=bool)
     return encoded_as(variable, column(table, variable.name), text=text).missing
 
 
@@ -156,6 +202,8 @@ def gaps(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows have no value in a column, and which have none that is a level."""
     missing = is_missing(variable, table, text=text)
+    if not variable.is_column:
+        return missing, np.zeros(len(table), dtype=bool)
     return missing, np.asarray(codes_of(variable, table[variable.name], text=text) == UNSEEN)
 
 
@@ -264,7 +312,9 @@ def _encoded(
 
 
 def _roles(problem: Problem) -> dict[str, Role]:
-    roles = dict.fromkeys(problem.protected, Role.PROTECTED) | dict.fromkeys(problem.features, Role.FEATURE)
+    """Return what each column is whose own values are levels."""
+    features = [name for name in problem.features if name in problem.levelled]
+    roles = dict.fromkeys(problem.protected, Role.PROTECTED) | dict.fromkeys(features, Role.FEATURE)
     return roles | {problem.outcome: Role.OUTCOME}
 
 

@@ -158,13 +158,13 @@ class Transformer:
 
     @property
     def written(self) -> tuple[Variable, ...]:
-        """The variables whose columns may change."""
-        return tuple(variable for axis in self.writes for variable in axis.variables)
+        """The variables whose columns may change; learned cells are no column."""
+        return tuple(variable for axis in self.writes for variable in axis.variables if variable.is_column)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return tuple(variable.name for variable in self.read)
+        return tuple(dict.fromkeys(column for variable in self.read for column in variable.columns))
 
     def with_missing(self, missing: Missing | None) -> Transformer:
         """Return the mode that keeps or refuses rows with a missing value for which there is no level.
@@ -247,7 +247,8 @@ class Transformer:
     def lookup(self) -> Lookup:
         """The mode for one person at a time."""
         own = len(self.fitted)
-        return Lookup(self.name, self.read, self.written, self.kernel, self.sources, self.rows, self.strangers, own)
+        targets = tuple(variable for axis in self.writes for variable in axis.variables)
+        return Lookup(self.name, self.read, targets, self.kernel, self.sources, self.rows, self.strangers, own)
 
     @property
     def otherwise(self) -> Policy:
@@ -469,11 +470,11 @@ def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     """Find the source of every row; ``first`` is the position of the first, where a table comes in pieces."""
 
     def read(variable: Variable) -> Coded:
-        return tables.levels_of(variable, tables.column(table, variable.name), text=text, first=first)
+        return tables.levels_in(variable, table, text=text, first=first)
 
     # Threads are not worth their while for a few rows.
     coded = each_of(mode.read, read) if len(table) > FEW_ROWS else list(map(read, mode.read))
-    columns = dict(zip(mode.columns, coded, strict=True))
+    columns = {variable.name: each for variable, each in zip(mode.read, coded, strict=True)}
     written = (columns[variable.name].encoded for variable in mode.written)
     encoded = {each.series.name: each for each in written if each is not None}
     shape = [len(column.level) for column in coded]
@@ -655,7 +656,7 @@ def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -
     if columns is None or not all(type(value) in tables.PLAIN for values in columns.values() for value in values):
         return None
     try:
-        levels = [_levels_of_few(reader, table, columns[reader.variable.name]) for reader in lookup.readers]
+        levels = [_levels_of_few(reader, table, columns) for reader in lookup.readers]
         keys = [tables.key_text(name, type(value), value) for name in keyed for value in columns[name]]
         draw = keyed_draws(keys, how.seed, mode.name) if keyed else single_draws(mode, table, how, first=first)
     except (DataError, UnicodeEncodeError):
@@ -683,6 +684,7 @@ def _new_among_few(lookup: Lookup, columns: Mapping[str, Sequence[Any]], levels:
     for reader, codes in zip(lookup.readers, levels, strict=True):
         name = reader.variable.name
         for at, code in enumerate(codes):
+            # A leaf is always one.
             if code == NO_LEVEL:
                 value = tables.plain_value(name, columns[name][at])
                 missing = reader.is_missing(value)
@@ -692,10 +694,12 @@ def _new_among_few(lookup: Lookup, columns: Mapping[str, Sequence[Any]], levels:
     return {"example": example, "missing": len(lacking)}
 
 
-def _levels_of_few(reader: Reader, table: Table, given: Sequence[Any]) -> list[int]:
-    """Return the levels of a column of few rows."""
-    name = reader.variable.name
-    values = [tables.plain_value(name, value) for value in given]
+def _levels_of_few(reader: Reader, table: Table, columns: Mapping[str, Sequence[Any]]) -> list[int]:
+    """Return the levels of a variable in few rows."""
+    own = [[tables.plain_value(name, value) for value in columns[name]] for name in reader.variable.columns]
+    if not reader.variable.is_column:
+        return [reader.level(values) for values in zip(*own, strict=True)] if own else [0] * len(table)
+    (values,), name = own, reader.variable.name
     if any(map(reader.is_missing, values)):
         # Categories that nobody here has tell what kind of values there could be.
         known = (value for value in tables.categories(table, name) if not reader.is_missing(value))
@@ -770,7 +774,7 @@ def _report_person(
         # A warning does not tell the value: a service may meet thousands of them, and its log is no place for any.
         new = f"the new value {check.shown(values[place])}" if unseen == "error" else "a new value"
         missing = mode.lookup.readers[place].is_missing(values[place])
-        message += f" (column {mode.columns[place]!r} has {'a missing value' if missing else new})"
+        message += f" (column {mode.read[place].name!r} has {'a missing value' if missing else new})"
     if unseen == "error":
         raise DataError(f"{message}; with ", Option("unseen", mode.otherwise), f" they {then}")
     warn(f"{message}; they {then}")

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import numpy as np
 
 from evenhand import check, engines, tables
-from evenhand.arrays import Numbers
+from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.engines import AnyTable
 from evenhand.errors import EvenhandError, SpecError, StorageError
 from evenhand.findings import proof
 from evenhand.findings.audit import Audit, audit
+from evenhand.findings.cells import cells_of
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
 from evenhand.findings.models import Predictor, check_model, model_rates, scores_elsewhere
 from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target, without_people
@@ -41,6 +42,7 @@ from evenhand.tables.transforming import (
     Transformer,
     Unseen,
     apply_mode,
+    domain_with,
     train_mode,
     transform,
     transform_person,
@@ -137,6 +139,32 @@ class Mapping:
     def theory(self) -> Theory:
         """The paper's propositions as numbers for this mapping, and what people can use beside them."""
         return Theory(self.problem, self.counts, self.kernel, self.release_mode)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """The cells of the features that somebody is in: who is in each, in words, how many people, and their rates.
+
+        One row for each cell, by its number, which :meth:`cell_of` gives to people. Each group has three columns: its
+        people in the cell, and their rate of one outcome, the favourable or else the last, before and after.
+        """
+        return cells_of(self.problem, self.counts, self.kernel)
+
+    def cell_of(self, frame: Frame, *, missing: Missing | None = None) -> Cells:
+        """Return the number in :attr:`cells` of each row's cell; 0 where nobody was in it.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> number = mapping.cell_of(data.frame.head(1))
+        >>> mapping.cells.query("cell in @number")["rule"].tolist()
+        ['age_cat=..., c_charge_degree=..., priors_count=...']
+        """
+        axis = domain_with(self.counts.domain, missing).x
+        cell, new = tables.cells(axis, tables.read(frame))
+        found, place = positions(self.counts.features.cells, cell)
+        return np.where(found & ~new, place + 1, 0)
 
     def audit(
         self,

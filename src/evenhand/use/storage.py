@@ -26,6 +26,7 @@ from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import SAME_WEIGHT, Counts
 from evenhand.data.domain import Domain, Role, Variable
 from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
+from evenhand.data.tree import Tree
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
 from evenhand.findings.naming import source_codes
@@ -50,6 +51,9 @@ UNTOLD = "people_untold"
 
 FAVOURABLE = 4
 """From this version on a problem may say which outcome is good for a person; earlier readers refuse that key."""
+
+LEARNED = 4
+"""From this version on cells may be learned; earlier readers refuse that key of a problem."""
 
 PLAIN, CODED = 1, 2
 """What a reader must know: plain levels alone, or also how values become levels."""
@@ -105,7 +109,7 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
 
 
 def _is_plain(variable: Variable) -> bool:
-    return variable.coding is None and variable.missing is None and not variable.blanks
+    return variable.is_column and variable.coding is None and variable.missing is None and not variable.blanks
 
 
 def _needed_of(problem: Problem, domain: Domain) -> int:
@@ -118,6 +122,8 @@ def _needed(variable: Variable) -> int:
     """Return the oldest version whose readers know a variable."""
     if _is_plain(variable):
         return PLAIN
+    if not variable.is_column:
+        return LEARNED
     return CODED if variable.coding is None else max(CODED, variable.coding.since)
 
 
@@ -134,6 +140,7 @@ def _described(variable: Variable) -> dict[str, Any]:
         return entry
     coding = variable.coding
     return entry | {
+        **({} if variable.tree is None else {"tree": variable.tree.described()}),
         "missing": variable.missing,
         "blanks": list(variable.blanks),
         "coding": None
@@ -162,7 +169,10 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
     size = len(levels) - (missing is not None and missing >= 0)
     coding = None if entry.get("coding") is None else _read_coding(entry["coding"], size)
     blanks = listed_values(entry.get("blanks", []))
-    variable = Variable(name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks)
+    tree = None if entry.get("tree") is None else Tree.read(entry["tree"])
+    variable = Variable(
+        name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks, tree
+    )
     if not variable.fits_type:
         raise StorageError(f"the levels of column {name!r} are not of its type {variable.dtype!r}")
     return variable

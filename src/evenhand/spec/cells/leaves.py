@@ -1,0 +1,235 @@
+"""Leaves of a decision tree as cells: any columns as they are, no bins.
+
+The tree is grown by scikit-learn on ranks of numbers and on words in the order of their outcomes, best split first.
+What comes out is ours: it is translated, split by split, into a :class:`evenhand.data.tree.Tree`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.errors import MissingExtraError
+from evenhand.spec.cells.learning import Learned, Node, Question, Sample, Seen
+
+
+@dataclass(frozen=True)
+class Leaves(Learned):
+    """Cells are the leaves of a tree that is learned from the features and the outcome, never from protected columns.
+
+    Features may be any columns: numbers, words, truths, dates, with missing values; none needs bins or a rule. Every
+    leaf has people enough of every group: a split that would leave fewer on one side is left out. Needs the extra
+    ``sklearn`` where a tree is learned, and nothing where one is used.
+
+    Parameters
+    ----------
+    most : int
+        The largest number of leaves.
+    at_least : int
+        How many people of every group each leaf has at least. A word that fewer people have is known to no split: it
+        goes where all such words go, as a word does that nobody had.
+    sample : int
+        Where a table has more rows than this, splits are found on so many of them, chosen by their content; people are
+        counted on all.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> problem = eh.Problem(
+    ...     protected=["race"], features=["sex", "age_cat", "c_charge_degree", "priors_count"], outcome="is_recid",
+    ...     cells=eh.Leaves(most=4), parity=[eh.PairwiseParity(0.1)],
+    ...     distortion=eh.Distortion({"is_recid": eh.Ordinal(step=1)}),
+    ... )
+    >>> eh.fit(problem, data.frame).cells["rule"].tolist()[:2]
+    ['priors_count is >3', 'priors_count is not >3, age_cat is Less than 25']
+    """
+
+    most: int = 64
+    at_least: int = 20
+    sample: int = 100_000
+
+    word = "leaves"
+    variable = "learned cell"
+    ordered = False
+
+    def __post_init__(self) -> None:
+        self._check("most")
+
+    @property
+    def most_cells(self) -> int:
+        """The largest number of leaves."""
+        return self.most
+
+    @property
+    def words(self) -> str:
+        """How cells are made."""
+        return f"at most {self.most} leaves of a tree, each with {self.at_least} people or more of every group"
+
+    def grown(self, sample: Sample, share: float) -> Node:
+        """Return the tree of one segment, with its share of the leaves."""
+        most = max(round(self.most * share), 1)
+        columns = [ranked for seen in sample.columns if (ranked := _Ranked.of(seen, sample, self.at_least)).varies]
+        if most < 2 or not columns:
+            return Node()
+        rows = np.column_stack([column.rank for column in columns]).astype(np.float32)
+        order = _by_content(rows, sample)
+
+        def of(size: int) -> Node:
+            learner = _learner()(
+                criterion="log_loss",
+                max_leaf_nodes=size,
+                # No leaf of fewer people could have enough of every group.
+                min_samples_leaf=self.at_least * len(sample.group_words),
+                random_state=0,
+            )
+            found = learner.fit(rows[order], sample.outcome[order], sample_weight=sample.weight[order]).tree_
+            return self.settled(_translated(found, 0, columns), sample)
+
+        node = of(most)
+        # Splits that leave too few of a group are left out; as many leaves are asked for as may make up for it.
+        if node.size < most and (larger := of(most * most // node.size)).size <= most:
+            node = larger
+        return node
+
+
+def _learner() -> Any:
+    try:
+        from sklearn.tree import DecisionTreeClassifier
+    except ImportError:
+        raise MissingExtraError(
+            "learned cells need scikit-learn 1.6 or newer: pip install 'evenhand[sklearn]'"
+        ) from None
+    return DecisionTreeClassifier
+
+
+def _by_content(rows: Any, sample: Sample) -> Cells:
+    """Return an order of the rows that what they hold decides: sums are then the same in whatever order they came."""
+    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1] + 2, dtype=np.uint64) | np.uint64(1)
+    # Ranks are small whole numbers; a missing one has its own.
+    parts = [*np.where(np.isnan(rows), -1, rows).T, sample.outcome]
+    number = np.zeros(len(rows), dtype=np.uint64)
+    for part, factor in zip(parts, factors[1:], strict=True):
+        number = (number ^ (part.astype(np.int64).astype(np.uint64) * factor)) * factors[0]
+        number ^= number >> np.uint64(29)
+    return np.lexsort((sample.weight, number))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """A column as ranks: of numbers among the values that there are, of words in the order of their outcomes.
+
+    ``values`` are the numbers by rank; ``words`` the words by rank, of which one stands for all that are not known, and
+    one for missing ones.
+    """
+
+    seen: Seen
+    rank: Numbers
+    values: Numbers | None = None
+    words: tuple[str | _Stands, ...] = ()
+
+    @classmethod
+    def of(cls, seen: Seen, sample: Sample, at_least: int) -> _Ranked:
+        """Rank a column of a sample."""
+        given = seen.given
+        if given.numbers is not None:
+            missing = np.isnan(given.numbers)
+            values, place = np.unique(given.numbers[~missing], return_inverse=True)
+            rank = np.full(len(given.numbers), np.nan)
+            rank[~missing] = place
+            return cls(seen, rank, values)
+        assert given.codes is not None
+        entries: list[str | _Stands] = [*seen.asked.words, *_STANDS]
+        known = {word: place for place, word in enumerate(seen.asked.words)}
+        others, gone = len(known), len(known) + 1
+        entry = np.array([*(known.get(word, others) for word in given.words), gone])[given.codes]
+        order = np.argsort(_outcome_scores(entry, len(entries), sample, at_least), kind="stable")
+        place = np.empty(len(entries), dtype=np.int64)
+        place[order] = np.arange(len(entries))
+        return cls(seen, place[entry].astype(float), words=tuple(entries[i] for i in order))
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is anything to split."""
+        ranks = np.unique(self.rank[~np.isnan(self.rank)])
+        return len(ranks) + bool(np.isnan(self.rank).any()) > 1
+
+    def question(self, threshold: float, missing_left: bool) -> Question:
+        """Return the split at a rank, as one of values."""
+        asked = self.seen.asked
+        if self.values is None:
+            left = self.words[: math.floor(threshold) + 1]
+            among = frozenset(word for word in left if isinstance(word, str))
+            return Question(asked, _GONE in left, None, among, _OTHERS in left)
+        if not math.isfinite(threshold) or threshold >= len(self.values) - 1:
+            # Every value against missing ones.
+            return Question(asked, False)
+        below, above = self.values[math.floor(threshold)], self.values[math.floor(threshold) + 1]
+        return Question(asked, missing_left, simplest_between(float(below), float(above)))
+
+
+@dataclass(frozen=True)
+class _Stands:
+    """What stands for words that are none of the known ones."""
+
+    what: str
+
+
+_OTHERS, _GONE = _STANDS = (_Stands("others"), _Stands("missing"))
+
+
+def _outcome_scores(entry: Cells, number: int, sample: Sample, at_least: int) -> Numbers:
+    """Return by what words are ordered: the first principal axis of their shares of outcomes.
+
+    For two outcomes this is the order of rates, in which the best split of words lies between two neighbours (Breiman
+    et al. 1984, section 4.2). Shares of few people are drawn towards those of all.
+    """
+    size = len(sample.by_outcome)
+    table = sums(entry * size + sample.outcome, sample.weight, number * size).reshape(number, size)
+    usual = sample.by_outcome / sample.by_outcome.sum()
+    weight = table.sum(axis=1, keepdims=True)
+    prior = at_least * sample.weight.mean()
+    apart = (table + prior * usual) / (weight + prior) - usual
+    covariance = (apart * weight).T @ apart
+    axis = np.linalg.eigh(covariance)[1][:, -1]
+    # An axis has no direction of its own.
+    axis *= np.sign(axis[np.argmax(np.abs(axis))])
+    return np.asarray(np.round(apart @ axis, 12))
+
+
+def _translated(found: Any, place: int, columns: list[_Ranked]) -> Node:
+    """Return a tree of scikit-learn's as one of ours."""
+    left, right = int(found.children_left[place]), int(found.children_right[place])
+    if left == right:
+        return Node()
+    column = columns[found.feature[place]]
+    # Where a column had no missing value, one goes with most people.
+    more = found.n_node_samples[left] >= found.n_node_samples[right]
+    missing_left = bool(found.missing_go_to_left[place]) if np.isnan(column.rank).any() else bool(more)
+    question = column.question(float(found.threshold[place]), missing_left)
+    return Node(question, _translated(found, left, columns), _translated(found, right, columns))
+
+
+def simplest_between(below: float, above: float) -> float:
+    """Return a number of few digits that is larger than one number and at most another, near their middle.
+
+    Examples
+    --------
+    >>> simplest_between(12, 13), simplest_between(10, 50), simplest_between(0.3127, 0.3381)
+    (13.0, 30.0, 0.32)
+    """
+    middle = below / 2 + above / 2
+    if math.isfinite(above - below) and above > below:
+        largest = math.floor(math.log10(above - below)) + 1
+        for exponent in range(largest, largest - 18, -1):
+            step = 10.0**exponent
+            for number in (round(middle / step), math.ceil(middle / step)):
+                # Written out and read again, so that it has no more digits than it needs.
+                found = float(f"{number}e{exponent}")
+                if below < found <= above:
+                    return found
+    return above

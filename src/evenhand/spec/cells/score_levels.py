@@ -1,0 +1,88 @@
+"""Levels of a score as cells: the sharpest ordered cells there are for a model that exists already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.data.tree import Kind
+from evenhand.errors import DataError, SpecError
+from evenhand.spec.cells.learning import Learned, Node, Question, Sample
+from evenhand.spec.cells.leaves import simplest_between
+
+
+@dataclass(frozen=True)
+class ScoreLevels(Learned):
+    """Cells are levels of a score: of the one feature that is a column of numbers, about equally many people in each.
+
+    The score should be one that a model gave to people whom it was not trained on: :func:`evenhand.out_of_fold` makes
+    it. Every level has people enough of every group; neighbours are merged until it does.
+
+    Parameters
+    ----------
+    number : int
+        How many levels there are, at most.
+    at_least : int
+        How many people of every group each level has at least.
+    sample : int
+        Where a table has more rows than this, levels are found on so many of them, chosen by their content.
+
+    Examples
+    --------
+    >>> ScoreLevels(2).words
+    'at most 2 levels of a score, each with 20 people or more of every group'
+    """
+
+    number: int = 20
+    at_least: int = 20
+    sample: int = 100_000
+
+    word = "score_levels"
+    variable = "score level"
+    ordered = True
+
+    def __post_init__(self) -> None:
+        self._check("number")
+
+    @property
+    def most_cells(self) -> int:
+        """The largest number of levels."""
+        return self.number
+
+    @property
+    def words(self) -> str:
+        """How cells are made."""
+        return f"at most {self.number} levels of a score, each with {self.at_least} people or more of every group"
+
+    def refuse_columns(self, features: Sequence[str]) -> None:
+        """Refuse anything but one score."""
+        if len(features) != 1:
+            raise SpecError(
+                f"ScoreLevels reads one feature, a column that holds a model's score, not {list(features)}; "
+                f"eh.out_of_fold makes one from any columns, and Leaves reads them all"
+            )
+
+    def grown(self, sample: Sample, share: float) -> Node:
+        """Return the levels of one segment."""
+        (seen,) = sample.columns
+        numbers = seen.given.numbers
+        if numbers is None or seen.asked.kind is not Kind.NUMBER:
+            raise DataError(f"column {seen.asked.name!r} must hold a score, a number, for ScoreLevels")
+        missing = np.isnan(numbers)
+        values, place = np.unique(numbers[~missing], return_inverse=True)
+        if not len(values):
+            return Node()
+        reached = np.cumsum(np.bincount(place, weights=sample.weight[~missing]))
+        wanted = np.arange(1, self.number) / self.number * reached[-1]
+        ends = np.unique(np.searchsorted(reached, wanted * (1 - 1e-12)))
+        edges = [simplest_between(float(values[i]), float(values[i + 1])) for i in ends if i + 1 < len(values)]
+
+        def between(first: int, last: int) -> Node:
+            if first == last:
+                return Node()
+            middle = (first + last) // 2
+            return Node(Question(seen.asked, False, edges[middle]), between(first, middle), between(middle + 1, last))
+
+        return self.settled(between(0, len(edges)), sample)
