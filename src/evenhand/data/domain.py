@@ -107,6 +107,11 @@ class Variable:
         """Whether it is a column of its own, which can be written."""
         return self.tree is None
 
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """The levels as pictures show them, which have little room: of learned cells their numbers."""
+        return tuple(map(str, self.levels if self.is_column else range(1, len(self) + 1)))
+
     @property
     def has_missing(self) -> bool:
         """Whether missing values have a level of their own that somebody had."""
@@ -283,6 +288,11 @@ class Axis:
         """Name one cell: a level for each variable."""
         codes = self.unravel(np.asarray([cell], dtype=np.int64))
         return {v.name: v.levels[int(c[0])] for v, c in zip(self.variables, codes, strict=True)}
+
+    def shown(self, cell: int) -> dict[str, str]:
+        """Name one cell as pictures do."""
+        codes = self.unravel(np.asarray([cell], dtype=np.int64))
+        return {v.name: v.shown[int(c[0])] for v, c in zip(self.variables, codes, strict=True)}
 
     def words(self, cell: int) -> str:
         """Name one cell in words, as errors and audits do."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand import tables
-from evenhand.arrays import Numbers, sums
+from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
+from evenhand.findings.naming import group_names
 from evenhand.kernel import Kernel
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code
@@ -17,43 +19,75 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def cells_of(problem: Problem, counts: Counts, kernel: Kernel) -> pd.DataFrame:
-    """Return a row for each cell of the features that somebody is in, by its number."""
-    domain, number = counts.domain, len(counts.features.cells)
-    groups = counts.groups
-    key = counts.features.of_source * len(groups.cells) + groups.of_source
+@dataclass(frozen=True, eq=False)
+class CellTable:
+    """The cells that somebody is in.
+
+    Attributes
+    ----------
+    rules : list of str
+        Who is in each, in words.
+    groups : list of str
+        The groups, in words.
+    outcome : str
+        The outcome whose rates are told: the favourable, or else the last.
+    people : array
+        How many people of each group, one row per cell.
+    before, after : array
+        The rate of the outcome, one row per cell and one column per group; NaN where a group has nobody.
+    """
+
+    rules: list[str]
+    groups: list[str]
+    outcome: str
+    people: Cells
+    before: Numbers
+    after: Numbers
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The same as a frame, with three columns for each group."""
+        columns: dict[str, Any] = {
+            "cell": np.arange(1, len(self.rules) + 1),
+            "rule": self.rules,
+            "people": self.people.sum(axis=1),
+        }
+        for place, group in enumerate(self.groups):
+            columns[f"people ({group})"] = self.people[:, place]
+            columns[f"{self.outcome} before ({group})"] = self.before[:, place]
+            columns[f"{self.outcome} after ({group})"] = self.after[:, place]
+        return tables.frame(columns)
+
+
+def cell_table(problem: Problem, counts: Counts, kernel: Kernel) -> CellTable:
+    """Return the cells of the features that somebody is in, in the order of their numbers."""
+    domain, shape = counts.domain, (len(counts.features.cells), len(counts.groups.cells))
+    key = counts.features.of_source * shape[1] + counts.groups.of_source
     good = favourable_code(problem, domain)
     shown = domain.shown_outcomes[-1] if good is None else good
     _, to_y = domain.split_xy(kernel.targets)
     after = sums(kernel.rows, kernel.probability * (to_y == shown), len(counts))
-    people = counts.unweighted.weight
 
     def by_group(values: Numbers) -> Numbers:
-        return sums(key, values, number * len(groups.cells)).reshape(number, -1)
+        return sums(key, values, shape[0] * shape[1]).reshape(shape)
 
     weight = by_group(counts.weight)
     with np.errstate(invalid="ignore"):
-        rates = [by_group(counts.weight * of) / weight for of in (counts.y == shown, after)]
-    columns: dict[str, Any] = {
-        "cell": np.arange(1, number + 1),
-        "rule": [_rule(counts, int(cell)) for cell in counts.features.cells],
-        "people": sums(counts.features.of_source, people, number).astype(np.int64),
-    }
-    level = domain.outcome.levels[shown]
-    for place, group in enumerate(groups.cells):
-        words = domain.d.words(int(group))
-        columns[f"people ({words})"] = by_group(people)[:, place].astype(np.int64)
-        for when, of in zip(("before", "after"), rates, strict=True):
-            columns[f"{problem.outcome}={level} {when} ({words})"] = of[:, place]
-    return tables.frame(columns)
+        rates = [by_group(counts.weight * of) / weight for of in ((counts.y == shown).astype(float), after)]
+    return CellTable(
+        rules=[_rule(counts, int(cell)) for cell in counts.features.cells],
+        groups=group_names(counts),
+        outcome=f"{problem.outcome}={domain.outcome.levels[shown]}",
+        people=by_group(counts.unweighted.weight).astype(np.int64),
+        before=rates[0],
+        after=rates[1],
+    )
 
 
 def _rule(counts: Counts, cell: int) -> str:
-    """Say who is in a cell: the rule of a leaf alone, where cells are learned."""
+    """Say who is in a cell: the rule of a leaf alone, where cells are learned, for it tells of segments too."""
     axis = counts.domain.x
-    learned = [v for v in axis.variables if v.tree is not None]
-    if not learned:
-        return axis.words(cell)
-    (variable,), leaf = learned, axis.unravel(np.array([cell]))[-1]
-    assert variable.tree is not None
-    return variable.tree.rules[int(leaf[0])]
+    for variable, code in zip(axis.variables, axis.unravel(np.array([cell])), strict=True):
+        if variable.tree is not None:
+            return variable.tree.rules[int(code[0])]
+    return axis.words(cell)

@@ -24,6 +24,7 @@ from evenhand.findings.naming import (
     long_name,
     matching,
     short_name,
+    shown_levels,
     source_codes,
     target_levels,
 )
@@ -213,12 +214,13 @@ def conditional(
     total = sums(place, probability)[place]
     sources = {}
     for row in np.unique(rows):
-        open_levels = [str(v) for column, v in cell_levels(counts, int(row)).items() if column not in where]
-        sources[int(row)] = JOINT.join(open_levels) or long_name(where)
+        levels = shown_levels(counts.domain, cell_levels(counts, int(row)))
+        open_levels = [level for column, level in levels.items() if column not in where]
+        sources[int(row)] = JOINT.join(open_levels) or long_name(shown_levels(counts.domain, where))
     return [
         {
             "source": sources[int(row)],
-            "target": short_name(target_levels(counts, int(target))),
+            "target": short_name(shown_levels(counts.domain, target_levels(counts, int(target)))),
             "source_cell": (int(counts.x[row]), int(counts.y[row]), int(counts.d[row])),
             "target_cell": int(target),
             "probability": float(p),

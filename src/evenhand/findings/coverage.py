@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,13 @@ import numpy as np
 from evenhand import tables
 from evenhand.arrays import sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis
+from evenhand.data.domain import Axis, Variable
 from evenhand.engines import Rows
 from evenhand.errors import some_of
 
 LEFT_OUT = "kept, left out of this audit"
 NEW_COMBINATION = "new combination"
+OTHER_WORD = "rare or new word"
 
 MANY_NEW = 0.05
 """From this share of new people on who will be in new cells, a fit warns."""
@@ -35,6 +36,9 @@ def coverage(
     """
     found: list[Row] = []
     for variable in (variable for axis in axes for variable in axis.variables):
+        if not variable.is_column:
+            found += _other_words(variable, rows)
+            continue
         missing, unseen = tables.gaps(variable, rows.table, text=rows.text)
         new = unseen & ~missing
         policy = "an error" if variable.missing is None else "a level" if variable.missing >= 0 else LEFT_OUT
@@ -44,6 +48,13 @@ def coverage(
     if typical is not None:
         found.append(("all", NEW_COMBINATION, drawn, typical, ""))
     return _columns([*found, ("all", NEW_COMBINATION, kept, "kept as it is", "")])
+
+
+def _other_words(variable: Variable, rows: Rows) -> Iterator[Row]:
+    """Count the people whose words the tree of learned cells does not know: few people had them, or nobody."""
+    for name, other in tables.unknown_words(variable, rows.table, text=rows.text).items():
+        words = some_of(map(repr, tables.distinct_values(rows.table, name, np.flatnonzero(other))))
+        yield name, OTHER_WORD, float(rows.people[other].sum()), "goes where rare words go", words
 
 
 def new_cells_share(counts: Counts, *, blind: bool = False) -> float | None:
@@ -76,6 +87,8 @@ def fitted_coverage(counts: Counts) -> dict[str, list[Any]]:
     people = counts.unweighted.weight
     for axis, cells in ((counts.domain.d, counts.d), (counts.domain.x, counts.x)):
         for variable, codes in zip(axis.variables, axis.unravel(cells), strict=True):
+            if not variable.is_column:
+                continue
             missing = 0.0 if variable.missing is None else float(people[codes == variable.missing].sum())
             policy = "an error" if variable.missing is None else "a level"
             found.append((variable.name, "missing", missing, policy, ""))

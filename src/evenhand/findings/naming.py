@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Flags
 from evenhand.data.counts import Counts
-from evenhand.data.domain import in_words
+from evenhand.data.domain import Domain, in_words
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import Charge
 
@@ -36,6 +36,11 @@ def long_name(where: Where) -> str:
 def short_name(where: Where) -> str:
     """Name part of a table by its levels alone."""
     return JOINT.join(map(str, where.values())) or EVERYBODY
+
+
+def shown_levels(domain: Domain, where: Where) -> dict[str, str]:
+    """Return the levels of part of a table as pictures show them."""
+    return {name: domain.variable(name).shown[domain.variable(name).code(level)] for name, level in where.items()}
 
 
 def group_levels(counts: Counts) -> list[dict[str, Any]]:

@@ -32,6 +32,9 @@ SIGNS = {"infinite": "∞", "-infinite": "−∞"}
 MOST_OUTCOMES = 3
 """How many moves from one outcome to another are listed at the top."""
 
+MOST_GROUPS_BESIDE = 4
+"""Of more groups than this, the table of learned cells has the people alone."""
+
 MOST_LEVELS = 24
 """How many levels of a column are listed."""
 
@@ -180,7 +183,9 @@ def _levels(s: Json) -> Table:
     rows = []
     for column in s["table"]["columns"]:
         listed = ["; ".join(map(str, column["levels"][:MOST_LEVELS]))]
-        if len(column["levels"]) > MOST_LEVELS:
+        if "learned_over" in column:
+            listed = [f"{len(column['levels'])} cells over {', '.join(column['learned_over'])}, see below"]
+        elif len(column["levels"]) > MOST_LEVELS:
             listed.append(f"{len(column['levels']) - MOST_LEVELS} more")
         if column["levels_hidden"]:
             listed.append(f"{column['levels_hidden']} of few people")
@@ -191,6 +196,21 @@ def _levels(s: Json) -> Table:
         rows.append((column["name"], column["role"], "; and ".join(listed), without))
     headings = ("Column", "Role", "Levels", "Rows without a value")
     return Table("The columns and their levels, as values became them", headings, 1, tuple(rows))
+
+
+def _learned(s: Json) -> Table:
+    found = s["learned_cells"]
+    if found is None:
+        return Table("", (), 0, ())
+    groups = found["groups"] if len(found["groups"]) <= MOST_GROUPS_BESIDE else []
+    rows = []
+    for row in found["rows"]:
+        told = zip(row["people"], row["before"], row["after"], groups, strict=False)
+        beside = [f"{percent(before)} → {percent(after)} of {people:,}" for people, before, after, _ in told]
+        rows.append((str(row["cell"]), row["rule"], f"{sum(row['people']):,}", *beside))
+    hidden = f"; {found['cells_hidden']} with few people of some group are left out" if found["cells_hidden"] else ""
+    headings = ("Cell", "Who is in it", "People", *(f"{found['outcome']}, {group}" for group in groups))
+    return Table(f"The learned cells: {found['words']}{hidden}", headings, 2, tuple(rows))
 
 
 def _drawn(s: Json, rows: Sequence[Json]) -> tuple[list[Json], str]:
@@ -358,6 +378,7 @@ def _versions(s: Json) -> Table:
 
 TABLES: dict[str, Callable[[Json], Table]] = {
     "levels": _levels,
+    "learned": _learned,
     "rates": _rates,
     "parity": _parity,
     "budgets": _budgets,

@@ -9,6 +9,7 @@ from typing import Any
 
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
+from evenhand.findings.cells import cell_table
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion, discreet
@@ -39,6 +40,7 @@ def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
             "levels": [level for level, is_shown in zip(variable.levels, kept, strict=True) if is_shown],
             "levels_hidden": int((~kept).sum()),
             "ordered": variable.ordered,
+            **({} if variable.is_column else {"learned_over": list(variable.columns)}),
         })  # fmt: skip
     for row in audit.coverage.to_dict("records"):
         if row["rows"] > 0:
@@ -52,6 +54,29 @@ def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
         "groups": len(counts.groups.cells),
         "columns": columns,
         "coverage": coverage,
+    }
+
+
+def learned_cells(problem: Problem, counts: Counts, kernel: Kernel, shown: Discretion) -> Json | None:
+    """Return who is in each learned cell, how many people of each group, and their rates; None where none are learned.
+
+    A cell with few people of a group is left out: its rate would tell theirs.
+    """
+    if problem.cells is None:
+        return None
+    found = cell_table(problem, counts, kernel)
+    enough = shown.enough(found.people.min(axis=1)) & shown.groups.all()
+    rows = zip(found.rules, found.people.tolist(), found.before.tolist(), found.after.tolist(), enough, strict=True)
+    return {
+        "words": problem.cells.words,
+        "outcome": found.outcome,
+        "groups": found.groups,
+        "rows": [
+            {"cell": number, "rule": rule, "people": people, "before": before, "after": after}
+            for number, (rule, people, before, after, is_shown) in enumerate(rows, 1)
+            if is_shown
+        ],
+        "cells_hidden": int((~enough).sum()),
     }
 
 

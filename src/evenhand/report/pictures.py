@@ -24,7 +24,7 @@ from evenhand.findings.changes import (
 )
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion
-from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name
+from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name, shown_levels
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
@@ -174,7 +174,12 @@ def heat_chart(
     if where is None:
         chosen = most_changed(counts, kernel, measured.changed, hide_below=hide_below)
         parts = chosen.parts
-    found = {long_name(part): conditional(counts, kernel, part, least=least, hide_below=hide_below) for part in parts}
+    found = {
+        long_name(shown_levels(counts.domain, part)): conditional(
+            counts, kernel, part, least=least, hide_below=hide_below
+        )
+        for part in parts
+    }
     entries = [row for rows in found.values() for row in rows]
     order = {row["source"]: row["source_cell"] for row in entries}
     people = {row["source"]: row["people"] for row in entries}
@@ -357,14 +362,14 @@ class _Cohorts:
 
     def labels(self, cell: int) -> tuple[str, str]:
         """Return the row and the column of a cohort."""
-        levels = self.axis.labels(cell)
+        levels = self.axis.shown(cell)
         last = levels.pop(self.across.name)
-        return JOINT.join(map(str, levels.values())) or "all", str(last)
+        return JOINT.join(levels.values()) or "all", last
 
     def columns(self, cells: Sequence[Row]) -> list[str]:
         """Return the levels across that any cohort which is shown has, in their order."""
         used = {cell["column"] for cell in cells}
-        return [str(level) for level in self.across.levels if str(level) in used]
+        return [level for level in self.across.shown if level in used]
 
     def chart(self, field: str, title: str, subtitle: str) -> Chart:
         """Draw the rates before, or their change."""

@@ -100,6 +100,7 @@ def summary(material: Material) -> Json:
         "version": VERSION,
         "evenhand": __version__,
         "table": people.table(m.counts, m.audit, shown),
+        "learned_cells": people.learned_cells(m.problem, m.counts, m.kernel, shown),
         "small_cells": people.small_cells(m.counts, shown),
         "asked": _pairs(asked(m.problem)),
         "headlines": headlines,

@@ -40,6 +40,8 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     used = "read to fit the mapping, not to use it" if problem.blind else "read, never changed"
     yield "Protected", f"{' × '.join(problem.protected)} ({used})"
     yield "May change", " ".join(_changes(problem))
+    if problem.cells is not None:
+        yield "Cells", f"{problem.cells.words}; learned over {', '.join(problem.learned_over)}"
     for column, binning in problem.bins.items():
         yield "Levels", f"{column}: {binning.words}"
     if problem.missing_is_level:

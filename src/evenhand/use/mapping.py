@@ -17,7 +17,7 @@ from evenhand.engines import AnyTable
 from evenhand.errors import EvenhandError, SpecError, StorageError
 from evenhand.findings import proof
 from evenhand.findings.audit import Audit, audit
-from evenhand.findings.cells import cells_of
+from evenhand.findings.cells import cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
 from evenhand.findings.models import Predictor, check_model, model_rates, scores_elsewhere
 from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target, without_people
@@ -147,7 +147,7 @@ class Mapping:
         One row for each cell, by its number, which :meth:`cell_of` gives to people. Each group has three columns: its
         people in the cell, and their rate of one outcome, the favourable or else the last, before and after.
         """
-        return cells_of(self.problem, self.counts, self.kernel)
+        return cell_table(self.problem, self.counts, self.kernel).frame
 
     def cell_of(self, frame: Frame, *, missing: Missing | None = None) -> Cells:
         """Return the number in :attr:`cells` of each row's cell; 0 where nobody was in it.

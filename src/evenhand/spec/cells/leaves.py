@@ -220,7 +220,7 @@ def simplest_between(below: float, above: float) -> float:
     Examples
     --------
     >>> simplest_between(12, 13), simplest_between(10, 50), simplest_between(0.3127, 0.3381)
-    (13.0, 30.0, 0.32)
+    (13.0, 30.0, 0.33)
     """
     middle = below / 2 + above / 2
     if math.isfinite(above - below) and above > below:
