@@ -68,6 +68,7 @@ ORDER = [
     "use.alternating",
     "use.fitting",
     "use.estimator",
+    "use.scoring",
     "use.diagnosis",
     "use.proposal",
     "use.tradeoff",

@@ -44,6 +44,7 @@ _HOMES = {
     "findings.feasibility": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "use.fitting": ["fit"],
     "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier"],
+    "use.scoring": ["out_of_fold"],
     "use.diagnosis": ["Diagnosis", "diagnose"],
     "use.tradeoff": ["Frontier", "frontier"],
     "use.reporting": ["Report", "report_on"],
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from evenhand.use.mapping import Mapping as Mapping
     from evenhand.use.reporting import Report as Report
     from evenhand.use.reporting import report_on as report_on
+    from evenhand.use.scoring import out_of_fold as out_of_fold
     from evenhand.use.tradeoff import Frontier as Frontier
     from evenhand.use.tradeoff import frontier as frontier
 

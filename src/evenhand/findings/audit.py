@@ -194,6 +194,11 @@ def _notes(
         "outcome's rates, and so the mean score of a model that learns them well, not its thresholded decisions"
     )
     yield "columns outside the problem are passed through unchanged, and nothing bounds what a model learns from them"
+    if problem.cells is not None:
+        yield (
+            "features stay as they are, so that apply mode changes nothing; the utility compares shares of learned "
+            "cells, which change no more than whole records do, and the certificate is about mappings of these cells"
+        )
     for constraint in constraints:
         yield from constraint.after.compared.left_out
         before, parity = constraint.before, constraint.before.parity

@@ -30,7 +30,7 @@ from evenhand.tables.frames import (
     to_pandas,
 )
 from evenhand.tables.keys import key_text, key_texts
-from evenhand.tables.learned import leaves, unknown_words
+from evenhand.tables.learned import folds_of, leaves, unknown_words
 from evenhand.tables.numbering import NULL
 from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
 from evenhand.tables.reading import (
@@ -99,6 +99,7 @@ __all__ = [
     "count_rows",
     "distinct_values",
     "first_unseen",
+    "folds_of",
     "frame",
     "gap_advice",
     "gaps",

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from hashlib import blake2b
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers
@@ -249,19 +251,34 @@ def sample_of(
 
 
 def chosen_rows(sample: Sample, number: int) -> Cells:
-    """Return so many rows, chosen by what they hold: equal tables give equal samples, in whatever order rows come."""
-    if len(sample) <= number:
-        return np.arange(len(sample))
-    mixed = sample.outcome.astype(np.uint64)
-    for each in (*sample.columns, *sample.segmenting):
+    """Return at most so many rows, chosen and put in order by what they hold.
+
+    Equal tables then give equal samples, and sums that are equal to the last digit, in whatever order rows come.
+    """
+    mixed = _content((*sample.columns, *sample.segmenting), sample.outcome.astype(np.uint64))
+    return np.lexsort((sample.weight, mixed))[:number]
+
+
+def folds_of(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value], number: int) -> Cells:
+    """Return the fold of each row, by what it holds: equal rows are in one fold, in whatever order rows come."""
+    mixed = _content([seen(column(table, name), blanks) for name in columns], np.zeros(len(table), dtype=np.uint64))
+    _, kind, people = np.unique(mixed, return_inverse=True, return_counts=True)
+    # Folds of about equally many people: each kind of rows goes where those before it end.
+    reached = np.cumsum(people) - people
+    return np.asarray((reached * number // max(len(table), 1))[kind])
+
+
+def _content(columns: Sequence[Seen], mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a number that what a row holds decides, and that looks like chance."""
+    for each in columns:
         held = each.given
         if held.numbers is not None:
             part = (held.numbers + 0.0).view(np.uint64)
         else:
             assert held.codes is not None
             # By the words themselves: their codes depend on the order of rows.
-            texts = [int.from_bytes(word.encode()[:8].ljust(8), "little") ^ len(word) for word in held.words]
+            texts = [int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little") for word in held.words]
             part = np.array([*texts, 0], dtype=np.uint64)[held.codes]
         mixed = (mixed ^ part) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(31)
-    return np.sort(np.argsort(mixed, kind="stable")[:number])
+    return mixed

@@ -51,7 +51,7 @@ try:
     )
 except ImportError:
     raise MissingExtraError(
-        "OptimizedPreprocessor and PreprocessedClassifier need scikit-learn 1.6 or newer: "
+        "OptimizedPreprocessor, PreprocessedClassifier and out_of_fold need scikit-learn 1.6 or newer: "
         "pip install 'evenhand[sklearn]'"
     ) from None
 
@@ -293,7 +293,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         advice: tuple[object, ...]
         if fitting:
             assert self.problem is not None
-            columns, advice = () if self.problem.missing_is_level else self.problem.columns, MISSING_ADVICE
+            columns, advice = () if self.problem.missing_is_level else self.problem.levelled, MISSING_ADVICE
         else:
             mode = self._mapping.apply_mode.with_missing(self.missing)
             columns, advice = {variable.name for variable in mode.read if variable.missing is None}, APPLY_ADVICE
@@ -528,7 +528,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if mapping is not None:
             self._name_others(people.features)
         rows = (X, y, sample_weight) if mapping is None else self._training_rows(people)
-        self.estimator_ = _fitted(clone(self.estimator), *rows)
+        self.estimator_ = fitted_on(self.estimator, *rows)
         return self
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -675,8 +675,9 @@ def _last(estimator: Any) -> Any:
     return _last(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
 
 
-def _fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Fit an estimator, with weights where there are any; in a pipeline every step that takes weights gets them."""
+def fitted_on(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Fit a clone, with weights where there are any; in a pipeline every step that takes weights gets them."""
+    estimator = clone(model)
     if sample_weight is None:
         return estimator.fit(X, y)
     if not isinstance(estimator, Pipeline):

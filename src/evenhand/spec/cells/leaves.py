@@ -46,7 +46,7 @@ class Leaves(Learned):
     ...     distortion=eh.Distortion({"is_recid": eh.Ordinal(step=1)}),
     ... )
     >>> eh.fit(problem, data.frame).cells["rule"].tolist()[:2]
-    ['priors_count is >3', 'priors_count is not >3, age_cat is Less than 25']
+    ['priors_count is 0, age_cat is not Less than 25', 'priors_count is 1-3, age_cat is not Less than 25']
     """
 
     most: int = 64
@@ -77,7 +77,6 @@ class Leaves(Learned):
         if most < 2 or not columns:
             return Node()
         rows = np.column_stack([column.rank for column in columns]).astype(np.float32)
-        order = _by_content(rows, sample)
 
         def of(size: int) -> Node:
             learner = _learner()(
@@ -87,7 +86,7 @@ class Leaves(Learned):
                 min_samples_leaf=self.at_least * len(sample.group_words),
                 random_state=0,
             )
-            found = learner.fit(rows[order], sample.outcome[order], sample_weight=sample.weight[order]).tree_
+            found = learner.fit(rows, sample.outcome, sample_weight=sample.weight).tree_
             return self.settled(_translated(found, 0, columns), sample)
 
         node = of(most)
@@ -105,18 +104,6 @@ def _learner() -> Any:
             "learned cells need scikit-learn 1.6 or newer: pip install 'evenhand[sklearn]'"
         ) from None
     return DecisionTreeClassifier
-
-
-def _by_content(rows: Any, sample: Sample) -> Cells:
-    """Return an order of the rows that what they hold decides: sums are then the same in whatever order they came."""
-    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1] + 2, dtype=np.uint64) | np.uint64(1)
-    # Ranks are small whole numbers; a missing one has its own.
-    parts = [*np.where(np.isnan(rows), -1, rows).T, sample.outcome]
-    number = np.zeros(len(rows), dtype=np.uint64)
-    for part, factor in zip(parts, factors[1:], strict=True):
-        number = (number ^ (part.astype(np.int64).astype(np.uint64) * factor)) * factors[0]
-        number ^= number >> np.uint64(29)
-    return np.lexsort((sample.weight, number))
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +183,8 @@ def _outcome_scores(entry: Cells, number: int, sample: Sample, at_least: int) ->
     apart = (table + prior * usual) / (weight + prior) - usual
     covariance = (apart * weight).T @ apart
     axis = np.linalg.eigh(covariance)[1][:, -1]
-    # An axis has no direction of its own.
-    axis *= np.sign(axis[np.argmax(np.abs(axis))])
+    # An axis has no direction of its own: it is to point towards the last outcome that it tells apart.
+    axis *= np.sign(axis[np.flatnonzero(np.abs(axis) > np.abs(axis).max() / 2)[-1]])
     return np.asarray(np.round(apart @ axis, 12))
 
 

@@ -1,0 +1,98 @@
+"""Scores out of fold: what a model says of people whom it was not trained on, for :class:`evenhand.ScoreLevels`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand import check
+from evenhand.arrays import Cells, Flags, Numbers
+from evenhand.errors import DataError, SpecError
+from evenhand.findings.models import check_model
+from evenhand.spec import Problem, check_problem
+from evenhand.tables import Frame, arrays, folds_of, read, weights_of
+from evenhand.use.estimator import fitted_on, takes_weights
+
+
+def out_of_fold(
+    estimator: Any,
+    frame: Frame,
+    problem: Problem,
+    *,
+    folds: int = 5,
+    sees_protected: bool = True,
+    weights: str | Sequence[float] | None = None,
+) -> Numbers:
+    """Return a score for every row, by a clone of the estimator that was trained on other rows.
+
+    The score is the probability of the favourable outcome, or else of the last one. Put it into the table as a column,
+    and state that column as the one feature of a problem with ``cells=eh.ScoreLevels(20)``. Folds go by what rows hold,
+    so that the order of rows does not matter and equal rows are never on both sides. Needs the extra ``sklearn``.
+
+    Parameters
+    ----------
+    estimator : object with fit and predict_proba
+        Any classifier in the manner of scikit-learn that takes a frame of the columns as they are; put an encoder
+        before one that takes numbers alone. It is not changed.
+    frame : dataframe
+        One row per person.
+    problem : Problem
+        Its features are what the estimator sees, its outcome is what it learns.
+    folds : int
+        Into how many parts the table is cut.
+    sees_protected : bool
+        Whether the estimator sees the protected columns as well.
+    weights : str or sequence of float, optional
+        A column of the frame, or one number per row, with which the estimator is trained.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> from dataclasses import replace
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> data = eh.datasets.load("compas")
+    >>> model = make_pipeline(OneHotEncoder(), LogisticRegression())
+    >>> scored = data.frame.assign(score=eh.out_of_fold(model, data.frame, data.problem))
+    >>> by_score = eh.Problem(
+    ...     protected=["race"], features=["score"], outcome="is_recid", cells=eh.ScoreLevels(5),
+    ...     parity=[eh.PairwiseParity(0.1)], distortion=eh.Distortion({"is_recid": eh.Ordinal(step=1)}),
+    ... )
+    >>> len(eh.fit(by_score, scored).cells)
+    5
+    """
+    check_problem(problem)
+    check_model(estimator)
+    if estimator is None:
+        raise check.refused("estimator", "a classifier with fit and predict_proba", estimator)
+    number, seeing = check.whole("folds", folds, low=2), check.flag("sees_protected", sees_protected)
+    table = read(frame)
+    columns = [*(problem.protected if seeing else ()), *problem.features]
+    weight = weights_of(problem.columns, table, weights)
+    if weight is not None and not takes_weights(estimator):
+        raise SpecError(f"{type(estimator).__name__} takes no sample weights; leave weights out")
+    fold = folds_of(table, [*columns, problem.outcome], problem.missing_values, number)
+    X, y = arrays.select(frame, columns), arrays.numbers(arrays.split(frame, problem.outcome)[1])
+    classes = np.unique(y)
+    wanted = classes[-1] if problem.favourable is None else problem.favourable
+    if wanted not in classes:
+        raise DataError(f"nobody in the table has {problem.outcome}={wanted!r}")
+    scores = np.full(len(y), np.nan)
+    for test in (fold == place for place in np.unique(fold)):
+        scores[test] = _scored(estimator, X, y, weight, test, wanted)
+    return scores
+
+
+def _scored(estimator: Any, X: Frame, y: Any, weight: Numbers | None, test: Flags, wanted: Any) -> Numbers:
+    """Return the scores of some rows by a clone that was trained on the others."""
+    train: Cells = np.flatnonzero(~test)
+    if len(np.unique(y[train])) < 2:
+        raise DataError("a part of the table has only one outcome without the others; ask for fewer folds")
+    model = fitted_on(estimator, arrays.rows(X, train), y[train], None if weight is None else weight[train])
+    found = model.predict_proba(arrays.rows(X, np.flatnonzero(test)))
+    return (
+        np.asarray(found)[:, list(model.classes_).index(wanted)] if wanted in model.classes_ else np.zeros(test.sum())
+    )

@@ -1,0 +1,43 @@
+"""The table of cells: who is in each, how many, and rates that a reader could count by hand."""
+
+import numpy as np
+import pytest
+from families import small_frame, small_problem
+from wide import wide_frame, wide_problem
+
+import evenhand as eh
+
+
+@pytest.mark.parametrize("favourable", [None, 0])
+def test_cells_are_what_counting_by_hand_gives(favourable):
+    frame = wide_frame(1)
+    mapping = eh.fit(wide_problem(favourable=favourable), frame)
+    level = 1 if favourable is None else favourable
+    found = mapping.cells
+    cell = mapping.cell_of(frame)
+    for _, row in found.iterrows():
+        people = frame[cell == row["cell"]]
+        assert row["people"] == len(people)
+        for group, members in people.groupby("d"):
+            assert row[f"people (d={group})"] == len(members)
+            assert row[f"y={level} before (d={group})"] == pytest.approx((members["y"] == level).mean())
+            wide = mapping.expand(members)
+            share = wide["weight"][wide["y"] == level].sum() / len(members)
+            assert row[f"y={level} after (d={group})"] == pytest.approx(share)
+    assert found["people"].sum() == len(frame)
+
+
+def test_cells_of_levels_and_people_whom_nobody_is_like():
+    frame = small_frame()
+    mapping = eh.fit(small_problem(), frame)
+    assert mapping.cells["rule"].tolist() == ["score=0", "score=1"]
+    assert mapping.cell_of(frame.assign(score=7)).tolist() == [0] * len(frame)
+    assert mapping.cell_of(frame).tolist() == (frame["score"] + 1).tolist()
+
+
+def test_a_group_that_nobody_of_is_in_a_cell_has_no_rate():
+    frame = small_frame()
+    frame = frame[(frame["group"] == "a") | (frame["score"] == 0)]
+    row = eh.fit(small_problem(parity=[]), frame).cells.iloc[1]
+    assert row["people (group=b)"] == 0
+    assert np.isnan(row["hired=1 before (group=b)"])
