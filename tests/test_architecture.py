@@ -88,6 +88,7 @@ OF_SEVERAL = {
     "report": {"docs"},
     "spec": {"parity_and_budget"},
     "studies": {"paper"},
+    "use": {"learned_cells"},
     "tables": {"reading_and_writing"},
 }
 FRAMES = {"pandas", "polars", "pyarrow", "narwhals"}

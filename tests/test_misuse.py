@@ -298,6 +298,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "JensenShannon": lambda w: (eh.JensenShannon, {}),
     "KL": lambda w: (eh.KL, {}),
     "L1": lambda w: (eh.L1, {}),
+    "Leaves": lambda w: (eh.Leaves, {"most": 4, "at_least": 2, "sample": 1000}),
     "LogRatio": lambda w: (eh.LogRatio, {}),
     "MaxRelativeChange": lambda w: (eh.MaxRelativeChange, {}),
     "MergedLevels": lambda w: (eh.MergedLevels, {"into": {"all": ["old", "young"]}, "rest": None, "ordered": False}),
@@ -327,6 +328,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Problem.with_bounds": lambda w: (w.problem.with_bounds, {"change": lambda bound: 0.3}),
     "Problem.with_limits": lambda w: (w.problem.with_limits, {"change": lambda limit: 0.7}),
     "Quantiles": lambda w: (eh.Quantiles, {"number": 3}),
+    "ScoreLevels": lambda w: (eh.ScoreLevels, {"number": 4, "at_least": 2, "sample": 1000}),
     "Quasiconvex": lambda w: (
         eh.Quasiconvex,
         {
@@ -419,6 +421,7 @@ VALID: dict[str, Callable[[World], Call]] = {
         w.mapping.release,
         {"frame": w.file, "key": "id", "draw": "independent", "to": w.folder / "released.csv", **DRAWN, **TOLD},
     ),
+    "Mapping.cell_of": lambda w: (w.mapping.cell_of, {"frame": w.frame, "missing": "level"}),
     "Mapping.apply": lambda w: (
         w.mapping.apply,
         {"frame": w.frame, "key": "id", "draw": "independent", "to": None, **DRAWN, **TOLD},
@@ -612,6 +615,17 @@ VALID: dict[str, Callable[[World], Call]] = {
     ),
     "PreprocessedClassifier.predict": lambda w: (w.classifier.predict, {"X": w.features}),
     "PreprocessedClassifier.predict_proba": lambda w: (w.classifier.predict_proba, {"X": w.features}),
+    "out_of_fold": lambda w: (
+        eh.out_of_fold,
+        {
+            "estimator": w.model,
+            "frame": w.frame,
+            "problem": w.problem,
+            "folds": 3,
+            "sees_protected": True,
+            "weights": None,
+        },
+    ),
     # The other public modules.
     "datasets.load": lambda w: (eh.datasets.load, {"name": "compas"}),
     "verifier.verify": lambda w: (verifier.verify, {"path": w.proof_file}),
@@ -628,7 +642,7 @@ MADE = {eh.Audit, eh.Certificate, eh.Diagnosis, eh.Frontier, eh.Mapping, eh.Repo
 """Results: evenhand makes them, and their constructors are not for calling."""
 
 SAID = (spec.Utility, spec.Distance, spec.Rule, spec.Binning, spec.Parity, eh.Distortion, eh.Conditional, eh.By)
-SAID += (eh.ExpectedDistortion, eh.ExcessDistortion)
+SAID += (eh.ExpectedDistortion, eh.ExcessDistortion, spec.Learned)
 """Statements: their methods are asked by the rooms that compile, solve and audit, with arrays of their own."""
 
 SCIKIT_LEARN = {"get_metadata_routing", "get_params", "set_params", "set_output", "fit_transform", "score"}
@@ -815,6 +829,8 @@ def stated(world: World, value: object) -> eh.Problem:
         return replace(problem, suppress_protected="fixed", conditional=value)
     if isinstance(value, eh.CsvFormat):
         return replace(problem, csv=value)
+    if isinstance(value, spec.Learned):
+        return replace(problem, features=["years"], cells=value, distortion=eh.Distortion({"hired": eh.Ordinal(1)}))
     assert isinstance(value, spec.Binning)
     column = "years" if hasattr(value, "find") else "age"
     rules = {column: eh.Fixed(), "hired": eh.Ordinal(1)}

@@ -45,3 +45,25 @@ def wide_problem(**changes):
         "budget": eh.ExpectedDistortion(0.6),
     }
     return eh.Problem(**{**statement, **changes})
+
+
+def random_wide_problem(rng):
+    """A random statement over learned cells, and its table: measures, parity forms, segments, budgets, blind or not."""
+    frame = wide_frame(int(rng.integers(0, 2**31)), int(rng.integers(300, 1200)), *rng.integers(2, 4, 2).tolist())
+    bound = float(rng.choice([0.02, 0.05, 0.1, 0.3, 0.6]))
+    given = [None, None, ["married"]][rng.integers(0, 3)]
+    per = ["individual", "xy"][rng.integers(0, 2)]
+    budgets = [
+        None,
+        eh.ExpectedDistortion(float(rng.choice([0.1, 0.3, 0.6])), per=per),
+        eh.ExcessDistortion({0.9: 0.3}),
+    ]
+    problem = wide_problem(
+        cells=eh.Leaves(most=int(rng.integers(2, 9)), at_least=int(rng.integers(1, 15))),
+        utility=[eh.KL(), eh.L1(), eh.Hellinger()][rng.integers(0, 3)],
+        parity=[[eh.PairwiseParity, eh.TargetParity][rng.integers(0, 2)](bound, given=given)],
+        distortion=eh.Distortion({"y": [eh.Nominal(1), eh.Ordinal(1, up=False), eh.Ordinal(1)][rng.integers(0, 3)]}),
+        budget=budgets[rng.integers(0, 3)],
+        blind=bool(rng.random() < 0.2),
+    )
+    return problem, frame

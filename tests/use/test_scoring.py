@@ -85,7 +85,7 @@ def test_levels_of_such_a_score():
 
 def test_what_is_wrong_is_refused():
     frame = table()
-    with pytest.raises(eh.SpecError, match="fit and predict_proba"):
+    with pytest.raises(eh.SpecError, match="estimator must be a classifier with fit and predict_proba"):
         eh.out_of_fold(LinearSVC(), frame, problem())
     with pytest.raises(eh.SpecError, match="a classifier with fit and predict_proba"):
         eh.out_of_fold(None, frame, problem())

@@ -7,6 +7,7 @@ measures, distances and forms of parity there are, ``registry`` says.
 from evenhand.spec.bins import Binning, ChosenBins, Edges, MergedLevels, Occurrence, PooledLevels, Quantiles
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By, change_each, each, words_of
+from evenhand.spec.cells import Learned
 from evenhand.spec.comparison import AGAINST_TARGET, Comparisons, comparisons
 from evenhand.spec.conditional import Conditional, outcome_given_features
 from evenhand.spec.csv_format import CsvFormat
@@ -41,6 +42,7 @@ __all__ = [
     "ExpectedDistortion",
     "Fixed",
     "Free",
+    "Learned",
     "Line",
     "MergedLevels",
     "Nest",

@@ -22,7 +22,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.data.tree import EPOCH, NOWHERE, Asked, Given, Kind, Tree, named_leaves
 from evenhand.errors import DataError
 from evenhand.spec.cells import Learned, Sample, Seen
-from evenhand.tables.columns import Encoded, canonical, column, encode
+from evenhand.tables.columns import Encoded, canonical, column, encode, plain
 from evenhand.tables.numbering import NULL
 
 TRUTHS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
@@ -162,8 +162,8 @@ def plain_values(tree: Tree, values: Sequence[Any], blanks: Sequence[Value]) -> 
 
 def _other_kind(asked: Asked, value: Any, where: str = "") -> DataError:
     return DataError(
-        f"column {asked.name!r} holds {check.shown(value)}{where}, where the fitted table had {HOLDS[asked.kind]}; "
-        f"convert the column"
+        f"column {asked.name!r} holds {check.shown(plain(value))}{where}, where the fitted table had "
+        f"{HOLDS[asked.kind]}; convert the column"
     )
 
 

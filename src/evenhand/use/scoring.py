@@ -10,7 +10,6 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.errors import DataError, SpecError
-from evenhand.findings.models import check_model
 from evenhand.spec import Problem, check_problem
 from evenhand.tables import Frame, arrays, folds_of, read, weights_of
 from evenhand.use.estimator import fitted_on, takes_weights
@@ -65,8 +64,7 @@ def out_of_fold(
     5
     """
     check_problem(problem)
-    check_model(estimator)
-    if estimator is None:
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")):
         raise check.refused("estimator", "a classifier with fit and predict_proba", estimator)
     number, seeing = check.whole("folds", folds, low=2), check.flag("sees_protected", sees_protected)
     table = read(frame)
