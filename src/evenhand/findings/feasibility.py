@@ -29,10 +29,11 @@ from evenhand.spec import Charge, Distance, Problem, each
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """The smallest parity bound that can be met, and a mapping that just meets it."""
+    """The smallest parity bound that can be met, a mapping that just meets it, and the programme there."""
 
     bound: float
     kernel: Kernel
+    compiled: Compiled
 
 
 def smallest_parity_bound(
@@ -123,16 +124,25 @@ def identity_from(problem: Problem, frame: AnyTable | Counts, *, weights: str | 
 
 
 def parity_edge(
-    problem: Problem, counts: Counts, clock: Clock, *, floors: bool = False, lossless: bool = False
+    problem: Problem,
+    counts: Counts,
+    clock: Clock,
+    *,
+    floors: bool = False,
+    lossless: bool = False,
+    like: Compiled | None = None,
 ) -> Edge | None:
-    """Return where parity can just be met; with ``floors`` no constraint is asked for less than its own bound."""
+    """Return where parity can just be met; with ``floors`` no constraint is asked for less than its own bound.
+
+    ``like`` is the same problem compiled, with any bounds.
+    """
     last: dict[float, Compiled] = {}
 
     def program_at(bound: float) -> Program:
         if bound not in last:
             moved = tabulated(problem.with_bounds(lambda own: max(bound, own) if floors else bound), counts)
-            like = last.popitem()[1] if last else None
-            last[bound] = compile_problem(moved, counts) if like is None else compile_again(like, moved, counts)
+            known = last.popitem()[1] if last else like
+            last[bound] = compile_again(known, moved, counts)
         return last[bound].program
 
     def bound_of(bound: float, x: Numbers) -> float:
@@ -150,10 +160,11 @@ def parity_edge(
         return None
     if found is None:
         return None
-    program_at(found[0])
-    if len(found[1]) != last[found[0]].program.n_moves:
-        return Edge(found[0], unchanged(counts))
-    return Edge(found[0], last[found[0]].kernel(found[1]))
+    bound, x = found
+    program_at(bound)
+    compiled = last[bound]
+    kernel = compiled.kernel(x) if len(x) == compiled.program.n_moves else unchanged(counts)
+    return Edge(bound, kernel, compiled)
 
 
 def _needed(problem: Problem, counts: Counts, kernel: Kernel, floors: bool) -> float:

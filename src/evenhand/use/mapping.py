@@ -15,7 +15,6 @@ from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.engines import AnyTable
 from evenhand.errors import EvenhandError, SpecError, StorageError
-from evenhand.findings import proof
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
@@ -307,6 +306,9 @@ class Mapping:
         >>> verifier.verify(path).stands
         True
         """
+        # Nothing else needs it, nor the verifier, which is long and whose words it writes.
+        from evenhand.findings import proof
+
         proof.write_mapping(path, self.problem, self.counts, self.kernel, self.multipliers, self.certificate)
 
     def model_rates(

@@ -35,7 +35,7 @@ from evenhand.findings.feasibility import budget_edge, identity_from, parity_edg
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved, distances
 from evenhand.optimise.certificate import Certificate, certify
-from evenhand.optimise.compile import Compiled, compile_again, compile_problem
+from evenhand.optimise.compile import Compiled, compile_again
 from evenhand.optimise.program import Multipliers, Program
 from evenhand.optimise.solve import Clock, from_tight, solve_along
 from evenhand.optimise.tabulate import tabulated
@@ -388,7 +388,10 @@ class _Budgets:
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """One budget: the problem with it, its edges, and the largest bound below which nothing is feasible for certain."""
+    """One budget: the problem with it, its edges, and the largest bound below which nothing is feasible for certain.
+
+    ``like`` is the problem compiled, with some bounds; None where it has not been.
+    """
 
     problem: Problem
     budget: float | None
@@ -397,6 +400,7 @@ class _Line:
     identity_from: float | None
     infeasible_below: float
     lossless: Kernel | None
+    like: Compiled | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -469,9 +473,9 @@ def _lines(problem: Problem, counts: Counts, scale: _Budgets | None, clock: Cloc
             edge = parity_edge(given, counts, clock)
             line = replace(line, infeasible_below=math.inf if edge is None else edge.bound)
             if edge is not None:
-                line = replace(line, smallest_feasible=edge.bound)
+                line = replace(line, smallest_feasible=edge.bound, like=edge.compiled)
                 report("finding where nothing is lost", share * (done + 0.5))
-                lossless = parity_edge(given, counts, clock, lossless=True)
+                lossless = parity_edge(given, counts, clock, lossless=True, like=edge.compiled)
                 if lossless is not None:
                     line = replace(line, lossless_from=lossless.bound, lossless=lossless.kernel)
         lines.append(line)
@@ -490,7 +494,7 @@ def _trace(
     if start is not None:
         found |= {i: start[1] for i, spot in enumerate(spots) if spot.bound == start[0]}
     left = sorted((i for i in range(len(spots)) if i not in found), key=lambda i: spots[i].looseness)
-    upwards = bool(left) and _from_tight(spots[left[0]].problem, counts)
+    upwards = bool(left) and _from_tight(spots[left[0]], counts)
     if not upwards:
         # From loose to tight: there is more room at the start, and fewer steps are needed than the other way.
         left.reverse()
@@ -518,10 +522,12 @@ def _trace(
     return [found[i] for i in range(len(spots))]
 
 
-def _from_tight(problem: Problem, counts: Counts) -> bool:
-    """Whether the points are solved from the tightest on, of which this is the problem."""
+def _from_tight(spot: _Spot, counts: Counts) -> bool:
+    """Whether the points are solved from the tightest on, which this is."""
+    if not _convex(spot.problem):
+        return False
     try:
-        return _convex(problem) and from_tight(compile_problem(tabulated(problem, counts), counts).program)
+        return from_tight(compile_again(spot.line.like, tabulated(spot.problem, counts), counts).program)
     except TimeLimitError:
         # There will be no point at all.
         return False
@@ -542,7 +548,7 @@ def _settled(spot: _Spot, counts: Counts, least: float | None) -> _Point | None:
     if line.lossless is not None and line.lossless_from is not None and spot.bound >= line.lossless_from:
         # The mapping found at the lossless edge meets every larger bound too, and zero bounds its loss.
         problem = tabulated(problem, counts)
-        program = compile_problem(problem, counts).program
+        program = compile_again(line.like, problem, counts).program
         zeros = (np.zeros(size) for size in (program.n_targets, len(program.parity), len(program.budgets)))
         return _optimal(problem, counts, line.lossless, Multipliers(*zeros), program)
     return None
@@ -586,7 +592,7 @@ def _compiled(spots: Sequence[_Spot], counts: Counts) -> Iterator[tuple[Problem,
         like: Compiled | None = None
         for spot in same:
             problem = tabulated(spot.problem, counts)
-            like = compile_problem(problem, counts) if like is None else compile_again(like, problem, counts)
+            like = compile_again(like or spot.line.like, problem, counts)
             yield problem, like
 
 

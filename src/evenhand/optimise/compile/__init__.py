@@ -104,8 +104,10 @@ def compile_problem(problem: Problem, counts: Counts, conditional: Numbers | Non
     return _assembled(problem, counts, compared, choices_of(problem, counts, moves, conditional), barred)
 
 
-def compile_again(like: Compiled, problem: Problem, counts: Counts) -> Compiled:
-    """Write a problem that differs in its parity bounds alone from one that is compiled; all else is kept."""
+def compile_again(like: Compiled | None, problem: Problem, counts: Counts) -> Compiled:
+    """Write a problem that differs in its parity bounds alone from one that is compiled, if any; all else is kept."""
+    if like is None:
+        return compile_problem(problem, counts)
     compared = [comparisons(parity, counts) for parity in problem.parity]
     moves, barred = without_unreachable(compared, counts, like.moves)
     if like.barred or barred:

@@ -29,7 +29,7 @@ from evenhand.optimise.solve.model import (
     relief_at,
 )
 from evenhand.optimise.solve.structured.limits import suitable
-from evenhand.optimise.solve.structured.room import most_room
+from evenhand.optimise.solve.structured.room import RoomAlong
 
 SETTLED = 1e-11
 """An edge is found when another iteration moves it by less."""
@@ -65,15 +65,18 @@ def fullest(program: Program, original: Numbers, held: Flags, clock: Clock) -> t
     return answer.z[model.column("x")], kept if kept > EMPTY else 0.0
 
 
-def roomiest(program: Program, clock: Clock, near: Numbers, released: Numbers | None = None) -> Numbers | None:
+def roomiest(
+    program: Program, clock: Clock, near: Numbers, released: Numbers | None, along: RoomAlong
+) -> Numbers | None:
     """Return the x with the most room under every parity bound, in units of the bound at the rates ``near``.
 
-    Budgets are held; ``released`` holds r as well. None where that cannot be done.
+    Budgets are held; ``released`` holds r as well; ``along`` has looked with other bounds. None where that cannot
+    be done.
     """
     scale = _relief(program, near)
     if released is not None and suitable(program) is not None:
         try:
-            return most_room(program, scale, released, lambda share: clock.check())
+            return along.most_room(program, scale, released, lambda share: clock.check())
         except TimeLimitError:
             raise
         except SolverError:
@@ -144,6 +147,7 @@ def _descend(
     released: Numbers | None,
 ) -> tuple[float, Numbers]:
     """Lower the bound to what the roomiest solution needs, again and again."""
+    along = RoomAlong()
     for _ in range(MOST_ITERATIONS):
         bound, x = best
         program = program_at(bound)
@@ -151,7 +155,7 @@ def _descend(
             # Another bound left other moves: the last point is not one of these.
             x = program.stays
         try:
-            found = roomiest(program, clock, program.rates @ x, released)
+            found = roomiest(program, clock, program.rates @ x, released, along)
         except TimeLimitError:
             raise
         except SolverError:
