@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand import check
-from evenhand.arrays import Cells, Numbers
+from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import ranged, written
@@ -109,12 +109,13 @@ def bootstrap(
     """
     n, size = number_of_people(counts, people), check.whole("resamples", resamples, low=1, high=MOST_DRAWN)
     confidence = share("confidence", confidence)
-    chance, generator, found = _shares(counts, kernel), _generator(seed), []
-    for block in _blocks(size, len(counts)):
+    alike, generator, found = _Alike.of(counts, _shares(counts, kernel)), _generator(seed), []
+    share_of = sums(alike.of_source, counts.probability)
+    for block in _blocks(size, len(share_of)):
         heed()
-        drawn = generator.multinomial(n, counts.probability, size=block).astype(float)
-        total = group_sums(counts, drawn, axis=1)[:, :, None]
-        number = np.stack([group_sums(counts, drawn * column, axis=1) for column in chance.T], axis=2)
+        drawn = generator.multinomial(n, share_of / share_of.sum(), size=block).astype(float)
+        total = alike.by_group(drawn)[:, :, None]
+        number = np.stack([alike.by_group(drawn * column) for column in alike.chance.T], axis=2)
         # Not a number where a group is empty.
         found.append(np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0))
     rates = np.concatenate(found)
@@ -224,13 +225,14 @@ def draw_spread(
     """
     n, size = number_of_people(counts, people), check.whole("releases", releases, low=1, high=MOST_DRAWN)
     chance = _shares(counts, kernel)
-    held = apportioned(counts.probability, n)
-    total = group_sums(counts, held.astype(float))[None, :, None]
+    alike = _Alike.of(counts, chance)
+    held = sums(alike.of_source, apportioned(counts.probability, n).astype(float)).astype(np.int64)
+    total = alike.by_group(held[None].astype(float))[:, :, None]
     generator, found = _generator(seed), []
-    for block in _blocks(size, chance.size):
+    for block in _blocks(size, alike.chance.size):
         heed()
-        drawn = generator.multinomial(held, chance, size=(block, len(held)))
-        number = group_sums(counts, drawn.astype(float), axis=1)
+        drawn = generator.multinomial(held, alike.chance, size=(block, len(held)))
+        number = alike.by_group(drawn.astype(float))
         rates = np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0)
         found.append(largest_ratio(rates, target))
     ratios = np.concatenate(found)
@@ -255,6 +257,30 @@ def draw_spread(
         )
     spread = frame({"quantile": list(QUANTILES), "largest_ratio": ends})
     return DrawSpread(frame(table), spread, expected, over, size, (*words, *people_words(counts, n)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Sources of a group with the same chances of outcomes, taken together: their sums have the same law, and are few.
+
+    ``chance`` are those of each kind, ``of_source`` is the kind of each source; kinds are in the order of groups.
+    """
+
+    chance: Numbers
+    of_source: Cells
+    starts: Cells
+
+    @classmethod
+    def of(cls, counts: Counts, chance: Numbers) -> _Alike:
+        """Find the kinds of sources."""
+        group = counts.groups.of_source
+        kinds, of_source = np.unique(np.column_stack([group, chance]), axis=0, return_inverse=True)
+        starts = np.searchsorted(kinds[:, 0], np.arange(len(counts.groups.cells)))
+        return cls(np.ascontiguousarray(kinds[:, 1:]), of_source.reshape(-1), starts)
+
+    def by_group(self, values: Numbers) -> Numbers:
+        """Add values of kinds, along the second axis, up by group."""
+        return np.asarray(np.add.reduceat(values, self.starts, axis=1))
 
 
 def _shares(counts: Counts, kernel: Kernel) -> Numbers:
