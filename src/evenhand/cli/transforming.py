@@ -130,14 +130,21 @@ def apply(
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """What was done with a table: the mapping and its file, the result and where it is, and how it was made."""
+    """What was done with a table: in which mode, the mapping and its file, the result and where it is, and how."""
 
+    name: str
     fitted: Any
     mapping: Path
     out: Path
     tally: Any
     options: dict[str, Any]
     passed_through: list[str]
+
+    @property
+    def mode(self) -> Any:
+        """The mode in which it was done."""
+        mode = self.fitted.release_mode if self.name == "release" else self.fitted.apply_mode
+        return mode.with_unseen(self.options["unseen"])
 
     @property
     def document(self) -> dict[str, Any]:
@@ -166,7 +173,7 @@ def _transform(
         use: Callable[..., Any] = getattr(fitted, mode)
         tally = use(table, to=out, progress=report, **options)
     others = outside(columns_of(table, fitted.problem), fitted.problem)
-    return Done(fitted, mapping, out, tally, {"unseen": fitted.unseen, **options}, others)
+    return Done(mode, fitted, mapping, out, tally, {"unseen": fitted.unseen, **options}, others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +216,6 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
         return Drawn(None, (f"its rates could not be counted: {worded(error)}",))
 
 
-def _unseen(tally: Any) -> str:
-    """Say how many people in new cells drew their outcome."""
-    return f", {tally.typical:,} of them with outcomes as people like them get on average" if tally.typical else ""
-
-
 def _balanced(done: Done, weights: str | None) -> Iterator[str]:
     """Say what balanced draws kept, what they could not keep, and what leaves room for whole people."""
     from evenhand.findings.keeping import room_words
@@ -246,7 +248,7 @@ def _show_done(done: Done, what: str, mode: str) -> None:
         [
             ("Rows", f"{tally.rows:,}"),
             ("Changed", f"{tally.changed:,} ({share:.1%}) in their {what}"),
-            *([("Unseen", f"{tally.unseen:,} in a cell that nobody had{_unseen(tally)}")] if tally.unseen else []),
+            *([("Unseen", done.mode.unseen_words(tally.unseen, tally.typical))] if tally.unseen else []),
             *([("Missing", f"{tally.missing:,} of these, for a value that is missing")] if tally.missing else []),
             *([("Key", f"{key}: rows that share a key share one draw")] if key is not None else []),
             *([("Passed through", passed)] if done.passed_through else []),

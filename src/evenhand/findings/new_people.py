@@ -56,7 +56,8 @@ def meeting(mode: Transformer, rows: Rows) -> Meeting:
         raise DataError("no row of the table has values that the fitted table had; nothing can be said about it")
     x, y = located.own()
     d, x, y = d[~new], x[~new], y[~new]
-    counts = Counts.of(mode.domain, d, x, y, *(of[~new] for of in (rows.weight, rows.people, rows.squares)))
+    counted = Counts.of(mode.domain, d, x, y, *(of[~new] for of in (rows.weight, rows.people, rows.squares)))
+    counts = replace(counted, elsewhere=True)
     # The row of train mode's kernel of each cell of the table; a cell that it does not know stays as it is.
     found, place = positions(counts.sources, mode.domain.dxy(d, x, y))
     row, known = np.zeros(len(counts), np.int64), np.zeros(len(counts), bool)

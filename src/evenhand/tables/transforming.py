@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -55,6 +57,9 @@ UNNESTED = Nest()
 
 ADDED = ("rows", "changed", "unseen", "missing", "typical", "shared")
 """What is added up where a table comes in pieces."""
+
+NAMED = 3
+"""So many cells that nobody had are named in a warning."""
 
 LARGEST_INDEX = 1 << 22
 """Of more sources that could be, those that are known are searched for instead."""
@@ -264,6 +269,14 @@ class Transformer:
     @property
     def then(self) -> str:
         """What becomes of people of an unknown source, in words that follow "they"."""
+        if self.strangers is None or self.domain.x not in self.strangers.by or self.domain.y not in self.strangers.by:
+            return self.then_drawn
+        # Of a user's own costs it is not known what those of new records are.
+        return f"{self.then_drawn}, but are left unchanged where nobody fitted had their features and outcome together"
+
+    @property
+    def then_drawn(self) -> str:
+        """What becomes of those of them who have a row to draw an outcome from."""
         if self.strangers is None:
             return "are left unchanged"
         if self.domain.y not in self.strangers.by:
@@ -271,6 +284,21 @@ class Transformer:
             return f"keep their features and get ŷ from p(ŷ|x){last}"
         others = "people of their outcome" if self.domain.d not in self.reads else "people of their group and outcome"
         return f"keep their features and get the outcomes that {others} get on average, within their own budgets"
+
+    def unseen_words(self, unseen: int, typical: int) -> str:
+        """Say of people of an unknown source what became of them, of whom some drew their outcome."""
+        if not typical:
+            return f"{unseen:,} in a cell that nobody had, left unchanged"
+        some, rest = (f"{typical:,} of them ", ", the others are left unchanged") if typical < unseen else ("they ", "")
+        return f"{unseen:,} in a cell that nobody had: {some}{self.then_drawn}{rest}"
+
+    def source_words(self, number: int) -> str:
+        """Name a source, by its number over the axes that are read."""
+        words = []
+        for axis in reversed(self.reads):
+            number, cell = divmod(number, axis.size)
+            words.append(axis.words(cell))
+        return "; ".join(reversed(words))
 
 
 def train_mode(
@@ -315,6 +343,8 @@ class Kinds:
         The kernel's row of each; any row where it has none.
     known, sourced : array of bool
         Whether it has a row of the kernel, and whether it is one of the sources.
+    number : array
+        The number of each over the axes that are read, NO_LEVEL where a value is not a level.
     levels : callable
         The level of each kind in a column.
     """
@@ -323,6 +353,7 @@ class Kinds:
     rows: Cells
     known: Flags
     sourced: Flags
+    number: Cells
     levels: Levels
 
 
@@ -377,6 +408,16 @@ class Located:
         """Whether each row's source is one of the fitted table."""
         return self.kinds.sourced[self.kind()]
 
+    def new_cells(self, at: Cells) -> dict[int, int]:
+        """Return the unknown sources of rows, in the order in which they first occur, with the number of their rows.
+
+        Rows with a value that is no level have none.
+        """
+        number = self.kinds.number[self.kind(at)]
+        cells, first, rows = np.unique(number[number != NO_LEVEL], return_index=True, return_counts=True)
+        order = np.argsort(first)
+        return dict(zip(cells[order].tolist(), rows[order].tolist(), strict=True))
+
     def own(self, at: Any = slice(None)) -> tuple[Cells, ...]:
         """Return the cells of rows on the axes that are written; negative where a value is not a level."""
         kind = self.kind(at)
@@ -405,6 +446,9 @@ class Tally:
         How many of the unseen rows have a missing value that has no level.
     shared : int
         With balanced draws in train mode: how many share key and kind with a row before them, and so its result.
+    new_cells : mapping of int to int
+        Sources that the fitted table did not have, by their numbers, in the order in which they first occur, with the
+        number of their rows: all of them, of a table that was added to another the first few.
     """
 
     rows: int = 0
@@ -415,13 +459,18 @@ class Tally:
     missing: int = 0
     typical: int = 0
     shared: int = 0
+    new_cells: Mapping[int, int] = field(default_factory=dict)
 
     def __add__(self, more: Tally) -> Tally:
         first, example = self.first_unseen, self.example
         if first is None and more.first_unseen is not None:
             first, example = self.rows + more.first_unseen, more.example
+        named = islice(dict.fromkeys((*islice(self.new_cells, NAMED), *islice(more.new_cells, NAMED))), NAMED)
         return Tally(
-            **{name: getattr(self, name) + getattr(more, name) for name in ADDED}, first_unseen=first, example=example
+            **{name: getattr(self, name) + getattr(more, name) for name in ADDED},
+            first_unseen=first,
+            example=example,
+            new_cells={cell: self.new_cells.get(cell, 0) + more.new_cells.get(cell, 0) for cell in named},
         )
 
 
@@ -497,11 +546,12 @@ def _kinds(mode: Transformer, levels: Levels) -> Kinds:
     for axis in mode.reads:
         number = number * axis.size + cells[axis]
     complete = np.all([own != NO_LEVEL for own in cells.values()], axis=0)
-    place = mode.place(np.where(complete, number, NO_LEVEL))
+    number = np.where(complete, number, NO_LEVEL)
+    place = mode.place(number)
     sourced = place >= 0
     rows = np.where(sourced, mode.rows[place], 0)
     if mode.strangers is None or sourced.all():
-        return Kinds(cells, rows, sourced, sourced, levels)
+        return Kinds(cells, rows, sourced, sourced, number, levels)
     # An unknown source whose values are levels may have a row that draws ŷ.
     known = np.all([cells[axis] != NO_LEVEL for axis in mode.writes], axis=0)
     key: Cells = np.zeros(1, dtype=np.int64)
@@ -510,7 +560,7 @@ def _kinds(mode: Transformer, levels: Levels) -> Kinds:
         known, key = known & (cell != NO_LEVEL), key * part.size + cell
     row = mode.strangers.row(np.where(known, key, NO_LEVEL))
     drawn = ~sourced & known & (row >= 0)
-    return Kinds(cells, np.where(drawn, len(mode.fitted) + row, rows), sourced | drawn, sourced, levels)
+    return Kinds(cells, np.where(drawn, len(mode.fitted) + row, rows), sourced | drawn, sourced, number, levels)
 
 
 def _cells(axis: Axis, levels: Levels) -> Cells:
@@ -610,6 +660,8 @@ class Moves:
         How many rows have a missing value that has no level, where that is known already.
     typical : int
         How many of the unknown rows drew their outcome.
+    new_cells : mapping of int to int
+        As in :class:`Tally`.
     """
 
     at: Cells
@@ -621,6 +673,7 @@ class Moves:
     example: str | None = None
     missing: int | None = None
     typical: int = 0
+    new_cells: Mapping[int, int] = field(default_factory=dict)
 
 
 def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Moves:
@@ -642,7 +695,8 @@ def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Mo
         return block.start + here, entry[here], block.start + unknown, np.array([known.sum()])
 
     at, entry, unknown, typical = (np.concatenate(parts) for parts in zip(*in_blocks(size, pick), strict=True))
-    return Moves(at, located.own(at), entry, unknown, located.encoded, typical=int(typical.sum()))
+    new = located.new_cells(unknown)
+    return Moves(at, located.own(at), entry, unknown, located.encoded, typical=int(typical.sum()), new_cells=new)
 
 
 def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Moves | None:
@@ -661,19 +715,22 @@ def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -
     except (DataError, UnicodeEncodeError):
         return None
     moved, unknown, typical = [], [], 0
+    cells = Counter[int]()
     for at, (own, drawn) in enumerate(zip(zip(*levels, strict=True), draw.tolist(), strict=True)):
         row, sourced = lookup.row(own)
         if not sourced:
             unknown.append(at)
             typical += row is not None
+            if NO_LEVEL not in own:
+                cells[lookup.cell(own, 0)] += 1
         if row is not None:
             cell, entry = lookup.cell(own, lookup.first_written), mode.kernel.hit_one(row, drawn)
             if mode.kernel.targets[entry] != (cell if sourced else own[-1]):
                 moved.append((at, cell, entry))
     rows, own_cells, entries = np.array(moved, dtype=np.int64).reshape(-1, 3).T
-    cells = mode.domain.split_xy(own_cells) if mode.writes_outcome else (own_cells,)
+    before = mode.domain.split_xy(own_cells) if mode.writes_outcome else (own_cells,)
     new, given = np.array(unknown, dtype=np.int64), keys if keyed else None
-    moves = Moves(rows, cells, entries, new, keys=given, typical=typical)
+    moves = Moves(rows, before, entries, new, keys=given, typical=typical, new_cells=cells)
     return replace(moves, **_new_among_few(lookup, columns, levels)) if unknown else moves
 
 
@@ -725,10 +782,10 @@ def write(
         )
     if moves.missing is None:
         tally = _tally(mode, table, len(at), moves.unknown, text)
-        return Transformed(new, replace(tally, typical=moves.typical))
-    unseen, first_unseen = len(moves.unknown), int(moves.unknown[0]) + 1
-    tally = Tally(len(table), len(at), unseen, first_unseen, moves.example, moves.missing, moves.typical)
-    return Transformed(new, tally)
+    else:
+        unseen, first_unseen = len(moves.unknown), int(moves.unknown[0]) + 1
+        tally = Tally(len(table), len(at), unseen, first_unseen, moves.example, moves.missing)
+    return Transformed(new, replace(tally, typical=moves.typical, new_cells=moves.new_cells))
 
 
 def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:
@@ -755,7 +812,7 @@ def transform_person(mode: Transformer, record: Record, how: How, *, fresh: bool
     draw = lookup.draw(record, how.key, None if fresh else how.seed)
     row, sourced = lookup.row(levels)
     if not sourced:
-        then = "are left unchanged" if row is None else mode.then
+        then = "are left unchanged" if row is None else mode.then_drawn
         _report_person(mode, values, levels, how.unseen, then)
     return lookup.transformed(record, values, levels, row, draw, how.restore)
 
@@ -789,10 +846,14 @@ def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen | None) -> Non
         message += f" ({tally.example})"
     if tally.missing:
         message += f", {tally.missing} of them for a missing value that has no level in the mapping"
-    then = f"they {mode.then}"
+    if tally.new_cells:
+        named = list(islice(tally.new_cells.items(), NAMED))
+        others = "for example " * (sum(rows for _, rows in named) < tally.unseen)
+        message += f": {others}{', '.join(f'{rows} with ({mode.source_words(cell)})' for cell, rows in named)}"
+    then = f"they {mode.then_drawn}"
     if tally.typical < tally.unseen and mode.strangers is not None:
         # Who is of a new group, or has a new value, has no row that outcomes could be drawn from.
-        some = f"{tally.typical} of them {mode.then}, the others are" if tally.typical else "they are"
+        some = f"{tally.typical} of them {mode.then_drawn}, the others are" if tally.typical else "they are"
         then = f"{some} left unchanged"
     if unseen == "error":
         raise DataError(f"{message}; with ", Option("unseen", mode.otherwise), f" {then}")
@@ -824,5 +885,6 @@ def _names(mode: Transformer) -> list[str]:
 
 def met(mode: Transformer, table: Table, located: Located, *, text: bool = False) -> Tally:
     """Count the rows of a table, and those whose source is unknown."""
-    tally = _tally(mode, table, 0, np.flatnonzero(~located.sourced), text)
-    return replace(tally, typical=int((located.known & ~located.sourced).sum()))
+    unknown = np.flatnonzero(~located.sourced)
+    typical = int((located.known & ~located.sourced).sum())
+    return replace(_tally(mode, table, 0, unknown, text), typical=typical, new_cells=located.new_cells(unknown))

@@ -18,7 +18,7 @@ from evenhand.errors import EvenhandError, SpecError, StorageError
 from evenhand.findings import proof
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
-from evenhand.findings.models import Predictor, check_model, model_rates, scores_elsewhere
+from evenhand.findings.models import Predictor, check_model, model_rates, predicted_scores
 from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target, without_people
 from evenhand.findings.prices import Prices, prices
 from evenhand.findings.theory import Theory
@@ -176,18 +176,22 @@ class Mapping:
         if table is None:
             covered, new = fitted_coverage(self.counts), self.words_of_new_cells
             more = () if new is None else (new,)
-            return audit(self.problem, self.counts, self.kernel, self.achieved, covered, more=more)
+            scores = self._scores(self.counts, self.unseen)
+            return audit(self.problem, self.counts, self.kernel, self.achieved, covered, scores, more=more)
         met = self._met(table, weights, missing, progress, unseen)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
-        seeing, not_seeing = (
-            scores_elsewhere(
-                self.problem, self.counts, self.kernel, met.counts, protected=sees, policy=unseen or self.unseen
-            )
-            for sees in (True, False)
-        )
+        scores = self._scores(met.counts, unseen or self.unseen)
         uncounted = (*met.uncounted, *without_people(self.counts, met.counts))
-        return audit(problem, met.counts, met.kernel, measured, met.coverage, (seeing, not_seeing), uncounted)
+        return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted)
+
+    def _scores(self, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:
+        """Return the mean scores of people by models that see the protected columns, and that do not."""
+        given = self.problem, self.counts, self.kernel
+        seeing, not_seeing = (
+            predicted_scores(*given, protected=sees, people=people, policy=policy) for sees in (True, False)
+        )
+        return seeing, not_seeing
 
     def realised(
         self,
