@@ -40,6 +40,8 @@ class Comparisons:
     ----------
     parity : Parity
         The constraint.
+    counts : Counts
+        The table.
     populations : tuple of Population
         Who is compared.
     weights : sparse array
@@ -57,6 +59,7 @@ class Comparisons:
     """
 
     parity: Parity
+    counts: Counts
     populations: tuple[Population, ...]
     weights: Any
     groups: Axis
@@ -135,7 +138,7 @@ def comparisons(parity: Parity, counts: Counts) -> Comparisons:
     kept = np.isfinite(bound)
     target = parity.targets(people, place, outcome)
     return Comparisons(
-        parity, tuple(number), shares(tuple(number), counts), people.groups, people.segments,
+        parity, counts, tuple(number), shares(tuple(number), counts), people.groups, people.segments,
         outcome[kept], population[kept], against[kept], released[kept], target[kept], bound[kept], tuple(left_out),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from evenhand.kernel import Kernel, joined, look_up
 from evenhand.kernel.balance import ranked
 from evenhand.kernel.draws import Spaced, balanced_draws, keyed_draws, seeded_draws
 from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
-from evenhand.kernel.strata import Allotted, Strata
+from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import Nest
 from evenhand.tables import FEW_ROWS, Coded, Encoded, Lookup, Reader, Record, Restore, Restoring, Table
@@ -446,6 +446,8 @@ class Tally:
         How many of the unseen rows have a missing value that has no level.
     shared : int
         With balanced draws in train mode: how many share key and kind with a row before them, and so its result.
+    pooled : bool
+        With balanced draws in train mode: whether there were too many cells that nobody had to balance each of them.
     new_cells : mapping of int to int
         Sources that the fitted table did not have, by their numbers, in the order in which they first occur, with the
         number of their rows: all of them, of a table that was added to another the first few.
@@ -459,6 +461,7 @@ class Tally:
     missing: int = 0
     typical: int = 0
     shared: int = 0
+    pooled: bool = False
     new_cells: Mapping[int, int] = field(default_factory=dict)
 
     def __add__(self, more: Tally) -> Tally:
@@ -470,6 +473,7 @@ class Tally:
             **{name: getattr(self, name) + getattr(more, name) for name in ADDED},
             first_unseen=first,
             example=example,
+            pooled=self.pooled or more.pooled,
             new_cells={cell: self.new_cells.get(cell, 0) + more.new_cells.get(cell, 0) for cell in named},
         )
 
@@ -498,17 +502,17 @@ def transform_piece(
     ``first`` is the position of the first row. Sources that are unknown are refused if so asked; who has every part
     warns of them.
     """
-    shared = 0
+    together = None
     few = len(table) <= FEW_ROWS and drawn is None and not (text or how.balanced)
     moves = moves_of_few(mode, table, how, first=first) if few else None
     if moves is None:
         located = locate(mode, table, text=text, first=first)
         if drawn is None and how.balanced:
-            drawn, shared = _together(mode, table, located, how)
+            drawn, together = _together(mode, table, located, how)
         moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
     done = write(mode, table, moves, how, first=first, text=text)
-    if shared:
-        done = replace(done, tally=replace(done.tally, shared=shared))
+    if together is not None:
+        done = replace(done, tally=replace(done.tally, **together._asdict()))
     if how.unseen == "error":
         report_unseen(mode, done.tally, "error")
     return done
@@ -583,15 +587,24 @@ def draws(mode: Transformer, table: Table, located: Located, how: How, *, first:
     return lambda block: seeded_draws(how.seed, block.stop - block.start, mode.name, first=first + block.start)
 
 
-def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, int]:
-    """Return balanced draws of a table that is whole, and how many rows share theirs with one before them."""
+class Together(NamedTuple):
+    """What balanced draws could not tell apart: rows that share theirs with one before them, and too many new cells."""
+
+    shared: int = 0
+    pooled: bool = False
+
+
+def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, Together]:
+    """Return balanced draws of a table that is whole, and what they could not tell apart."""
     balancing, single = Balancing(mode), single_draws(mode, table, how)
     number = balancing.number(located)
     if balancing.strata is None:
-        return balanced_draws(number, single, how.seed, mode.name).__getitem__, 0
+        return balanced_draws(number, single, how.seed, mode.name).__getitem__, Together()
+    become = balancing.settled()
+    number = number if become is None else become[number]
     rank, people = ranked(number, single, len(balancing.strata))
     plan = balancing.plan(people, how.seed)
-    return lambda block: plan.draws(number[block], rank[block]), balancing.shared(people)
+    return lambda block: plan.draws(number[block], rank[block]), balancing.together(people)
 
 
 class Balancing:
@@ -614,9 +627,20 @@ class Balancing:
         kinds = located.kinds
         if self.strata is None:
             return np.where(kinds.known, kinds.rows, len(self.mode.kernel))[located.kind()]
-        number = self.strata.number(kinds.levels, kinds.rows, kinds.known)[located.kind()]
+        kind, new = located.kind(), kinds.known & ~kinds.sourced
+        if new.any():
+            # Cells are counted that somebody is in.
+            there = np.zeros(len(new), dtype=bool)
+            there[kind] = True
+            new &= there
+        cell = np.where(new, kinds.number, NO_LEVEL)
+        number = self.strata.number(kinds.levels, kinds.rows, kinds.known, cell)[kind]
         self.rows += int(np.count_nonzero(number))
         return number
+
+    def settled(self) -> Cells | None:
+        """Return what every number has become once all rows were met; None where that is the number itself."""
+        return None if self.strata is None else self.strata.settled()
 
     def plan(self, people: Cells, seed: int) -> Spaced | Allotted:
         """Return what ranks become, once it is known how many people every stratum has."""
@@ -624,9 +648,14 @@ class Balancing:
             return Spaced.of(people, seed, self.mode.name)
         return self.strata.allot(people, seed, self.mode.name)
 
-    def shared(self, people: Cells) -> int:
-        """Return how many rows have the same person in the same stratum as another: these get one result."""
-        return 0 if self.strata is None else self.rows - int(people[1:].sum())
+    def together(self, people: Cells) -> Together:
+        """Return how many rows have the same person in the same stratum as another, and whether new cells are pooled.
+
+        Such rows get one result.
+        """
+        if self.strata is None:
+            return Together()
+        return Together(self.rows - int(people[1:].sum()), self.strata.pooled)
 
 
 def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, purpose: str = "") -> Cells:
@@ -868,13 +897,18 @@ def report_balance(mode: Transformer, tally: Tally, how: How) -> None:
 
 def unbalanced(mode: Transformer, tally: Tally, key: str | None) -> tuple[str, ...]:
     """Say what balanced draws of a table could not keep within one person of its expectation, and what they kept."""
-    if not tally.shared or key is None:
-        return mode.nest.notes
-    shared = (
-        f"{tally.shared} of {tally.rows} rows share their {key} and their kind with a row before them: these are one "
-        f"person, who gets one result, so that people are balanced within one, and not rows"
-    )
-    return (*mode.nest.notes, shared)
+    notes = list(mode.nest.notes)
+    if tally.shared and key is not None:
+        notes.append(
+            f"{tally.shared} of {tally.rows} rows share their {key} and their kind with a row before them: these are "
+            f"one person, who gets one result, so that people are balanced within one, and not rows"
+        )
+    if tally.pooled:
+        notes.append(
+            f"more than {MOST_CELLS:,} cells that nobody had are too many to balance each of them: people in such "
+            f"cells are balanced with all who share their group and their probabilities"
+        )
+    return tuple(notes)
 
 
 def _names(mode: Transformer) -> list[str]:
