@@ -15,13 +15,13 @@ from evenhand.kernel.achieved import achieved
 KEYS = ["sex", "race"]
 
 
-def fitted(mode="plain", bound=0.4):
+def fitted(mode="plain", bound=0.4, frame=None):
     outcome = "is free" if "suppress_protected" in MODES[mode] else "falls"
     problem = eh.Problem(
         protected=KEYS, features=["f0", "f1"], outcome="y", parity=[eh.PairwiseParity(bound)],
         distortion=DISTORTIONS["sum"](outcome), budget=eh.ExpectedDistortion(0.6), **MODES[mode],
     )  # fmt: skip
-    return eh.fit(problem, table(3))
+    return eh.fit(problem, table(3) if frame is None else frame)
 
 
 CASES = {
@@ -114,3 +114,24 @@ def test_a_model_that_sees_the_group_of_people_whom_a_blind_mapping_moves():
         # Ten of 22 with x=0 move to x=1; of women nobody is there, so all of them are asked: 3 of 13 have y=1.
         women = found.scores.query("sex == 'f' and y == 1")["seeing_protected"].item()
         assert women == pytest.approx(10 / 13 * 10 / 22 * 3 / 13 + 3 / 13)
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("plain", True), ("blind", False), ("suppressed", False)])
+def test_groups_that_were_not_fitted_are_named(mode, kept):
+    frame = table(3)
+    mapping = fitted(mode, 0.6, frame[(frame["sex"] != "f") | (frame["race"] != "b")])
+    new = int(((frame["sex"] == "f") & (frame["race"] == "b")).sum())
+    words = f"{new:,} people are of groups that were not fitted: (sex=f, race=b); "
+    words += "they are kept as they are, and no bound was proved" if kept else "no bound was proved"
+    found, now = mapping.audit(frame), mapping.realised(frame)
+    assert any(words in each for each in found.uncounted)
+    assert words in now.verdict.words
+    # They are compared all the same.
+    assert now.kept is not None
+    assert not any("not fitted" in each for each in mapping.audit(frame.query("sex == 'm'")).uncounted)
+
+
+def test_a_table_of_new_values_alone():
+    mapping = fitted()
+    with pytest.raises(eh.DataError, match=r"every row of the table has a value .* \(f0 is 7\): nothing can be said"):
+        mapping.audit(table(3).assign(f0=7))

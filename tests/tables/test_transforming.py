@@ -1001,3 +1001,13 @@ def test_keys_of_a_column_in_several_pieces():
     for kind in ("string[pyarrow]", "str"):
         found = mapping.release(pieces.astype({"id": kind}), key="id")
         assert found["hired"].equals(mapping.release(frame, key="id")["hired"])
+
+
+@pytest.mark.parametrize("rows", [40, 4000])
+def test_values_of_one_level_are_one_new_cell(frame, mapping, rows):
+    """Of few kinds of rows and of many, more than there are rows."""
+    young = frame.assign(age=np.arange(len(frame)) % 5 + 20, job="cook", hours=20.0, sex="F", hired=1)
+    new = pd.concat([young] * 3, ignore_index=True)[:rows]
+    lacking = eh.fit(mapping.problem, frame.query("not (age < 30 and job == 'cook')"))
+    with pytest.warns(eh.EvenhandWarning, match=rf": {rows} with \(sex=F; age=<30, .*job=cook; hired=1\); they"):
+        lacking.release(new)

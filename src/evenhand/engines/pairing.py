@@ -102,8 +102,8 @@ def _each_of_files(
             streams = _batches(before, duck_, columns[0]), _batches(after, other, columns[1], name)
             for one, two in _in_step(*streams):
                 weight = np.ones(len(two)) if name is None else np.asarray(two[WEIGHT].to_numpy(), dtype=float)
-                sides = (Side(read(part), source.format is not None) for part, source in ((one, first), (two, second)))
-                take(Pair(*sides, weight, done))
+                was, now = Side(read(one), first.format is not None), Side(read(two), second.format is not None)
+                take(Pair(was, now, weight, done))
                 done += len(one)
                 if progress is not None:
                     of = f" of {expected:,}" if exact else ""

@@ -68,8 +68,8 @@ class Audit:
     notes : tuple of str
         What a reader of these tables should know.
     uncounted : tuple of str
-        Of another table than the fitted one: rows with values that are no levels, which are not counted, and fitted
-        groups that have nobody.
+        Of another table than the fitted one: rows with values that are no levels, which are not counted, fitted groups
+        that have nobody, and groups that nobody fitted belongs to.
     """
 
     rates: pd.DataFrame

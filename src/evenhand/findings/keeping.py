@@ -45,6 +45,8 @@ class Verdict:
         may have left.
     decided : bool
         Whether what is compared is what the bounds are about.
+    remarks : tuple of str
+        What else is to be known about those who are compared.
     """
 
     bounds: int
@@ -54,6 +56,7 @@ class Verdict:
     one_person: bool
     uncounted: tuple[str, ...] = ()
     decided: bool = True
+    remarks: tuple[str, ...] = ()
 
     @property
     def kept(self) -> bool | None:
@@ -66,7 +69,7 @@ class Verdict:
     def words(self) -> str:
         """The same in one line."""
         held = self._compared if self.decided else f"by the segments as they are here, {self._compared}"
-        return "; ".join((*self.uncounted, held))
+        return "; ".join((*self.uncounted, *self.remarks, held))
 
     @property
     def _compared(self) -> str:
@@ -84,14 +87,19 @@ class Verdict:
 
 
 def verdict(
-    counts: Counts, parts: Sequence[ParityAchieved], uncounted: tuple[str, ...] = (), *, decided: bool = True
+    counts: Counts,
+    parts: Sequence[ParityAchieved],
+    uncounted: tuple[str, ...] = (),
+    *,
+    decided: bool = True,
+    remarks: tuple[str, ...] = (),
 ) -> Verdict:
     """Hold a table's own rates against every parity bound; ``uncounted`` says what that leaves open."""
     over = [part.excess > ROUNDING for part in parts]
     bounds, exceeded = (sum(int(each) for each in sizes) for sizes in (map(len, over), (each.sum() for each in over)))
     bounded = [part for part in parts if len(part.excess)]
     if not bounded:
-        return Verdict(0, 0, None, None, False, uncounted, decided)
+        return Verdict(0, 0, None, None, False, uncounted, decided, remarks)
     worst = max(bounded, key=lambda part: part.violation)
     # With weights one person's outcome is not one and the same share.
     one_person = (
@@ -100,7 +108,7 @@ def verdict(
         and all(np.all(_moved(part, np.minimum)[at] <= ROUNDING) for part, at in zip(parts, over, strict=True))
     )
     bound = float(worst.compared.bound[worst.worst])
-    return Verdict(bounds, exceeded, furthest(counts, worst), bound, one_person, uncounted, decided)
+    return Verdict(bounds, exceeded, furthest(counts, worst), bound, one_person, uncounted, decided, remarks)
 
 
 def rooms(parts: Sequence[ParityAchieved]) -> tuple[float | None, ...]:

@@ -36,12 +36,16 @@ MOST_PIECES = 64
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """The counts of a table on a mapping's domain, the kernel of its cells, what was new, and who is not counted."""
+    """The counts of a table on a mapping's domain, the kernel of its cells, what was new, and who is not counted.
+
+    Whether people of groups that nobody had are kept as they are depends on whether the mapping reads groups.
+    """
 
     counts: Counts
     kernel: Kernel
     coverage: dict[str, Any]
     uncounted: tuple[str, ...] = ()
+    keeps_new_groups: bool = True
 
 
 def meeting(mode: Transformer, rows: Rows) -> Meeting:
@@ -56,7 +60,10 @@ def meeting(mode: Transformer, rows: Rows) -> Meeting:
     axes = tuple(dict.fromkeys((groups, *mode.reads)))
     new = np.any([tables.cells(axis, rows.table, text=rows.text)[1] for axis in axes], axis=0) | new_d
     if new.all():
-        raise DataError("no row of the table has values that the fitted table had; nothing can be said about it")
+        why = some_of(_unknown_values(coverage(axes, rows, 0.0, 0.0, None)))
+        raise DataError(
+            f"every row of the table has a value that the fitted table did not have ({why}): nothing can be said of it"
+        )
     x, y = located.own()
     d, x, y = d[~new], x[~new], y[~new]
     counted = Counts.of(mode.domain, d, x, y, *(of[~new] for of in (rows.weight, rows.people, rows.squares)))
@@ -77,16 +84,23 @@ def meeting(mode: Transformer, rows: Rows) -> Meeting:
     strange = ~located.sourced & ~new
     drawn, kept_people = (float(rows.people[strange & of].sum()) for of in (located.known, ~located.known))
     covered = coverage(axes, rows, drawn, kept_people, mode.drawn_by)
-    return Meeting(counts, kernel, covered, tuple(_uncounted(covered, rows, new)))
+    keeps = groups in mode.reads and (mode.strangers is None or groups in mode.strangers.by)
+    return Meeting(counts, kernel, covered, tuple(_uncounted(covered, rows, new)), keeps)
 
 
 def _uncounted(covered: dict[str, Any], rows: Rows, new: Flags) -> Iterator[str]:
     """Say how many rows have no cell, and for which values."""
     if new.any():
-        listed = zip(*(covered[name] for name in ("column", "rows", "policy", "values")), strict=True)
-        why = [f"{column} is {values or 'missing'}" for column, n, policy, values in listed if n and policy == LEFT_OUT]
-        left, of = int(rows.people[new].sum()), int(rows.people.sum())
-        yield f"{left:,} of {of:,} rows are not counted, for values that the fitted table did not have ({some_of(why)})"
+        left, of, why = int(rows.people[new].sum()), int(rows.people.sum()), some_of(_unknown_values(covered))
+        yield f"{left:,} of {of:,} rows are not counted, for values that the fitted table did not have ({why})"
+
+
+def _unknown_values(covered: dict[str, Any]) -> Iterator[str]:
+    """Name the values that are no levels, by column."""
+    listed = zip(*(covered[name] for name in ("column", "rows", "policy", "values")), strict=True)
+    yield from (
+        f"{column} is {values or 'missing'}" for column, n, policy, values in listed if n and policy == LEFT_OUT
+    )
 
 
 def without_people(fitted: Counts, counts: Counts) -> Iterator[str]:
@@ -95,6 +109,17 @@ def without_people(fitted: Counts, counts: Counts) -> Iterator[str]:
     if len(absent):
         named = some_of(f"({fitted.domain.d.words(int(group))})" for group in absent)
         yield f"nobody is counted of {len(absent)} of the {len(fitted.groups.cells)} fitted groups: {named}"
+
+
+def of_new_groups(fitted: Counts, met: Meeting) -> Iterator[str]:
+    """Name the groups that nobody fitted belongs to, and say how many people they have."""
+    counts = met.counts
+    new = ~np.isin(counts.groups.cells, fitted.groups.cells)
+    if new.any():
+        named = some_of(f"({counts.domain.d.words(int(group))})" for group in counts.groups.cells[new])
+        kept = "they are kept as they are, and " * met.keeps_new_groups
+        people = float(counts.group_people[new].sum())
+        yield f"{people:,.0f} people are of groups that were not fitted: {named}; {kept}no bound was proved for them"
 
 
 def with_own_target(problem: Problem, counts: Counts) -> Problem:
@@ -139,7 +164,7 @@ def held_against(problem: Problem, against: float | Sequence[float] | None) -> P
     if isinstance(against, Iterable) and not isinstance(against, str):
         given = check.listed("against", against, "a bound, or one for each parity constraint")
     else:
-        given = [against] * len(problem.parity)
+        given = (against,) * len(problem.parity)
     if not problem.parity:
         raise SpecError("the problem has no parity bound that another could stand for; leave out ", Option("against"))
     if len(given) != len(problem.parity):
@@ -230,7 +255,8 @@ def realised(problem: Problem, fitted: Counts, met: Meeting, origin: Counts | No
             )
     weight = np.repeat(counts.group_weight, counts.domain.y.size)
     rates = {**by_group_and_outcome(counts), "weight": weight, "rate": group_rates(counts, as_it_is).ravel()}
-    held = verdict(counts, parts, (*uncounted, *segments), decided=not segments)
+    remarks = tuple(of_new_groups(fitted, met))
+    held = verdict(counts, parts, (*uncounted, *segments), decided=not segments, remarks=remarks)
     return Realised(tables.frame(rates), bounds.table(counts, parts), tuple(words), held)
 
 

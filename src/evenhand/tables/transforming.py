@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand import check, tables
-from evenhand.arrays import Cells, Flags, positions
+from evenhand.arrays import Cells, Flags, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.data.levels import UNSEEN as NO_LEVEL
@@ -413,10 +413,23 @@ class Located:
 
         Rows with a value that is no level have none.
         """
-        number = self.kinds.number[self.kind(at)]
-        cells, first, rows = np.unique(number[number != NO_LEVEL], return_index=True, return_counts=True)
+        kind, number = self.kind(at), self.kinds.number
+        if len(number) <= len(kind):
+            # Of few kinds it is faster to count each than to sort all rows.
+            rows, first = np.bincount(kind, minlength=len(number)), np.full(len(number), len(kind))
+            first[kind[::-1]] = np.arange(len(kind))[::-1]
+            there = np.flatnonzero((rows > 0) & (number != NO_LEVEL))
+            # Kinds that differ in values of one level are of one source.
+            there = there[np.argsort(first[there])]
+            number, rows = number[there], rows[there]
+        else:
+            number = number[kind]
+            number = number[number != NO_LEVEL]
+            rows = np.ones(len(number), dtype=np.int64)
+        cells, first, at = np.unique(number, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        return dict(zip(cells[order].tolist(), rows[order].tolist(), strict=True))
+        people = sums(at, rows, len(cells)).astype(np.int64)
+        return dict(zip(cells[order].tolist(), people[order].tolist(), strict=True))
 
     def own(self, at: Any = slice(None)) -> tuple[Cells, ...]:
         """Return the cells of rows on the axes that are written; negative where a value is not a level."""
@@ -881,7 +894,7 @@ def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen | None) -> Non
         message += f": {others}{', '.join(f'{rows} with ({mode.source_words(cell)})' for cell, rows in named)}"
     then = f"they {mode.then_drawn}"
     if tally.typical < tally.unseen and mode.strangers is not None:
-        # Who is of a new group, or has a new value, has no row that outcomes could be drawn from.
+        # Who is of a new group, or has a new value, has no row that outcomes could be drawn from; cells are named.
         some = f"{tally.typical} of them {mode.then_drawn}, the others are" if tally.typical else "they are"
         then = f"{some} left unchanged"
     if unseen == "error":

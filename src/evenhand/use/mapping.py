@@ -26,6 +26,7 @@ from evenhand.findings.new_people import (
     held_against,
     left_segments,
     meeting,
+    of_new_groups,
     realised,
     with_own_target,
     without_people,
@@ -192,7 +193,8 @@ class Mapping:
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
         scores = self._scores(met.counts, unseen or self.unseen)
-        uncounted = (*met.uncounted, *without_people(self.counts, met.counts))
+        absent, new = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
+        uncounted = (*met.uncounted, *absent, *new)
         return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted)
 
     def _scores(self, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:
