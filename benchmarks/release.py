@@ -104,8 +104,8 @@ def main():
     words = (
         f"{given.rows:,} rows of five columns, {'one run' if given.rounds == 1 else f'the best of {given.rounds} runs'}"
         f"; files at a memory setting of {given.memory}. *New cells*: by a mapping that was fitted on {FEW} people, so "
-        f"that {new:.0%} of the rows are in cells that nobody had. Balanced draws read a file twice. The peak is of the "
-        f"whole process, Python, its libraries and in memory the table itself included."
+        f"that {new:.0%} of the rows are in cells that nobody had. Balanced draws read a file twice. The peak is of "
+        f"the whole process, Python, its libraries and in memory the table itself included."
     )
     content = {"title": f"Train mode, {given.rows:,} rows", "words": words, "rows": rows}
     harness.keep("release", content, began=began, packages=("duckdb", "polars", "pyarrow"))
