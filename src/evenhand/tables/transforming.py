@@ -421,15 +421,15 @@ class Located:
             there = np.flatnonzero((rows > 0) & (number != NO_LEVEL))
             # Kinds that differ in values of one level are of one source.
             there = there[np.argsort(first[there])]
-            number, rows = number[there], rows[there]
+            number, people = number[there], rows[there].astype(np.float64)
         else:
             number = number[kind]
             number = number[number != NO_LEVEL]
-            rows = np.ones(len(number), dtype=np.int64)
+            people = np.ones(len(number))
         cells, first, at = np.unique(number, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        people = sums(at, rows, len(cells)).astype(np.int64)
-        return dict(zip(cells[order].tolist(), people[order].tolist(), strict=True))
+        together = sums(at, people, len(cells)).astype(np.int64)
+        return dict(zip(cells[order].tolist(), together[order].tolist(), strict=True))
 
     def own(self, at: Any = slice(None)) -> tuple[Cells, ...]:
         """Return the cells of rows on the axes that are written; negative where a value is not a level."""

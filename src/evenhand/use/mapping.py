@@ -193,8 +193,8 @@ class Mapping:
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
         scores = self._scores(met.counts, unseen or self.unseen)
-        absent, new = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
-        uncounted = (*met.uncounted, *absent, *new)
+        absent, strange = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
+        uncounted = (*met.uncounted, *absent, *strange)
         return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted)
 
     def _scores(self, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:
