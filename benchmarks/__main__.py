@@ -46,6 +46,7 @@ PARTS = {
     "new_people": Part("new_people", (), ("--seeds", "1", "2")),
     "files": Part("files", (), ("--rounds", "1", "--rows", "200000")),
     "files_large": Part("files", (*LARGE, "--rows", "100000000"), (*LARGE, "--rows", "400000")),
+    "release": Part("release", (), ("--rounds", "1", "--rows", "200000")),
     "spark_cluster": Part("spark_cluster", (), ("--rows", "200000")),
 }
 

@@ -118,7 +118,7 @@ def shares(name, seeds=SEEDS):
     data = eh.datasets.load(name)
     mapping = eh.fit(data.problem, data.counts)
     (part,) = mapping.achieved.parity
-    smaller = bound_with_room(part, rooms(mapping.counts, [part])[0])
+    smaller = bound_with_room(part, rooms([part])[0])
     parity = [each.with_bounds(lambda bound: smaller) for each in data.problem.parity]
     found = {data.problem.parity[0].bound: kept(data.problem, mapping, data.frame, seeds), smaller: None}
     with suppress(eh.InfeasibleError):

@@ -125,6 +125,20 @@ def test_the_files_benchmark_runs(tmp_path):
     assert all(row["× the copy"] > 0 and row["peak MB"] > 0 for row in rows)
 
 
+@pytest.mark.slow(keep=2)
+@pytest.mark.parametrize("method", ["release, independent", "release, balanced, new cells", "expand"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "parquet", "csv"])
+def test_train_mode_is_measured(modules, kind, method, tmp_path):
+    release = modules("release")
+    assert method in release.METHODS
+    release.prepare(tmp_path, 3_000)
+    row = release.child(tmp_path, kind, method, 3_000)
+    assert row["seconds"] > 0
+    assert row["peak"] > 0
+    if release.KINDS[kind] is None:
+        assert (row["new"] > 0.05) == ("new cells" in method)
+
+
 def test_the_script_for_the_other_environment_compiles(tmp_path):
     py_compile.compile(str(BENCHMARKS / "with_aif360.py"), cfile=str(tmp_path / "compiled"), doraise=True)
 

@@ -440,7 +440,10 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"table": w.frame, "weights": "w", "missing": "error", "unseen": "keep", **TOLD},
     ),
     "Mapping.audit:file": lambda w: (w.mapping.audit, {"table": w.file, "weights": "w", "missing": "level", **TOLD}),
-    "Mapping.realised": lambda w: (w.mapping.realised, {"table": w.frame, "weights": "w", "missing": "error", **TOLD}),
+    "Mapping.realised": lambda w: (
+        w.mapping.realised,
+        {"table": w.frame, "original": w.frame, "against": 0.1, "weights": "w", "missing": "error", **TOLD},
+    ),
     "Mapping.prices": lambda w: (w.mapping.prices, {}),
     "Mapping.predictor": lambda w: (w.mapping.predictor, {}),
     "Mapping.proof": lambda w: (w.mapping.proof, {"path": w.folder / "other.proof"}),

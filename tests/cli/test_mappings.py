@@ -4,7 +4,7 @@ import duckdb
 import pandas as pd
 import pytest
 from commands import complained, document, evenhand, flat, misused
-from families import small_frame
+from families import small_frame, small_problem
 
 import evenhand as eh
 
@@ -187,6 +187,37 @@ class TestTransform:
         result = inside("release", "fine.mapping", "new.csv", "--out", "one.csv")
         assert result.returncode == 0, result.stderr
         assert (fitted / "one.csv").exists()
+
+    def test_another_bound_to_hold_the_file_against(self, fitted, inside):
+        arguments = ("release", "fine.mapping", "people.csv", "--seed", "5", "--out")
+        strict, loose = (
+            document(inside(*arguments, f"{bound}.csv", "--against", bound, "--json")) for bound in ("0", "0.9")
+        )
+        assert (strict["realised"]["kept"], loose["realised"]["kept"]) == (False, True)
+        assert (strict["against"], loose["against"]) == (0.0, 0.9)
+        assert {row["bound"] for row in loose["realised"]["bounds"]} == {0.9}
+        assert not any("always keeps" in note for note in loose["notes"])
+        assert "apart where 0.9 is allowed" in flat(inside(*arguments, "said.csv", "--against", "0.9").stdout)
+        wrong = inside(*arguments, "no.csv", "--against", "0.1", "--against", "0.2")
+        assert wrong.returncode == 3
+        assert "against has 2 bounds, the problem 1 constraints" in flat(wrong.stderr)
+        assert not (fitted / "no.csv").exists()
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_segments_that_people_left_are_judged_by_the_file_that_was_read(self, fitted, inside, kind):
+        problem = small_problem(parity=[eh.PairwiseParity(0.3, given=["score"])])
+        mapping = eh.fit(problem, small_frame())
+        mapping.save(fitted / "segments.mapping")
+        arguments = ("release", "segments.mapping", "people.csv", "--out", f"new.{kind}")
+        found = document(inside(*arguments, "--json"))["realised"]
+        new = pd.read_csv(fitted / "new.csv") if kind == "csv" else pd.read_parquet(fitted / "new.parquet")
+        expected = mapping.realised(new, original=small_frame())
+        assert found["kept"] == expected.kept
+        assert found["kept"] is not None
+        assert found["verdict"] == expected.verdict.words
+        rates = new["hired"].groupby([small_frame()["score"], small_frame()["group"]]).mean().unstack()
+        worst = max((rates["a"] / rates["b"] - 1).abs().max(), (rates["b"] / rates["a"] - 1).abs().max())
+        assert max(row["achieved"] for row in found["bounds"] if row["where"].startswith("hired=1")) == worst
 
     def test_wrong_weights_are_refused_before_anything_is_written(self, fitted, inside):
         result = inside("release", "fine.mapping", "people.csv", "--weights", "nope", "--out", "no.csv")

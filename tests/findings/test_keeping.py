@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from families import small_frame, small_problem
+from people import people
+from people import problem as problem_of_people
 from releases import shares
 
 import evenhand as eh
@@ -90,7 +94,7 @@ class TestRoom:
         asked = problem(*parity)
         counts = eh.count(asked, frame)
         (part,) = distances(asked, counts, unchanged(counts))
-        (room,) = rooms(counts, [part])
+        (room,) = rooms([part])
         return None if room is None else bound_with_room(part, room)
 
     def test_the_bound_to_fit_with(self):
@@ -111,7 +115,7 @@ class TestRoom:
     def test_groups_that_are_too_small(self):
         asked = problem(eh.PairwiseParity(0.2))
         counts = eh.count(asked, table(6, 10, 5, 10))
-        (words,) = room_words(counts, distances(asked, counts, unchanged(counts)))
+        (words,) = room_words(distances(asked, counts, unchanged(counts)))
         assert "too small for a bound" in words
 
     def test_whole_numbers_are_not_rounded(self):
@@ -120,23 +124,23 @@ class TestRoom:
         for hired, excess in ((48, 0.0), (50, 0.05), (46, -0.05)):
             counts = eh.count(asked, table(hired, 100, 20, 50))
             (part,) = distances(asked, counts, unchanged(counts))
-            assert excess_at_most(counts, part) == pytest.approx(excess)
+            assert excess_at_most(part) == pytest.approx(excess)
 
     def test_every_rounding_then_keeps_the_bound(self):
         data = eh.datasets.load("compas")
         mapping = eh.fit(data.problem, data.counts)
         (part,) = mapping.achieved.parity
-        smaller = bound_with_room(part, rooms(mapping.counts, [part])[0])
-        (words,) = room_words(mapping.counts, mapping.achieved.parity)
+        smaller = bound_with_room(part, rooms([part])[0])
+        (words,) = room_words(mapping.achieved.parity)
         assert f"by a mapping fitted with {smaller:g} instead of 0.1, where that can be met, always keeps 0.1" in words
-        most = excess_at_most(mapping.counts, part)
+        most = excess_at_most(part)
         assert f"exceeds it by {most:.2g} at most" in words
         for seed in range(5):
             found = mapping.realised(mapping.release(data.frame, seed=seed, draw="balanced"))
             assert found.verdict.worst.apart <= 0.1 + most + 1e-9
         roomy = eh.fit(replace(data.problem, parity=[eh.PairwiseParity(smaller)]), data.counts)
         again = distances(data.problem, roomy.counts, roomy.kernel)
-        assert rooms(roomy.counts, again) == (None,)
+        assert rooms(again) == (None,)
         assert all(roomy_file(roomy, data, seed) for seed in range(5))
 
 
@@ -151,7 +155,7 @@ def test_bounds_that_differ():
     bound = eh.By(0.2, [({"hired": 1}, 0.3)])
     asked = problem(eh.PairwiseParity(bound))
     counts = eh.count(asked, table(52, 100, 20, 50))
-    (words,) = room_words(counts, distances(asked, counts, unchanged(counts)))
+    (words,) = room_words(distances(asked, counts, unchanged(counts)))
     assert "one by a mapping whose bounds are smaller by 0.0" in words
 
 
@@ -177,6 +181,123 @@ def test_groups_that_have_nobody_are_named():
     assert mapping.audit(alone).verdict[0] == "nobody is counted of 1 of the 2 fitted groups: (group=b)"
     weighed = small_frame().assign(w=lambda f: 1.0 * (f["group"] == "a"))
     assert mapping.realised(weighed, weights="w").kept is None
+
+
+class TestAgainstAnotherBound:
+    """Fit with one bound, promise another."""
+
+    def test_one_for_all_or_one_for_each(self):
+        data = eh.datasets.load("compas")
+        tight, wide = eh.PairwiseParity(0.1), eh.PairwiseParity(eh.By(2.0, [({"is_recid": 1}, np.inf)]), on=["sex"])
+        mapping = eh.fit(replace(data.problem, parity=[tight, wide]), data.counts)
+        released = mapping.release(data.frame, draw="balanced")
+        fitted, promised = mapping.realised(released), mapping.realised(released, against=0.11)
+        assert not fitted.kept
+        assert promised.kept
+        assert promised.bounds["bound"].unique().tolist() == [0.11]
+        assert len(promised.bounds) == len(fitted.bounds)
+        each = mapping.realised(released, against=[0.11, 0.0])
+        assert each.verdict.exceeded > 0
+        assert each.bounds["bound"].unique().tolist() == [0.11, 0.0]
+        assert promised.bounds["achieved"].to_numpy() == pytest.approx(fitted.bounds["achieved"].to_numpy(), abs=1e-12)
+
+    def test_what_is_no_bound(self):
+        mapping = eh.fit(small_problem(), small_frame())
+        for against in (-1, "0.1", [0.1, 0.2], [], np.inf, True):
+            with pytest.raises(eh.SpecError):
+                mapping.realised(small_frame(), against=against)
+        free = eh.fit(small_problem(parity=[]), small_frame())
+        with pytest.raises(eh.SpecError, match="has no parity bound"):
+            free.realised(small_frame(), against=0.1)
+
+
+@pytest.fixture(scope="module")
+def released():
+    """A mapping whose bounds are in segments that people may leave, a table, and what became of it."""
+    frame = people(2500)
+    stated = problem_of_people(
+        parity=[
+            eh.TargetParity(0.6, given=["age", "job"], min_segment=60),
+            eh.PairwiseParity(0.5),
+            eh.PairwiseParity(1.5, given=["age"], distance=eh.LogRatio()),
+            eh.TargetParity(3.0, given=["age"], released=True),
+        ],
+        budget=eh.ExpectedDistortion(2.0),
+    )
+    mapping = eh.fit(stated, frame)
+    frame = frame.assign(w=np.arange(len(frame)) % 4)
+    with pytest.warns(eh.EvenhandWarning, match="released segments"):
+        new = mapping.release(frame, draw="balanced")
+    # Many more leave their segment than do in this release.
+    return mapping, frame, new.assign(age=new["age"].where(np.arange(len(new)) % 5 > 0, 50))
+
+
+class TestOriginalSegments:
+    """Bounds within segments that people may leave, judged by who was in them."""
+
+    def test_by_hand(self, released):
+        mapping, frame, new = released
+        found = mapping.realised(new, original=frame)
+        assert found.kept is not None
+        assert found.verdict.decided
+        age = pd.cut(frame["age"], [0, 30, 45, 60, 100], right=False, labels=["<30", "30 to 44", "45 to 59", ">=60"])
+        both = pd.DataFrame({"sex": frame["sex"], "age": age, "new": new["hired"]})
+        rates = both.groupby(["age", "sex"], observed=True)["new"].mean()
+        checked = 0
+        for row in found.bounds.query("constraint == 'PairwiseParity'").itertuples():
+            if row.where.startswith("hired=1") and "within age" in row.where:
+                own, other = (
+                    rates[side.split("within age=")[1].strip(), side.split("sex=")[1][0]]
+                    for side in row.where.split(" against ")
+                )
+                assert row.achieved == pytest.approx(abs(np.log(own / other)), abs=1e-12)
+                checked += 1
+        assert checked == 8
+        assert mapping.realised(new).kept is None
+
+    @pytest.mark.parametrize("before", ["csv", "parquet"])
+    @pytest.mark.parametrize("after", ["csv", "parquet"])
+    def test_files_in_batches(self, released, before, after, tmp_path, monkeypatch):
+        mapping, frame, new = released
+        monkeypatch.setattr("evenhand.engines.pairing.BATCH", 700)
+        monkeypatch.setattr("evenhand.findings.new_people.MOST_PIECES", 2)
+        for each, name, kind in ((frame, "old", before), (new, "new", after)):
+            write = each.to_csv if kind == "csv" else each.to_parquet
+            write(tmp_path / f"{name}.{kind}", index=False)
+        paths = {"table": tmp_path / f"new.{after}", "original": tmp_path / f"old.{before}"}
+        for weights in (None, "w"):
+            expected = mapping.realised(new, original=frame, weights=weights)
+            found = mapping.realised(**paths, weights=weights)
+            assert found.verdict == expected.verdict
+            pd.testing.assert_frame_equal(found.bounds, expected.bounds, rtol=0, atol=1e-12)
+
+    def test_other_frames(self, released):
+        mapping, frame, new = released
+        expected = mapping.realised(new, original=frame)
+        found = mapping.realised(pl.from_pandas(new), original=pl.from_pandas(frame))
+        assert found.verdict == expected.verdict
+
+    def test_another_table(self, released, tmp_path):
+        mapping, frame, new = released
+        frame.to_csv(tmp_path / "old.csv", index=False)
+        new.to_csv(tmp_path / "new.csv", index=False)
+        new[:-1].to_csv(tmp_path / "short.csv", index=False)
+        with pytest.raises(eh.DataError, match="it has 2500 rows, this one 2499"):
+            mapping.realised(new[:-1], original=frame)
+        with pytest.raises(eh.DataError, match="it has more than 2499 rows, this one 2499"):
+            mapping.realised(tmp_path / "short.csv", original=tmp_path / "old.csv")
+        swapped = frame["sex"].where(np.arange(2500) < 2499, frame["sex"].map({"F": "M", "M": "F"}))
+        with pytest.raises(eh.DataError, match="row 2500 is of another group"):
+            mapping.realised(new, original=frame.assign(sex=swapped))
+        with pytest.raises(eh.SpecError, match="a path where the table is one"):
+            mapping.realised(new, original=tmp_path / "old.csv")
+
+    def test_rows_that_are_not_counted(self, released):
+        mapping, frame, new = released
+        strange, after = (each.assign(sex=each["sex"].where(np.arange(2500) > 9, "X")) for each in (frame, new))
+        found = mapping.realised(after, original=strange)
+        assert "10 of 2,500 rows are not counted" in found.verdict.words
+        assert found.kept is not True
 
 
 def test_segments_that_people_may_leave_are_not_judged():

@@ -320,3 +320,57 @@ def test_words_tell_who_draws_and_who_is_left_unchanged(gapped):
         mapping.release(people)
     with pytest.raises(eh.DataError, match="with unseen='typical' they are left unchanged"):
         mapping.release(people[-2:], unseen="error")
+
+
+def test_who_has_new_costs_is_left_unchanged_and_told_so():
+    """Of a user's own costs those of new records are not known: nobody is said to draw who stays."""
+    problem = problem_of(("KL", "pairwise", "none", "function", "plain"), 1)
+    frame = with_gaps(0).query("not (f0 == 1 and f1 == 1 and y == 1)")
+    mapping, new = fitted_on(problem, frame), unseen(frame)
+    strange = (new["f0"] == 1) & (new["f1"] == 1) & (new["y"] == 1)
+    drawn = r"(they|\d+ of them) keep their features and get the outcomes .* within their own budgets"
+    with pytest.warns(eh.EvenhandWarning, match=rf"{drawn}$"):
+        mapping.release(new[~strange])
+    with pytest.warns(eh.EvenhandWarning, match=rf"{drawn}, the others are left unchanged$"):
+        mapping.release(new)
+    with pytest.warns(eh.EvenhandWarning, match=r"; they are left unchanged$"):
+        assert mapping.release(new[strange]).equals(new[strange])
+    # Of people to come it is not known who they are.
+    asked = "left unchanged where nobody fitted had their features and outcome together"
+    assert mapping.release_mode.then.endswith(asked)
+    assert (
+        "unchanged" not in fitted_on(problem_of(("KL", "pairwise", "none", "sum", "plain"), 1), frame).release_mode.then
+    )
+
+
+@pytest.mark.parametrize("batch", [3, 100, 1 << 17])
+def test_the_first_new_cells_are_named_with_their_rows(gapped, batch, tmp_path, monkeypatch):
+    """In memory, from files in batches, without a lottery, and in apply mode, of few rows and of many."""
+    mapping, people = gapped
+    new = unseen(with_gaps(5))
+    first, second, third = (
+        f"40 with (sex={row.sex}, race={row.race}; f0={row.f0}, f1={row.f1}; y={row.y})" for row in new[:3].itertuples()
+    )
+    monkeypatch.setattr("evenhand.engines.streaming.BATCH", batch)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    calls = {
+        "frame": lambda: mapping.release(people),
+        "expanded": lambda: mapping.expand(people),
+        "file": lambda: mapping.release(tmp_path / "people.csv", to=tmp_path / "new.csv"),
+        "balanced": lambda: mapping.release(tmp_path / "people.csv", to=tmp_path / "new.csv", draw="balanced"),
+        "expanded file": lambda: mapping.expand(tmp_path / "people.csv", to=tmp_path / "new.csv"),
+    }
+    for call in calls.values():
+        with pytest.warns(eh.EvenhandWarning) as said:
+            call()
+        assert f": for example {first}, {second}, {third}; " in str(said[0].message)
+    few = people.merge(new[:2])
+    for some in (few.groupby("y").head(2), few):
+        numbers = some.groupby(COLUMNS, sort=False).size().tolist()
+        cells = [f"{rows} with {each.split(' with ')[1]}" for rows, each in zip(numbers, (first, second), strict=False)]
+        with pytest.warns(eh.EvenhandWarning) as said:
+            mapping.release(some)
+        assert f": {', '.join(cells)}; they keep" in str(said[0].message)
+    with pytest.warns(eh.EvenhandWarning) as said:
+        mapping.release(people[-2:])
+    assert " with (" not in str(said[0].message)

@@ -1,6 +1,7 @@
 """Real columns through train mode and apply mode: bins, missing values, keys, balanced draws, every kind of table."""
 
 import re
+import warnings
 from dataclasses import replace
 from functools import partial
 from unittest.mock import Mock
@@ -569,6 +570,38 @@ def study(name):
     return mapping.release_mode, data.frame, [list(data.problem.protected)]
 
 
+def with_new_cells(outcomes, mode, people=4000):
+    """A mapping of a few people, and many others, most of them in cells that none of these had."""
+    rng = np.random.default_rng(outcomes)
+
+    def drawn(number):
+        frame = pd.DataFrame({"d": rng.choice(["a", "b"], number), "f": rng.integers(0, 8, number)})
+        frame["g"] = rng.integers(0, 8, number)
+        share = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])[:, :outcomes].cumsum(axis=1)
+        share /= share[:, -1:]
+        return frame.assign(y=(rng.random(number)[:, None] > share[frame["d"].eq("b").to_numpy() * 1]).sum(axis=1))
+
+    stated = eh.Problem(
+        protected=["d"],
+        features=["f", "g"],
+        outcome="y",
+        parity=[eh.PairwiseParity({"plain": 0.3, "blind": 0.5, "suppressed": 2.0}[mode])],
+        distortion=eh.Distortion({"f": eh.Ordinal(1), "y": eh.Nominal(0 if mode == "suppressed" else 1)}),
+        suppress_protected="fixed" if mode == "suppressed" else None,
+        blind=mode == "blind",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eh.EvenhandWarning)
+        return eh.fit(stated, drawn(60)), drawn(people)
+
+
+def worst(off, part):
+    """The most by which an outcome's total in a part is off."""
+    total = np.zeros((part.max() + 1, off.shape[1]))
+    np.add.at(total, part, off)
+    return np.abs(total).max()
+
+
 class TestFilesThatKeepTheBound:
     """Over hundreds of seeds: outcomes of groups and cells within one of their expectation, and moves within two."""
 
@@ -654,6 +687,42 @@ class TestFilesThatKeepTheBound:
             assert (off.groupby(new["sex"]).sum().abs() < 1).all()
             assert abs(off.sum()) < 1
         assert not transforming.locate(mapping.release_mode, tables.read(new)).sourced.all()
+
+    @pytest.mark.slow(keep=2)
+    @pytest.mark.parametrize("mode", ["plain", "blind", "suppressed"])
+    @pytest.mark.parametrize("outcomes", [2, 3])
+    def test_every_new_cell_is_within_one(self, outcomes, mode, tmp_path, monkeypatch):
+        """One by one, in memory and from a file in batches; of too many of them, with all that share their row."""
+        mapping, new = with_new_cells(outcomes, mode)
+        monkeypatch.setattr("evenhand.engines.streaming.BATCH", 700)
+        new.to_csv(tmp_path / "new.csv", index=False)
+        chance = np.zeros((len(new), outcomes))
+        cell = new.groupby(list(new.columns)[mode == "blind" :]).ngroup().to_numpy()
+        group = new["d"].eq("b").to_numpy().astype(int)
+        assert np.bincount(cell).max() > 9
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", eh.EvenhandWarning)
+            wide = mapping.possibilities(new, mode="release")
+            np.add.at(chance, (wide["row"], wide["y"]), wide["weight"])
+            for many in (False, True):
+                if many:
+                    monkeypatch.setattr("evenhand.kernel.strata.MOST_CELLS", 40)
+                for seed in range(3):
+                    found = mapping.release(new, seed=seed, draw="balanced")
+                    off = np.eye(outcomes)[found["y"]] - chance
+                    assert (worst(off, cell) < 1) != many
+                    assert worst(off, group) < 1 or mode == "blind"
+                    assert np.abs(off.sum(axis=0)).max() < 1
+                    done = mapping.release(tmp_path / "new.csv", to=tmp_path / "old.csv", seed=seed, draw="balanced")
+                    assert pd.read_csv(tmp_path / "old.csv")["y"].tolist() == found["y"].tolist()
+                    assert done.pooled == many
+
+    def test_too_many_new_cells_are_told(self, monkeypatch):
+        mapping, new = with_new_cells(2, "plain")
+        monkeypatch.setattr("evenhand.kernel.strata.MOST_CELLS", 40)
+        with pytest.warns(eh.EvenhandWarning) as said:
+            mapping.release(new, draw="balanced")
+        assert "cells that nobody had are too many to balance each of them" in str(said[-1].message)
 
     def test_what_crosses_is_warned_of(self):
         data = eh.datasets.load("compas")
@@ -932,3 +1001,13 @@ def test_keys_of_a_column_in_several_pieces():
     for kind in ("string[pyarrow]", "str"):
         found = mapping.release(pieces.astype({"id": kind}), key="id")
         assert found["hired"].equals(mapping.release(frame, key="id")["hired"])
+
+
+@pytest.mark.parametrize("rows", [40, 4000])
+def test_values_of_one_level_are_one_new_cell(frame, mapping, rows):
+    """Of few kinds of rows and of many, more than there are rows."""
+    young = frame.assign(age=np.arange(len(frame)) % 5 + 20, job="cook", hours=20.0, sex="F", hired=1)
+    new = pd.concat([young] * 3, ignore_index=True)[:rows]
+    lacking = eh.fit(mapping.problem, frame.query("not (age < 30 and job == 'cook')"))
+    with pytest.warns(eh.EvenhandWarning, match=rf": {rows} with \(sex=F; age=<30, .*job=cook; hired=1\); they"):
+        lacking.release(new)

@@ -25,6 +25,7 @@ from evenhand.errors import some_of
 
 if TYPE_CHECKING:
     from evenhand.engines import Expanded
+    from evenhand.tables.transforming import Transformer
 
 
 class Restore(StrEnum):
@@ -72,7 +73,8 @@ def expand(
     }  # fmt: skip
 
     def show() -> None:
-        _show_done(done, weight_column, weights, passed)
+        mode = fitted.release_mode.with_unseen(None if unseen is None else unseen.value)
+        _show_done(mode, done, weight_column, weights, passed)
         screen.heading("What was written")
         screen.written(out, "every possible result in train mode, with its weight")
         screen.heading("How a model uses it")
@@ -93,15 +95,14 @@ def _uses(weight_column: str) -> list[str]:
     ]
 
 
-def _show_done(done: Expanded, weight_column: str, weights: str | None, passed: list[str]) -> None:
+def _show_done(mode: Transformer, done: Expanded, weight_column: str, weights: str | None, passed: list[str]) -> None:
     of = "the number of rows" if weights is None else f"the sum of {weights}"
     through = f"{some_of(passed)}: unchanged, rows that differ there are not merged, and {NOTHING_BOUNDS_THEM}"
-    typical = f"; {done.typical:,} of them with outcomes as people like them get on average" if done.typical else ""
     pairs: list[tuple[str, Any]] = [
         ("Rows read", f"{done.rows:,}"),
         ("Rows written", f"{done.results:,}, no two of them equal"),
         ("Weights", f"{done.weight:,.12g} in all, {of}, in the column {weight_column}"),
-        *([("Unseen", f"{done.unseen:,} in a cell that nobody had{typical}")] if done.unseen else []),
+        *([("Unseen", mode.unseen_words(done.unseen, done.typical))] if done.unseen else []),
         *([("Missing", f"{done.missing:,} of these, for a value that is missing")] if done.missing else []),
         *([("Passed through", through)] if passed else []),
     ]

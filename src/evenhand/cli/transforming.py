@@ -45,6 +45,9 @@ class Restore(StrEnum):
     label = "label"
 
 
+Against = float | list[float] | None
+"""Bounds that a file is held against in place of the fitted ones."""
+
 RowsArgument = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")]
 OutOption = Annotated[Path, typer.Option(help="Where to write the new table: .csv or .parquet.")]
 KeyOption = Annotated[
@@ -81,6 +84,14 @@ def release(
     weights: Annotated[
         str | None, typer.Option(help="A column of weights: for the rates that are shown, and passed through.")
     ] = None,
+    against: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Hold the file against this bound instead of the fitted one: fit with 0.092, promise 0.1. Once for "
+            "all parity constraints, or once for each.",
+            show_default=False,
+        ),
+    ] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -88,9 +99,10 @@ def release(
     # A keyed draw must not depend on the company.
     draw = draw or (Draw.balanced if key is None else Draw.independent)
     options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
-    done = _transform("release", mapping, table, out, force, options, weights)
-    drawn = _drawn(done, out, weights)
-    document = {**done.document, "weights": weights, **drawn.document}
+    held = None if not against else against[0] if len(against) == 1 else against
+    done = _transform("release", mapping, table, out, force, options, weights, held)
+    drawn = _drawn(done, table, weights, held)
+    document = {**done.document, "weights": weights, "against": held, **drawn.document}
 
     def show() -> None:
         _show_done(done, "features or outcome", "train")
@@ -130,14 +142,21 @@ def apply(
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """What was done with a table: the mapping and its file, the result and where it is, and how it was made."""
+    """What was done with a table: in which mode, the mapping and its file, the result and where it is, and how."""
 
+    name: str
     fitted: Any
     mapping: Path
     out: Path
     tally: Any
     options: dict[str, Any]
     passed_through: list[str]
+
+    @property
+    def mode(self) -> Any:
+        """The mode in which it was done."""
+        mode = self.fitted.release_mode if self.name == "release" else self.fitted.apply_mode
+        return mode.with_unseen(self.options["unseen"])
 
     @property
     def document(self) -> dict[str, Any]:
@@ -148,11 +167,19 @@ class Done:
 
 
 def _transform(
-    mode: str, mapping: Path, table: Path, out: Path, force: bool, options: dict[str, Any], weights: str | None = None
+    mode: str,
+    mapping: Path,
+    table: Path,
+    out: Path,
+    force: bool,
+    options: dict[str, Any],
+    weights: str | None = None,
+    against: Against = None,
 ) -> Done:
     screen.load()
     from evenhand.engines import distinct_rows
     from evenhand.engines.streaming import ENDINGS
+    from evenhand.findings.new_people import held_against
     from evenhand.use.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
@@ -160,13 +187,14 @@ def _transform(
     with screen.progress_bar() as report:
         report("reading the mapping", 0.0)
         fitted = Mapping.load(mapping)
+        # What cannot be held or counted afterwards is refused before anything is written.
+        held_against(fitted.problem, against)
         if weights is not None:
-            # What cannot be counted afterwards is refused before anything is written.
             distinct_rows(fitted.counts.domain, table, fitted.problem.csv, weights, report)
         use: Callable[..., Any] = getattr(fitted, mode)
         tally = use(table, to=out, progress=report, **options)
     others = outside(columns_of(table, fitted.problem), fitted.problem)
-    return Done(fitted, mapping, out, tally, {"unseen": fitted.unseen, **options}, others)
+    return Done(mode, fitted, mapping, out, tally, {"unseen": fitted.unseen, **options}, others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +214,7 @@ class Drawn:
         return {"realised": {**tables, **verdict}, "notes": self.notes}
 
 
-def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
+def _drawn(done: Done, table: Path, weights: str | None, against: Against) -> Drawn:
     """Count the rates of the file that was written; it stays, whether they can be counted or not."""
     if not done.tally.rows:
         return Drawn(None, ("the table has no rows",))
@@ -194,7 +222,7 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
         return Drawn(None, ("its rates were not counted: names of bins are no values that could be read again",))
     notes = [WEIGHED] if unweighed(done.fitted, weights) else []
     if done.options["draw"] == Draw.balanced:
-        notes += _balanced(done, weights)
+        notes += _balanced(done, weights, against)
     else:
         notes += [
             "bounds hold in expectation for the fitted table (evenhand audit MAPPING TABLE tells what is expected of "
@@ -203,27 +231,25 @@ def _drawn(done: Done, out: Path, weights: str | None) -> Drawn:
         notes += done.fitted.theory.draw_spread().words
     try:
         with screen.progress_bar() as report:
-            found = done.fitted.realised(out, weights=weights, missing=done.options.get("missing"), progress=report)
+            options = {"weights": weights, "missing": done.options.get("missing"), "progress": report}
+            found = done.fitted.realised(done.out, original=table, against=against, **options)
             return Drawn(found, tuple(notes))
     except EvenhandError as error:
         return Drawn(None, (f"its rates could not be counted: {worded(error)}",))
 
 
-def _unseen(tally: Any) -> str:
-    """Say how many people in new cells drew their outcome."""
-    return f", {tally.typical:,} of them with outcomes as people like them get on average" if tally.typical else ""
-
-
-def _balanced(done: Done, weights: str | None) -> Iterator[str]:
+def _balanced(done: Done, weights: str | None, against: Against) -> Iterator[str]:
     """Say what balanced draws kept, what they could not keep, and what leaves room for whole people."""
     from evenhand.findings.keeping import room_words
+    from evenhand.findings.new_people import held_against
+    from evenhand.kernel.achieved import distances
     from evenhand.tables.transforming import unbalanced
 
     fitted, nest = done.fitted, done.fitted.release_mode.nest
     groups = [" × ".join(nest.columns[:level]) for level in nest.levels]
     by = f"of every group by {' and by '.join(groups)}, " if groups else ""
     yield (
-        f"balanced draws keep the released outcomes {by}of everybody and of every fitted cell within one person of "
+        f"balanced draws keep the released outcomes {by}of everybody and of every cell within one person of "
         f"their expectation, and every move within two; bounds hold in expectation for the fitted table (evenhand "
         f"audit MAPPING TABLE tells what is expected of another)"
     )
@@ -235,7 +261,7 @@ def _balanced(done: Done, weights: str | None) -> Iterator[str]:
             f"{weights} can be off by the weights of single rows"
         )
     elif not others and not fitted.counts.weighed:
-        yield from room_words(fitted.counts, fitted.achieved.parity)
+        yield from room_words(distances(held_against(fitted.problem, against), fitted.counts, fitted.kernel))
 
 
 def _show_done(done: Done, what: str, mode: str) -> None:
@@ -246,7 +272,7 @@ def _show_done(done: Done, what: str, mode: str) -> None:
         [
             ("Rows", f"{tally.rows:,}"),
             ("Changed", f"{tally.changed:,} ({share:.1%}) in their {what}"),
-            *([("Unseen", f"{tally.unseen:,} in a cell that nobody had{_unseen(tally)}")] if tally.unseen else []),
+            *([("Unseen", done.mode.unseen_words(tally.unseen, tally.typical))] if tally.unseen else []),
             *([("Missing", f"{tally.missing:,} of these, for a value that is missing")] if tally.missing else []),
             *([("Key", f"{key}: rows that share a key share one draw")] if key is not None else []),
             *([("Passed through", passed)] if done.passed_through else []),

@@ -64,6 +64,9 @@ class Counts:
         The same for each cell. Not known of counts that a file of an earlier version holds.
     cell_squares : array of float, optional
         The sum of the squared weights of each cell's rows; known together with its people.
+    elsewhere : bool
+        Whether these are other people than those that a problem was stated for: not everybody whom it names need be
+        among them.
     """
 
     domain: Domain
@@ -74,6 +77,7 @@ class Counts:
     people: int
     cell_people: Cells | None = None
     cell_squares: Numbers | None = None
+    elsewhere: bool = False
 
     def __post_init__(self) -> None:
         check.kind("domain", self.domain, Domain, "the domain of a Counts, as eh.count makes it")
@@ -88,6 +92,7 @@ class Counts:
         if not len(self.d) == len(self.x) == len(self.y) == len(self.weight):
             raise DataError("d, x, y and weight of a Counts must be of the same length, one entry for each cell")
         object.__setattr__(self, "people", check.whole("people", self.people))
+        object.__setattr__(self, "elsewhere", check.flag("elsewhere", self.elsewhere))
         ids = self.domain.dxy(self.d, self.x, self.y)
         if not len(ids):
             raise DataError("the table is empty: no row has a positive weight")

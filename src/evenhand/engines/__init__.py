@@ -3,6 +3,7 @@
 from evenhand.engines.counting import AnyTable, Rows, counts_of, distinct_rows
 from evenhand.engines.expanding import Expanded, expand_file
 from evenhand.engines.files import Opened, Source, opened, read_file
+from evenhand.engines.pairing import Pair, each_pair
 from evenhand.engines.spark import is_spark, transform_spark
 from evenhand.engines.sql import write_query
 from evenhand.engines.streaming import Written, transform_file
@@ -12,11 +13,13 @@ __all__ = [
     "AnyTable",
     "Expanded",
     "Opened",
+    "Pair",
     "Rows",
     "Source",
     "Written",
     "counts_of",
     "distinct_rows",
+    "each_pair",
     "expand_file",
     "is_path",
     "is_spark",

@@ -53,8 +53,16 @@ class Ranked:
         return plan.draws(stratum, np.fromfile(self.ranks, np.int64, number, offset=8 * first))
 
 
-def rank_rows(rows: Iterable[tuple[Cells, Cells]], folder: Path, progress: Callable[[str, float], None]) -> Ranked:
-    """Rank rows that come in batches of (stratum, draw); strata are numbered from 0 on."""
+def rank_rows(
+    rows: Iterable[tuple[Cells, Cells]],
+    folder: Path,
+    progress: Callable[[str, float], None],
+    settled: Callable[[], Cells | None] = lambda: None,
+) -> Ranked:
+    """Rank rows that come in batches of (stratum, draw); strata are numbered from 0 on.
+
+    ``settled`` tells, once all rows were met, what every number of a stratum has become; None if it stays.
+    """
     strata, ranks = folder / "strata", folder / "ranks"
     largest, total = -1, 0
     with strata.open("wb") as of_strata, ranks.open("wb") as of_draws:
@@ -63,6 +71,9 @@ def rank_rows(rows: Iterable[tuple[Cells, Cells]], folder: Path, progress: Calla
             _append(of_draws, draw.astype(np.int64))
             largest = max(largest, int(stratum.max(initial=-1)))
             total += len(stratum)
+    if (become := settled()) is not None:
+        _renumber(strata, become)
+        largest = len(become) - 1
     people = np.zeros(largest + 1, dtype=np.int64)
     # Draws are uniform: equal portions of their range have as many rows each as fit into memory.
     portions = int(total * BYTES_PER_ROW // (current().memory * SHARE)) + 1
@@ -77,6 +88,14 @@ def rank_rows(rows: Iterable[tuple[Cells, Cells]], folder: Path, progress: Calla
         people += more
         _write(ranks, at, rank)
     return Ranked(strata, ranks, total, people)
+
+
+def _renumber(strata: Path, become: Cells) -> None:
+    with strata.open("r+b") as file:
+        for first in range(0, strata.stat().st_size // 4, CHUNK):
+            chunk = become[np.fromfile(strata, np.int32, CHUNK, offset=4 * first)]
+            file.seek(4 * first)
+            _append(file, chunk.astype(np.int32))
 
 
 def _found(strata: Path, ranks: Path, low: int, high: int) -> tuple[Cells, Cells, Cells]:

@@ -49,6 +49,7 @@ from evenhand.tables.transforming import (
     Balancing,
     How,
     Tally,
+    Together,
     Transformer,
     locate,
     report_balance,
@@ -269,8 +270,8 @@ def _written(run: Run, duck_: Any, cursor: Any, folder: str | None, temporary: s
         except OSError as error:
             # DuckDB's own, through Arrow, have no number.
             raise error if error.errno is None else no_room(Path(folder).parent, error) from None
-    shared = 0 if planned is None else planned.shared
-    work = Work(run, cursor, _transformed(run, cursor, planned), shared)
+    together = Together() if planned is None else planned.together
+    work = Work(run, cursor, _transformed(run, cursor, planned), together)
     # Whoever leaves waits for the batch that is on its way: the cursor is busy with it.
     with closing(work.tables()) as tables:
         schema = work.begin()
@@ -341,11 +342,13 @@ def _write_rows(run: Run, stream: Any, temporary: str) -> None:
 class Work:
     """The batches of a run on their way into a file: counted, and with the error that stopped them.
 
-    ``shared`` is how many rows share a balanced result with another.
+    ``together`` is what balanced draws could not tell apart.
     """
 
-    def __init__(self, run: Run, cursor: Any, results: Iterator[tuple[Any, Tally]], shared: int = 0) -> None:
-        self.tally = Tally(shared=shared)
+    def __init__(
+        self, run: Run, cursor: Any, results: Iterator[tuple[Any, Tally]], together: Together | None = None
+    ) -> None:
+        self.tally = Tally(**(together or Together())._asdict())
         self.failure: BaseException | None = None
         self._said = _saying(run, run.name, cursor)
         self._results = results
@@ -419,10 +422,10 @@ def _whole(run: Run, arrow: Any, new: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Planned:
-    """Balanced draws of all rows, by position; and how many rows share a result with another."""
+    """Balanced draws of all rows, by position; and what they could not tell apart."""
 
     draws: Callable[[int, int], Cells]
-    shared: int
+    together: Together
 
 
 def _planned(run: Run, cursor: Any, folder: Path) -> _Planned:
@@ -438,9 +441,9 @@ def _planned(run: Run, cursor: Any, folder: Path) -> _Planned:
             first += len(table)
             say(first)
 
-    ranked = rank_rows(rows(), folder, run.progress)
+    ranked = rank_rows(rows(), folder, run.progress, balancing.settled)
     plan = balancing.plan(ranked.people, run.how.seed)
-    return _Planned(partial(ranked.draws, plan), balancing.shared(ranked.people))
+    return _Planned(partial(ranked.draws, plan), balancing.together(ranked.people))
 
 
 def _command(run: Run, duck_: Any, temporary: str, parquet: bool) -> str:

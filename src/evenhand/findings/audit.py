@@ -18,7 +18,6 @@ from evenhand.data.sentences import Said
 from evenhand.findings import bounds
 from evenhand.findings.changes import Changes, changes
 from evenhand.findings.ledger import ledger
-from evenhand.findings.models import predicted_scores
 from evenhand.findings.naming import group_levels, group_names
 from evenhand.findings.theory.applying import ON_AVERAGE
 from evenhand.findings.theory.rates import by_group_and_outcome
@@ -69,8 +68,8 @@ class Audit:
     notes : tuple of str
         What a reader of these tables should know.
     uncounted : tuple of str
-        Of another table than the fitted one: rows with values that are no levels, which are not counted, and fitted
-        groups that have nobody.
+        Of another table than the fitted one: rows with values that are no levels, which are not counted, fitted groups
+        that have nobody, and groups that nobody fitted belongs to.
     """
 
     rates: pd.DataFrame
@@ -108,19 +107,16 @@ def audit(
     kernel: Kernel,
     measured: Achieved,
     covered: dict[str, Any],
-    scores: tuple[Numbers, Numbers] | None = None,
+    scores: tuple[Numbers, Numbers],
     uncounted: tuple[str, ...] = (),
     more: Sequence[str] = (),
 ) -> Audit:
     """Write what was achieved as tables and words.
 
     ``covered`` are the columns of the table of coverage; ``scores`` the mean scores of models, seeing the protected
-    columns or not, where the table is not the fitted one, and ``uncounted`` who is not counted there; ``more`` are
-    further notes.
+    columns or not; ``uncounted`` says who is not counted of a table that is not the fitted one; ``more`` are further
+    notes.
     """
-    if scores is None:
-        seeing, not_seeing = (predicted_scores(problem, counts, kernel, protected=sees) for sees in (True, False))
-        scores = seeing, not_seeing
     constraints, who = bounds.constraints(counts, measured.parity), changes(counts, kernel, measured)
     gains = ledger(problem, counts, kernel, measured)
     by_outcome = by_group_and_outcome(counts)

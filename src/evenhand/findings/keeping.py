@@ -45,6 +45,8 @@ class Verdict:
         may have left.
     decided : bool
         Whether what is compared is what the bounds are about.
+    remarks : tuple of str
+        What else is to be known about those who are compared.
     """
 
     bounds: int
@@ -54,6 +56,7 @@ class Verdict:
     one_person: bool
     uncounted: tuple[str, ...] = ()
     decided: bool = True
+    remarks: tuple[str, ...] = ()
 
     @property
     def kept(self) -> bool | None:
@@ -66,7 +69,7 @@ class Verdict:
     def words(self) -> str:
         """The same in one line."""
         held = self._compared if self.decided else f"by the segments as they are here, {self._compared}"
-        return "; ".join((*self.uncounted, held))
+        return "; ".join((*self.uncounted, *self.remarks, held))
 
     @property
     def _compared(self) -> str:
@@ -84,26 +87,31 @@ class Verdict:
 
 
 def verdict(
-    counts: Counts, parts: Sequence[ParityAchieved], uncounted: tuple[str, ...] = (), *, decided: bool = True
+    counts: Counts,
+    parts: Sequence[ParityAchieved],
+    uncounted: tuple[str, ...] = (),
+    *,
+    decided: bool = True,
+    remarks: tuple[str, ...] = (),
 ) -> Verdict:
     """Hold a table's own rates against every parity bound; ``uncounted`` says what that leaves open."""
     over = [part.excess > ROUNDING for part in parts]
     bounds, exceeded = (sum(int(each) for each in sizes) for sizes in (map(len, over), (each.sum() for each in over)))
     bounded = [part for part in parts if len(part.excess)]
     if not bounded:
-        return Verdict(0, 0, None, None, False, uncounted, decided)
+        return Verdict(0, 0, None, None, False, uncounted, decided, remarks)
     worst = max(bounded, key=lambda part: part.violation)
     # With weights one person's outcome is not one and the same share.
     one_person = (
         exceeded > 0
         and not counts.weighed
-        and all(np.all(_moved(counts, part, np.minimum)[at] <= ROUNDING) for part, at in zip(parts, over, strict=True))
+        and all(np.all(_moved(part, np.minimum)[at] <= ROUNDING) for part, at in zip(parts, over, strict=True))
     )
     bound = float(worst.compared.bound[worst.worst])
-    return Verdict(bounds, exceeded, furthest(counts, worst), bound, one_person, uncounted, decided)
+    return Verdict(bounds, exceeded, furthest(counts, worst), bound, one_person, uncounted, decided, remarks)
 
 
-def rooms(counts: Counts, parts: Sequence[ParityAchieved]) -> tuple[float | None, ...]:
+def rooms(parts: Sequence[ParityAchieved]) -> tuple[float | None, ...]:
     """Return for each constraint by how much its bounds are to be smaller, so that every rounding keeps them as stated.
 
     Expected rates are moved by one person in each group: by as much as this brings them further apart, a fit must
@@ -111,18 +119,18 @@ def rooms(counts: Counts, parts: Sequence[ParityAchieved]) -> tuple[float | None
     """
     found: list[float | None] = []
     for part in parts:
-        excess = _moved(counts, part, np.maximum)
+        excess = _moved(part, np.maximum)
         tight = excess > ROUNDING
         found.append(float((excess - part.excess)[tight].max()) if tight.any() else None)
     return tuple(found)
 
 
-def excess_at_most(counts: Counts, part: ParityAchieved) -> float:
+def excess_at_most(part: ParityAchieved) -> float:
     """Return the most by which a balanced release of the table itself exceeds the bounds of a constraint.
 
     The people of a group with an outcome are then their expected number, rounded down or up.
     """
-    return float(_moved(counts, part, np.maximum, rounded=True).max(initial=-np.inf))
+    return float(_moved(part, np.maximum, rounded=True).max(initial=-np.inf))
 
 
 def bound_with_room(part: ParityAchieved, room: float) -> float:
@@ -138,10 +146,10 @@ def bound_with_room(part: ParityAchieved, room: float) -> float:
     return round(math.floor(smaller / unit + ROUNDING) * unit, 12)
 
 
-def room_words(counts: Counts, parts: Sequence[ParityAchieved]) -> Iterator[str]:
+def room_words(parts: Sequence[ParityAchieved]) -> Iterator[str]:
     """Say of every constraint that has no room for whole people what they keep, and which bound would leave some."""
-    for part, room in zip(parts, rooms(counts, parts), strict=True):
-        excess = excess_at_most(counts, part)
+    for part, room in zip(parts, rooms(parts), strict=True):
+        excess = excess_at_most(part)
         if room is None or excess <= ROUNDING:
             continue
         bound, smaller = part.compared.bound, bound_with_room(part, room)
@@ -154,19 +162,19 @@ def room_words(counts: Counts, parts: Sequence[ParityAchieved]) -> Iterator[str]
             yield f"{said}, and its smallest groups are too small for a bound that would always leave room"
         elif bound.min() == bound.max():
             then = f"a mapping fitted with {smaller:g} instead of {bound[0]:g}, where that can be met, always keeps"
-            yield f"{said}; one by {then} {bound[0]:g}"
+            yield f"{said}; one by {then} {bound[0]:g}, and evenhand release --against {bound[0]:g} tells so"
         else:
             less = bound.min() - smaller
             yield f"{said}; one by a mapping whose bounds are smaller by {less:.3g}, where these can be met, does not"
 
 
-def _moved(counts: Counts, part: ParityAchieved, best: np.ufunc, *, rounded: bool = False) -> Numbers:
+def _moved(part: ParityAchieved, best: np.ufunc, *, rounded: bool = False) -> Numbers:
     """Return the least, or the largest, J − ε of each comparison where its rates may move by whole people.
 
     By one person each, or ``rounded`` to whole numbers of them.
     """
     compared = part.compared
-    by, rest = _one_person(counts, part)
+    by, rest = _one_person(part)
     found = part.excess
     for own in _steps(part.rate, by[compared.population], rounded & ~rest[compared.population]):
         for other in _steps(part.other, by[compared.against], rounded & ~rest[compared.against]):
@@ -186,12 +194,12 @@ def _steps(rate: Numbers, one: Numbers, rounded: Flags) -> tuple[Numbers, Number
     return -down * one, np.zeros_like(one), up * one
 
 
-def _one_person(counts: Counts, part: ParityAchieved) -> tuple[Numbers, Flags]:
+def _one_person(part: ParityAchieved) -> tuple[Numbers, Flags]:
     """Return by how much one person's outcome moves the rate of each population, and which are the rest beside a group.
 
     The rest is everybody without the group, and off by as many as both; in a segment, by one for each of its groups.
     """
-    people = counts.unweighted.weight
+    people = part.compared.counts.unweighted.weight
     populations = part.compared.populations
     rest = np.array([population.rest for population in populations], dtype=bool)
     moved = np.zeros(len(populations))

@@ -35,20 +35,6 @@ ENOUGH = 20
 """People of a group by whom those who share some of their features are judged."""
 
 
-def predicted_scores(problem: Problem, counts: Counts, kernel: Kernel, *, protected: bool) -> Numbers:
-    """Return the mean score by group and outcome of a model that learned the released outcome well.
-
-    With ``protected`` the model sees D and learned p(ŷ|x̂, d), eq. (8); else it learned p(ŷ|x̂), eq. (9). People are
-    transformed in apply mode.
-    """
-    features, joint = _released(counts, kernel)
-    if not protected:
-        joint = np.broadcast_to(joint.sum(axis=0), joint.shape)
-    total = joint.sum(axis=2, keepdims=True)
-    conditional = np.divide(joint, total, out=np.zeros(joint.shape), where=total > 0)
-    return np.asarray(np.einsum("gx,gxy->gy", _applied(problem, counts, kernel, features), conditional))
-
-
 def _released(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers]:
     """Return the released x̂, and p(d, x̂, ŷ) over groups, these and outcomes."""
     to_x, to_y = counts.domain.split_xy(kernel.targets)
@@ -58,22 +44,6 @@ def _released(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers]:
     key = np.ravel_multi_index((groups.of_source[kernel.rows], place, to_y), shape)
     mass = counts.probability[kernel.rows] * kernel.probability
     return features, sums(key, mass, int(np.prod(shape))).reshape(shape)
-
-
-def _applied(problem: Problem, counts: Counts, kernel: Kernel, features: Cells) -> Numbers:
-    """Return p(x̂|d) in apply mode: one row per group, one column per x̂."""
-    reduced = for_apply(kernel, counts, blind=problem.blind)
-    before = counts.people_before_outcome
-    group, x = np.divmod(before.cells, counts.domain.x.size)
-    row = np.searchsorted(counts.features.cells, x) if problem.blind else np.arange(len(before.cells))
-    asked, entry = reduced.entries(row)
-    place = np.searchsorted(features, reduced.targets[entry])
-    of_group = np.searchsorted(counts.groups.cells, group)[asked]
-    shape = (len(counts.groups.cells), len(features))
-    mass = sums(
-        of_group * shape[1] + place, before.probability[asked] * reduced.probability[entry], shape[0] * shape[1]
-    )
-    return np.asarray(mass.reshape(shape) / counts.groups.probability[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,24 +185,37 @@ def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, tabl
     return np.column_stack([sums(reduced.rows, column, len(reduced)) for column in weighted.T])
 
 
-def scores_elsewhere(
-    problem: Problem, counts: Counts, kernel: Kernel, people: Counts, *, protected: bool, policy: Policy
+def predicted_scores(
+    problem: Problem,
+    counts: Counts,
+    kernel: Kernel,
+    *,
+    protected: bool,
+    people: Counts | None = None,
+    policy: Policy = "keep",
 ) -> Numbers:
-    """Return the mean scores, by group of other people, of a model that learned what a fitted table's release shows.
+    """Return the mean score by group and outcome of a model that learned the released outcome well.
 
-    They are transformed in apply mode as the fitted table's people were; whose (d, x) that table did not have keep it.
+    With ``protected`` the model sees D and learned p(ŷ|x̂, d), eq. (8), whether the mapping sees D or is blind; else it
+    learned p(ŷ|x̂), eq. (9). ``people`` are whom it scores, by default those that were fitted: they are transformed in
+    apply mode, in which whose (d, x) the fitted table did not have keep it. The ``policy`` is that of :func:`learned`.
     """
+    people = counts if people is None else people
     table = learned(counts, kernel, protected=protected, policy=policy, blind=problem.blind)
-    scores = scores_before_outcome(problem, counts, kernel, table)
+    reduced = for_apply(kernel, counts, blind=problem.blind)
     before = people.people_before_outcome
     d, x = np.divmod(before.cells, people.domain.x.size)
     there, group = positions(counts.groups.cells, d)
     own = counts.features.cells if problem.blind else counts.people_before_outcome.cells
     found, row = positions(own, x if problem.blind else before.cells)
-    score = np.where(found[:, None], scores[row], table.at(np.where(there, group, -1), x))
-    of_group = np.searchsorted(people.groups.cells, d)
-    mass = before.probability[:, None] * score
-    totals = np.stack([sums(of_group, column, len(people.groups.cells)) for column in mass.T], axis=1)
+    # Everybody's possible x̂, with its probability: those of their row, or the x that they have.
+    moving, staying = np.flatnonzero(found), np.flatnonzero(~found)
+    asked, entry = reduced.entries(row[moving])
+    who = np.concatenate([moving[asked], staying])
+    share = before.probability[who] * np.concatenate([reduced.probability[entry], np.ones(len(staying))])
+    shares = table.at(np.where(there, group, -1)[who], np.concatenate([reduced.targets[entry], x[staying]]))
+    of_group = np.searchsorted(people.groups.cells, d)[who]
+    totals = np.stack([sums(of_group, share * column, len(people.groups.cells)) for column in shares.T], axis=1)
     return np.asarray(totals / people.groups.probability[:, None])
 
 

@@ -6,39 +6,46 @@ fitted table did not have is a cell like any other: what train mode does with su
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand import tables
-from evenhand.arrays import Flags, positions
+from evenhand import check, tables
+from evenhand.arrays import Cells, Flags, Numbers, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Variable
-from evenhand.engines import Rows
-from evenhand.errors import DataError, some_of
+from evenhand.data.domain import Domain, Variable
+from evenhand.engines import Pair, Rows
+from evenhand.errors import DataError, Option, SpecError, some_of
 from evenhand.findings import bounds
 from evenhand.findings.coverage import LEFT_OUT, coverage
 from evenhand.findings.keeping import Verdict, verdict
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, gather, unchanged
-from evenhand.kernel.achieved import distances, group_rates
-from evenhand.spec import Problem
+from evenhand.kernel.achieved import group_rates, parity_achieved
+from evenhand.spec import Parity, Problem, comparisons
 from evenhand.tables.transforming import Transformer, locate
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_PIECES = 64
+"""So many pieces of a table are counted by themselves before they are added up."""
+
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """The counts of a table on a mapping's domain, the kernel of its cells, what was new, and who is not counted."""
+    """The counts of a table on a mapping's domain, the kernel of its cells, what was new, and who is not counted.
+
+    Whether people of groups that nobody had are kept as they are depends on whether the mapping reads groups.
+    """
 
     counts: Counts
     kernel: Kernel
     coverage: dict[str, Any]
     uncounted: tuple[str, ...] = ()
+    keeps_new_groups: bool = True
 
 
 def meeting(mode: Transformer, rows: Rows) -> Meeting:
@@ -53,10 +60,14 @@ def meeting(mode: Transformer, rows: Rows) -> Meeting:
     axes = tuple(dict.fromkeys((groups, *mode.reads)))
     new = np.any([tables.cells(axis, rows.table, text=rows.text)[1] for axis in axes], axis=0) | new_d
     if new.all():
-        raise DataError("no row of the table has values that the fitted table had; nothing can be said about it")
+        why = some_of(_unknown_values(coverage(axes, rows, 0.0, 0.0, None)))
+        raise DataError(
+            f"every row of the table has a value that the fitted table did not have ({why}): nothing can be said of it"
+        )
     x, y = located.own()
     d, x, y = d[~new], x[~new], y[~new]
-    counts = Counts.of(mode.domain, d, x, y, *(of[~new] for of in (rows.weight, rows.people, rows.squares)))
+    counted = Counts.of(mode.domain, d, x, y, *(of[~new] for of in (rows.weight, rows.people, rows.squares)))
+    counts = replace(counted, elsewhere=True)
     # The row of train mode's kernel of each cell of the table; a cell that it does not know stays as it is.
     found, place = positions(counts.sources, mode.domain.dxy(d, x, y))
     row, known = np.zeros(len(counts), np.int64), np.zeros(len(counts), bool)
@@ -73,16 +84,23 @@ def meeting(mode: Transformer, rows: Rows) -> Meeting:
     strange = ~located.sourced & ~new
     drawn, kept_people = (float(rows.people[strange & of].sum()) for of in (located.known, ~located.known))
     covered = coverage(axes, rows, drawn, kept_people, mode.drawn_by)
-    return Meeting(counts, kernel, covered, tuple(_uncounted(covered, rows, new)))
+    keeps = groups in mode.reads and (mode.strangers is None or groups in mode.strangers.by)
+    return Meeting(counts, kernel, covered, tuple(_uncounted(covered, rows, new)), keeps)
 
 
 def _uncounted(covered: dict[str, Any], rows: Rows, new: Flags) -> Iterator[str]:
     """Say how many rows have no cell, and for which values."""
     if new.any():
-        listed = zip(*(covered[name] for name in ("column", "rows", "policy", "values")), strict=True)
-        why = [f"{column} is {values or 'missing'}" for column, n, policy, values in listed if n and policy == LEFT_OUT]
-        left, of = int(rows.people[new].sum()), int(rows.people.sum())
-        yield f"{left:,} of {of:,} rows are not counted, for values that the fitted table did not have ({some_of(why)})"
+        left, of, why = int(rows.people[new].sum()), int(rows.people.sum()), some_of(_unknown_values(covered))
+        yield f"{left:,} of {of:,} rows are not counted, for values that the fitted table did not have ({why})"
+
+
+def _unknown_values(covered: dict[str, Any]) -> Iterator[str]:
+    """Name the values that are no levels, by column."""
+    listed = zip(*(covered[name] for name in ("column", "rows", "policy", "values")), strict=True)
+    yield from (
+        f"{column} is {values or 'missing'}" for column, n, policy, values in listed if n and policy == LEFT_OUT
+    )
 
 
 def without_people(fitted: Counts, counts: Counts) -> Iterator[str]:
@@ -91,6 +109,17 @@ def without_people(fitted: Counts, counts: Counts) -> Iterator[str]:
     if len(absent):
         named = some_of(f"({fitted.domain.d.words(int(group))})" for group in absent)
         yield f"nobody is counted of {len(absent)} of the {len(fitted.groups.cells)} fitted groups: {named}"
+
+
+def of_new_groups(fitted: Counts, met: Meeting) -> Iterator[str]:
+    """Name the groups that nobody fitted belongs to, and say how many people they have."""
+    counts = met.counts
+    new = ~np.isin(counts.groups.cells, fitted.groups.cells)
+    if new.any():
+        named = some_of(f"({counts.domain.d.words(int(group))})" for group in counts.groups.cells[new])
+        kept = "they are kept as they are, and " * met.keeps_new_groups
+        people = float(counts.group_people[new].sum())
+        yield f"{people:,.0f} people are of groups that were not fitted: {named}; {kept}no bound was proved for them"
 
 
 def with_own_target(problem: Problem, counts: Counts) -> Problem:
@@ -125,12 +154,96 @@ class Realised:
         return self.verdict.kept
 
 
-def realised(problem: Problem, fitted: Counts, met: Meeting) -> Realised:
-    """Hold a table's own rates against the bounds of a problem."""
+def held_against(problem: Problem, against: float | Sequence[float] | None) -> Problem:
+    """Return the problem with other parity bounds: one for all of them, or one for each constraint; None leaves them.
+
+    What is not bounded in a constraint stays so.
+    """
+    if against is None:
+        return problem
+    if isinstance(against, Iterable) and not isinstance(against, str):
+        given = check.listed("against", against, "a bound, or one for each parity constraint")
+    else:
+        given = (against,) * len(problem.parity)
+    if not problem.parity:
+        raise SpecError("the problem has no parity bound that another could stand for; leave out ", Option("against"))
+    if len(given) != len(problem.parity):
+        constraints = [type(parity).__name__ + parity.where for parity in problem.parity]
+        raise SpecError(f"against has {len(given)} bounds, the problem {len(constraints)} constraints: {constraints}")
+    other = [check.bound("against", bound) for bound in given]
+    both = zip(problem.parity, other, strict=True)
+    return replace(problem, parity=[parity.with_bounds(lambda _, bound=bound: bound) for parity, bound in both])
+
+
+class Origins:
+    """People by what they were and what they became: their original group and features, and their new outcome.
+
+    Of features those are told apart that segments are made of.
+    """
+
+    def __init__(self, domain: Domain, segments: Sequence[str]) -> None:
+        self.domain, self.segments = domain, frozenset(segments)
+        self.found: list[tuple[Cells, Numbers]] = []
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The columns that are read of the original table, and of the new one."""
+        return (*self.domain.d.names, *self.domain.x.names), (*self.domain.d.names, *self.domain.y.names)
+
+    def add(self, pair: Pair) -> None:
+        """Count some rows; those with a value that is no level have no cell."""
+        domain, before, after = self.domain, pair.before, pair.after
+        (d, new_d), (x, new_x) = (tables.cells(axis, before.table, text=before.text) for axis in (domain.d, domain.x))
+        (now, other), (y, new_y) = (tables.cells(axis, after.table, text=after.text) for axis in (domain.d, domain.y))
+        if np.any(wrong := (d != now) | (new_d != other)):
+            raise DataError(
+                f"original= must be the very table that was released, row for row: row "
+                f"{pair.first + int(np.argmax(wrong)) + 1} is of another group there"
+            )
+        levels = zip(domain.x.variables, domain.x.unravel(x), strict=True)
+        x = domain.x.ravel([codes if v.name in self.segments else np.zeros_like(codes) for v, codes in levels])
+        counted = ~(new_d | new_x | new_y) & (pair.weight > 0)
+        cell, at = np.unique(domain.dxy(d, x, y)[counted], return_inverse=True)
+        weight = pair.weight[counted]
+        sums_ = [sums(at, of, len(cell)) for of in (weight, np.ones(len(weight)), weight**2)]
+        self.found.append((cell, np.stack(sums_)))
+        if len(self.found) > MOST_PIECES:
+            self.found = [self._together()]
+
+    def _together(self) -> tuple[Cells, Numbers]:
+        cells, numbers = (np.concatenate(each, axis=-1) for each in zip(*self.found, strict=True))
+        distinct, at = np.unique(cells, return_inverse=True)
+        return distinct, np.stack([sums(at, of, len(distinct)) for of in numbers])
+
+    def counts(self) -> Counts:
+        """Return all that was counted."""
+        cell, (weight, people, squares) = self._together()
+        dx, y = np.divmod(cell, self.domain.y.size)
+        d, x = np.divmod(dx, self.domain.x.size)
+        return replace(Counts.of(self.domain, d, x, y, weight, people, squares), elsewhere=True)
+
+
+def left_segments(problem: Problem, domain: Domain) -> tuple[str, ...]:
+    """Return the columns that make segments of original values which people may leave."""
+    named = (name for parity in problem.parity if not parity.released for name in parity.given or ())
+    moved = any(_left(problem, domain, parity) for parity in problem.parity)
+    return tuple(dict.fromkeys(named)) if moved else ()
+
+
+def realised(problem: Problem, fitted: Counts, met: Meeting, origin: Counts | None = None) -> Realised:
+    """Hold a table's own rates against the bounds of a problem.
+
+    ``origin`` has its people by their original features, where these are known: a bound within original segments is
+    held by them.
+    """
     counts = met.counts
-    uncounted, segments = (*met.uncounted, *without_people(fitted, counts)), tuple(_released_segments(problem, fitted))
+    uncounted = (*met.uncounted, *without_people(fitted, counts))
+    segments = tuple(_released_segments(problem, fitted)) if origin is None else ()
+    parts = []
+    for parity in problem.parity:
+        own = counts if origin is None or parity.given is None or parity.released else origin
+        parts.append(parity_achieved(comparisons(parity, own), own, unchanged(own)))
     as_it_is = unchanged(counts)
-    parts = distances(problem, counts, as_it_is)
     words = []
     for part in parts:
         worst = bounds.furthest(counts, part)
@@ -142,23 +255,26 @@ def realised(problem: Problem, fitted: Counts, met: Meeting) -> Realised:
             )
     weight = np.repeat(counts.group_weight, counts.domain.y.size)
     rates = {**by_group_and_outcome(counts), "weight": weight, "rate": group_rates(counts, as_it_is).ravel()}
-    held = verdict(counts, parts, (*uncounted, *segments), decided=not segments)
+    remarks = tuple(of_new_groups(fitted, met))
+    held = verdict(counts, parts, (*uncounted, *segments), decided=not segments, remarks=remarks)
     return Realised(tables.frame(rates), bounds.table(counts, parts), tuple(words), held)
 
 
 def _released_segments(problem: Problem, fitted: Counts) -> Iterator[str]:
     """Say where segments are formed by columns that people may have left: a released table tells the new ones alone."""
     for parity in problem.parity:
-        moved = [
-            name
-            for name in parity.given or ()
-            if not parity.released and _may_change(problem, fitted.domain.variable(name))
-        ]
-        if moved:
+        if moved := _left(problem, fitted.domain, parity):
             yield (
                 f"whether {type(parity).__name__}{parity.where} is kept is not known: its segments are those of "
-                f"{' × '.join(moved)} before the release, of which this table tells the new values alone"
+                f"{' × '.join(moved)} before the release, of which this table tells the new values alone; "
+                f"mapping.realised(table, original=...) with the table as it was, and evenhand release, tell it"
             )
+
+
+def _left(problem: Problem, domain: Domain, parity: Parity) -> list[str]:
+    """Return the columns of a constraint's original segments that may change."""
+    columns = () if parity.released else parity.given or ()
+    return [name for name in columns if _may_change(problem, domain.variable(name))]
 
 
 def _may_change(problem: Problem, variable: Variable) -> bool:

@@ -59,13 +59,13 @@ class Charge(_Held):
 
     def limits(self, counts: Counts) -> Numbers:
         """Return the limit of every holder: of each source, or with ``per="xy"`` of each (x, y); infinite for none."""
-        domain = counts.domain
+        domain, what = counts.domain, f"the limit of {self.words}"
         if self.averaged:
             x, y = domain.split_xy(counts.records.cells)
             fields = {**fields_of(domain.x, x), **fields_of(domain.y, y)}
-            return numbers_at(f"the limit of {self.words}", self.limit, fields, len(x))
+            return numbers_at(what, self.limit, fields, len(x), elsewhere=counts.elsewhere)
         fields = {**fields_of(domain.d, counts.d), **fields_of(domain.x, counts.x), **fields_of(domain.y, counts.y)}
-        return numbers_at(f"the limit of {self.words}", self.limit, fields, len(counts))
+        return numbers_at(what, self.limit, fields, len(counts), elsewhere=counts.elsewhere)
 
     @property
     def words(self) -> str:

@@ -81,12 +81,15 @@ class By:
         """Every value, the default first."""
         return (self.default, *(value for _, value in self.cases))
 
-    def which(self, what: str, fields: Fields, against: Fields | None, size: int) -> Cells:
-        """Return at every place the number of the case that counts, 0 for the default."""
+    def which(self, what: str, fields: Fields, against: Fields | None, size: int, *, elsewhere: bool = False) -> Cells:
+        """Return at every place the number of the case that counts, 0 for the default.
+
+        A case for nobody is refused, unless these are the places of a table that need not have everybody.
+        """
         chosen = np.zeros(size, dtype=np.int64)
         for number, (where, _) in enumerate(self.cases, start=1):
             fits = _fits(what, where, fields, against, size)
-            if not fits.any():
+            if not elsewhere and not fits.any():
                 raise SpecError(
                     f"{what}: a case of By is for {_words(where)}, but nobody there is held to it: the table has "
                     f"nobody there, or does not compare them"
@@ -114,11 +117,13 @@ def words_of(value: Any, shown: Callable[[float], str], what: str = "bounded") -
     return f"{shown(finite[0])} ({free[2:]})" if free else shown(finite[0])
 
 
-def numbers_at(what: str, value: Any, fields: Fields, size: int, against: Fields | None = None) -> Numbers:
-    """Return a number at every place, from a plain number or a By."""
+def numbers_at(
+    what: str, value: Any, fields: Fields, size: int, against: Fields | None = None, *, elsewhere: bool = False
+) -> Numbers:
+    """Return a number at every place, from a plain number or a By; ``elsewhere`` as in :meth:`By.which`."""
     if not isinstance(value, By):
         return np.full(size, float(value))
-    return np.array(value.values, dtype=float)[value.which(what, fields, against, size)]
+    return np.array(value.values, dtype=float)[value.which(what, fields, against, size, elsewhere=elsewhere)]
 
 
 def _case(case: Any) -> tuple[Where, Any]:

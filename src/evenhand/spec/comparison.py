@@ -40,6 +40,8 @@ class Comparisons:
     ----------
     parity : Parity
         The constraint.
+    counts : Counts
+        The table.
     populations : tuple of Population
         Who is compared.
     weights : sparse array
@@ -57,6 +59,7 @@ class Comparisons:
     """
 
     parity: Parity
+    counts: Counts
     populations: tuple[Population, ...]
     weights: Any
     groups: Axis
@@ -128,13 +131,14 @@ def comparisons(parity: Parity, counts: Counts) -> Comparisons:
     if people.segments is not None:
         fields |= fields_of(people.segments, place)
     # Only where the other is a group as well can a bound depend on the pair.
-    pairs = len(rows) and not any(p.rest for p in number) and not np.any(against == AGAINST_TARGET)
+    pairs = not any(p.rest for p in number) and not np.any(against == AGAINST_TARGET)
     others = fields_of(people.groups, groups[against]) if pairs else None
-    bound = numbers_at(f"the bound of {what}", parity.bound, fields, len(outcome), others)
+    elsewhere = counts.elsewhere
+    bound = numbers_at(f"the bound of {what}", parity.bound, fields, len(outcome), others, elsewhere=elsewhere)
     kept = np.isfinite(bound)
     target = parity.targets(people, place, outcome)
     return Comparisons(
-        parity, tuple(number), shares(tuple(number), counts), people.groups, people.segments,
+        parity, counts, tuple(number), shares(tuple(number), counts), people.groups, people.segments,
         outcome[kept], population[kept], against[kept], released[kept], target[kept], bound[kept], tuple(left_out),
     )  # fmt: skip
 

@@ -194,7 +194,7 @@ class PairwiseParity(Parity):
         else:
             reference = self._reference(segment.people)
             found = [population for population in groups if population.group == reference]
-            if not found and segment.cell == EVERYWHERE:
+            if not found and segment.cell == EVERYWHERE and not segment.people.counts.elsewhere:
                 raise DataError(f"against of PairwiseParity: nobody in the table is {axis.words(reference)}")
             if not found:
                 segment.leave_out(f"has nobody of the reference group {axis.words(reference)}", reference)
@@ -308,7 +308,8 @@ class TargetParity(Parity):
         which = np.zeros(len(outcome), dtype=np.int64)
         if isinstance(self.target, By):
             fields = {} if people.segments is None else fields_of(people.segments, segment)
-            which = self.target.which("the target of TargetParity", fields, None, len(outcome))
+            what, elsewhere = "the target of TargetParity", people.counts.elsewhere
+            which = self.target.which(what, fields, None, len(outcome), elsewhere=elsewhere)
         table = [[float(target.get(level, 0.0)) for level in variable.levels] for target in each(self.target)]
         return np.asarray(np.array(table)[which, outcome], dtype=float)
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from itertools import islice
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand import check, tables
-from evenhand.arrays import Cells, Flags, positions
+from evenhand.arrays import Cells, Flags, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.data.levels import UNSEEN as NO_LEVEL
@@ -26,7 +28,7 @@ from evenhand.kernel import Kernel, joined, look_up
 from evenhand.kernel.balance import ranked
 from evenhand.kernel.draws import Spaced, balanced_draws, keyed_draws, seeded_draws
 from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
-from evenhand.kernel.strata import Allotted, Strata
+from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import Nest
 from evenhand.tables import FEW_ROWS, Coded, Encoded, Lookup, Reader, Record, Restore, Restoring, Table
@@ -55,6 +57,9 @@ UNNESTED = Nest()
 
 ADDED = ("rows", "changed", "unseen", "missing", "typical", "shared")
 """What is added up where a table comes in pieces."""
+
+NAMED = 3
+"""So many cells that nobody had are named in a warning."""
 
 LARGEST_INDEX = 1 << 22
 """Of more sources that could be, those that are known are searched for instead."""
@@ -265,6 +270,14 @@ class Transformer:
     @property
     def then(self) -> str:
         """What becomes of people of an unknown source, in words that follow "they"."""
+        if self.strangers is None or self.domain.x not in self.strangers.by or self.domain.y not in self.strangers.by:
+            return self.then_drawn
+        # Of a user's own costs it is not known what those of new records are.
+        return f"{self.then_drawn}, but are left unchanged where nobody fitted had their features and outcome together"
+
+    @property
+    def then_drawn(self) -> str:
+        """What becomes of those of them who have a row to draw an outcome from."""
         if self.strangers is None:
             return "are left unchanged"
         if self.domain.y not in self.strangers.by:
@@ -272,6 +285,21 @@ class Transformer:
             return f"keep their features and get ŷ from p(ŷ|x){last}"
         others = "people of their outcome" if self.domain.d not in self.reads else "people of their group and outcome"
         return f"keep their features and get the outcomes that {others} get on average, within their own budgets"
+
+    def unseen_words(self, unseen: int, typical: int) -> str:
+        """Say of people of an unknown source what became of them, of whom some drew their outcome."""
+        if not typical:
+            return f"{unseen:,} in a cell that nobody had, left unchanged"
+        some, rest = (f"{typical:,} of them ", ", the others are left unchanged") if typical < unseen else ("they ", "")
+        return f"{unseen:,} in a cell that nobody had: {some}{self.then_drawn}{rest}"
+
+    def source_words(self, number: int) -> str:
+        """Name a source, by its number over the axes that are read."""
+        words = []
+        for axis in reversed(self.reads):
+            number, cell = divmod(number, axis.size)
+            words.append(axis.words(cell))
+        return "; ".join(reversed(words))
 
 
 def train_mode(
@@ -316,6 +344,8 @@ class Kinds:
         The kernel's row of each; any row where it has none.
     known, sourced : array of bool
         Whether it has a row of the kernel, and whether it is one of the sources.
+    number : array
+        The number of each over the axes that are read, NO_LEVEL where a value is not a level.
     levels : callable
         The level of each kind in a column.
     """
@@ -324,6 +354,7 @@ class Kinds:
     rows: Cells
     known: Flags
     sourced: Flags
+    number: Cells
     levels: Levels
 
 
@@ -378,6 +409,29 @@ class Located:
         """Whether each row's source is one of the fitted table."""
         return self.kinds.sourced[self.kind()]
 
+    def new_cells(self, at: Cells) -> dict[int, int]:
+        """Return the unknown sources of rows, in the order in which they first occur, with the number of their rows.
+
+        Rows with a value that is no level have none.
+        """
+        kind, number = self.kind(at), self.kinds.number
+        if len(number) <= len(kind):
+            # Of few kinds it is faster to count each than to sort all rows.
+            rows, first = np.bincount(kind, minlength=len(number)), np.full(len(number), len(kind))
+            first[kind[::-1]] = np.arange(len(kind))[::-1]
+            there = np.flatnonzero((rows > 0) & (number != NO_LEVEL))
+            # Kinds that differ in values of one level are of one source.
+            there = there[np.argsort(first[there])]
+            number, people = number[there], rows[there].astype(np.float64)
+        else:
+            number = number[kind]
+            number = number[number != NO_LEVEL]
+            people = np.ones(len(number))
+        cells, first, at = np.unique(number, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        together = sums(at, people, len(cells)).astype(np.int64)
+        return dict(zip(cells[order].tolist(), together[order].tolist(), strict=True))
+
     def own(self, at: Any = slice(None)) -> tuple[Cells, ...]:
         """Return the cells of rows on the axes that are written; negative where a value is not a level."""
         kind = self.kind(at)
@@ -406,6 +460,11 @@ class Tally:
         How many of the unseen rows have a missing value that has no level.
     shared : int
         With balanced draws in train mode: how many share key and kind with a row before them, and so its result.
+    pooled : bool
+        With balanced draws in train mode: whether there were too many cells that nobody had to balance each of them.
+    new_cells : mapping of int to int
+        Sources that the fitted table did not have, by their numbers, in the order in which they first occur, with the
+        number of their rows: all of them, of a table that was added to another the first few.
     """
 
     rows: int = 0
@@ -416,13 +475,20 @@ class Tally:
     missing: int = 0
     typical: int = 0
     shared: int = 0
+    pooled: bool = False
+    new_cells: Mapping[int, int] = field(default_factory=dict)
 
     def __add__(self, more: Tally) -> Tally:
         first, example = self.first_unseen, self.example
         if first is None and more.first_unseen is not None:
             first, example = self.rows + more.first_unseen, more.example
+        named = islice(dict.fromkeys((*islice(self.new_cells, NAMED), *islice(more.new_cells, NAMED))), NAMED)
         return Tally(
-            **{name: getattr(self, name) + getattr(more, name) for name in ADDED}, first_unseen=first, example=example
+            **{name: getattr(self, name) + getattr(more, name) for name in ADDED},
+            first_unseen=first,
+            example=example,
+            pooled=self.pooled or more.pooled,
+            new_cells={cell: self.new_cells.get(cell, 0) + more.new_cells.get(cell, 0) for cell in named},
         )
 
 
@@ -450,17 +516,17 @@ def transform_piece(
     ``first`` is the position of the first row. Sources that are unknown are refused if so asked; who has every part
     warns of them.
     """
-    shared = 0
+    together = None
     few = len(table) <= FEW_ROWS and drawn is None and not (text or how.balanced)
     moves = moves_of_few(mode, table, how, first=first) if few else None
     if moves is None:
         located = locate(mode, table, text=text, first=first)
         if drawn is None and how.balanced:
-            drawn, shared = _together(mode, table, located, how)
+            drawn, together = _together(mode, table, located, how)
         moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
     done = write(mode, table, moves, how, first=first, text=text)
-    if shared:
-        done = replace(done, tally=replace(done.tally, shared=shared))
+    if together is not None:
+        done = replace(done, tally=replace(done.tally, **together._asdict()))
     if how.unseen == "error":
         report_unseen(mode, done.tally, "error")
     return done
@@ -498,11 +564,12 @@ def _kinds(mode: Transformer, levels: Levels) -> Kinds:
     for axis in mode.reads:
         number = number * axis.size + cells[axis]
     complete = np.all([own != NO_LEVEL for own in cells.values()], axis=0)
-    place = mode.place(np.where(complete, number, NO_LEVEL))
+    number = np.where(complete, number, NO_LEVEL)
+    place = mode.place(number)
     sourced = place >= 0
     rows = np.where(sourced, mode.rows[place], 0)
     if mode.strangers is None or sourced.all():
-        return Kinds(cells, rows, sourced, sourced, levels)
+        return Kinds(cells, rows, sourced, sourced, number, levels)
     # An unknown source whose values are levels may have a row that draws ŷ.
     known = np.all([cells[axis] != NO_LEVEL for axis in mode.writes], axis=0)
     key: Cells = np.zeros(1, dtype=np.int64)
@@ -511,7 +578,7 @@ def _kinds(mode: Transformer, levels: Levels) -> Kinds:
         known, key = known & (cell != NO_LEVEL), key * part.size + cell
     row = mode.strangers.row(np.where(known, key, NO_LEVEL))
     drawn = ~sourced & known & (row >= 0)
-    return Kinds(cells, np.where(drawn, len(mode.fitted) + row, rows), sourced | drawn, sourced, levels)
+    return Kinds(cells, np.where(drawn, len(mode.fitted) + row, rows), sourced | drawn, sourced, number, levels)
 
 
 def _cells(axis: Axis, levels: Levels) -> Cells:
@@ -534,15 +601,24 @@ def draws(mode: Transformer, table: Table, located: Located, how: How, *, first:
     return lambda block: seeded_draws(how.seed, block.stop - block.start, mode.name, first=first + block.start)
 
 
-def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, int]:
-    """Return balanced draws of a table that is whole, and how many rows share theirs with one before them."""
+class Together(NamedTuple):
+    """What balanced draws could not tell apart: rows that share theirs with one before them, and too many new cells."""
+
+    shared: int = 0
+    pooled: bool = False
+
+
+def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, Together]:
+    """Return balanced draws of a table that is whole, and what they could not tell apart."""
     balancing, single = Balancing(mode), single_draws(mode, table, how)
     number = balancing.number(located)
     if balancing.strata is None:
-        return balanced_draws(number, single, how.seed, mode.name).__getitem__, 0
+        return balanced_draws(number, single, how.seed, mode.name).__getitem__, Together()
+    become = balancing.settled()
+    number = number if become is None else become[number]
     rank, people = ranked(number, single, len(balancing.strata))
     plan = balancing.plan(people, how.seed)
-    return lambda block: plan.draws(number[block], rank[block]), balancing.shared(people)
+    return lambda block: plan.draws(number[block], rank[block]), balancing.together(people)
 
 
 class Balancing:
@@ -565,9 +641,20 @@ class Balancing:
         kinds = located.kinds
         if self.strata is None:
             return np.where(kinds.known, kinds.rows, len(self.mode.kernel))[located.kind()]
-        number = self.strata.number(kinds.levels, kinds.rows, kinds.known)[located.kind()]
+        kind, new = located.kind(), kinds.known & ~kinds.sourced
+        if new.any():
+            # Cells are counted that somebody is in.
+            there = np.zeros(len(new), dtype=bool)
+            there[kind] = True
+            new &= there
+        cell = np.where(new, kinds.number, NO_LEVEL)
+        number = self.strata.number(kinds.levels, kinds.rows, kinds.known, cell)[kind]
         self.rows += int(np.count_nonzero(number))
         return number
+
+    def settled(self) -> Cells | None:
+        """Return what every number has become once all rows were met; None where that is the number itself."""
+        return None if self.strata is None else self.strata.settled()
 
     def plan(self, people: Cells, seed: int) -> Spaced | Allotted:
         """Return what ranks become, once it is known how many people every stratum has."""
@@ -575,9 +662,14 @@ class Balancing:
             return Spaced.of(people, seed, self.mode.name)
         return self.strata.allot(people, seed, self.mode.name)
 
-    def shared(self, people: Cells) -> int:
-        """Return how many rows have the same person in the same stratum as another: these get one result."""
-        return 0 if self.strata is None else self.rows - int(people[1:].sum())
+    def together(self, people: Cells) -> Together:
+        """Return how many rows have the same person in the same stratum as another, and whether new cells are pooled.
+
+        Such rows get one result.
+        """
+        if self.strata is None:
+            return Together()
+        return Together(self.rows - int(people[1:].sum()), self.strata.pooled)
 
 
 def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, purpose: str = "") -> Cells:
@@ -611,6 +703,8 @@ class Moves:
         How many rows have a missing value that has no level, where that is known already.
     typical : int
         How many of the unknown rows drew their outcome.
+    new_cells : mapping of int to int
+        As in :class:`Tally`.
     """
 
     at: Cells
@@ -622,6 +716,7 @@ class Moves:
     example: str | None = None
     missing: int | None = None
     typical: int = 0
+    new_cells: Mapping[int, int] = field(default_factory=dict)
 
 
 def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Moves:
@@ -643,7 +738,8 @@ def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Mo
         return block.start + here, entry[here], block.start + unknown, np.array([known.sum()])
 
     at, entry, unknown, typical = (np.concatenate(parts) for parts in zip(*in_blocks(size, pick), strict=True))
-    return Moves(at, located.own(at), entry, unknown, located.encoded, typical=int(typical.sum()))
+    new = located.new_cells(unknown)
+    return Moves(at, located.own(at), entry, unknown, located.encoded, typical=int(typical.sum()), new_cells=new)
 
 
 def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Moves | None:
@@ -662,19 +758,22 @@ def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -
     except (DataError, UnicodeEncodeError):
         return None
     moved, unknown, typical = [], [], 0
+    cells = Counter[int]()
     for at, (own, drawn) in enumerate(zip(zip(*levels, strict=True), draw.tolist(), strict=True)):
         row, sourced = lookup.row(own)
         if not sourced:
             unknown.append(at)
             typical += row is not None
+            if NO_LEVEL not in own:
+                cells[lookup.cell(own, 0)] += 1
         if row is not None:
             cell, entry = lookup.cell(own, lookup.first_written), mode.kernel.hit_one(row, drawn)
             if mode.kernel.targets[entry] != (cell if sourced else own[-1]):
                 moved.append((at, cell, entry))
     rows, own_cells, entries = np.array(moved, dtype=np.int64).reshape(-1, 3).T
-    cells = mode.domain.split_xy(own_cells) if mode.writes_outcome else (own_cells,)
+    before = mode.domain.split_xy(own_cells) if mode.writes_outcome else (own_cells,)
     new, given = np.array(unknown, dtype=np.int64), keys if keyed else None
-    moves = Moves(rows, cells, entries, new, keys=given, typical=typical)
+    moves = Moves(rows, before, entries, new, keys=given, typical=typical, new_cells=cells)
     return replace(moves, **_new_among_few(lookup, columns, levels)) if unknown else moves
 
 
@@ -729,10 +828,10 @@ def write(
         )
     if moves.missing is None:
         tally = _tally(mode, table, len(at), moves.unknown, text)
-        return Transformed(new, replace(tally, typical=moves.typical))
-    unseen, first_unseen = len(moves.unknown), int(moves.unknown[0]) + 1
-    tally = Tally(len(table), len(at), unseen, first_unseen, moves.example, moves.missing, moves.typical)
-    return Transformed(new, tally)
+    else:
+        unseen, first_unseen = len(moves.unknown), int(moves.unknown[0]) + 1
+        tally = Tally(len(table), len(at), unseen, first_unseen, moves.example, moves.missing)
+    return Transformed(new, replace(tally, typical=moves.typical, new_cells=moves.new_cells))
 
 
 def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:
@@ -759,7 +858,7 @@ def transform_person(mode: Transformer, record: Record, how: How, *, fresh: bool
     draw = lookup.draw(record, how.key, None if fresh else how.seed)
     row, sourced = lookup.row(levels)
     if not sourced:
-        then = "are left unchanged" if row is None else mode.then
+        then = "are left unchanged" if row is None else mode.then_drawn
         _report_person(mode, values, levels, how.unseen, then)
     return lookup.transformed(record, values, levels, row, draw, how.restore)
 
@@ -793,10 +892,14 @@ def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen | None) -> Non
         message += f" ({tally.example})"
     if tally.missing:
         message += f", {tally.missing} of them for a missing value that has no level in the mapping"
-    then = f"they {mode.then}"
+    if tally.new_cells:
+        named = list(islice(tally.new_cells.items(), NAMED))
+        others = "for example " * (sum(rows for _, rows in named) < tally.unseen)
+        message += f": {others}{', '.join(f'{rows} with ({mode.source_words(cell)})' for cell, rows in named)}"
+    then = f"they {mode.then_drawn}"
     if tally.typical < tally.unseen and mode.strangers is not None:
-        # Who is of a new group, or has a new value, has no row that outcomes could be drawn from.
-        some = f"{tally.typical} of them {mode.then}, the others are" if tally.typical else "they are"
+        # Who is of a new group, or has a new value, has no row that outcomes could be drawn from; cells are named.
+        some = f"{tally.typical} of them {mode.then_drawn}, the others are" if tally.typical else "they are"
         then = f"{some} left unchanged"
     if unseen == "error":
         raise DataError(f"{message}; with ", Option("unseen", mode.otherwise), f" {then}")
@@ -811,13 +914,18 @@ def report_balance(mode: Transformer, tally: Tally, how: How) -> None:
 
 def unbalanced(mode: Transformer, tally: Tally, key: str | None) -> tuple[str, ...]:
     """Say what balanced draws of a table could not keep within one person of its expectation, and what they kept."""
-    if not tally.shared or key is None:
-        return mode.nest.notes
-    shared = (
-        f"{tally.shared} of {tally.rows} rows share their {key} and their kind with a row before them: these are one "
-        f"person, who gets one result, so that people are balanced within one, and not rows"
-    )
-    return (*mode.nest.notes, shared)
+    notes = list(mode.nest.notes)
+    if tally.shared and key is not None:
+        notes.append(
+            f"{tally.shared} of {tally.rows} rows share their {key} and their kind with a row before them: these are "
+            f"one person, who gets one result, so that people are balanced within one, and not rows"
+        )
+    if tally.pooled:
+        notes.append(
+            f"more than {MOST_CELLS:,} cells that nobody had are too many to balance each of them: people in such "
+            f"cells are balanced with all who share their group and their probabilities"
+        )
+    return tuple(notes)
 
 
 def _names(mode: Transformer) -> list[str]:
@@ -828,5 +936,6 @@ def _names(mode: Transformer) -> list[str]:
 
 def met(mode: Transformer, table: Table, located: Located, *, text: bool = False) -> Tally:
     """Count the rows of a table, and those whose source is unknown."""
-    tally = _tally(mode, table, 0, np.flatnonzero(~located.sourced), text)
-    return replace(tally, typical=int((located.known & ~located.sourced).sum()))
+    unknown = np.flatnonzero(~located.sourced)
+    typical = int((located.known & ~located.sourced).sum())
+    return replace(_tally(mode, table, 0, unknown, text), typical=typical, new_cells=located.new_cells(unknown))

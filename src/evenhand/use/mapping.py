@@ -18,8 +18,19 @@ from evenhand.errors import EvenhandError, SpecError, StorageError
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
-from evenhand.findings.models import Predictor, check_model, model_rates, scores_elsewhere
-from evenhand.findings.new_people import Meeting, Realised, meeting, realised, with_own_target, without_people
+from evenhand.findings.models import Predictor, check_model, model_rates, predicted_scores
+from evenhand.findings.new_people import (
+    Meeting,
+    Origins,
+    Realised,
+    held_against,
+    left_segments,
+    meeting,
+    of_new_groups,
+    realised,
+    with_own_target,
+    without_people,
+)
 from evenhand.findings.prices import Prices, prices
 from evenhand.findings.theory import Theory
 from evenhand.kernel import Kernel, for_apply
@@ -203,23 +214,30 @@ class Mapping:
         if table is None:
             covered, new = fitted_coverage(self.counts), self.words_of_new_cells
             more = () if new is None else (new,)
-            return audit(self.problem, self.counts, self.kernel, self.achieved, covered, more=more)
+            scores = self._scores(self.counts, self.unseen)
+            return audit(self.problem, self.counts, self.kernel, self.achieved, covered, scores, more=more)
         met = self._met(table, weights, missing, progress, unseen)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
+        scores = self._scores(met.counts, unseen or self.unseen)
+        absent, strange = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
+        uncounted = (*met.uncounted, *absent, *strange)
+        return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted)
+
+    def _scores(self, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:
+        """Return the mean scores of people by models that see the protected columns, and that do not."""
+        given = self.problem, self.counts, self.kernel
         seeing, not_seeing = (
-            scores_elsewhere(
-                self.problem, self.counts, self.kernel, met.counts, protected=sees, policy=unseen or self.unseen
-            )
-            for sees in (True, False)
+            predicted_scores(*given, protected=sees, people=people, policy=policy) for sees in (True, False)
         )
-        uncounted = (*met.uncounted, *without_people(self.counts, met.counts))
-        return audit(problem, met.counts, met.kernel, measured, met.coverage, (seeing, not_seeing), uncounted)
+        return seeing, not_seeing
 
     def realised(
         self,
         table: AnyTable,
         *,
+        original: AnyTable | None = None,
+        against: float | Sequence[float] | None = None,
         weights: str | Sequence[float] | None = None,
         missing: Missing | None = None,
         progress: Progress | None = None,
@@ -230,6 +248,13 @@ class Mapping:
         ----------
         table : dataframe or path
             A result of :meth:`release`, or any other with the protected columns, the features and the outcome.
+        original : dataframe or path, optional
+            The table that was released, with the same rows in the same order. It is read where parity is bounded
+            within segments (``given``) that people may have left: a released table alone does not tell who was in them,
+            and whether such a bound is kept is not known without it.
+        against : float or sequence of float, optional
+            Another bound than the fitted one to hold the table against, for all parity constraints or one for each:
+            fit with 0.092, and see that 0.1 is kept.
         weights : str or sequence of float, optional
             A column of it, or one number per row.
         missing : {"level", "error"}, optional
@@ -248,8 +273,14 @@ class Mapping:
         True
         """
         check.progress(progress)
+        problem = held_against(with_own_target(self.problem, self.counts), against)
         met = self._met(table, weights, missing, progress)
-        return realised(with_own_target(self.problem, self.counts), self.counts, met)
+        segments = left_segments(problem, self.counts.domain)
+        if original is None or not segments:
+            return realised(problem, self.counts, met)
+        origins = Origins(self.release_mode.with_missing(missing).domain, segments)
+        engines.each_pair(origins.add, original, table, origins.columns, weights, self.problem.csv, progress)
+        return realised(problem, self.counts, met, origins.counts())
 
     def _met(
         self,
@@ -458,12 +489,12 @@ class Mapping:
             person gets the same draw in any order, in any table, from any engine. Rows that share a key share a draw.
         draw : {"independent", "balanced"}
             ``balanced``: all rows are drawn together, so that this very table is as the bounds ask but for whole
-            people: the number with each outcome is its expectation rounded down or up in every fitted cell (d, x, y),
+            people: the number with each outcome is its expectation rounded down or up in every cell (d, x, y),
             in every group and segment that parity compares, and among all; each move is within two of its own.
             Everybody's own probabilities are the same as ever, but a row's result depends on who else is in the table.
             What cannot be balanced (groups that cross, released segments, groups of a blind mapping, rows that share a
-            key) is warned of. :meth:`apply` draws no outcome: there the number of rows with the same (d, x) that make
-            each move is its expectation rounded down or up.
+            key, very many new cells) is warned of. :meth:`apply` draws no outcome: there the number of rows with the
+            same (d, x) that make each move is its expectation rounded down or up.
         unseen : {"typical", "keep", "error"}, optional
             What to do with rows whose (d, x, y) was not in the table that was fitted. ``typical``: they keep their
             features and draw ŷ as the fitted people of their group and outcome do on average, mixed with staying as far

@@ -344,7 +344,7 @@ def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Co
     if not _is_whole(people):
         raise StorageError(f"the number of people cannot be {people!r}")
     known = {field: arrays[name] for name, (field, _) in WEIGHED.items() if name in arrays}
-    counts = Counts(domain, d, x, y, weight, people, **known)
+    counts = Counts(domain, d, x, y, weight, people, known.get("cell_people"), known.get("cell_squares"))
     if document["version"] >= PEOPLE and not counts.knows_people and document.get(UNTOLD) is not True:
         raise StorageError(
             f"no people of cells (counts.people) are there, so that counts.weight must be numbers of people, {people} "

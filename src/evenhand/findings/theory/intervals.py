@@ -264,7 +264,7 @@ def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Dra
     expected = np.stack([sums(group[grouped], chance[grouped, k], shape[0]) for k in range(shape[1])], axis=1)
     kept, typical = (int((grouped & ~located.sourced & of).sum()) for of in (~located.known, located.known))
     rows, left_out = int(grouped.sum()), int((~grouped).sum())
-    return _Drawn(number.reshape(shape), expected, rows, kept, left_out, typical, mode.then)
+    return _Drawn(number.reshape(shape), expected, rows, kept, left_out, typical, mode.then_drawn)
 
 
 def _compared(
