@@ -3,7 +3,9 @@
 import pandas as pd
 import pytest
 from commands import complained, document, flat, misused
-from families import small_frame
+from families import small_frame, small_problem
+
+import evenhand as eh
 
 
 @pytest.fixture
@@ -68,3 +70,20 @@ def test_a_query_takes_it_too(gaps, inside):
 @pytest.mark.parametrize("command", ["audit", "theory", "report"])
 def test_it_goes_with_a_table(fitted, inside, command):
     misused(inside(command, "fine.mapping", "--missing", "level"), "--missing", "goes with")
+
+
+def test_it_is_said_where_apply_mode_changes_nothing(fitted, inside):
+    """Where features are fixed, people are used as they come."""
+    frame = small_frame()
+    stated = small_problem(distortion=eh.Distortion({"hired": eh.Nominal(1)}))
+    mapping = eh.fit(stated, frame)
+    assert mapping.apply_mode.changes_nothing
+    assert not mapping.release_mode.changes_nothing
+    assert not eh.fit(small_problem(), frame).apply_mode.changes_nothing
+    mapping.save(fitted / "fixed.mapping")
+    frame.to_csv(fitted / "table.csv", index=False)
+    shown = flat(inside("apply", "fixed.mapping", "table.csv", "--out", "same.csv").stdout)
+    assert "no feature of this mapping may change" in shown
+    assert (fitted / "same.csv").read_text() == (fitted / "table.csv").read_text()
+    again = ("apply", "fixed.mapping", "table.csv", "--out", "same.csv", "--force", "--json")
+    assert document(inside(*again))["changes_nothing"] is True

@@ -71,6 +71,11 @@ RestoreOption = Annotated[
 ]
 
 
+NOTHING_CHANGES = (
+    "no feature of this mapping may change, so that people are used as they come; train mode changes outcomes"
+)
+
+
 def release(
     mapping: MappingArgument,
     table: RowsArgument,
@@ -162,7 +167,7 @@ class Done:
     def document(self) -> dict[str, Any]:
         """The same as a document."""
         counted = {name: getattr(self.tally, name) for name in ("rows", "changed", "unseen", "typical", "missing")}
-        passed = {"passed_through": self.passed_through}
+        passed = {"passed_through": self.passed_through, "changes_nothing": self.mode.changes_nothing}
         return {"written": {"table": self.out}, **counted, **passed, "options": self.options}
 
 
@@ -274,6 +279,7 @@ def _show_done(done: Done, what: str, mode: str) -> None:
             ("Changed", f"{tally.changed:,} ({share:.1%}) in their {what}"),
             *([("Unseen", done.mode.unseen_words(tally.unseen, tally.typical))] if tally.unseen else []),
             *([("Missing", f"{tally.missing:,} of these, for a value that is missing")] if tally.missing else []),
+            *([("Nothing changes", NOTHING_CHANGES)] if done.mode.changes_nothing else []),
             *([("Key", f"{key}: rows that share a key share one draw")] if key is not None else []),
             *([("Passed through", passed)] if done.passed_through else []),
         ]

@@ -146,6 +146,15 @@ class Transformer:
         """The rows of sources, and after them those of strangers, whose targets are outcomes alone."""
         return self.fitted if self.strangers is None else joined(self.fitted, self.strangers.kernel)
 
+    @cached_property
+    def changes_nothing(self) -> bool:
+        """Whether everybody stays as they are: so in apply mode where no feature may change."""
+        # What is read ends with what is written.
+        own = self.sources % math.prod(axis.size for axis in self.writes)
+        single = np.diff(self.fitted.starts)[self.rows] == 1
+        stays = self.fitted.targets[self.fitted.starts[self.rows]] == own
+        return self.strangers is None and bool(np.all(single & stays))
+
     @property
     def writes_outcome(self) -> bool:
         """Whether targets have an outcome."""
