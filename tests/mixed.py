@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 
 import evenhand as eh
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Domain
+from evenhand.data.tree import Asked, Kind
 from evenhand.kernel import gather
+from evenhand.spec.cells.learning import Node, Question, planted
+from evenhand.tables import cells, read
+from evenhand.tables.learned import variable_of_tree
 
 BLANKS = ("?", -9)
 FEATURES = ["income", "age", "town", "plan", "owner", "since", "score", "code", "seen at"]
@@ -83,6 +89,56 @@ def scattered(fitted, seed=5):
     rows = np.repeat(np.arange(len(counts)), 2)
     targets = counts.domain.xy(np.repeat(counts.x, 2), np.tile([0, 1], len(counts)))
     return replace(fitted, kernel=gather(rows, targets, rng.random(len(rows)) + 0.1, len(counts)))
+
+
+def random_tree(table, seed=0, most=40):
+    """A tree with every kind of question: at values themselves, about missing ones alone, words known and unknown."""
+    rng = np.random.default_rng(seed)
+    asked = [_asked(table[name], rng) for name in FEATURES]
+
+    def grown(size):
+        if size == 1:
+            return Node()
+        column = asked[rng.integers(len(asked))]
+        left = int(rng.integers(1, size))
+        missing_left, question = bool(rng.random() < 0.5), {}
+        if not column.kind.numeric:
+            among = rng.choice(column.words, rng.integers(0, len(column.words) + 1), replace=False)
+            question = {"among": frozenset(map(str, among)), "others_left": bool(rng.random() < 0.5)}
+        elif rng.random() < 0.1:
+            missing_left = False
+        else:
+            question = {"below": float(rng.choice(_numbers(table[column.name])))}
+        return Node(Question(column, missing_left, **question), grown(left), grown(size - left))
+
+    return planted(grown(most))
+
+
+def _asked(series, rng):
+    if series.dtype == object or str(series.dtype) in ("str", "string"):
+        # Some words of the table are not known, and one that is known is in no table.
+        words = [word for word in sorted(set(series.dropna())) if rng.random() < 0.7 and word not in BLANKS]
+        return Asked(series.name, Kind.WORD, words=tuple(sorted([*words, "nowhere"])), others=True, gaps=True)
+    if series.dtype == bool:
+        return Asked(series.name, Kind.TRUTH, whole=True)
+    kind = Kind.DATE if str(series.dtype).startswith("datetime") else Kind.NUMBER
+    return Asked(series.name, kind, gaps=True)
+
+
+def _numbers(series):
+    if str(series.dtype).startswith("datetime"):
+        return (series.dropna() - pd.Timestamp("1970-01-01")).dt.days.to_numpy()
+    return series.dropna().astype(float).to_numpy()
+
+
+def with_tree(tree, seed=0):
+    """A mapping over the leaves of a given tree, in which everybody's outcome is drawn."""
+    fitted, table = mapping(), mixed()
+    learned = variable_of_tree(fitted.problem.cells, tree, BLANKS)
+    d, y = (v for v in fitted.counts.domain.variables if v.tree is None)
+    domain = Domain.of([d, learned, y])
+    d, x, y = (cells(axis, read(table))[0] for axis in (domain.d, domain.x, domain.y))
+    return scattered(replace(fitted, counts=Counts.of(domain, d, x, y)), seed)
 
 
 def same_counts(one, other):

@@ -76,6 +76,9 @@ FEWEST_TOGETHER, MOST_TOGETHER = 2048, 122_880
 END = "\n"
 """How lines end that are written."""
 
+NOTHING = "new_nothing"
+"""The one column of a stream where nothing may change: learned cells in apply mode."""
+
 ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
 
 
@@ -325,7 +328,7 @@ def _write_rows(run: Run, stream: Any, temporary: str) -> None:
                 fields = raw_fields(next(rows), between)
                 if new.encode() != between:
                     fields = [f if f[:1] == b'"' or not f else quoted_field(f.decode(), new).encode() for f in fields]
-                for place, value in zip(places, values, strict=True):
+                for place, value in zip(places, values, strict=bool(places)):
                     fields[place] = b"" if value is None else quoted_field(value, new).encode()
                 file.write(new.encode().join(fields) + END.encode())
     if next(rows, None) is not None:
@@ -401,6 +404,11 @@ def _transformed(run: Run, cursor: Any, planned: _Planned | None) -> Iterator[tu
 
 def _streamed(run: Run, arrow: Any) -> Any:
     """Return the columns that may have changed, under their names in the stream."""
+    import pyarrow
+
+    if not run.changing:
+        # DuckDB counts the rows of a stream by its columns.
+        return pyarrow.table({NOTHING: pyarrow.nulls(len(arrow), pyarrow.bool_())})
     return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
 
 
