@@ -214,9 +214,7 @@ class TestQueries:
 
     @pytest.mark.postgres
     def test_postgresql(self, postgres, people, arrow):
-        times = {"timestamp[us]": "timestamp"}
-        types = {field.name: times[str(field.type)] for field in arrow.schema if str(field.type) in times}
-        load(postgres, arrow, **types)
+        load(postgres, arrow)
         for found in (mapping(), with_tree(random_tree(mixed(), 3))):
             query = found.to_sql("postgres", "people", mode="release", **OPTIONS)
             rows = ask(postgres, query, arrow.schema).to_pandas().set_index("id").loc[people.id]
@@ -245,8 +243,7 @@ class TestQueries:
     def test_other_kinds_end_a_query_on_postgresql(self, postgres, arrow, column, kind, words):
         import psycopg
 
-        times = {"since": "timestamp", "seen at": "timestamp"}
-        load(postgres, arrow, **{**times, column: kind})
+        load(postgres, arrow, **{column: kind})
         with pytest.raises(psycopg.Error, match=words):
             postgres.execute(mapping().to_sql("postgres", "people", mode="release", **OPTIONS))
 

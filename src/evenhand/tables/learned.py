@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import narwhals as nw
@@ -228,7 +228,8 @@ def day_of(value: Any) -> float | None:
         except ValueError:
             return None
     if isinstance(value, datetime):
-        value = value.date()
+        # As columns of times with a zone are read.
+        value = (value if value.tzinfo is None else value.astimezone(UTC)).date()
     return float((value - EPOCH).days) if isinstance(value, date) else None
 
 
