@@ -9,6 +9,7 @@ from evenhand.engines.sql.dialects import dialect_of
 
 TYPES = {"large_string": "text", "string": "text", "null": "text", "bool": "boolean"}
 TYPES |= {"int64": "bigint", "int32": "integer", "int16": "smallint", "double": "double precision", "float": "real"}
+TYPES |= {"timestamp[us]": "timestamp", "date32[day]": "date"}
 
 
 def load(postgres, table, name="people", **types):

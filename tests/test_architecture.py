@@ -83,7 +83,7 @@ MOST_ROOMS = 12
 # Tests of several modules, or of what no module is alone in.
 OF_SEVERAL = {
     "cli": {"next", "raw_files", "startup", "wrong_input"},
-    "engines": {"codings", "everywhere", "limits", "numbers", "postgres"},
+    "engines": {"codings", "everywhere", "leaves_everywhere", "limits", "numbers", "postgres"},
     "optimise/solve": {"stopping"},
     "report": {"docs"},
     "spec": {"parity_and_budget"},

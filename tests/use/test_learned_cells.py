@@ -171,7 +171,7 @@ def test_what_is_said_of_cells(mapping):
 def test_a_column_that_changes_its_kind_is_refused(mapping, frame):
     with pytest.raises(eh.DataError, match="'age' holds 'x' in row 1, where the fitted table had numbers"):
         mapping.release(frame.assign(age="x"))
-    with pytest.raises(eh.DataError, match="'job' holds 3, where the fitted table had words"):
+    with pytest.raises(eh.DataError, match="'job' holds 3 in row 1, where the fitted table had words"):
         mapping.release(frame.assign(job=3))
     with pytest.raises(eh.DataError, match="no column 'pay'"):
         mapping.release(frame.drop(columns="pay"))

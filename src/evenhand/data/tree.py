@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.errors import StorageError
@@ -157,6 +158,7 @@ class Tree:
 
     def leaves(self, rows: Sequence[Given], number: int) -> Cells:
         """Return the leaf of each of so many rows, of which every column is given."""
+        values = [self._told_apart(column, given) for column, given in enumerate(rows)]
         found = np.zeros(number, dtype=np.int64)
         waiting = [(0 if self.splits else ~0, np.arange(number))]
         while waiting:
@@ -165,21 +167,41 @@ class Tree:
                 found[at] = ~place
                 continue
             split = self.splits[place]
-            left = self._left(split, rows[split.column], at)
+            left = self._left(place, values[split.column][at])
             waiting += [(split.left, at[left]), (split.right, at[~left])]
         return found
 
-    def _left(self, split: Split, given: Given, at: Cells) -> Flags:
-        """Return which rows go left."""
+    def _told_apart(self, column: int, given: Given) -> NDArray[Any]:
+        """Return what splits look at: numbers; or the place of each word among those known, others and missing last."""
         if given.numbers is not None:
-            value = given.numbers[at]
-            below = value < split.below if split.below is not None else np.ones(len(at), dtype=bool)
-            return np.where(np.isnan(value), split.missing_left, below)
+            return given.numbers
         assert given.codes is not None
-        known = self._known[split.column]
-        sides = [word in split.listed if word in known else split.others_left for word in given.words]
-        # A missing word has the last place.
-        return np.array([*sides, split.missing_left])[given.codes[at]]
+        known = self._places[column]
+        places = [known.get(word, len(known)) for word in given.words]
+        return np.array([*places, len(known) + 1], dtype=np.int64)[given.codes]
+
+    def _left(self, place: int, value: NDArray[Any]) -> Flags:
+        """Return which rows go left at a split."""
+        split = self.splits[place]
+        if not self.columns[split.column].kind.numeric:
+            return np.asarray(self._sides[place][value])
+        # Nothing is below or above what is missing.
+        left: Flags = value < split.below if split.below is not None else ~np.isnan(value)
+        return left | np.isnan(value) if split.missing_left else left
+
+    @cached_property
+    def _places(self) -> tuple[dict[str, int], ...]:
+        return tuple({word: place for place, word in enumerate(column.words)} for column in self.columns)
+
+    @cached_property
+    def _sides(self) -> dict[int, Flags]:
+        """For each split of words, whether each that is known goes left, then any other, then a missing one."""
+        words = [column.words for column in self.columns]
+        return {
+            place: np.array([*(word in s.listed for word in words[s.column]), s.others_left, s.missing_left])
+            for place, s in enumerate(self.splits)
+            if not self.columns[s.column].kind.numeric
+        }
 
     @cached_property
     def _known(self) -> tuple[frozenset[str], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,8 +19,10 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines import spark
-from evenhand.engines.files import Source, named, reading, text_of, typed, watched
+from evenhand.engines.files import Source, batches, named, reading, text_of, typed, watched
+from evenhand.engines.learning import Represented, learn_in_pieces, represented
 from evenhand.engines.spark import ROWS, SQUARES, WEIGHT
+from evenhand.engines.streaming import BATCH, BATCH_SHARE, STEP
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, Option
 from evenhand.resources import Progress, current, words
@@ -28,11 +30,13 @@ from evenhand.spec import CsvFormat, Problem, check_problem
 from evenhand.spec.agreement import disagreement
 from evenhand.tables import (
     Frame,
+    Levelled,
+    Piece,
     Table,
     count,
-    count_rows,
     is_missing,
     is_path,
+    level_rows,
     levels_of,
     read,
     variable_of,
@@ -43,9 +47,6 @@ from evenhand.tables import (
 WRONG, VALUE = "evenhand_wrong", "evenhand_value"
 T = TypeVar("T")
 GROUPS, VALUES, ONE, SET = "evenhand_groups", "evenhand_values", "evenhand_one", "evenhand_set"
-
-BATCH = 1 << 17
-"""Rows that are looked through at once for one that has no value."""
 
 BYTES_PER_VALUE = 256
 """What it takes to sort one distinct value of a column into its bin; half of the memory is for that."""
@@ -90,21 +91,25 @@ def count_file(
     given = _Counting.of(path, problem.csv, problem.columns, weights)
     blanks = problem.missing_values
 
-    def counted(counting: _Counting, duck_: Any) -> tuple[Any, dict[str, Variable]]:
-        listed = counting.listed(duck_, tuple(problem.bins), problem.outcome, blanks)
+    def counted(counting: _Counting, duck_: Any) -> Levelled:
+        of_levels = replace(counting, columns=problem.levelled)
+        listed = of_levels.listed(duck_, tuple(problem.bins), problem.outcome, blanks)
         known = {
             name: variable_of(problem, name, each.table, _numbers(each.found, WEIGHT), _numbers(each.found, ROWS))
             for name, each in listed.items()
         }
         stands = {name: _standing(known[name], each, name, text=False) for name, each in listed.items()}
-        counting.group(duck_, stands)
-        chosen = typed(duck_, counting.source, problem.columns, blanks, table=GROUPS)
+        of_levels.group(duck_, stands)
+        chosen = typed(duck_, counting.source, problem.levelled, blanks, table=GROUPS)
         query = f"SELECT {chosen}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
-        return duck_.sql(query).to_arrow_table(), known
+        found = duck_.sql(query).to_arrow_table()
+        weight, rows, squares = (_numbers(found, name) for name in (WEIGHT, ROWS, SQUARES))
+        levelled = level_rows(problem, named(found, problem.levelled), weight, rows, known, squares)
+        if problem.cells is None:
+            return levelled
+        return learn_in_pieces(problem, levelled, lambda: counting.pieces(duck_), text=counting.text)
 
-    found, known = given.run(counted, progress)
-    weight, rows, squares = (_numbers(found, name) for name in (WEIGHT, ROWS, SQUARES))
-    return count_rows(problem, named(found, problem.columns), weight, rows, known, squares)
+    return given.run(counted, progress).counts(problem)
 
 
 def _numbers(found: Any, name: str) -> Numbers:
@@ -191,6 +196,18 @@ class _Counting:
     def weight(self) -> str:
         return "1" if self.weights is None else weight_value(self.source, self.weights)
 
+    @property
+    def text(self) -> bool:
+        """Whether values are the texts of a CSV file."""
+        return self.source.format is not None
+
+    def pieces(self, duck_: Any) -> Iterator[Piece]:
+        """Read the columns piece by piece, with the weight of every row."""
+        query = f"SELECT {self.list(self.columns)}, CAST({self.weight} AS DOUBLE) AS {WEIGHT} FROM {self.source.sql}"
+        memory = current().memory * BATCH_SHARE
+        for part in batches(duck_, query, [*self.columns, WEIGHT], rows=BATCH, memory=memory, step=STEP):
+            yield Piece(named(part, self.columns), _numbers(part, WEIGHT))
+
     def list(self, columns: Sequence[str]) -> str:
         """Return columns as the list of their numbers."""
         return ", ".join(map(self.source.at, columns))
@@ -216,6 +233,14 @@ class _Counting:
         if wrong:
             assert self.weights is not None
             raise wrong_weights(duck_, self.source, self.weights, wrong)
+
+    def represented(self, duck_: Any, domain: Domain) -> Represented | None:
+        """Return one row for each kind that a domain with learned cells tells apart."""
+        if self.weights is not None:
+            wrong = duck_.sql(f"SELECT count(*) FROM {self.source.sql} WHERE {self.bad}").fetchall()[0][0]
+            if wrong:
+                raise wrong_weights(duck_, self.source, self.weights, wrong)
+        return represented(domain, self.pieces(duck_), repr(self.source.name), text=self.text)
 
     def _keep(self, duck_: Any, name: str, chosen: str, tables: str, kept: str, sets: str | None = None) -> None:
         """Count rows inside DuckDB into a table that it keeps."""
@@ -309,10 +334,13 @@ def distinct_rows(
     weights: str | Sequence[float] | None = None,
     progress: Progress | None = None,
 ) -> Rows:
-    """Read what a domain's columns hold; equal rows of a file are counted inside DuckDB."""
-    names = [variable.name for variable in domain.variables]
+    """Read what a domain's columns hold; equal rows of a file are counted inside DuckDB.
+
+    Where cells were learned, a row stands for all of its kind (:func:`evenhand.engines.learning.represented`).
+    """
+    names = list(dict.fromkeys(column for variable in domain.variables for column in variable.columns))
     if spark.is_spark(table):
-        return _rows_of(spark.grouped(table, names, weights), names, "the table", text=False)
+        return _rows_of(spark.grouped_for(domain, table, weights), names, "the table", text=False)
     if not is_path(table):
         found = read(table)
         weight = weights_of(names, found, weights)
@@ -320,16 +348,22 @@ def distinct_rows(
             weight = np.ones(len(found))
         return Rows(found, weight, (weight > 0).astype(float), weight**2, text=False)
     given = _Counting.of(table, format, names, weights)
-    text = given.source.format is not None
+    name = repr(given.source.name)
+    if not all(variable.is_column for variable in domain.variables):
+        held = given.run(lambda counting, duck_: counting.represented(duck_, domain), progress)
+        if held is None:
+            raise DataError(f"{name} has no rows")
+        each = (held.weight, held.people, held.squares)
+        return Rows(held.table, *each, given.text, together=True, source=given.source)
 
     def grouped(counting: _Counting, duck_: Any) -> Any:
         listed = counting.listed(duck_, [v.name for v in domain.variables if v.coding is not None])
-        stands = {name: _standing(domain.variable(name), each, name, text=text) for name, each in listed.items()}
+        stands = {name: _standing(domain.variable(name), each, name, text=given.text) for name, each in listed.items()}
         counting.group(duck_, stands)
         asked = f"SELECT {counting.list(names)}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
         return duck_.sql(asked).to_arrow_table()
 
-    return _rows_of(given.run(grouped, progress), names, repr(given.source.name), text=text, source=given.source)
+    return _rows_of(given.run(grouped, progress), names, name, text=given.text, source=given.source)
 
 
 def _rows_of(grouped: Any, columns: Sequence[str], name: str, *, text: bool, source: Source | None = None) -> Rows:

@@ -287,6 +287,23 @@ def named(found: Any, columns: Sequence[str]) -> Table:
     return read(found.select(list(range(len(columns)))).rename_columns(list(columns)))
 
 
+def batches(duck_: Any, query: str, columns: Sequence[str], *, rows: int, memory: float, step: int) -> Iterator[Any]:
+    """Read the answer of a query in order: Arrow tables of so many rows, or of as many as so much memory holds.
+
+    DuckDB hands over no more than ``step`` rows at once.
+    """
+    import pyarrow
+
+    held: list[Any] = []
+    for part in duck_.sql(query).to_arrow_reader(min(rows, step)):
+        held.append(part)
+        if sum(map(len, held)) >= rows or sum(one.nbytes for one in held) >= memory:
+            yield pyarrow.Table.from_batches(held).rename_columns(list(columns))
+            held = []
+    if held:
+        yield pyarrow.Table.from_batches(held).rename_columns(list(columns))
+
+
 def _plain_types(types: Any) -> tuple[Any, ...]:
     """Return the tests of types whose values can be levels or keys."""
     texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_dictionary)

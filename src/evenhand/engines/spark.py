@@ -1,4 +1,4 @@
-"""Spark dataframes: counted by one groupBy, transformed batch by batch where they lie.
+"""Spark dataframes: counted by groupBy, transformed batch by batch where they lie.
 
 The plan stays lazy and partitioned: Arrow batches go through the same kernel as frames in memory, and the mode is
 broadcast once to every worker, where evenhand must be installed. Draws are by key, since the rows of a Spark dataframe
@@ -12,17 +12,43 @@ have no positions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from evenhand import check
 from evenhand.data.counts import Counts
+from evenhand.data.domain import Domain, Variable
+from evenhand.data.tree import Kind
 from evenhand.engines.files import column_number, named
+from evenhand.engines.learning import Sums, cell_sums, levelled
 from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean, some_of
 from evenhand.spec import Problem, check_problem
-from evenhand.tables import Table, becomes_text, count_rows, read, refuse_gaps, weights_column
+from evenhand.tables import (
+    HOLDS,
+    Levelled,
+    Piece,
+    Table,
+    becomes_text,
+    learned_variable,
+    leaves,
+    level_rows,
+    read,
+    reads_numbers,
+    refuse_gaps,
+    refuse_other_kinds,
+    unknown_words,
+    weights_column,
+)
+from evenhand.tables.sampling import WRITTEN, Looks, Noticed, look, row_contents, sample_of_rows
 from evenhand.tables.transforming import How, Transformer, transform_piece
 
 ROWS, WEIGHT, SQUARES = "evenhand_rows", "evenhand_weight", "evenhand_squares"
+LEAF, NEW, ONE, CELL, CONTENT = (f"evenhand_{name}" for name in ("leaf", "new", "one", "cell", "content"))
+SIGN = np.uint64(1 << 63)
+"""Spark's whole numbers have signs: with this bit turned, they are in the order of those without."""
+
 NESTED = ("array", "map", "struct", "binary", "variant")
 
 SparkFrame = Any
@@ -69,10 +95,61 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
     weights_column(problem.columns, weights, "a Spark dataframe")
     if not is_spark(frame):
         raise DataError(f"this counts the rows of a Spark dataframe as the table, not of {check.shown(frame)}")
-    found = grouped(frame, problem.columns, weights)
-    table = named(found, problem.columns)
+    _require(frame, problem.columns)
+    _refuse_nested(frame, problem.columns)
+    found = grouped(frame, problem.levelled, weights)
     rows, weight, squares = (found[name].to_numpy().astype(float) for name in (ROWS, WEIGHT, SQUARES))
-    return count_rows(problem, table, weight, rows, squares=squares)
+    people = level_rows(problem, named(found, problem.levelled), weight, rows, squares=squares)
+    if problem.cells is not None:
+        people = _learn(problem, people, _Weighed.of(frame, problem.columns, weights))
+    return people.counts(problem)
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """Some columns of a Spark dataframe, which have numbers, and beside them the weight of every row."""
+
+    frame: SparkFrame
+    columns: tuple[str, ...]
+    places: tuple[str, ...]
+
+    @classmethod
+    def of(cls, frame: SparkFrame, columns: Sequence[str], weights: Weights) -> _Weighed:
+        """Choose columns; refuse weights that cannot be counted."""
+        functions = _pyspark().sql.functions
+        of = weights_column(columns, weights, "a Spark dataframe")
+        _require(frame, [*columns, *([] if of is None else [of])])
+        _refuse_nested(frame, columns)
+        numbered, places = _numbered(frame), [_number(frame, name) for name in columns]
+        weight = functions.lit(1.0)
+        if of is not None:
+            weight = numbered[_number(frame, of)].try_cast("double")
+            good = weight.isNotNull() & ~functions.isnan(weight) & (weight >= 0) & (weight < float("inf"))
+            if wrong := numbered.where(~good).count():
+                raise DataError(f"{wrong} rows have no weight of at least 0 in column {of!r}")
+        return cls(numbered.select(*places, weight.alias(WEIGHT)), tuple(columns), tuple(places))
+
+    @property
+    def weighing(self) -> _Weighed:
+        """The rows that weigh anything."""
+        return replace(self, frame=self.frame.where(_pyspark().sql.functions.col(WEIGHT) > 0))
+
+    def each(self, work: Callable[[Piece], Any], schema: Any) -> SparkFrame:
+        """Return the plan that does a piece of work with every batch, which makes an Arrow table of it."""
+        columns = self.columns
+
+        def batches(given: Iterable[Any]) -> Iterator[Any]:
+            for batch in given:
+                if len(batch):
+                    yield from work(_piece(batch, columns)).to_batches()
+
+        return self.frame.mapInArrow(batches, schema)
+
+
+def _piece(batch: Any, columns: Sequence[str]) -> Piece:
+    import pyarrow
+
+    return Piece(named(pyarrow.Table.from_batches([batch]), columns), batch.column(len(columns)).to_numpy())
 
 
 def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
@@ -80,23 +157,136 @@ def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
 
     Beside them are their number, their weight and the sum of their squared weights.
     """
+    chosen = _Weighed.of(frame, columns, weights)
+    return _collected(chosen.frame.groupBy(*chosen.places).agg(*_totals()), chosen.places)
+
+
+def _totals() -> list[Any]:
     functions = _pyspark().sql.functions
-    of = weights_column(columns, weights, "a Spark dataframe")
-    _require(frame, [*columns, *([] if of is None else [of])])
-    _refuse_nested(frame, columns)
-    numbered, places = _numbered(frame), [_number(frame, name) for name in columns]
-    weight = functions.lit(1.0)
-    if of is not None:
-        weight = numbered[_number(frame, of)].try_cast("double")
-        good = weight.isNotNull() & ~functions.isnan(weight) & (weight >= 0) & (weight < float("inf"))
-        if wrong := numbered.where(~good).count():
-            raise DataError(f"{wrong} rows have no weight of at least 0 in column {of!r}")
-    chosen = numbered.select(*places, weight.alias(WEIGHT))
-    positive = functions.count(functions.when(functions.col(WEIGHT) > 0, 1)).alias(ROWS)
-    squares = functions.sum(functions.col(WEIGHT) * functions.col(WEIGHT)).alias(SQUARES)
-    found = chosen.groupBy(*places).agg(positive, functions.sum(WEIGHT).alias(WEIGHT), squares).toArrow()
+    weight = functions.col(WEIGHT)
+    positive = functions.count(functions.when(weight > 0, 1)).alias(ROWS)
+    return [positive, functions.sum(WEIGHT).alias(WEIGHT), functions.sum(weight * weight).alias(SQUARES)]
+
+
+def _collected(plan: SparkFrame, places: Sequence[str]) -> Any:
     # Partitions finish in any order; the same table must give the same counts.
-    return found.sort_by([(place, "ascending") for place in places])
+    return plan.toArrow().sort_by([(place, "ascending") for place in places])
+
+
+def grouped_for(domain: Domain, frame: SparkFrame, weights: Weights) -> Any:
+    """Return the distinct rows of a domain's columns; where cells were learned, one for each kind of rows.
+
+    Rows are then of one kind if they agree in the columns that have levels, in the leaf, and in the columns whose words
+    the tree does not know.
+    """
+    own = [variable.name for variable in domain.variables if variable.is_column]
+    learned = next((variable for variable in domain.variables if not variable.is_column), None)
+    if learned is None:
+        return grouped(frame, own, weights)
+    pyspark, columns = _pyspark(), dict.fromkeys(column for variable in domain.variables for column in variable.columns)
+    functions, chosen = pyspark.sql.functions, _Weighed.of(frame, tuple(columns), weights)
+    _refuse_other_kinds(learned, frame)
+    plan = chosen.each(_with_leaf(learned), _with(chosen.frame.schema, **{LEAF: "long", NEW: "string"}))
+    by = [_number(frame, name) for name in own]
+    rest = [place for place in chosen.places if place not in by]
+    totals = [functions.first(functions.struct(*rest)).alias(ONE)] if rest else []
+    plan = plan.groupBy(*by, LEAF, NEW).agg(*totals, *_totals())
+    values = [functions.col(at if at in by else f"{ONE}.{at}").alias(at) for at in chosen.places]
+    return _collected(plan.select(*values, ROWS, WEIGHT, SQUARES, LEAF, NEW), [*by, LEAF, NEW])
+
+
+def _with_leaf(learned: Variable) -> Callable[[Piece], Any]:
+    """Return what adds to rows their leaf, and in which columns of words each has one that the tree does not know."""
+
+    def work(piece: Piece) -> Any:
+        import pyarrow
+
+        table = piece.table.to_native()
+        places = [column_number(place) for place in range(len(table.column_names))]
+        new = [flags.astype(int).astype(str) for flags in unknown_words(learned, piece.table).values()]
+        marks = ["".join(each) for each in zip(*new, strict=True)] if new else [""] * len(table)
+        leaf = pyarrow.array(leaves(learned, piece.table), "int64")
+        columns = [*table.columns, pyarrow.array(piece.weight, "float64"), leaf, pyarrow.array(marks, "string")]
+        return pyarrow.table(columns, names=[*places, WEIGHT, LEAF, NEW])
+
+    return work
+
+
+def _learn(problem: Problem, rows: Levelled, given: _Weighed) -> Levelled:
+    """Learn cells from a sample, and count everybody in them: three jobs."""
+    assert problem.cells is not None
+    given = given.weighing
+    functions, known = _pyspark().sql.functions, _looked_at(problem, given)
+    numbered = given.each(
+        _with_contents(problem, known, rows.variables), _with(given.frame.schema, **{CONTENT: "long"})
+    )
+    chosen = numbered.orderBy(functions.col(CONTENT)).limit(problem.cells.sample).drop(CONTENT).toArrow()
+    piece = Piece(named(chosen, given.columns), chosen.column(WEIGHT).to_numpy())
+    learned = learned_variable(problem, problem.cells, sample_of_rows(problem, known, rows.variables, piece))
+    domain = Domain.of((*rows.variables, learned))
+    plan = given.each(_cell_sums(domain), f"{CELL} long, {ROWS} double, {WEIGHT} double, {SQUARES} double")
+    found = plan.groupBy(CELL).agg(*(functions.sum(name).alias(name) for name in (ROWS, WEIGHT, SQUARES))).toArrow()
+    counted = Sums(*(found.column(name).to_numpy() for name in (CELL, ROWS, WEIGHT, SQUARES)))
+    # Partitions finish in any order.
+    return levelled(domain, Sums.joined([counted]), rows)
+
+
+def _cell_sums(domain: Domain) -> Callable[[Piece], Any]:
+    def work(piece: Piece) -> Any:
+        import pyarrow
+
+        found = cell_sums(domain, piece)
+        names = (CELL, ROWS, WEIGHT, SQUARES)
+        return pyarrow.table([found.cell, found.people, found.weight, found.squares], names=names)
+
+    return work
+
+
+def _with_contents(problem: Problem, known: Looks, variables: Sequence[Variable]) -> Callable[[Piece], Any]:
+    """Return what adds to rows the number by which a sample is chosen, in the order of Spark's whole numbers."""
+
+    def work(piece: Piece) -> Any:
+        import pyarrow
+
+        table = piece.table.to_native()
+        number = (row_contents(problem, known, variables, piece.table) ^ SIGN).view("int64")
+        names = [*map(column_number, range(len(table.column_names))), WEIGHT, CONTENT]
+        return pyarrow.table([*table.columns, pyarrow.array(piece.weight), pyarrow.array(number)], names=names)
+
+    return work
+
+
+def _looked_at(problem: Problem, given: _Weighed) -> Looks:
+    """Return what the features hold, by all of their values."""
+
+    def work(piece: Piece) -> Any:
+        import pyarrow
+
+        found = look(problem, piece.table)
+        flags = [
+            [kind in each.kinds for kind in Kind] + [each.valued, each.gaps, each.whole] for each in found.values()
+        ]
+        return pyarrow.table([list(found), *map(list, zip(*flags, strict=True))], names=["name", *names])
+
+    functions, names = _pyspark().sql.functions, [*(kind.value for kind in Kind), "valued", "gaps", "whole"]
+    plan = given.each(work, ", ".join(["name string", *(f"{name} boolean" for name in names)]))
+    some = {"valued", "gaps"}
+    totals = [(functions.bool_or if name in some else functions.bool_and)(name).alias(name) for name in names]
+    found = {row["name"]: row for row in plan.groupBy("name").agg(*totals).collect()}
+    return {name: _noticed(found[name]) for name in problem.features}
+
+
+def _noticed(row: Any) -> Noticed:
+    kinds = tuple(kind for kind in (*(kind for kind, _ in WRITTEN), Kind.WORD) if row[kind.value])
+    return Noticed(kinds or (Kind.WORD,), row["valued"], row["gaps"], row["whole"])
+
+
+def _with(schema: Any, **fields: str) -> Any:
+    """Return a schema with more fields."""
+    more = _pyspark().sql.types.StructType(list(schema.fields))
+    for name, kind in fields.items():
+        more = more.add(name, kind)
+    return more
 
 
 def release(mapping: Mapped, frame: SparkFrame, *, key: str, **options: Any) -> SparkFrame:
@@ -126,6 +316,9 @@ def transform_spark(mode: Transformer, frame: SparkFrame, how: How) -> SparkFram
     types = _pyspark().sql.types
     for variable in mode.read:
         # Found here, before there is a job that would fail.
+        if not variable.is_column:
+            _refuse_other_kinds(variable, frame)
+            continue
         kind = frame.schema[variable.name].dataType
         texts, numbers = isinstance(kind, types.StringType), isinstance(kind, types.NumericType)
         if (texts and variable.numeric) or (numbers and variable.textual):
@@ -144,6 +337,26 @@ def transform_spark(mode: Transformer, frame: SparkFrame, how: How) -> SparkFram
         for field in frame.schema.fields
     ]
     return _numbered(frame).mapInArrow(_worker(frame, mode, how), types.StructType(fields))
+
+
+def _refuse_other_kinds(learned: Variable, frame: SparkFrame) -> None:
+    """Refuse a column of a type that can hold nothing of the kind that a tree asks about."""
+    assert learned.tree is not None
+    types = _pyspark().sql.types
+    for asked in learned.tree.columns:
+        kind = frame.schema[asked.name].dataType
+        texts, numbers = isinstance(kind, types.StringType), isinstance(kind, types.NumericType)
+        days = isinstance(kind, types.DateType | types.TimestampType | types.TimestampNTZType)
+        if (
+            (texts and asked.kind is Kind.NUMBER)
+            or (numbers and asked.kind is Kind.DATE)
+            or (numbers and asked.kind is Kind.WORD and asked.words and not reads_numbers(asked))
+            or (days and asked.kind is not Kind.DATE)
+        ):
+            raise DataError(
+                f"column {asked.name!r} is of type {kind.simpleString()}, but the fitted table had "
+                f"{HOLDS[asked.kind]} there; cast the column"
+            )
 
 
 def _worker(frame: SparkFrame, mode: Transformer, how: How) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -167,7 +380,7 @@ def _batches(batches: Iterable[Any], names: list[str], mode: Transformer, how: H
         try:
             done = transform_piece(mode, table, how)
         except DataError:
-            # A batch's rows have no place in the table: what is missing is named by its key.
+            # A batch's rows have no place in the table: what is missing, or of another kind, is named by its key.
             _refuse_gaps(mode, table, how)
             raise
         fields = [field.with_type(pyarrow.string()) if field.name in texts else field for field in given.schema]
@@ -178,7 +391,12 @@ def _batches(batches: Iterable[Any], names: list[str], mode: Transformer, how: H
 def _refuse_gaps(mode: Transformer, table: Table, how: How) -> None:
     assert how.key is not None
     keys = table[how.key]
-    refuse_gaps(mode.reads, table, lambda _, row: f" in the row whose {keys.name!r} is {keys[row]!r}")
+
+    def where(row: int) -> str:
+        return f" in the row whose {keys.name!r} is {keys[row]!r}"
+
+    refuse_gaps(mode.reads, table, lambda _, row: where(row))
+    refuse_other_kinds(mode.reads, table, where)
 
 
 def _texts(mode: Transformer, how: How) -> set[str]:

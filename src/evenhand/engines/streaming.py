@@ -26,6 +26,7 @@ from evenhand.engines.balancing import rank_rows
 from evenhand.engines.files import (
     PARQUET,
     Source,
+    batches,
     duck,
     is_parquet,
     literal,
@@ -76,6 +77,9 @@ FEWEST_TOGETHER, MOST_TOGETHER = 2048, 122_880
 END = "\n"
 """How lines end that are written."""
 
+NOTHING = "new_nothing"
+"""The one column of a stream where nothing may change: learned cells in apply mode."""
+
 ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
 
 
@@ -98,7 +102,9 @@ def transform_file(
     source, target, written = destined(path, to, format, (*mode.columns, *([] if how.key is None else [how.key])))
     if is_parquet(target):
         refuse_alike(source.name, source.columns)
-    straight = Straight.of(source, [variable.name for variable in mode.read]) if is_parquet(target) else None
+    # Those over which cells were learned may have as many values as there are rows.
+    few = [variable.name for variable in mode.read if variable.is_column]
+    straight = Straight.of(source, few) if is_parquet(target) else None
     run = Run(mode, source, how, progress or unheard, written, straight)
     with replacing(target, suffix=".part") as temporary:
         tally = copied(run, temporary, target, _written)
@@ -194,17 +200,8 @@ class Run:
 
     def batches(self, duck_: Any) -> Iterator[Any]:
         """Read the file's batches in order: so many rows, or as many as their share of the memory holds."""
-        import pyarrow
-
         most = current().memory * BATCH_SHARE
-        held: list[Any] = []
-        for part in duck_.sql(self.query).to_arrow_reader(min(STEP, BATCH)):
-            held.append(part)
-            if sum(map(len, held)) >= BATCH or sum(one.nbytes for one in held) >= most:
-                yield pyarrow.Table.from_batches(held).rename_columns(self.needed)
-                held = []
-        if held:
-            yield pyarrow.Table.from_batches(held).rename_columns(self.needed)
+        return batches(duck_, self.query, self.needed, rows=BATCH, memory=most, step=STEP)
 
 
 class Done(Protocol):
@@ -278,8 +275,8 @@ def _written(run: Run, duck_: Any, cursor: Any, folder: str | None, temporary: s
         if run.straight is not None:
             _write_straight(run.straight, tables, schema, temporary, target)
             return work.tally
-        batches = (batch for table in tables for batch in table.to_batches())
-        stream = pyarrow.RecordBatchReader.from_batches(schema, batches)
+        parts = (batch for table in tables for batch in table.to_batches())
+        stream = pyarrow.RecordBatchReader.from_batches(schema, parts)
         if run.text and not is_parquet(target) and run.source.is_wide:
             _write_rows(run, stream, temporary)
             return work.tally
@@ -332,7 +329,7 @@ def _write_rows(run: Run, stream: Any, temporary: str) -> None:
                 fields = raw_fields(next(rows), between)
                 if new.encode() != between:
                     fields = [f if f[:1] == b'"' or not f else quoted_field(f.decode(), new).encode() for f in fields]
-                for place, value in zip(places, values, strict=True):
+                for place, value in zip(places, values, strict=bool(places)):
                     fields[place] = b"" if value is None else quoted_field(value, new).encode()
                 file.write(new.encode().join(fields) + END.encode())
     if next(rows, None) is not None:
@@ -410,6 +407,11 @@ def _transformed(run: Run, cursor: Any, planned: _Planned | None) -> Iterator[tu
 
 def _streamed(run: Run, arrow: Any) -> Any:
     """Return the columns that may have changed, under their names in the stream."""
+    import pyarrow
+
+    if not run.changing:
+        # DuckDB counts the rows of a stream by its columns.
+        return pyarrow.table({NOTHING: pyarrow.nulls(len(arrow), pyarrow.bool_())})
     return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
 
 

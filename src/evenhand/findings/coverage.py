@@ -51,10 +51,12 @@ def coverage(
 
 
 def _other_words(variable: Variable, rows: Rows) -> Iterator[Row]:
-    """Count the people whose words the tree of learned cells does not know: few people had them, or nobody."""
+    """Count the people whose words the tree of learned cells does not know: few people had them, or nobody.
+
+    They are not named: a word that one person has may tell who it is.
+    """
     for name, other in tables.unknown_words(variable, rows.table, text=rows.text).items():
-        words = some_of(map(repr, tables.distinct_values(rows.table, name, np.flatnonzero(other))))
-        yield name, OTHER_WORD, float(rows.people[other].sum()), "goes where rare words go", words
+        yield name, OTHER_WORD, float(rows.people[other].sum()), "goes where rare words go", ""
 
 
 def new_cells_share(counts: Counts, *, blind: bool = False) -> float | None:

@@ -26,14 +26,23 @@ from evenhand.tables.frames import (
     read,
     refuse_taken,
     returned,
+    stacked,
     take,
     to_pandas,
 )
 from evenhand.tables.keys import key_text, key_texts
-from evenhand.tables.learned import folds_of, leaves, unknown_words
+from evenhand.tables.learned import (
+    HOLDS,
+    blanks_among_numbers,
+    leaves,
+    reads_numbers,
+    refuse_other_kinds,
+    unknown_words,
+)
 from evenhand.tables.numbering import NULL
 from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
 from evenhand.tables.reading import (
+    Levelled,
     cells,
     conditional_rows,
     count,
@@ -44,12 +53,14 @@ from evenhand.tables.reading import (
     is_missing,
     lacking,
     learned_variable,
+    level_rows,
     levels_in,
     refuse_gaps,
     variable_of,
     weights_column,
     weights_of,
 )
+from evenhand.tables.sampling import Piece, folds_of
 from evenhand.tables.writing import (
     FEW_ROWS,
     Lots,
@@ -70,6 +81,7 @@ from evenhand.tables.writing import (
 
 __all__ = [
     "FEW_ROWS",
+    "HOLDS",
     "NULL",
     "PLAIN",
     "REAL",
@@ -77,8 +89,10 @@ __all__ = [
     "Coded",
     "Encoded",
     "Frame",
+    "Levelled",
     "Lookup",
     "Lots",
+    "Piece",
     "Reader",
     "Record",
     "Restore",
@@ -89,6 +103,7 @@ __all__ = [
     "as_whole",
     "becomes_text",
     "blank_numbers",
+    "blanks_among_numbers",
     "canonical",
     "categories",
     "cells",
@@ -111,6 +126,7 @@ __all__ = [
     "lacking",
     "learned_variable",
     "leaves",
+    "level_rows",
     "levels_in",
     "levels_of",
     "listed",
@@ -118,11 +134,14 @@ __all__ = [
     "plain_value",
     "quoted",
     "read",
+    "reads_numbers",
     "refuse_gaps",
     "refuse_other_kind",
+    "refuse_other_kinds",
     "refuse_taken",
     "replace",
     "returned",
+    "stacked",
     "take",
     "to_pandas",
     "unknown_words",

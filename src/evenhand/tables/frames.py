@@ -183,3 +183,8 @@ def categories(table: nw.DataFrame[Any], name: str) -> list[Any]:
 def take(table: nw.DataFrame[Any], rows: Cells) -> nw.DataFrame[Any]:
     """Return rows by position, with repeats."""
     return table[rows.tolist(), :]
+
+
+def stacked(tables: Sequence[nw.DataFrame[Any]]) -> nw.DataFrame[Any]:
+    """Return the rows of several tables of the same columns, one below the other."""
+    return nw.concat(tables)

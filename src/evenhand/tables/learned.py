@@ -1,19 +1,17 @@
-"""Columns as a tree reads them: numbers, days and words of a frame, the leaf of each row, and a sample to learn from.
+"""Columns as a tree reads them: numbers, days and words of a frame, and the leaf of each row.
 
-Knows frames and trees; how a tree is grown, the statement in the problem knows.
+Knows frames and trees, not how a tree is grown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import date, datetime
-from hashlib import blake2b
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers
@@ -21,13 +19,21 @@ from evenhand.data.domain import Axis, Role, Value, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.data.tree import EPOCH, NOWHERE, Asked, Given, Kind, Tree, named_leaves
 from evenhand.errors import DataError
-from evenhand.spec.cells import Learned, Sample, Seen
+from evenhand.spec.cells import Learned
 from evenhand.tables.columns import Encoded, canonical, column, encode, plain
 from evenhand.tables.numbering import NULL
 
 TRUTHS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
-NUMBERS = "numbers"
-HOLDS = {Kind.NUMBER: NUMBERS, Kind.TRUTH: "truths", Kind.DATE: "dates", Kind.WORD: "words"}
+TRUE_OR_FALSE = "(?i:true|false)"
+"""Texts that are truths, in any case."""
+
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(.{6,25})?"
+"""Texts that may be dates, with or without a time."""
+
+HOLDS = {Kind.NUMBER: "numbers", Kind.TRUTH: "truths", Kind.DATE: "dates", Kind.WORD: "words"}
+
+Where = Callable[[int], str]
+"""Says where a row is."""
 
 
 def variable_of_tree(cells: Learned, tree: Tree, blanks: Sequence[Value]) -> Variable:
@@ -47,44 +53,36 @@ def variable_of_tree(cells: Learned, tree: Tree, blanks: Sequence[Value]) -> Var
 def leaves(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, first: int = 0) -> Cells:
     """Return the leaf of each row; ``first`` is the position of the first, where a table comes in pieces."""
     assert variable.tree is not None
-    return variable.tree.leaves(_given(variable, table, text, first), len(table))
+    return variable.tree.leaves(_given(variable, table, text, lambda row: f" in row {first + row + 1}"), len(table))
 
 
 def unknown_words(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> dict[str, Flags]:
     """Return for each column of words which rows have one that the tree does not know."""
     tree = variable.tree
     assert tree is not None
-    rows = _given(variable, table, text, 0)
     return {
-        asked.name: tree.unknown(place, rows[place])
+        asked.name: tree.unknown(place, given(asked, column(table, asked.name), variable.blanks, text=text))
         for place, asked in enumerate(tree.columns)
         if asked.kind is Kind.WORD
     }
 
 
-def _given(variable: Variable, table: nw.DataFrame[Any], text: bool, first: int) -> list[Given]:
+def refuse_other_kinds(axes: Iterable[Axis], table: nw.DataFrame[Any], where: Where) -> None:
+    """Refuse columns of another kind than a tree asks about, in a table whose rows have no place."""
+    for variable in (variable for axis in axes for variable in axis.variables if not variable.is_column):
+        _given(variable, table, False, where)
+
+
+def _given(variable: Variable, table: nw.DataFrame[Any], text: bool, where: Where) -> list[Given]:
     assert variable.tree is not None
     return [
-        given(asked, column(table, asked.name), variable.blanks, text=text, first=first)
+        given(asked, column(table, asked.name), variable.blanks, text=text, where=where)
         for asked in variable.tree.columns
     ]
 
 
-def seen(series: nw.Series[Any], blanks: Sequence[Value]) -> Seen:
-    """Return a column of a table to be learned from: what it holds is told by its type, or by all of its values."""
-    kind = _kind(series, blanks)
-    asked = Asked(series.name, kind)
-    values = given(asked, series, blanks)
-    if values.numbers is None:
-        assert values.codes is not None
-        return Seen(replace(asked, gaps=bool(np.any(values.codes == NOWHERE))), values)
-    there = values.numbers[~np.isnan(values.numbers)]
-    whole = bool(np.all(there == np.rint(there)))
-    return Seen(replace(asked, whole=whole, gaps=len(there) < len(values)), values)
-
-
-def _kind(series: nw.Series[Any], blanks: Sequence[Value]) -> Kind:
-    """Tell what a column holds."""
+def kind_of(series: nw.Series[Any], blanks: Sequence[Value]) -> Kind:
+    """Tell what a column holds: by its type, or by all of its values."""
     dtype = series.dtype
     if dtype.is_numeric():
         return Kind.NUMBER
@@ -99,11 +97,11 @@ def _kind(series: nw.Series[Any], blanks: Sequence[Value]) -> Kind:
     values = encode(series, blanks).values
     if not values:
         return Kind.WORD
-    if all(isinstance(value, bool) for value in values):
+    if all(isinstance(value, bool) or _fits(TRUE_OR_FALSE, value) for value in values):
         return Kind.TRUTH
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return Kind.NUMBER
-    if all(_day(value) is not None for value in values):
+    if all(day_of(value) is not None for value in values):
         return Kind.DATE
     if not all(isinstance(value, str | int | float) for value in values):
         odd = next(value for value in values if not isinstance(value, str | int | float))
@@ -114,31 +112,37 @@ def _kind(series: nw.Series[Any], blanks: Sequence[Value]) -> Kind:
 
 
 def given(
-    asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, text: bool = False, first: int = 0
+    asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, text: bool = False, where: Where | None = None
 ) -> Given:
     """Return a column as a tree reads it, which must be of the kind that it was when the tree was grown.
 
-    ``text`` says that the column comes from a file of texts, in which everything is written out.
+    ``text`` says that the column comes from a file of texts, in which everything is written out; ``where`` says where a
+    row is that is of another kind.
     """
     if asked.kind is Kind.WORD:
-        return _words(asked, series, blanks, text=text)
+        return _words(asked, series, blanks, text=text, where=where)
     if asked.kind is Kind.NUMBER and (series.dtype.is_numeric() or isinstance(series.dtype, nw.Boolean)):
         return Given(numbers=_without(_real(series), blanks))
-    if asked.kind is Kind.NUMBER and text and not blanks:
+    if asked.kind is Kind.NUMBER and text:
         # Most files of texts hold nothing but numbers where numbers were.
         try:
-            return Given(numbers=_real(series))
+            return Given(numbers=_without(np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=float), blanks))
         except Exception:  # each library has errors of its own
             pass
     if asked.kind is Kind.DATE and isinstance(series.dtype, nw.Date | nw.Datetime):
         return Given(numbers=_days(series))
-    encoded = encode(series, (*blanks, "") if text else blanks)
+    encoded = encode(series, _blanks(asked, blanks, text))
     found = [_number(asked.kind, value, text) for value in encoded.values]
     if None in found and np.any(wrong := np.isin(encoded.codes, [i for i, n in enumerate(found) if n is None])):
         row = int(np.argmax(wrong))
-        raise _other_kind(asked, encoded.values[encoded.codes[row]], f" in row {first + row + 1}")
+        raise _other_kind(asked, encoded.values[encoded.codes[row]], "" if where is None else where(row))
     numbers = np.array([*(np.nan if n is None else n for n in found), np.nan], dtype=float)[encoded.codes]
     return Given(numbers=_without(numbers, blanks) if asked.kind is Kind.NUMBER else numbers)
+
+
+def _blanks(asked: Asked, blanks: Sequence[Value], text: bool) -> Sequence[Value]:
+    """Return what stands for a missing value; in a file of texts also an empty field, unless that is a word."""
+    return (*blanks, "") if text and "" not in asked.words else blanks
 
 
 def plain_values(tree: Tree, values: Sequence[Any], blanks: Sequence[Value]) -> list[Any]:
@@ -149,7 +153,7 @@ def plain_values(tree: Tree, values: Sequence[Any], blanks: Sequence[Value]) -> 
         if value is None or canonical(value) in blank:
             found.append(None)
         elif asked.kind is Kind.WORD:
-            if isinstance(value, int | float) and not isinstance(value, bool) and not _reads_numbers(asked):
+            if isinstance(value, int | float) and not isinstance(value, bool) and not reads_numbers(asked):
                 raise _other_kind(asked, value)
             found.append(canonical(value))
         else:
@@ -168,7 +172,10 @@ def _other_kind(asked: Asked, value: Any, where: str = "") -> DataError:
 
 
 def _real(series: nw.Series[Any]) -> Numbers:
-    return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=float)
+    try:
+        return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=float)
+    except Exception:  # Arrow refuses whole numbers that no real one equals; here the nearest will do
+        return np.array([np.nan if value is None else float(value) for value in series.to_list()])
 
 
 def _days(series: nw.Series[Any]) -> Numbers:
@@ -177,24 +184,35 @@ def _days(series: nw.Series[Any]) -> Numbers:
     return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(float))
 
 
+def blanks_among_numbers(blanks: Sequence[Value]) -> list[float]:
+    """Return the numbers that stand for a missing one: those that read as one of the blanks does."""
+    wanted = {canonical(value) for value in blanks}
+    found = (number for text in sorted(wanted) if (number := _parsed(text)) is not None and canonical(number) in wanted)
+    return [number for number in found if number == number]
+
+
 def _without(numbers: Numbers, blanks: Sequence[Value]) -> Numbers:
     """Return numbers with NaN for those that stand for a missing one."""
-    wanted = {canonical(value) for value in blanks}
-    found = [number for text in wanted if (number := _parsed(text)) is not None and canonical(number) in wanted]
+    found = blanks_among_numbers(blanks)
     return np.where(np.isin(numbers, found), np.nan, numbers) if found else numbers
 
 
 def _parsed(text: str) -> float | None:
     try:
-        return float(text)
+        # Python reads 1_000, which nobody else does.
+        return None if "_" in text else float(text)
     except ValueError:
         return None
+
+
+def _fits(pattern: str, value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(pattern, value, re.DOTALL) is not None
 
 
 def _number(kind: Kind, value: Any, text: bool) -> float | None:
     """Return a value as a number: a truth as 0 or 1, a date as days since 1970; None where it is not of its kind."""
     if kind is Kind.DATE:
-        return _day(value)
+        return day_of(value)
     if kind is Kind.TRUTH:
         return TRUTHS.get(canonical(value).lower())
     if isinstance(value, int | float):
@@ -202,83 +220,31 @@ def _number(kind: Kind, value: Any, text: bool) -> float | None:
     return _parsed(value) if text and isinstance(value, str) else None
 
 
-def _day(value: Any) -> float | None:
+def day_of(value: Any) -> float | None:
     """Return a date, or a text that writes one as 2014-05-01 with or without a time, as days since 1970."""
     if isinstance(value, str):
         try:
-            value = date.fromisoformat(value[:10]) if len(value) in (10, *range(16, 36)) else None
+            value = date.fromisoformat(value[:10]) if _fits(DATE, value) else None
         except ValueError:
             return None
     if isinstance(value, datetime):
-        value = value.date()
+        # As columns of times with a zone are read.
+        value = (value if value.tzinfo is None else value.astimezone(UTC)).date()
     return float((value - EPOCH).days) if isinstance(value, date) else None
 
 
-def _reads_numbers(asked: Asked) -> bool:
+def reads_numbers(asked: Asked) -> bool:
     """Whether words of a column are numbers that were written out."""
     return any(_parsed(word) is not None for word in asked.words)
 
 
-def _words(asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, text: bool) -> Given:
-    if series.dtype.is_numeric() and asked.words and not _reads_numbers(asked) and len(series):
-        raise _other_kind(asked, series[0])
-    if isinstance(series.dtype, nw.Date | nw.Datetime) and len(series):
-        raise _other_kind(asked, series[0])
-    encoded: Encoded = encode(series, (*blanks, "") if text else blanks)
+def _words(asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, text: bool, where: Where | None) -> Given:
+    numbers = series.dtype.is_numeric() and asked.words and not reads_numbers(asked)
+    if numbers or isinstance(series.dtype, nw.Date | nw.Datetime):
+        # A column without any value may be of any type.
+        there = np.flatnonzero(~(series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()))
+        if len(there):
+            raise _other_kind(asked, series[int(there[0])], "" if where is None else where(int(there[0])))
+    encoded: Encoded = encode(series, _blanks(asked, blanks, text))
     codes = np.asarray(encoded.codes, dtype=np.int64)
     return Given(codes=np.where(codes == NULL, NOWHERE, codes), words=[canonical(value) for value in encoded.values])
-
-
-def sample_of(
-    columns: Iterable[nw.Series[Any]],
-    segmenting: Iterable[nw.Series[Any]],
-    blanks: Sequence[Value],
-    groups: Axis,
-    group: Cells,
-    outcome: Cells,
-    weight: Numbers,
-) -> Sample:
-    """Return what is learned from: the columns of a table, with the groups, outcomes and weights of its rows."""
-    there, number = np.unique(group, return_inverse=True)
-    return Sample(
-        columns=tuple(seen(series, blanks) for series in columns),
-        outcome=outcome,
-        weight=weight,
-        group=number,
-        group_words=[groups.words(int(cell)) for cell in there],
-        segmenting=tuple(seen(series, blanks) for series in segmenting),
-    )
-
-
-def chosen_rows(sample: Sample, number: int) -> Cells:
-    """Return at most so many rows, chosen and put in order by what they hold.
-
-    Equal tables then give equal samples, and sums that are equal to the last digit, in whatever order rows come.
-    """
-    mixed = _content((*sample.columns, *sample.segmenting), sample.outcome.astype(np.uint64))
-    return np.lexsort((sample.weight, mixed))[:number]
-
-
-def folds_of(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value], number: int) -> Cells:
-    """Return the fold of each row, by what it holds: equal rows are in one fold, in whatever order rows come."""
-    mixed = _content([seen(column(table, name), blanks) for name in columns], np.zeros(len(table), dtype=np.uint64))
-    _, kind, people = np.unique(mixed, return_inverse=True, return_counts=True)
-    # Folds of about equally many people: each kind of rows goes where those before it end.
-    reached = np.cumsum(people) - people
-    return np.asarray((reached * number // max(len(table), 1))[kind])
-
-
-def _content(columns: Sequence[Seen], mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return a number that what a row holds decides, and that looks like chance."""
-    for each in columns:
-        held = each.given
-        if held.numbers is not None:
-            part = (held.numbers + 0.0).view(np.uint64)
-        else:
-            assert held.codes is not None
-            # By the words themselves: their codes depend on the order of rows.
-            texts = [int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little") for word in held.words]
-            part = np.array([*texts, 0], dtype=np.uint64)[held.codes]
-        mixed = (mixed ^ part) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(31)
-    return mixed

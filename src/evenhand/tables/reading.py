@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Made, Setting, did_you_mean, some_of, warn
 from evenhand.spec import Occurrence, Ordinal, Problem, check_problem
 from evenhand.spec.agreement import favourable_code
-from evenhand.spec.cells import Learned
+from evenhand.spec.cells import Learned, Sample
 from evenhand.tables.columns import (
     Coded,
     Encoded,
@@ -35,7 +35,8 @@ from evenhand.tables.columns import (
     refuse_missing,
 )
 from evenhand.tables.frames import Frame, read, take
-from evenhand.tables.learned import chosen_rows, leaves, sample_of, variable_of_tree
+from evenhand.tables.learned import leaves, variable_of_tree
+from evenhand.tables.sampling import in_order, sample_of
 
 PROBABILITY = "probability"
 """The column of a conditional's frame that holds p(ŷ|x̂)."""
@@ -72,65 +73,98 @@ def count_rows(
     people: Numbers | None = None,
     known: Mapping[str, Variable] | None = None,
     squares: Numbers | None = None,
-    leaf: Cells | None = None,
 ) -> Counts:
-    """Count rows of given weights; ``people`` is how many each stands for, where equal ones were put together, and
-    ``squares`` the sum of their squared weights.
+    """Count rows of given weights, as :func:`level_rows` reads them; where cells are learned, rows are people."""
+    rows = level_rows(problem, table, weight, people, known, squares)
+    if problem.cells is None:
+        return rows.counts(problem)
+    outcome = rows.codes[problem.outcome]
+    sample = sample_of(problem, rows.table, rows.groups, rows.group, outcome, rows.weight)
+    learned = learned_variable(problem, problem.cells, sample)
+    codes = {**rows.codes, learned.name: leaves(learned, rows.table)}
+    return replace(rows, variables=(*rows.variables, learned), codes=codes).counts(problem)
 
-    ``known`` are variables that were made already, from all of a column's values; where cells are learned, ``leaf`` is
-    that of each row, if the tree is known.
+
+@dataclass(frozen=True, eq=False)
+class Levelled:
+    """Rows as the levels of the columns that have any.
+
+    Attributes
+    ----------
+    table : frame
+        The rows that weigh anything.
+    variables, codes
+        The variables, and of each by its name the level of every row.
+    weight, people, squares : array
+        Of every row its weight; how many people it stands for, and the sum of their squared weights: None where it
+        stands for itself.
+    weightless : frame, optional
+        The rows that weigh nothing.
+    """
+
+    table: nw.DataFrame[Any]
+    variables: tuple[Variable, ...]
+    codes: Mapping[str, Cells]
+    weight: Numbers
+    people: Numbers | None = None
+    squares: Numbers | None = None
+    weightless: nw.DataFrame[Any] | None = None
+
+    @property
+    def groups(self) -> Axis:
+        """The axis of groups."""
+        return Axis(tuple(variable for variable in self.variables if variable.role is Role.PROTECTED))
+
+    @property
+    def group(self) -> Cells:
+        """The group of each row."""
+        return self.groups.ravel([self.codes[name] for name in self.groups.names])
+
+    def counts(self, problem: Problem) -> Counts:
+        """Count the rows."""
+        domain = Domain.of(self.variables)
+        favourable_code(problem, domain)
+        axes = (domain.d, domain.x, domain.y)
+        d, x, y = (axis.ravel([self.codes[v.name] for v in axis.variables]) for axis in axes)
+        counts = Counts.of(domain, d, x, y, self.weight, self.people, self.squares)
+        if self.weightless is not None:
+            _warn_of_lost_groups(counts, self.weightless)
+        return counts
+
+
+def level_rows(
+    problem: Problem,
+    table: nw.DataFrame[Any],
+    weight: Numbers | None,
+    people: Numbers | None = None,
+    known: Mapping[str, Variable] | None = None,
+    squares: Numbers | None = None,
+) -> Levelled:
+    """Find the levels of the columns that have any, and those of every row.
+
+    ``people`` is how many each row stands for, where equal ones were put together, and ``squares`` the sum of their
+    squared weights. ``known`` are variables that were made already, from all of a column's values.
     """
     if not len(table):
         raise DataError("the table is empty: it has no rows")
     weightless = None
     if weight is not None and not (weighted := checked_weights(weight) > 0).all():
         people, squares = (None if of is None else of[weighted] for of in (people, squares))
-        leaf = None if leaf is None else leaf[weighted]
         weightless = take(table, np.flatnonzero(~weighted))
         table, weight = take(table, np.flatnonzero(weighted)), weight[weighted]
     encoded = _encoded(problem, table, problem.levelled, people)
     each = np.ones(len(table)) if weight is None else weight
-    variables = [
+    variables = tuple(
         (known or {}).get(name) or _variable(problem, encoded[name], role, encoded[problem.outcome], each)
         for name, role in _roles(problem).items()
-    ]
-    codes = {v.name: _known(v, encoded[v.name], placed=people is None) for v in variables}
-    if problem.cells is not None:
-        learned = (known or {}).get(problem.cells.variable)
-        if learned is None:
-            learned = learned_variable(problem, problem.cells, table, variables, codes, each)
-        leaf = leaves(learned, table) if leaf is None else leaf
-        variables, codes = [*variables, learned], codes | {learned.name: leaf}
-    domain = Domain.of(variables)
-    favourable_code(problem, domain)
-    d, x, y = (axis.ravel([codes[v.name] for v in axis.variables]) for axis in (domain.d, domain.x, domain.y))
-    counts = Counts.of(domain, d, x, y, weight, people, squares)
-    if weightless is not None:
-        _warn_of_lost_groups(counts, weightless)
-    return counts
-
-
-def learned_variable(
-    problem: Problem,
-    cells: Learned,
-    table: nw.DataFrame[Any],
-    variables: Sequence[Variable],
-    codes: Mapping[str, Cells],
-    weight: Numbers,
-) -> Variable:
-    """Learn cells over the features of a table whose groups and outcomes are known."""
-    groups = Axis(tuple(v for v in variables if v.role is Role.PROTECTED))
-    sample = sample_of(
-        (column(table, name) for name in problem.learned_over),
-        (column(table, name) for name in problem.given),
-        problem.missing_values,
-        groups,
-        groups.ravel([codes[name] for name in groups.names]),
-        codes[problem.outcome],
-        weight,
     )
-    tree = cells.tree(sample.of(chosen_rows(sample, cells.sample)))
-    return variable_of_tree(cells, tree, problem.missing_values)
+    codes = {v.name: _known(v, encoded[v.name], placed=people is None) for v in variables}
+    return Levelled(table, variables, codes, each, people, squares, weightless)
+
+
+def learned_variable(problem: Problem, cells: Learned, sample: Sample) -> Variable:
+    """Learn cells from a sample of a table."""
+    return variable_of_tree(cells, cells.tree(in_order(sample)), problem.missing_values)
 
 
 def _warn_of_lost_groups(counts: Counts, weightless: nw.DataFrame[Any]) -> None:

@@ -95,7 +95,6 @@ def test_rare_words_share_a_branch_and_new_ones_follow_it():
     assert len(set(mapping.cell_of(row))) == 1
     found = mapping.audit(frame.assign(town="Atlantis")).coverage.query("column == 'town'")
     assert found[["what", "rows"]].to_numpy().tolist() == [["rare or new word", 3000.0]]
-    assert found["values"].tolist() == ["'Atlantis'"]
 
 
 def test_columns_that_tell_nothing_are_asked_nothing():

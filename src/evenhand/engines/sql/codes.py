@@ -9,6 +9,7 @@ from functools import reduce
 from evenhand.data.domain import Axis, Value, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.dialects import Dialect
+from evenhand.engines.sql.leaves import LEAF
 from evenhand.tables import blank_numbers, canonical
 
 LARGEST_EXACT = 2**53
@@ -55,6 +56,9 @@ def missing(sql: Dialect, variable: Variable) -> str:
 
 def code(sql: Dialect, variable: Variable) -> str:
     """Return a row's code among the levels, null where its value is none of them."""
+    if not variable.is_column:
+        # Found in a step before.
+        return LEAF
     first = f"WHEN {missing(sql, variable)} THEN {variable.missing if variable.has_missing else 'NULL'}"
     return f"CASE {first} {' '.join(_cases(sql, variable))} END"
 

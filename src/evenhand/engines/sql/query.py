@@ -1,7 +1,8 @@
 """Train mode or apply mode as one query that needs nothing but the table.
 
-Its steps are common table expressions: ``rows`` finds each row's source and draw, ``drawn`` joins the change that the
-draw makes, ``valued`` the value that the new level gets, and the last step writes it.
+Its steps are common table expressions: where cells were learned, ``told`` reads their columns, and ``cells`` finds the
+leaf; ``rows`` finds each row's source and draw, ``drawn`` joins the change that the draw makes, ``valued`` the value
+that the new level gets, and the last step writes it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from evenhand.data.domain import Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines.sql.codes import Kind, code, has_close_levels, missing, number, own_text, unwritable
 from evenhand.engines.sql.dialects import Dialect, dialect_of
-from evenhand.engines.sql.dialects.base import OWN, Change, Last, with_own_names
+from evenhand.engines.sql.dialects.base import OWN, TABLE, Change, Last, with_own_names
+from evenhand.engines.sql.leaves import LEAF, Leaves
 from evenhand.engines.sql.moves import Moves, moves_of
 from evenhand.engines.sql.values import Values
 from evenhand.errors import Option, SpecError
@@ -138,10 +140,27 @@ class _Query:
         levels = [f"{OWN}{what}_{place}" for place in self._labelled.values() for what in ("level", "text")]
         to = [column.called("to") for column in self._columns]
         drawn = [column.called(what) for column in self._stocked for what in ("draw", *column.values.forms(self.sql))]
-        return [KEY, SOURCE, DRAW, *levels, *to, *drawn]
+        return [*self._of_leaves, KEY, SOURCE, DRAW, *levels, *to, *drawn]
+
+    @cached_property
+    def _leaves(self) -> Leaves | None:
+        """The tree of learned cells, where they are read."""
+        return next((Leaves.of(self.sql, variable) for variable in self.mode.read if not variable.is_column), None)
+
+    @property
+    def _of_leaves(self) -> list[str]:
+        """The names of what is computed to find a row's leaf."""
+        return [] if self._leaves is None else [*self._leaves.told, LEAF]
 
     def _steps(self, table: str) -> Iterator[tuple[str, str]]:
         """Yield every step: its name, with those of its columns where it is a list, and its query."""
+        if self._leaves is not None:
+            later = dict.fromkeys([variable.name for variable in self.mode.read if variable.is_column] + [self.key])
+            told = [f"{value} AS {name}" for name, value in self._leaves.told.items()]
+            rows = self.sql.rows(table, [*self.sql.beside(later), *told], self._accepted)
+            yield f"{OWN}told", self.sql.once(rows)
+            found = f"SELECT {TABLE}.*, {self._leaves.leaf} AS {LEAF} FROM {OWN}told AS {TABLE}"
+            yield f"{OWN}cells", self.sql.once(found)
         yield f"{OWN}rows", self.sql.once(self._rows(table))
         moves = self.moves
         names = [FROM, LOW, HIGH, *(column.called("to") for column in self._columns)]
@@ -164,8 +183,16 @@ class _Query:
         for variable, place in self._labelled.items():
             computed.append(f"{code(self.sql, variable)} AS {OWN}level_{place}")
             computed.append(f"{own_text(self.sql, variable)} AS {OWN}text_{place}")
+        if self._leaves is not None:
+            return self.sql.again(f"{OWN}cells", self._of_leaves, computed)
+        return self.sql.rows(table, computed, self._accepted)
+
+    @property
+    def _accepted(self) -> str:
+        """Whether a row is one that the query can read; any other ends it with an error."""
+        key = self.sql.cast(self.sql.name(self.key), "text")
         refused = (f"WHEN {when} THEN {self.sql.refusal(f'evenhand: {why}', key)}" for when, why in self._refused())
-        return self.sql.rows(table, computed, f"CASE {' '.join(refused)} ELSE TRUE END")
+        return f"CASE {' '.join(refused)} ELSE TRUE END"
 
     def _hashed(self, key: str, purpose: str = "") -> str:
         """Return the draw of a key, as :func:`evenhand.kernel.draws.keyed_draws` defines it."""
@@ -196,16 +223,19 @@ class _Query:
         sql, key = self.sql, self.sql.name(self.key)
         yield f"{key} IS NULL", f"column {self.key!r} has a missing value; every row needs its key"
         yield sql.bad_key(key), f"the key {self.key!r} must be text, whole numbers, dates or booleans"
-        for variable in self.mode.read:
+        if self._leaves is not None:
+            yield from self._leaves.refused()
+        columns = [variable for variable in self.mode.read if variable.is_column]
+        for variable in columns:
             kind, name = Kind.of(variable), sql.name(variable.name)
             if not variable.always_missing:
                 other = sql.other_types if kind is Kind.TEXT else sql.text_types
                 yield sql.has_type(name, other), f"column {variable.name!r} must hold {kind.value}, as at fit"
-        for variable in self.mode.read:
+        for variable in columns:
             if variable.missing is None:
                 advice = "".join(map(str, gap_advice(variable)))
                 yield missing(sql, variable), f"column {variable.name!r} has a missing value; {advice}"
-        for variable in self.mode.read:
+        for variable in columns:
             if has_close_levels(variable):
                 why = f"column {variable.name!r} holds real numbers, which do not tell its levels apart"
                 yield sql.is_real(sql.name(variable.name)), why

@@ -73,6 +73,9 @@ class Dialect(ABC):
     double_type = "double"
     decimal_type = "decimal"
     text_types: tuple[str, ...]
+    day_types: tuple[str, ...]
+    """The types of dates, and of times that have one."""
+
     largest_whole = 2**63 - 1
     """No column of whole numbers holds a larger one."""
 
@@ -145,6 +148,14 @@ class Dialect(ABC):
         return f"isnan({self.cast(column, 'double')})"
 
     @abstractmethod
+    def day(self, column: str) -> str:
+        """Return the day of a date or a time as a whole number since 1970, in UTC where the time has a zone.
+
+        What is said here of a column of any other type is never computed, but every engine must take it: so it goes by
+        the text of a value.
+        """
+
+    @abstractmethod
     def draw(self, text: str) -> str:
         """Return the first 52 bits of the MD5 of a text as a whole number."""
 
@@ -198,6 +209,14 @@ class Dialect(ABC):
     def rows(self, table: str, computed: Iterable[str], where: str) -> str:
         """Return the first step: the rows of a table, and what is computed for each."""
         return f"SELECT {', '.join([self.carried, *computed])} FROM {table} AS {TABLE} WHERE {where}"
+
+    def beside(self, columns: Iterable[str]) -> list[str]:
+        """Return which columns of the table go beside a row that is carried through the steps, to be read later."""
+        return []
+
+    def again(self, step: str, own: Iterable[str], computed: Iterable[str]) -> str:
+        """Return a step that computes more for each row of one before it, which computed what is the query's own."""
+        return f"SELECT {', '.join([f'{TABLE}.*', *computed])} FROM {step} AS {TABLE}"
 
     def once(self, step: str) -> str:
         """Return a step so that what it computes is computed once, not wherever it is used."""

@@ -16,7 +16,16 @@ class DuckDB(Dialect):
     largest_whole = 2**64 - 1
     single_type = "float"
     text_types = ("varchar", "enum")
+    day_types = ("date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns")
     key_types = ("varchar", "boolean", "date", "uuid", *whole_types)
+
+    def day(self, column: str) -> str:
+        """Return the day of a date or a time."""
+        text = self.cast(column, "text")
+        zoned = f"make_timestamp(epoch_us(TRY_CAST({text} AS TIMESTAMPTZ)))"
+        plain = f"TRY_CAST({text} AS TIMESTAMP)"
+        time = f"CASE WHEN lower(typeof({column})) = 'timestamp with time zone' THEN {zoned} ELSE {plain} END"
+        return f"date_diff('day', DATE '1970-01-01', {time})"
 
     def draw(self, text: str) -> str:
         """Return the first 52 bits of the MD5 of a text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from evenhand.engines.sql.dialects.base import HEX_DIGITS, OWN, TABLE, Dialect, Last
 from evenhand.errors import Option, SpecError
@@ -22,6 +22,7 @@ class Postgres(Dialect):
     whole_types = ("smallint", "integer", "bigint")
     single_type, double_type, decimal_type = "real", "double precision", "numeric"
     text_types = ("text", "character varying", "character")
+    day_types = ("date", "timestamp without time zone", "timestamp with time zone")
     key_types = ("text", "character varying", "boolean", "date", "uuid", *whole_types)
     folds_case = False
 
@@ -56,6 +57,13 @@ class Postgres(Dialect):
         """Say whether a number is none."""
         return f"{self.cast(column, 'double')} = 'NaN'"
 
+    def day(self, column: str) -> str:
+        """Return the day of a date or a time."""
+        text = self.cast(column, "text")
+        zoned = f"CAST({text} AS timestamptz) AT TIME ZONE 'UTC'"
+        time = f"CASE WHEN {self.has_type(column, (self.day_types[-1],))} THEN {zoned} ELSE {text}::timestamp END"
+        return f"(({time})::date - DATE '1970-01-01')"
+
     def draw(self, text: str) -> str:
         """Return the first 52 bits of the MD5 of a text."""
         return f"('x' || lpad(substr(md5(convert_to({text}, 'UTF8')), 1, {HEX_DIGITS}), 16, '0'))::bit(64)::bigint"
@@ -75,6 +83,14 @@ class Postgres(Dialect):
         types = ", ".join(map(self.text, self.key_types))
         dates = f"pg_typeof({key})::text = 'date' AND current_setting('DateStyle') NOT LIKE 'ISO%'"
         return f"pg_typeof({key})::text NOT IN ({types}) OR {dates}"
+
+    def beside(self, columns: Iterable[str]) -> list[str]:
+        """Return the columns: a row that is carried as one shows none."""
+        return list(map(self.name, columns))
+
+    def again(self, step: str, own: Iterable[str], computed: Iterable[str]) -> str:
+        """Return a step that computes more for each row."""
+        return f"SELECT {', '.join([ROW, *own, *computed])} FROM {step}"
 
     def once(self, step: str) -> str:
         """Return a step that is not merged into the next."""

@@ -15,6 +15,7 @@ class Spark(Dialect):
     single_type = "float"
     knows_types = False
     text_types = ("string", "char", "varchar")
+    day_types = ("date", "timestamp", "timestamp_ntz")
     key_types = ("string", "boolean", "date", *whole_types)
 
     def name(self, identifier: str) -> str:
@@ -42,6 +43,13 @@ class Spark(Dialect):
             return digits
         size = abs(int(digits))
         return f"{digits}{'Y' if size < 2**7 else 'S' if size < 2**15 else ''}"
+
+    def day(self, column: str) -> str:
+        """Return the day of a date or a time; one whose type says nothing of zones has that of the session."""
+        text = self.cast(column, "text")
+        zoned = f"CAST(to_utc_timestamp(CAST({text} AS TIMESTAMP_LTZ), current_timezone()) AS DATE)"
+        day = f"CASE WHEN typeof({column}) = 'timestamp' THEN {zoned} ELSE CAST({text} AS DATE) END"
+        return f"datediff({day}, DATE '1970-01-01')"
 
     def draw(self, text: str) -> str:
         """Return the first 52 bits of the MD5 of a text."""

@@ -1,0 +1,155 @@
+"""What a column holds, told piece by piece, and a sample that depends on what rows hold alone."""
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pytest
+from mixed import FEATURES, mixed, problem
+
+import evenhand as eh
+from evenhand.data.tree import Kind
+from evenhand.tables import level_rows, read
+from evenhand.tables.sampling import Piece, Smallest, both, contents, look, sample_in_pieces, sample_of
+
+
+def texts(table):
+    """A table as the texts of a CSV file."""
+    found = pyarrow.Table.from_pandas(table, preserve_index=False)
+    return pyarrow.table({name: found[name].cast("string") for name in found.column_names})
+
+
+def kinds(*pieces, text=True, blanks=("?", -9)):
+    stated = problem(features=["x"], missing_values=blanks)
+    known = None
+    for values in pieces:
+        found = look(stated, read(pyarrow.table({"x": values})), text=text)
+        known = found if known is None else both(known, found)
+    return known["x"]
+
+
+class TestKinds:
+    @pytest.mark.parametrize(
+        ("pieces", "kind"),
+        [
+            ([["1", "2.5"], ["-3e4", "", None, "?"]], Kind.NUMBER),
+            ([["1", "2.5"], ["007"]], Kind.WORD),
+            ([["true", "False"], [None], ["TRUE"]], Kind.TRUTH),
+            ([["true"], ["1"]], Kind.WORD),
+            ([["2014-05-01"], ["2014-05-01 12:00:00", "?"]], Kind.DATE),
+            ([["2014-05-01"], ["2014-13-01"]], Kind.WORD),
+            ([["2014-05-01"], ["2014-05-01x"]], Kind.WORD),
+            ([[None, "?"], ["3"]], Kind.NUMBER),
+            ([[None, "?"], [""]], Kind.WORD),
+            ([["a\nb"], ["1"]], Kind.WORD),
+        ],
+        ids=str,
+    )
+    def test_of_texts(self, pieces, kind):
+        pieces = [pyarrow.array(piece, "string") for piece in pieces]
+        assert kinds(*pieces).kind is kind
+        assert kinds(*reversed(pieces)).kind is kind
+
+    def test_texts_in_memory_are_no_numbers(self):
+        assert kinds(["1", "2"], text=False).kind is Kind.WORD
+        assert kinds(["true", "FALSE"], text=False).kind is Kind.TRUTH
+
+    def test_of_types(self):
+        assert kinds([1.0, None], text=False).kind is Kind.NUMBER
+        assert kinds([True, None], text=False).kind is Kind.TRUTH
+
+    def test_gaps_and_whole_numbers(self):
+        assert not kinds(["1", "2"]).gaps
+        assert kinds(["1"], ["-9.0"]).gaps
+        assert kinds(["1", "2.0"]).whole
+        assert not kinds(["1"], ["2.5"]).whole
+
+    @pytest.mark.parametrize("blanks", [(), ("?", -9)])
+    def test_the_same_in_pieces_as_in_memory(self, blanks):
+        table, stated = mixed(500), problem(missing_values=blanks)
+        rows = level_rows(stated, read(table), None)
+        sample = sample_of(stated, rows.table, rows.groups, rows.group, rows.codes["hired"], rows.weight)
+        for text in (True, False):
+            given = texts(table.astype({"plan": object})) if text else pyarrow.Table.from_pandas(table)
+            parts = [look(stated, read(given.slice(first, 100)), text=text) for first in range(0, 500, 100)]
+            known = parts[0]
+            for part in parts[1:]:
+                known = both(known, part)
+            assert [known[name].asked(name) for name in FEATURES] == [seen.asked for seen in sample.columns]
+
+
+class TestSamples:
+    def sampled(self, stated, given, rows, size, *, text):
+        def pieces():
+            for first in range(0, len(given), 137):
+                part = given.slice(first, 137)
+                yield Piece(read(part), np.ones(len(part)))
+
+        return sample_in_pieces(stated, size, pieces, rows.variables, text=text)
+
+    @pytest.mark.parametrize("size", [50, 700, 5000])
+    def test_in_memory_and_in_pieces(self, size):
+        table = mixed(1000)
+        stated = problem(cells=eh.Leaves(sample=size))
+        rows = level_rows(stated, read(table), None)
+        expected = sample_of(stated, rows.table, rows.groups, rows.group, rows.codes["hired"], rows.weight)
+        assert len(expected) == min(size, 1000)
+        for text in (True, False):
+            given = texts(table) if text else pyarrow.Table.from_pandas(table)
+            found = self.sampled(stated, given, rows, size, text=text)
+            assert np.array_equal(found.outcome, expected.outcome)
+            assert np.array_equal(found.group, expected.group)
+            for mine, theirs in zip(found.columns, expected.columns, strict=True):
+                assert mine.asked == theirs.asked
+                if mine.given.numbers is not None:
+                    assert np.array_equal(mine.given.numbers, theirs.given.numbers, equal_nan=True)
+                else:
+                    words = [[*each.given.words, None] for each in (mine, theirs)]
+                    assert [words[0][i] for i in mine.given.codes] == [words[1][i] for i in theirs.given.codes]
+
+    def test_a_late_word_among_numbers(self):
+        """What was chosen by numbers is chosen anew by words."""
+        table = mixed(1000).astype({"code": object})
+        table.loc[990, "code"] = "unknown"
+        stated = problem(cells=eh.Leaves(sample=300))
+        rows = level_rows(stated, read(table.astype({"code": str})), None)
+        in_memory = table.assign(code=table.code.map(str))
+        expected = sample_of(stated, read(in_memory), rows.groups, rows.group, rows.codes["hired"], rows.weight)
+        found = self.sampled(stated, texts(in_memory), rows, 300, text=True)
+        assert [seen.asked for seen in found.columns] == [seen.asked for seen in expected.columns]
+        assert found.columns[FEATURES.index("code")].asked.kind is Kind.WORD
+        assert np.array_equal(found.outcome, expected.outcome)
+
+    def test_the_order_of_rows_does_not_matter(self):
+        table = mixed(2000)
+        stated = problem(cells=eh.Leaves(most=12, at_least=5, sample=400))
+        shuffled = table.sample(frac=1, random_state=3)
+        trees = [eh.count(stated, each).domain.x.variables[0].tree for each in (table, shuffled)]
+        assert trees[0] == trees[1]
+
+    def test_it_is_no_lopsided_choice(self):
+        table = mixed(20_000)
+        stated = problem(cells=eh.Leaves(sample=4000))
+        rows = level_rows(stated, read(table), None)
+        sample = sample_of(stated, rows.table, rows.groups, rows.group, rows.codes["hired"], rows.weight)
+        assert sample.outcome.mean() == pytest.approx(table.hired.mean(), abs=0.03)
+        ages = sample.columns[FEATURES.index("age")].given.numbers
+        assert ages.mean() == pytest.approx(table.age.mean(), abs=1.5)
+
+    def test_the_smallest_of_many(self):
+        rng = np.random.default_rng(0)
+        number = rng.integers(0, 500, 3000).astype(np.uint64)
+        smallest = Smallest(100)
+        for first in range(0, 3000, 70):
+            here = slice(first, first + 70)
+            table = read(pd.DataFrame({"row": np.arange(3000)[here]}))
+            smallest.add(number[here], Piece(table, np.ones(len(table))))
+        expected = np.sort(np.argsort(number, kind="stable")[:100])
+        assert smallest.rows.table["row"].to_list() == expected.tolist()
+
+    def test_contents_know_one_zero_and_one_gap(self):
+        from evenhand.data.tree import Given
+
+        one, other = np.array([0.0, np.nan]), np.array([-0.0, -np.nan])
+        outcome = np.zeros(2, dtype=np.int64)
+        found = [contents([Given(numbers=each)], outcome) for each in (one, other)]
+        assert np.array_equal(*found)
