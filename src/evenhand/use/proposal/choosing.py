@@ -36,13 +36,14 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
     together = np.zeros(len(outcome), dtype=np.int64)
     while len(chosen) < MOST_FEATURES:
         gains = {}
+        before = _bits(together, outcome, weight)
         for name, codes in candidates.items():
             if name in chosen:
                 continue
             heed()
             finer = joined(together, codes)
             if people >= PEOPLE_PER_CELL * (int(joined(groups, finer).max()) + 1):
-                gains[name] = _gain(together, finer, outcome, weight)
+                gains[name] = before - _bits(finer, outcome, weight) - _by_chance(together, finer, outcome)
         best = max(gains, key=lambda name: gains[name], default=None)
         if best is None or gains[best] <= 0:
             break
@@ -54,8 +55,13 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
 def telling(candidates: Mapping[str, Cells], chosen: Sequence[str], outcome: Cells, weight: Weight = None) -> set[str]:
     """Return the columns that tell more than chance would beyond those that were chosen."""
     together = all_joined([np.zeros_like(outcome), *(candidates[name] for name in chosen)])
-    finer = {name: joined(together, codes) for name, codes in candidates.items()}
-    return {name for name, cells in finer.items() if _gain(together, cells, outcome, weight) > 0}
+    before = _bits(together, outcome, weight)
+    found = set()
+    for name, codes in candidates.items():
+        finer = joined(together, codes)
+        if before - _bits(finer, outcome, weight) > _by_chance(together, finer, outcome):
+            found.add(name)
+    return found
 
 
 def joined(first: Cells, second: Cells) -> Cells:
@@ -84,10 +90,9 @@ def all_joined(codes: Sequence[Cells]) -> Cells:
     return together
 
 
-def _gain(before: Cells, after: Cells, outcome: Cells, weight: Weight) -> float:
-    """Return the bits that finer cells tell about the outcome, less what chance would give."""
-    more = int(after.max()) - int(before.max())
-    return _bits(before, outcome, weight) - _bits(after, outcome, weight) - BY_CHANCE * more * int(outcome.max())
+def _by_chance(before: Cells, after: Cells, outcome: Cells) -> float:
+    """Return the bits that finer cells tell about the outcome by chance."""
+    return BY_CHANCE * (int(after.max()) - int(before.max())) * int(outcome.max())
 
 
 def told(cells: Cells, outcome: Cells, weight: Weight = None) -> float:

@@ -49,6 +49,7 @@ def write(
         _columns(draft, direction),
         _missing(draft, tokens),
         _csv(csv),
+        _cells(draft),
         _bins(draft),
         _distortion(draft, direction),
         _bounds(draft, bounds, direction, beside),
@@ -116,12 +117,28 @@ def _columns(draft: Draft, direction: Direction) -> Iterator[str]:
         )
     yield f"protected = {value([column.name for column in draft.protected])}"
     yield ""
-    yield from _comment(
-        "What may be changed, where a rule below allows it. Every feature splits people into smaller cells, so a few "
-        "that matter are better than many. Columns that are not listed are passed through as they are and bound by "
-        "nothing: a model that is meant to be covered must not see them."
-    )
-    yield f"features = {value([feature.name for feature in draft.features])}"
+    listed = [value(feature.name) for feature in draft.features]
+    if draft.cells is None:
+        yield from _comment(
+            "What may be changed, where a rule below allows it. Every feature splits people into smaller cells, so a "
+            "few that matter are better than many. Columns that are not listed are passed through as they are and "
+            "bound by nothing: a model that is meant to be covered must not see them."
+        )
+        if (tried := leaves_or_levels(draft)) is not None:
+            yield from _comment(tried)
+        yield f"features = [{', '.join(listed)}]"
+    else:
+        yield from _comment(
+            "Read as they are, never changed: the cells below are learned from these columns, and nothing else of "
+            "people decides whose outcome changes, but their groups and outcomes. A column that is known only after "
+            "the outcome must not be among them."
+        )
+        for feature in draft.features:
+            if feature.remark is not None:
+                yield from _comment(f"{feature.name}: {feature.remark}", indent="#   ")
+        yield "features = ["
+        yield from _rows(listed)
+        yield "]"
     if draft.left_out:
         yield from _comment("Left out, and why; add what should be among the features:")
         for reason in dict.fromkeys(reason for _, reason in draft.left_out):
@@ -144,6 +161,53 @@ def tiny_groups(draft: Draft) -> str:
         f"Small, with the rate of {draft.rated.words}: {named}{more}. The rates of so few people say little, and yet "
         f"every other group is held against them; in one draw, and among new people, they scatter far around a bound."
     )
+
+
+def leaves_or_levels(draft: Draft) -> str | None:
+    """Say what leaves over all columns tell beside the best few as levels; None where there was no question."""
+    tried, outcome = draft.tried, draft.outcome.name
+    if tried is None:
+        return None
+    if tried.trial is None:
+        why = "" if tried.install is None else " where scikit-learn is installed: pip install 'evenhand[sklearn]'"
+        refused = f": {tried.refused}" if tried.refused is not None else ", and then run init again"
+        return (
+            f"More columns tell something about {outcome} than a choice has. The leaves of a tree over all of them can "
+            f"be proposed{why}{refused}."
+        )
+    trial = tried.trial
+    few = f"the best {len(trial.few)} columns as levels ({', '.join(trial.few)})" if trial.few else "a choice"
+    said = (
+        f"Of people whom they were not learned from, the leaves of a tree over all columns tell {trial.told:.0%} of "
+        f"what is not known about {outcome}, {few} {trial.told_by_few:.0%}"
+    )
+    if draft.cells is None:
+        smallest = draft.groups[0]
+        return (
+            f"{said}. Every leaf has people of every group, and {smallest.name} has {in_number(smallest.people)}: "
+            f"leaves can be proposed where groups are larger, or by init --cells leaves."
+        )
+    if trial.told > trial.told_by_few:
+        lost = 1 - trial.told_by_few / trial.told
+        return f"{said}: that choice would lose {lost:.0%} of what the leaves tell."
+    return f"{said}: no more here, but no column is left out, and nobody new is in a cell that nobody had."
+
+
+def _cells(draft: Draft) -> Iterator[str]:
+    if draft.cells is None:
+        return
+    yield from _comment(
+        "The cells within which outcomes change: the leaves of a tree over the features, at most so many, each with "
+        "at least so many people of every group. Numbers need no bins, words no order, and missing values are a "
+        "branch. Fewer leaves are easier to read, more tell more; the fewer people a leaf has, the more it tells of "
+        "these people alone."
+    )
+    if (tried := leaves_or_levels(draft)) is not None:
+        yield from _comment(tried)
+    yield "[cells]"
+    yield f"kind = {value(draft.cells.word)}"
+    yield f"most = {draft.cells.most}"
+    yield f"at_least = {draft.cells.at_least}"
 
 
 def _missing(draft: Draft, tokens: Sequence[str]) -> Iterator[str]:
@@ -227,6 +291,10 @@ def _levels(column: Levelled, rated: Rated | None = None) -> str:
 
 
 def _distortion(draft: Draft, direction: Direction) -> Iterator[str]:
+    if draft.cells is not None:
+        yield from _comment("What a change of the outcome costs; a cost counts against the budget below.")
+        yield from _outcome(draft.outcome, direction)
+        return
     yield from _comment(
         'What a change costs; changes of several columns add up ("max": the costliest counts). "ordinal": step for '
         'each step, at most max_steps; up = false or down = false forbids a direction. "nominal": one cost for any '
@@ -319,8 +387,9 @@ def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds |
     yield 'kind = "expected"'
     yield f"limit = {bounds.limit:g}"
     yield ""
+    kept = "features" if draft.cells is None else "cells"
     yield from _comment(
-        "What is kept close: the distribution of features and outcome together (see docs/guide.md for others)."
+        f"What is kept close: the distribution of {kept} and outcome together (see docs/guide.md for others)."
     )
     yield "[utility]"
     yield 'measure = "KL"'
