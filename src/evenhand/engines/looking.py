@@ -72,12 +72,16 @@ class Looked:
             return distinct(read(pyarrow.table(list(self.columns), names=list(self.source.columns)).to_pandas()))
         found = []
         for name, number, column in zip(self.source.columns, self.source.numbers, self.columns, strict=True):
-            values = valued(column.dictionary, (), self.kinds.get(number))
-            listed = values.to_pylist()
-            # An empty text is a missing value; every text beyond it has its place.
-            blank = np.array([value is None for value in listed] + [True])
-            codes = np.where(blank[codes := _codes(column)], MISSING, codes)
-            found.append(Distinct(name, ["" if v is None else v for v in listed], codes, _is_real(values)))
+            values, codes = valued(column.dictionary, (), self.kinds.get(number)), _codes(column)
+            if values.null_count:
+                # An empty text is a missing value.
+                there = np.asarray(values.is_valid())
+                codes = np.append(np.where(there, np.cumsum(there) - 1, MISSING), MISSING)[codes]
+                values = values.drop_null()
+            kinds = pyarrow.types
+            numbers = kinds.is_integer(values.type) or kinds.is_floating(values.type)
+            listed = values.to_numpy() if numbers else values.to_pylist()
+            found.append(Distinct(name, listed, codes, kinds.is_floating(values.type)))
         return found
 
     def table(self, columns: Sequence[str], rows: Cells, blanks: Sequence[Any] = ()) -> Table:
@@ -109,9 +113,3 @@ def _numbered(column: Any) -> Any:
 
 def _codes(column: Any) -> Cells:
     return np.asarray(column.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-def _is_real(values: Any) -> bool:
-    import pyarrow
-
-    return bool(pyarrow.types.is_floating(values.type))

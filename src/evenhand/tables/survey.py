@@ -14,6 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import checked_weights
@@ -87,11 +88,12 @@ class Column:
 class Distinct:
     """A column as it was read: its distinct values in any order, and for each row the number of its value.
 
-    ``real`` says that its numbers are stored as real ones; of ``nested`` columns no values are listed.
+    An array of values holds finite numbers alone. ``real`` says that its numbers are stored as real ones; of ``nested``
+    columns no values are listed.
     """
 
     name: str
-    values: Sequence[Any]
+    values: Sequence[Any] | NDArray[Any]
     codes: Cells
     real: bool = False
     nested: bool = False
@@ -244,6 +246,10 @@ def _column(given: Distinct, missing_values: Collection[str] | None, parse: bool
     if given.nested:
         return Column(given.name, (), given.codes, nested=True)
     values = given.values
+    if isinstance(values, np.ndarray):
+        numbers, rank = np.unique(values, return_inverse=True)
+        kind = int if np.all(numbers == np.rint(numbers)) else float
+        return Column(given.name, tuple(map(kind, numbers)), np.append(rank, MISSING)[given.codes], real=given.real)
     tokens = _tokens(values, missing_values)
     blank = {*tokens, ""}
     kept = [i for i, value in enumerate(values) if not (isinstance(value, str) and value in blank)]

@@ -42,7 +42,7 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
                 continue
             heed()
             finer = joined(together, codes)
-            if people >= PEOPLE_PER_CELL * (int(joined(groups, finer).max()) + 1):
+            if _large_enough(groups, finer, people):
                 gains[name] = before - _bits(finer, outcome, weight) - _by_chance(together, finer, outcome)
         best = max(gains, key=lambda name: gains[name], default=None)
         if best is None or gains[best] <= 0:
@@ -50,6 +50,14 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
         chosen.append(best)
         together = joined(together, candidates[best])
     return tuple(chosen)
+
+
+def _large_enough(groups: Cells, cells: Cells, people: float) -> bool:
+    """Whether the combinations of groups and cells have people enough on average."""
+    most = people / PEOPLE_PER_CELL
+    # Mostly there are few enough even if all of them occur.
+    possible = (int(groups.max()) + 1) * (int(cells.max()) + 1)
+    return possible <= most or int(joined(groups, cells).max()) + 1 <= most
 
 
 def telling(candidates: Mapping[str, Cells], chosen: Sequence[str], outcome: Cells, weight: Weight = None) -> set[str]:

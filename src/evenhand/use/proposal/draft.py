@@ -124,8 +124,7 @@ class Draft:
     def groups(self) -> tuple[Group, ...]:
         """Every group, that of the fewest people first."""
         together = all_joined([column.codes for column in self.protected])
-        first = np.unique(together, return_index=True)[1]
-        names = [in_words({c.name: c.named[c.codes[row]] for c in self.protected}) for row in first]
+        names = _group_names(self.protected, together)
         people, rates = by_code(together, self.found.row_people, 0), self.rated.by(together)
         listed = (Group(name, round(p), float(rate)) for name, p, rate in zip(names, people, rates, strict=True))
         return tuple(sorted(listed, key=lambda group: group.people))
@@ -149,6 +148,12 @@ class Draft:
     def most_moves(self) -> int:
         """How many moves are allowed at most."""
         return self.sources * int(np.prod([feature.ways for feature in self.features])) * len(self.outcome.levels)
+
+
+def _group_names(protected: Sequence[Levelled], groups: Cells) -> list[str]:
+    """Name every group, in the order of their numbers."""
+    first = np.unique(groups, return_index=True)[1]
+    return [in_words({c.name: c.named[c.codes[row]] for c in protected}) for row in first]
 
 
 def draft(
@@ -183,17 +188,22 @@ def draft(
         asked = {name: _asked(found[name], cells) for name in features}
         usable = _Usable(asked, {c.name: NOT_ASKED_FOR for c in others if c.name not in asked}, ())
     whole = Draft(found, groups, (), target, rated, usable.left(others), usable.after)
-    tried = _tried(usable, together, target, cells, named=features is not None)
-    whole = replace(whole, tried=tried)
+    if cells == "leaves" or (cells is None and features is None and usable.many_tell(target)):
+        names = _group_names(groups, together)
+        tried = try_out(usable.plain, usable.codes, together, names, target.codes, weight)
+        whole = replace(whole, tried=tried)
+        if cells is not None and tried.trial is None:
+            raise tried.install or DataError(tried.refused)
 
     def feature(column: Levelled, rule: str, tells: float) -> Feature:
         doubt = _unfit(column.column) or known_after(column, target, followed) if features is not None else None
         return Feature(column, rule, tells, doubt, asked_about(column, target))
 
-    if tried is not None and tried.trial is not None and (cells == "leaves" or tried.trial.worth_it):
+    trial = None if whole.tried is None else whole.tried.trial
+    if trial is not None and (cells == "leaves" or trial.worth_it):
         kept = tuple(feature(column, "fixed", 0.0) for column in usable.columns.values())
         left = tuple((name, DATES_AS_THEY_ARE if why == DATES else why) for name, why in whole.left_out)
-        return replace(whole, features=kept, left_out=left, cells=tried.trial.cells)
+        return replace(whole, features=kept, left_out=left, cells=trial.cells)
     if features is None:
         usable = _chosen(usable, together, target)
         whole = replace(whole, left_out=usable.left(others))
@@ -210,19 +220,6 @@ def draft(
         listed[i] = replace(listed[i], rule="fixed")
         whole = replace(whole, features=tuple(listed))
     return whole
-
-
-def _tried(usable: _Usable, groups: Cells, outcome: Levelled, cells: Ways | None, *, named: bool) -> Tried | None:
-    """Try leaves out, where they are asked for, or where nobody named features and many columns tell something."""
-    weight, codes = outcome.column.row_weights, usable.codes
-    if cells is None and (named or len(telling(codes, (), outcome.codes, weight)) <= MOST_FEATURES):
-        return None
-    if cells == "levels" or not usable.columns:
-        return None
-    tried = try_out([c.column for c in usable.columns.values()], codes, groups, outcome.codes, weight)
-    if cells is not None and tried.trial is None:
-        raise tried.install or DataError(tried.refused)
-    return tried
 
 
 def _known(found: Survey, name: str) -> None:
@@ -294,6 +291,15 @@ class _Usable:
     def codes(self) -> dict[str, Cells]:
         """The levels of those that have any."""
         return {name: column.codes for name, column in self.columns.items() if name not in self.rare}
+
+    @property
+    def plain(self) -> list[Column]:
+        """The columns as they are."""
+        return [column.column for column in self.columns.values()]
+
+    def many_tell(self, outcome: Levelled) -> bool:
+        """Whether more columns tell something about the outcome than a choice has."""
+        return len(telling(self.codes, (), outcome.codes, outcome.column.row_weights)) > MOST_FEATURES
 
     def left(self, columns: Sequence[Column]) -> tuple[tuple[str, str], ...]:
         """Return the columns that are left out, and why, in their order."""

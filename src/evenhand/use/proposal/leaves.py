@@ -105,11 +105,15 @@ def sized(groups: Cells) -> Leaves:
 
 
 def try_out(
-    columns: Sequence[Column], levels: Mapping[str, Cells], groups: Cells, outcome: Cells, weight: Weight
+    columns: Sequence[Column],
+    levels: Mapping[str, Cells],
+    groups: Cells,
+    names: Sequence[str],
+    outcome: Cells,
+    weight: Weight,
 ) -> Tried:
     """Learn leaves over columns, and measure what they tell beside a choice among columns as levels."""
     cells = sized(groups)
-    names = [str(group) for group in range(int(groups.max()) + 1)]
     ones = np.ones(len(outcome)) if weight is None else weight
     sample = Sample(tuple(map(_seen, columns)), outcome, ones, groups, names)
     try:

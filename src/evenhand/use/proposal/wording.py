@@ -27,6 +27,9 @@ SMALLEST = 5e-5
 MOST_TINY = 3
 """How many small groups are named."""
 
+ROOM = 4
+"""A group of so many times the people that all leaves need does not keep leaves few."""
+
 MOST_SHOWN = 8
 """How many levels a comment lists."""
 
@@ -169,12 +172,13 @@ def leaves_or_levels(draft: Draft) -> str | None:
     if tried is None:
         return None
     if tried.trial is None:
-        why = "" if tried.install is None else " where scikit-learn is installed: pip install 'evenhand[sklearn]'"
-        refused = f": {tried.refused}" if tried.refused is not None else ", and then run init again"
-        return (
-            f"More columns tell something about {outcome} than a choice has. The leaves of a tree over all of them can "
-            f"be proposed{why}{refused}."
-        )
+        many = f"More columns tell something about {outcome} than these. The leaves of a tree over all of them"
+        if tried.install is not None:
+            return (
+                f"{many} can be proposed where scikit-learn is installed: pip install 'evenhand[sklearn]', and then "
+                f"run init again."
+            )
+        return f"{many} could not be learned: {tried.refused}."
     trial = tried.trial
     few = f"the best {len(trial.few)} columns as levels ({', '.join(trial.few)})" if trial.few else "a choice"
     said = (
@@ -183,10 +187,10 @@ def leaves_or_levels(draft: Draft) -> str | None:
     )
     if draft.cells is None:
         smallest = draft.groups[0]
-        return (
-            f"{said}. Every leaf has people of every group, and {smallest.name} has {in_number(smallest.people)}: "
-            f"leaves can be proposed where groups are larger, or by init --cells leaves."
-        )
+        why = f"Every leaf has people of every group, and {smallest.name} has {in_number(smallest.people)}"
+        if smallest.people >= ROOM * trial.cells.most * trial.cells.at_least:
+            why = f"There are no more than {trial.cells.most} leaves, and with a larger number they may tell more"
+        return f"{said}. {why}; init --cells leaves proposes them all the same."
     if trial.told > trial.told_by_few:
         lost = 1 - trial.told_by_few / trial.told
         return f"{said}: that choice would lose {lost:.0%} of what the leaves tell."
