@@ -95,6 +95,14 @@ def test_links_lead_somewhere(page):
         assert ((ROOT / page).parent / link).exists(), link
 
 
+def test_the_toml_reference_has_every_way_to_learn_cells():
+    text = (ROOT / "docs" / "problem.toml").read_text(encoding="utf-8")
+    forms = re.findall(r"^# \[cells\]\n((?:# .*\n)+)", text, flags=re.MULTILINE)
+    usual = 'protected = ["sex"]\nfeatures = ["score"]\noutcome = "hired"\n[distortion.rules.hired]\nrule = "free"\n'
+    stated = [eh.Problem.from_toml(f"{usual}[cells]\n" + re.sub("^# ", "", form, flags=re.MULTILINE)) for form in forms]
+    assert [problem.cells for problem in stated] == [eh.Leaves(), eh.ScoreLevels()]
+
+
 @pytest.mark.slow
 def test_the_toml_reference_is_a_problem_that_can_be_fitted():
     text = (ROOT / "docs" / "problem.toml").read_text(encoding="utf-8")

@@ -1,8 +1,12 @@
 """init: from a table to a problem that can be read, changed and fitted."""
 
+import functools
+import os
+
+import numpy as np
 import pandas as pd
 import pytest
-from commands import complained, document, flat
+from commands import complained, document, evenhand, flat, misused
 from families import small_frame
 
 import evenhand as eh
@@ -29,6 +33,63 @@ def test_the_features_that_were_asked_for(folder, inside):
     problem = eh.Problem.from_toml(found["toml"])
     assert list(problem.bins) == ["age"]
     assert (folder / "problem.toml").read_text() == found["toml"]
+
+
+@pytest.fixture
+def wide(folder):
+    """Six columns tell something about the outcome."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"c{i}": rng.integers(0, 30, 1500) for i in range(6)})
+    frame["group"] = rng.choice(["a", "b"], 1500)
+    chance = (frame[[f"c{i}" for i in range(6)]].sum(axis=1) - 60) / 60
+    frame["hired"] = (rng.random(1500) < chance + 0.15 * (frame["group"] == "a")).astype(int)
+    frame.to_csv(folder / "wide.csv", index=False)
+    return folder
+
+
+WIDE = ("init", "wide.csv", "--protected", "group", "--outcome", "hired", "--force")
+
+
+def test_leaves_for_a_wide_table(wide, inside):
+    result = inside(*WIDE)
+    assert result.returncode == 0, result.stderr
+    shown = flat(result.stdout)
+    assert "Features 6 columns, all as they are: c0, c1, c2, c3, c4, c5" in shown
+    assert "Cells learned: at most 8 leaves of a tree, each with 5 people or more of every group" in shown
+    text = (wide / "problem.toml").read_text()
+    assert '[cells]\nkind = "leaves"\nmost = 8\nat_least = 5\n' in text
+    found = document(inside(*WIDE, "--json"))
+    cells = found["cells"]
+    assert (cells["kind"], cells["most"], cells["at_least"]) == ("leaves", 8, 5)
+    assert 0 < cells["told_by_few_columns"] < 1
+    assert 0 < cells["told_by_leaves"] < 1
+    assert cells["remark"] in shown
+    assert cells["remark"] in flat(text.replace("#", " "))
+    assert {each["rule"] for each in found["features"]} == {"fixed"}
+
+
+def test_cells_that_are_asked_for(wide, inside):
+    found = document(inside(*WIDE, "--cells", "levels", "--json"))
+    assert (found["cells"]["kind"], found["cells"]["remark"]) == ("levels", None)
+    assert "[cells]" not in found["toml"]
+    assert inside("fit", "problem.toml", "wide.csv").returncode == 0
+    assert "[cells]" in document(inside(*WIDE, "--cells", "leaves", "--features", "c0,c1", "--json"))["toml"]
+    misused(inside(*WIDE, "--cells", "trees"), "--cells", "leaves")
+
+
+def test_without_scikit_learn(wide, inside, tmp_path_factory):
+    """Levels are proposed, and it is said what would be possible; what needs leaves ends with 5 and the command."""
+    assert inside(*WIDE, "--out", "leaves.toml").returncode == 0
+    absent = tmp_path_factory.mktemp("absent")
+    (absent / "sklearn.py").write_text("raise ImportError('not installed')")
+    path = os.pathsep.join([str(absent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    without = functools.partial(evenhand, cwd=wide, PYTHONPATH=path)
+    found = document(without(*WIDE, "--json"))
+    assert found["cells"]["kind"] == "levels"
+    assert "pip install 'evenhand[sklearn]'" in found["cells"]["remark"]
+    assert "pip install 'evenhand[sklearn]'" in flat(found["toml"].replace("#", " "))
+    complained(without(*WIDE, "--cells", "leaves"), "pip install 'evenhand[sklearn]'", code=5)
+    complained(without("fit", "leaves.toml", "wide.csv"), "pip install 'evenhand[sklearn]'", code=5)
 
 
 def test_who_may_be_given_which_outcome(folder, inside):

@@ -1,5 +1,7 @@
 """Proposals: levels, orders, bins, features and bounds from a table."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -745,6 +747,154 @@ class TestFavourable:
     def test_no_such_level(self):
         with pytest.raises(eh.DataError, match=r"no level 'acepted'.*Did you mean 'accepted'"):
             propose(people(), protected=["sex"], outcome="decision", features=["skill"], favourable="acepted")
+
+
+def wide(n=4000, seed=0, small=0.4):
+    """Eight columns tell something about the outcome, each a little; some of them are no features."""
+    rng = np.random.default_rng(seed)
+    columns = {f"score{i}": rng.normal(size=n).round(3) for i in range(5)}
+    words = {f"word{i}": rng.choice(["a", "b", "c", "d"], n) for i in range(3)}
+    told = sum(columns.values()) + sum((each == "a") * 1.5 for each in words.values())
+    group = np.where(rng.random(n) < small, "f", "m")
+    hired = (rng.random(n) < 1 / (1 + np.exp(1.5 - told - 0.8 * (group == "m")))).astype(int)
+    gaps = pd.Series(columns["score0"]).mask(rng.random(n) < 0.1)
+    frame = pd.DataFrame({"id": np.arange(n) * 3 + 1, "group": group, **columns, **words})
+    return frame.assign(
+        score0=gaps,
+        rare=(rng.random(n) < 0.004).astype(int),
+        name=[f"person {i}" for i in range(n)],
+        started=pd.date_range("2001-01-01", periods=n).strftime("%Y-%m-%d"),
+        constant="x",
+        follow_up=np.where(hired == 1, rng.choice(["x", "y"], n), None),
+        hired=hired,
+    )
+
+
+TELLING_COLUMNS = {*(f"score{i}" for i in range(5)), *(f"word{i}" for i in range(3))}
+
+
+class TestLeaves:
+    def test_many_columns_that_tell_something(self):
+        frame = wide()
+        found = propose(frame, protected=["group"], outcome="hired")
+        assert found.problem.cells == eh.Leaves(most=20, at_least=5)
+        assert set(found.problem.features) == {*TELLING_COLUMNS, "rare"}, "also what is nearly constant"
+        assert not set(found.problem.features) & set(found.problem.bins)
+        assert list(found.problem.distortion.rules) == ["hired"]
+        assert found.problem.missing == "error", "a missing value of a feature is a branch"
+        left = dict(found.draft.left_out)
+        for name, why in {
+            "id": "identifier",
+            "name": "names",
+            "constant": "one value",
+            "started": "add those that are known before it",
+            "follow_up": "known only after it",
+        }.items():
+            assert why in left[name]
+        assert found.draft.after == ("follow_up",)
+
+    def test_what_five_columns_would_lose_is_out_of_fold(self):
+        found = propose(wide(), protected=["group"], outcome="hired")
+        trial = found.draft.tried.trial
+        assert 0.05 < trial.told_by_few < trial.told < 0.5
+        lost = 1 - trial.told_by_few / trial.told
+        words = said(found)
+        assert f"tell {trial.told:.0%} of what is not known about hired, the best {len(trial.few)} columns" in words
+        assert f"that choice would lose {lost:.0%} of what the leaves tell." in words
+        # Nothing is told about people whom neither was learned from, where outcomes are drawn by lot.
+        lot = wide().assign(hired=np.random.default_rng(1).integers(0, 2, 4000))
+        none = propose(lot, protected=["group"], outcome="hired", cells="leaves").draft.tried.trial
+        assert none.told < 0.01
+        assert none.told_by_few < 0.01
+
+    def test_it_fits_as_it_is(self):
+        frame = wide()
+        found = propose(frame, protected=["group"], outcome="hired", favourable=1)
+        assert eh.Problem.from_toml(found.text) == found.problem
+        mapping = eh.fit(found.problem, frame)
+        assert mapping.certificate.status == "optimal"
+        assert len(mapping.cells) <= found.problem.cells.most
+        assert eh.smallest_parity_bound(found.problem, frame) == pytest.approx(found.bounds.smallest_bound, abs=1e-6)
+        least = found.bounds.limit * eh.smallest_budget_factor(found.problem, frame)
+        assert least == pytest.approx(found.bounds.smallest_limit, abs=1e-6)
+
+    def test_either_can_be_asked_for(self):
+        levels = propose(wide(), protected=["group"], outcome="hired", cells="levels")
+        assert levels.problem.cells is None
+        assert len(levels.problem.features) <= 5
+        assert levels.draft.tried is None
+        few = propose(people(), protected=["sex"], outcome="hired")
+        assert few.problem.cells is None
+        assert few.draft.tried is None, "so few columns raise no question"
+        leaves = propose(people(), protected=["sex"], outcome="hired", cells="leaves")
+        assert leaves.problem.cells is not None
+        with pytest.raises(eh.SpecError, match="leaves"):
+            propose(people(), protected=["sex"], outcome="hired", cells="trees")
+
+    def test_features_that_are_named_are_levels_unless_leaves_are_asked_for(self):
+        named = sorted(TELLING_COLUMNS)
+        options = {"protected": ["group"], "outcome": "hired", "features": named}
+        assert propose(wide(), **options).problem.cells is None
+        leaves = propose(wide(), **options, cells="leaves")
+        assert list(leaves.problem.features) == named
+        with pytest.warns(eh.EvenhandWarning, match="'follow_up' tells 100% of the outcome by itself"):
+            after = propose(wide(), **(options | {"features": [*named, "follow_up", "started"]}), cells="leaves")
+        assert "follow_up: asked for, but filled in or not depending on the outcome" in said(after)
+        assert list(after.problem.features) == [*named, "follow_up", "started"]
+
+    def test_leaves_have_people_of_the_smallest_group(self):
+        few = wide(small=0.02)
+        found = propose(few, protected=["group"], outcome="hired", cells="leaves")
+        smallest = (few["group"] == "f").sum()
+        assert 1 <= found.problem.cells.at_least <= smallest / 8
+        eh.fit(found.problem, few)
+
+    def test_groups_too_small_for_leaves(self):
+        """Every leaf has people of every group: of twelve people few leaves can be made, which tell too little."""
+        frame = wide()
+        frame.loc[:11, "group"] = "x"
+        found = propose(frame, protected=["group"], outcome="hired")
+        assert found.problem.cells is None
+        assert found.draft.tried.trial.told < 0.9 * found.draft.tried.trial.told_by_few
+        assert "Every leaf has people of every group, and group=x has 12 people" in said(found)
+
+    def test_without_scikit_learn(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "sklearn.tree", None)
+        found = propose(wide(), protected=["group"], outcome="hired")
+        assert found.problem.cells is None
+        assert 0 < len(found.problem.features) <= 5
+        assert "can be proposed where scikit-learn is installed: pip install 'evenhand[sklearn]'" in said(found)
+        with pytest.raises(eh.MissingExtraError, match=r"pip install 'evenhand\[sklearn\]'"):
+            propose(wide(), protected=["group"], outcome="hired", cells="leaves")
+
+    def test_weights_and_files(self, tmp_path):
+        """A file is counted as it was read, and weights count as so many rows do."""
+        frame = wide(2000).drop(columns=["id", "name", "started"])
+        options = {"protected": ["group"], "outcome": "hired", "cells": "leaves"}
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        by_file, by_frame = propose(tmp_path / "people.csv", **options), propose(frame, **options)
+        assert by_file.problem == by_frame.problem
+        assert by_file.bounds == by_frame.bounds
+        times = np.random.default_rng(2).integers(0, 3, 2000)
+        weighted = propose(frame.assign(times=times), **options, weights="times")
+        rates = (
+            frame["hired"]
+            .groupby(frame["group"].where(times > 0))
+            .apply(lambda each: np.average(each, weights=times[each.index]))
+        )
+        assert weighted.draft.rated.overall == pytest.approx(np.average(frame["hired"], weights=times))
+        assert sorted(g.rate for g in weighted.draft.groups) == pytest.approx(sorted(rates))
+
+    @pytest.mark.slow
+    def test_many_rows(self):
+        """Of many rows a tree is tried out on some; what it tells, and the bounds, are those of all."""
+        frame = wide(60_000)
+        found = propose(frame, protected=["group"], outcome="hired", cells="leaves")
+        assert found.problem.cells == eh.Leaves(most=64, at_least=20)
+        few = propose(frame, protected=["group"], outcome="hired")
+        assert few.problem.cells is None, "sums of scores are hard for a tree"
+        assert "There are no more than 64 leaves, and with a larger number they may tell more" in said(few)
+        assert eh.smallest_parity_bound(found.problem, frame) == pytest.approx(found.bounds.smallest_bound, abs=1e-4)
 
 
 def test_a_column_without_values():

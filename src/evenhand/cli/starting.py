@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +17,15 @@ from evenhand.errors import SpecError, some_of
 from evenhand.files import replace_file
 
 if TYPE_CHECKING:
+    from evenhand.spec.cells import Leaves
     from evenhand.use.proposal import Proposal
+
+
+class CellsWay(StrEnum):
+    """What cells are."""
+
+    leaves = "leaves"
+    levels = "levels"
 
 
 def init(
@@ -25,6 +34,13 @@ def init(
     outcome: Annotated[str, typer.Option(help="The column whose rates are compared.")],
     features: Annotated[
         str | None, typer.Option(help="The columns that may be changed; otherwise those that tell most are chosen.")
+    ] = None,
+    cells: Annotated[
+        CellsWay | None,
+        typer.Option(
+            help="Leaves of a tree over all columns, which stay as they are, or levels of a few; by default leaves, "
+            "where many columns tell something about the outcome.",
+        ),
     ] = None,
     favourable: Annotated[
         str | None,
@@ -57,7 +73,8 @@ def init(
     with screen.progress_bar() as report:
         found = propose(
             table, protected=words("--protected", protected) or [], outcome=outcome,
-            features=words("--features", features), favourable=favourable, weights=weights,
+            features=words("--features", features), cells=None if cells is None else cells.value,
+            favourable=favourable, weights=weights,
             missing_values=words("--missing-values", missing_values),
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
@@ -71,6 +88,7 @@ def init(
         "protected": found.problem.protected,
         "protected_notes": {column.name: column.why for column in draft.protected if column.why},
         "features": [{"column": f.name, "rule": f.rule, "remark": f.remark} for f in draft.features],
+        "cells": _cells(found),
         "outcome": found.problem.outcome,
         "favourable": found.direction.favourable,
         "one_way": found.direction.only,
@@ -93,6 +111,24 @@ def init(
     answer(as_json, "init", lambda: document, lambda: _show(found, table, out, weights))
 
 
+def _cells(found: Proposal) -> dict[str, Any]:
+    """Return what cells are, and what came of leaves where they were tried."""
+    from evenhand.use.proposal.wording import leaves_or_levels
+
+    cells, tried = found.draft.cells, found.draft.tried
+    trial = None if tried is None else tried.trial
+    return {
+        "kind": "levels" if cells is None else cells.word,
+        "most": None if cells is None else cells.most,
+        "at_least": None if cells is None else cells.at_least,
+        "leaves": None if trial is None else trial.size,
+        "told_by_leaves": None if trial is None else trial.told,
+        "told_by_few_columns": None if trial is None else trial.told_by_few,
+        "few_columns": None if trial is None else trial.few,
+        "remark": leaves_or_levels(found.draft),
+    }
+
+
 def _outcome(found: Proposal) -> str:
     """Say which way the outcome may change."""
     from evenhand.use.proposal.outcome import moves
@@ -107,8 +143,19 @@ def _outcome(found: Proposal) -> str:
     )
 
 
+def _features(found: Proposal) -> str:
+    features = found.draft.features
+    if found.draft.cells is None:
+        return ", ".join(f"{feature.name} ({feature.rule})" for feature in features)
+    return f"{len(features)} columns, all as they are: {some_of(feature.name for feature in features)}"
+
+
+def _leaves(cells: Leaves) -> str:
+    return f"learned: {cells.words}; outcomes alone change"
+
+
 def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
-    from evenhand.use.proposal.wording import asked_for, size, tiny_groups, who_loses
+    from evenhand.use.proposal.wording import asked_for, leaves_or_levels, size, tiny_groups, who_loses
 
     draft, bounds = found.draft, found.bounds
     people = [group.people for group in draft.groups]
@@ -122,8 +169,10 @@ def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
             ("Groups", f"{len(people)}, of {people[0]:,} to {people[-1]:,} people, {told} {draft.rated.overall:.1%}"),
             *(("", f"{column.name}: {column.why}") for column in draft.protected if column.why),
             *([("", tiny_groups(draft))] if draft.tiny_groups else []),
-            ("Features", ", ".join(f"{f.name} ({f.rule})" for f in draft.features)),
+            ("Features", _features(found)),
             *(("", f"{feature.name}: {feature.remark}") for feature in draft.features if feature.remark),
+            *([("Cells", _leaves(draft.cells))] if draft.cells is not None else []),
+            *([("", beside)] if (beside := leaves_or_levels(draft)) is not None else []),
             ("Outcome", _outcome(found)),
             ("Left out", some_of(name for name, _ in draft.left_out) or "nothing"),
             *([("", f"perhaps known only after the outcome: {some_of(draft.after)}")] if draft.after else []),

@@ -642,7 +642,7 @@ def read_file(
     import pyarrow
 
     source = Source.of(path, format)
-    found = _whole(source, rows, progress)
+    found = whole_table(source, rows, progress)
     columns = found.columns
     if source.format is not None:
         kinds: dict[str, str] = {}
@@ -651,13 +651,13 @@ def read_file(
             with reading(source) as (duck_, given), watched(duck_, "looking for numbers", progress):
                 kinds = beside(lambda: types(duck_, given.sql, given.numbers, blanks), duck_.interrupt)
         columns = [
-            _valued(texts, blanks, kinds.get(number)) for number, texts in zip(source.numbers, columns, strict=True)
+            valued(texts, blanks, kinds.get(number)) for number, texts in zip(source.numbers, columns, strict=True)
         ]
     frame: pd.DataFrame = pyarrow.table(columns, names=list(source.columns)).to_pandas()
     return frame
 
 
-def _whole(source: Source, rows: int | None = None, progress: Progress | None = None) -> Any:
+def whole_table(source: Source, rows: int | None = None, progress: Progress | None = None) -> Any:
     """Return all columns of files, or their first rows, as they stand: an Arrow table."""
     import pyarrow
 
@@ -676,7 +676,7 @@ def _whole(source: Source, rows: int | None = None, progress: Progress | None = 
         return beside(side_by_side, duck_.interrupt)
 
 
-def _valued(texts: Any, blanks: Sequence[Any], kind: str | None) -> Any:
+def valued(texts: Any, blanks: Sequence[Any], kind: str | None) -> Any:
     """Return texts as values of a type, or of that which :func:`types` would find: it is slow for many columns."""
     import pyarrow
     import pyarrow.compute
@@ -706,7 +706,7 @@ def opened(table: Any, format: CsvFormat | None = None) -> Opened:
     if not is_path(table):
         return Opened(read(table), text=False)
     source = Source.of(table, format)
-    return Opened(named(_whole(source), source.columns), source.format is not None)
+    return Opened(named(whole_table(source), source.columns), source.format is not None)
 
 
 def literal(text: str) -> str:

@@ -8,19 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import checked_weights
 from evenhand.data.domain import Value
-from evenhand.errors import DataError
+from evenhand.errors import DataError, did_you_mean, some_of
 from evenhand.resources import heed
-from evenhand.tables.columns import column
-from evenhand.tables.frames import Frame, read, take
+from evenhand.tables.frames import Frame, read
 
 TOKENS = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "-", ".")
 """Words that often stand for a missing value."""
@@ -57,30 +58,45 @@ class Column:
     row_weights: Numbers | None = None
     row_people: Numbers | None = None
 
-    @property
+    @cached_property
     def weights(self) -> Numbers:
         """How many people have each value, by weight."""
         return by_code(self.codes, self.row_weights, len(self.values))
 
-    @property
+    @cached_property
     def people(self) -> Numbers:
         """How many people were counted with each value."""
         return by_code(self.codes, self.row_people, len(self.values))
 
-    @property
+    @cached_property
     def missing(self) -> int:
         """How many rows have none."""
         return int((self.codes == MISSING).sum())
 
-    @property
+    @cached_property
     def numeric(self) -> bool:
         """Whether every value is a number."""
         return bool(self.values) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether every value is a whole number."""
         return self.numeric and all(isinstance(v, int) for v in self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """A column as it was read: its distinct values in any order, and for each row the number of its value.
+
+    An array of values holds finite numbers alone. ``real`` says that its numbers are stored as real ones; of ``nested``
+    columns no values are listed.
+    """
+
+    name: str
+    values: Sequence[Any] | NDArray[Any]
+    codes: Cells
+    real: bool = False
+    nested: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +112,15 @@ class Survey:
     row_people : array, optional
         How many people each row stands for: its weight in a table of counts, one where weights only correct for who
         was asked. None is one for each.
+    kept : array, optional
+        The places of the rows in the table, where some have no weight. None is all.
     """
 
     rows: int
     columns: tuple[Column, ...]
     row_weights: Numbers | None = None
     row_people: Numbers | None = None
+    kept: Cells | None = None
 
     def __getitem__(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
@@ -118,7 +137,7 @@ class Survey:
 
 
 def survey(
-    frame: Frame,
+    table: Frame | Sequence[Distinct],
     missing_values: Collection[str] | None = None,
     *,
     parse: bool = False,
@@ -128,8 +147,8 @@ def survey(
 
     Parameters
     ----------
-    frame : dataframe
-        One row per person.
+    table : dataframe, or sequence of Distinct
+        One row per person; or its columns, where their distinct values are known already.
     missing_values : collection of str, optional
         The words that stand for a missing value; by default those that usually do.
     parse : bool
@@ -143,21 +162,54 @@ def survey(
     >>> found["age"].values, found["age"].missing, found["sex"].values
     ((31, 45), 1, ('f', 'm'))
     """
-    table = read(frame)
-    if weights is None or not len(table):
-        return Survey(len(table), tuple(_column(table[name], missing_values, parse) for name in table.columns))
-    given = _column(column(table, weights), missing_values, parse)
+    known = isinstance(table, Sequence) and all(isinstance(each, Distinct) for each in table)
+    read_as = list(table) if known else distinct(read(table))
+    rows = len(read_as[0].codes) if read_as else 0
+    columns = tuple(_column(each, missing_values, parse) for each in read_as)
+    if weights is None or not rows:
+        return Survey(rows, columns)
+    given = next((each for each in columns if each.name == weights), None)
+    if given is None:
+        names = [each.name for each in columns]
+        raise DataError(f"the table has no column {weights!r}; it has {some_of(names)}.{did_you_mean(weights, names)}")
     if given.missing or not given.numeric:
         wrong = f"is missing in {given.missing} rows" if given.missing else f"holds {given.values[0]!r}"
         raise DataError(f"the weights {weights!r} must be numbers, one for each row; the column {wrong}")
     weight = checked_weights(np.asarray(given.values, dtype=float)[given.codes])
-    weighed = np.flatnonzero(weight > 0)
-    table, weight = take(table, weighed), weight[weighed]
-    columns = [_column(table[name], missing_values, parse) for name in table.columns if name != weights]
+    kept = np.flatnonzero(weight > 0)
+    if len(kept) < rows:
+        # What only rows without a weight hold is not there.
+        read_as = [replace(each, **_remaining(each, kept)) for each in read_as]
+        columns, weight = tuple(_column(each, missing_values, parse) for each in read_as), weight[kept]
+    columns = tuple(each for each in columns if each.name != weights)
     people = weight if _are_counts(columns, weight) else np.ones(len(weight))
     scaled = weight * (people.sum() / weight.sum())
     both = {"row_weights": scaled, "row_people": people}
-    return Survey(len(table), tuple(replace(each, **both) for each in columns), **both)
+    return Survey(len(kept), tuple(replace(each, **both) for each in columns), **both, kept=kept)
+
+
+def distinct(table: nw.DataFrame[Any]) -> list[Distinct]:
+    """Return the columns of a table by their distinct values."""
+    found = []
+    for name in table.columns:
+        heed()
+        series = table[name]
+        if _is_nested(series):
+            found.append(Distinct(name, (), np.full(len(series), MISSING, dtype=np.int64), nested=True))
+            continue
+        codes, values = pd.factorize(series.to_pandas())
+        listed: list[Any] = np.asarray(values, dtype=object).tolist()
+        found.append(Distinct(name, listed, np.asarray(codes), series.dtype.is_float()))
+    return found
+
+
+def _remaining(each: Distinct, rows: Cells) -> dict[str, Any]:
+    """Return the values of some rows, and their numbers."""
+    codes = each.codes[rows]
+    there, place = np.unique(codes[codes != MISSING], return_inverse=True)
+    numbered = np.full(len(codes), MISSING, dtype=np.int64)
+    numbered[codes != MISSING] = place
+    return {"values": [each.values[i] for i in there], "codes": numbered}
 
 
 def by_code(codes: Cells, each: Numbers | None, size: int) -> Numbers:
@@ -189,30 +241,35 @@ def _is_nested(series: nw.Series[Any]) -> bool:
     return isinstance(series.dtype, nw.List | nw.Array | nw.Struct | nw.Binary)
 
 
-def _column(series: nw.Series[Any], missing_values: Collection[str] | None, parse: bool) -> Column:
+def _column(given: Distinct, missing_values: Collection[str] | None, parse: bool) -> Column:
     heed()
-    if _is_nested(series):
-        return Column(series.name, (), np.full(len(series), MISSING, dtype=np.int64), nested=True)
-    codes, distinct = pd.factorize(series.to_pandas())
-    values: list[Any] = np.asarray(distinct, dtype=object).tolist()
+    if given.nested:
+        return Column(given.name, (), given.codes, nested=True)
+    values = given.values
+    if isinstance(values, np.ndarray):
+        numbers, rank = np.unique(values, return_inverse=True)
+        kind = int if np.all(numbers == np.rint(numbers)) else float
+        return Column(given.name, tuple(map(kind, numbers)), np.append(rank, MISSING)[given.codes], real=given.real)
     tokens = _tokens(values, missing_values)
-    kept = [i for i, value in enumerate(values) if not (isinstance(value, str) and value in (*tokens, ""))]
+    blank = {*tokens, ""}
+    kept = [i for i, value in enumerate(values) if not (isinstance(value, str) and value in blank)]
     levels, dated = _typed([values[i] for i in kept], parse)
     ascending = sorted(set(levels))
     place = {level: i for i, level in enumerate(ascending)}
     of_value = np.full(len(values) + 1, MISSING, dtype=np.int64)
     of_value[kept] = [place[level] for level in levels]
-    real = series.dtype.is_float()
-    return Column(series.name, tuple(ascending), of_value[np.asarray(codes)], tokens, real, dated)
+    return Column(given.name, tuple(ascending), of_value[given.codes], tokens, given.real, dated)
 
 
-def _tokens(texts: Sequence[Any], missing_values: Collection[str] | None) -> tuple[str, ...]:
+def _tokens(values: Sequence[Any], missing_values: Collection[str] | None) -> tuple[str, ...]:
     """Return the words of a column that stand for a missing value."""
+    texts = {value for value in values if isinstance(value, str)}
     if missing_values is not None:
         return tuple(token for token in missing_values if token in texts)
     found = [token for token in TOKENS if token in texts]
-    rest = [text for text in texts if text not in (*found, "")]
-    numbers = _numbers(rest) is not None
+    if not any(token in ONLY_AMONG_NUMBERS for token in found):
+        return tuple(found)
+    numbers = _numbers([value for value in values if value not in (*found, "")]) is not None
     return tuple(token for token in found if numbers or token not in ONLY_AMONG_NUMBERS)
 
 

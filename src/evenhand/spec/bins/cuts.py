@@ -132,11 +132,12 @@ class Cut(Binning):
             raise DataError(
                 f"column {seen.column!r} is to be binned by {type(self).__name__}, but it holds {odd!r}, {why}"
             )
-        endless = [v for v in seen.values if not np.isfinite(float(v))]
-        if endless:
+        numbers = np.asarray(seen.values, dtype=float)
+        endless = np.flatnonzero(~np.isfinite(numbers))
+        if len(endless):
             raise DataError(
-                f"column {seen.column!r} holds {endless[0]!r}, which lies in no bin that has a middle; drop those "
-                f"rows, or list it in missing_values"
+                f"column {seen.column!r} holds {seen.values[endless[0]]!r}, which lies in no bin that has a middle; "
+                f"drop those rows, or list it in missing_values"
             )
         edges = self.find(seen)
         if not edges:
@@ -147,7 +148,7 @@ class Cut(Binning):
                 ", or leave the column out",
             )
         # The smallest and the largest value make no level of their own where nobody lies beyond an outer edge.
-        code = np.searchsorted(np.asarray(edges), np.asarray(seen.values, dtype=float), side="right")
+        code = np.searchsorted(np.asarray(edges), numbers, side="right")
         plain = Occurrence(seen.column, [int(v) for v in seen.values], seen.by_outcome) if seen.whole else seen
         stock = tuple(plain.stock(np.flatnonzero(code == i)) for i in range(len(edges) + 1))
         return self.names(edges, seen.whole), Cuts(edges, stock, seen.whole), True

@@ -10,14 +10,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.engines import AnyTable, Source, is_path, read_file
+from evenhand import check
+from evenhand.data.counts import Counts
+from evenhand.engines import AnyTable, counts_of, is_path
+from evenhand.engines.looking import Looked
 from evenhand.errors import DataError, SpecError
 from evenhand.resources import Progress, heeding
 from evenhand.spec import CsvFormat, Problem
+from evenhand.tables import read
+from evenhand.tables.frames import take
 from evenhand.tables.survey import Survey, survey
 from evenhand.use.fitting import silent
 from evenhand.use.proposal.bounding import Bounds, Finder
-from evenhand.use.proposal.draft import Draft, draft
+from evenhand.use.proposal.counting import counts_of_rows
+from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
 from evenhand.use.proposal.outcome import Direction, level_called
 from evenhand.use.proposal.wording import write
 from evenhand.use.telling import Teller
@@ -46,6 +52,7 @@ def propose(
     protected: Sequence[str],
     outcome: str,
     features: Sequence[str] | None = None,
+    cells: Ways | None = None,
     favourable: Any = None,
     weights: str | None = None,
     missing_values: Collection[str] | None = None,
@@ -61,7 +68,12 @@ def propose(
     table : dataframe or path
         One row per person. Of a CSV or Parquet file the first rows are looked at, and all are counted.
     protected, outcome, features
-        The columns in these roles; without ``features``, those that tell most about the outcome.
+        The columns in these roles; without ``features``, all that can be used where cells are learned, else those that
+        tell most about the outcome.
+    cells : {"leaves", "levels"}, optional
+        Whether cells are the leaves of a tree over all features, which stay as they are, or the combinations of their
+        levels. By default leaves, where nobody names the features, more than five columns tell something about the
+        outcome, and leaves tell nearly as much as the best five or more; and where scikit-learn is installed.
     favourable : value, optional
         The outcome that is good for a person: people then move towards it only, if the bound can be met that way. If
         not, and many would lose it, a distance by which clearly fewer do is proposed where there is one.
@@ -83,20 +95,22 @@ def propose(
     True
     """
     _check_roles(protected, outcome, features, weights)
+    check.one_of("cells", cells, (*WAYS, None))
     report = Teller(progress or silent)
     with heeding(report.going_on):
         report("reading", 0.0)
-        frame = table
+        looked = None
         if is_path(table):
-            frame = read_file(table, csv, rows=LOOKED_AT, progress=lambda stage, share: report(stage, 0.2 * share))
+            looked = Looked.at(table, csv, rows=LOOKED_AT, progress=lambda stage, share: report(stage, 0.2 * share))
         report("looking over the columns", 0.2)
-        found = survey(frame, missing_values, parse=is_path(table), weights=weights)
+        found = survey(
+            table if looked is None else looked.distinct(), missing_values, parse=is_path(table), weights=weights
+        )
         _check(found)
-        file = Source.of(table, csv) if is_path(table) else None
-        odd = ((), ()) if file is None else (file.shared, file.unnamed)
+        odd = ((), ()) if looked is None else (looked.source.shared, looked.source.unnamed)
         report("choosing features and levels", 0.3)
-        drafted = draft(found, protected, outcome, features, favourable, *odd)
-    used = {column.name for column in drafted.levelled}
+        drafted = draft(found, protected, outcome, features, favourable, *odd, cells)
+    used = {column.name for column in drafted.used}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 
     def text(bounds: Bounds, direction: Direction, beside: Bounds | None = None) -> str:
@@ -104,8 +118,16 @@ def propose(
             drafted, bounds, direction, beside, source=source, target=target, weights=weights, csv=csv, tokens=tokens
         )
 
+    def counted(problem: Problem) -> Counts:
+        if looked is None:
+            return counts_of_rows(problem, drafted, lambda names, rows, _: take(read(table).select(names), rows))
+        if looked.whole:
+            looked.source.require([*problem.columns, *(() if weights is None else [weights])])
+            return counts_of_rows(problem, drafted, looked.table)
+        return counts_of(problem, table, weights, lambda stage, share: report(stage, 0.3 + 0.2 * share))
+
     good = None if favourable is None else level_called(drafted.outcome, favourable)
-    finder = Finder(lambda bounds, way: Problem.from_toml(text(bounds, way)), table, weights, drafted, report)
+    finder = Finder(lambda bounds, way: Problem.from_toml(text(bounds, way)), counted, drafted, report)
     with heeding(report.going_on):
         bounds, direction, beside = finder.proposed(good)
     final = text(bounds, direction, beside)

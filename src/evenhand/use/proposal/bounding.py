@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value
-from evenhand.engines import AnyTable
 from evenhand.errors import EvenhandError
 from evenhand.findings.feasibility import budget_edge, parity_edge
 from evenhand.findings.ledger import ledger
@@ -68,8 +67,7 @@ class Finder:
     """Finds bounds that can be met, and who loses by them; counts a table once for each direction of the outcome."""
 
     stated: Callable[[Bounds, Direction], Problem]
-    table: AnyTable
-    weights: str | None
+    count: Callable[[Problem], Counts]
     draft: Draft
     report: Teller
     counted: dict[bool, Counts] = field(default_factory=dict)
@@ -95,7 +93,7 @@ class Finder:
     def counts(self, problem: Problem, direction: Direction) -> Counts:
         """Count the table, once for each direction, which says in which order the outcome's levels are."""
         if direction.only not in self.counted:
-            self.counted[direction.only] = checked_counts(problem, self.table, self.weights, self.report)
+            self.counted[direction.only] = checked_counts(problem, self.count(problem))
         return self.counted[direction.only]
 
     def bounds(

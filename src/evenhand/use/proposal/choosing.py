@@ -36,13 +36,14 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
     together = np.zeros(len(outcome), dtype=np.int64)
     while len(chosen) < MOST_FEATURES:
         gains = {}
+        before = _bits(together, outcome, weight)
         for name, codes in candidates.items():
             if name in chosen:
                 continue
             heed()
             finer = joined(together, codes)
-            if people >= PEOPLE_PER_CELL * (int(joined(groups, finer).max()) + 1):
-                gains[name] = _gain(together, finer, outcome, weight)
+            if _large_enough(groups, finer, people):
+                gains[name] = before - _bits(finer, outcome, weight) - _by_chance(together, finer, outcome)
         best = max(gains, key=lambda name: gains[name], default=None)
         if best is None or gains[best] <= 0:
             break
@@ -51,11 +52,24 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
     return tuple(chosen)
 
 
+def _large_enough(groups: Cells, cells: Cells, people: float) -> bool:
+    """Whether the combinations of groups and cells have people enough on average."""
+    most = people / PEOPLE_PER_CELL
+    # Mostly there are few enough even if all of them occur.
+    possible = (int(groups.max()) + 1) * (int(cells.max()) + 1)
+    return possible <= most or int(joined(groups, cells).max()) + 1 <= most
+
+
 def telling(candidates: Mapping[str, Cells], chosen: Sequence[str], outcome: Cells, weight: Weight = None) -> set[str]:
     """Return the columns that tell more than chance would beyond those that were chosen."""
     together = all_joined([np.zeros_like(outcome), *(candidates[name] for name in chosen)])
-    finer = {name: joined(together, codes) for name, codes in candidates.items()}
-    return {name for name, cells in finer.items() if _gain(together, cells, outcome, weight) > 0}
+    before = _bits(together, outcome, weight)
+    found = set()
+    for name, codes in candidates.items():
+        finer = joined(together, codes)
+        if before - _bits(finer, outcome, weight) > _by_chance(together, finer, outcome):
+            found.add(name)
+    return found
 
 
 def joined(first: Cells, second: Cells) -> Cells:
@@ -84,10 +98,9 @@ def all_joined(codes: Sequence[Cells]) -> Cells:
     return together
 
 
-def _gain(before: Cells, after: Cells, outcome: Cells, weight: Weight) -> float:
-    """Return the bits that finer cells tell about the outcome, less what chance would give."""
-    more = int(after.max()) - int(before.max())
-    return _bits(before, outcome, weight) - _bits(after, outcome, weight) - BY_CHANCE * more * int(outcome.max())
+def _by_chance(before: Cells, after: Cells, outcome: Cells) -> float:
+    """Return the bits that finer cells tell about the outcome by chance."""
+    return BY_CHANCE * (int(after.max()) - int(before.max())) * int(outcome.max())
 
 
 def told(cells: Cells, outcome: Cells, weight: Weight = None) -> float:

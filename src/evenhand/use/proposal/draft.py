@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from evenhand.arrays import Cells
 from evenhand.data.domain import in_words
 from evenhand.errors import DataError, SpecError, did_you_mean, some_of
+from evenhand.spec.cells import Leaves
 from evenhand.tables.survey import Column, Survey, by_code
 from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, telling, told
 from evenhand.use.proposal.leaks import MOST_DISTINCT, asked_about, followers, known_after
+from evenhand.use.proposal.leaves import Tried, try_out
 from evenhand.use.proposal.levels import MOST_VALUES, Levelled, as_they_are, levelled
 from evenhand.use.proposal.outcome import level_called
 from evenhand.use.proposal.protected import TINY_GROUP, Rated, few_people, grouped
 
+Ways = Literal["leaves", "levels"]
+"""What cells are: the leaves of a tree, or the combinations of the features' levels."""
+
+WAYS: tuple[Ways, ...] = ("leaves", "levels")
+
 SHARED_NAME = "several columns have this name; rename them to use one"
 NO_NAME = "the file's header has no name for it; give it one to use it"
 NOT_ASKED_FOR = "not asked for"
+DATES = "dates or times; make them a number, such as an age, to use them"
+DATES_AS_THEY_ARE = "dates or times, of which many are known only after the outcome; add those that are known before it"
+TOO_MANY_VALUES = "too many values, all of them rare"
+NEARLY_CONSTANT = "nearly constant"
 
 FEATURE_BINS = 4
 OUTCOME_BINS = 2
@@ -85,7 +96,8 @@ class Group:
 class Draft:
     """The columns of a problem to be; ``left_out`` pairs columns with reasons, ``rated`` is whose rates are told.
 
-    ``after`` are those of the columns left out that are perhaps known only after the outcome.
+    ``after`` are those of the columns left out that are perhaps known only after the outcome; ``tried`` is what came of
+    leaves, where many columns tell something or where they were asked for; ``cells`` are they, if they are proposed.
     """
 
     found: Survey
@@ -95,18 +107,24 @@ class Draft:
     rated: Rated
     left_out: tuple[tuple[str, str], ...]
     after: tuple[str, ...] = ()
+    tried: Tried | None = None
+    cells: Leaves | None = None
+
+    @property
+    def used(self) -> tuple[Levelled, ...]:
+        """Every column in use."""
+        return (*self.protected, *(feature.levelled for feature in self.features), self.outcome)
 
     @property
     def levelled(self) -> tuple[Levelled, ...]:
-        """Every column in use."""
-        return (*self.protected, *(feature.levelled for feature in self.features), self.outcome)
+        """Every column in use whose values become levels: with leaves no feature's do."""
+        return self.used if self.cells is None else (*self.protected, self.outcome)
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """Every group, that of the fewest people first."""
         together = all_joined([column.codes for column in self.protected])
-        first = np.unique(together, return_index=True)[1]
-        names = [in_words({c.name: c.named[c.codes[row]] for c in self.protected}) for row in first]
+        names = _group_names(self.protected, together)
         people, rates = by_code(together, self.found.row_people, 0), self.rated.by(together)
         listed = (Group(name, round(p), float(rate)) for name, p, rate in zip(names, people, rates, strict=True))
         return tuple(sorted(listed, key=lambda group: group.people))
@@ -132,6 +150,12 @@ class Draft:
         return self.sources * int(np.prod([feature.ways for feature in self.features])) * len(self.outcome.levels)
 
 
+def _group_names(protected: Sequence[Levelled], groups: Cells) -> list[str]:
+    """Name every group, in the order of their numbers."""
+    first = np.unique(groups, return_index=True)[1]
+    return [in_words({c.name: c.named[c.codes[row]] for c in protected}) for row in first]
+
+
 def draft(
     found: Survey,
     protected: Sequence[str],
@@ -140,10 +164,13 @@ def draft(
     favourable: Any = None,
     shared: Collection[str] = (),
     unnamed: Collection[str] = (),
+    cells: Ways | None = None,
 ) -> Draft:
     """Give every column a role, or a reason why it has none.
 
-    ``shared`` are names that several columns have, ``unnamed`` what columns are called that have none.
+    ``shared`` are names that several columns have, ``unnamed`` what columns are called that have none. Without
+    ``cells``, leaves are proposed where more columns tell something about the outcome than a choice has, and where
+    nobody named the features.
     """
     for name in (*protected, outcome, *(features or ())):
         _known(found, name)
@@ -153,23 +180,40 @@ def draft(
     groups = tuple(_protected(found[name], rated) for name in protected)
     others = [column for column in found.columns if column.name not in (*protected, outcome)]
     followed = followers(others, target)
-    after: tuple[str, ...] = ()
-    if features is not None:
-        taken = tuple(_asked(found[name]) for name in features)
-        left = tuple((column.name, NOT_ASKED_FOR) for column in others if column.name not in features)
-    else:
-        unusable = {**dict.fromkeys(shared, SHARED_NAME), **dict.fromkeys(unnamed, NO_NAME)}
-        taken, left, after = _chosen(others, groups, target, unusable, followed)
     together = all_joined([column.codes for column in groups])
+    if features is None:
+        barred = {**dict.fromkeys(shared, SHARED_NAME), **dict.fromkeys(unnamed, NO_NAME)}
+        usable = _usable(others, target, barred, followed)
+    else:
+        asked = {name: _asked(found[name], cells) for name in features}
+        usable = _Usable(asked, {c.name: NOT_ASKED_FOR for c in others if c.name not in asked}, ())
+    whole = Draft(found, groups, (), target, rated, usable.left(others), usable.after)
+    if cells == "leaves" or (cells is None and features is None and usable.many_tell(target)):
+        names = _group_names(groups, together)
+        tried = try_out(usable.plain, usable.codes, together, names, target.codes, weight)
+        whole = replace(whole, tried=tried)
+        if cells is not None and tried.trial is None:
+            raise tried.install or DataError(tried.refused)
+
+    def feature(column: Levelled, rule: str, tells: float) -> Feature:
+        doubt = _unfit(column.column) or known_after(column, target, followed) if features is not None else None
+        return Feature(column, rule, tells, doubt, asked_about(column, target))
+
+    trial = None if whole.tried is None else whole.tried.trial
+    if trial is not None and (cells == "leaves" or trial.worth_it):
+        kept = tuple(feature(column, "fixed", 0.0) for column in usable.columns.values())
+        left = tuple((name, DATES_AS_THEY_ARE if why == DATES else why) for name, why in whole.left_out)
+        return replace(whole, features=kept, left_out=left, cells=trial.cells)
+    if features is None:
+        usable = _chosen(usable, together, target)
+        whole = replace(whole, left_out=usable.left(others))
     listed = []
-    for column in taken:
+    for column in usable.columns.values():
         rule = "nominal" if len(column.levels) <= MOST_FREE_LEVELS else "fixed"
         ordinal = column.ordered and not column.two_codes
-        doubt = _unfit(column.column) or known_after(column, target, followed) if features is not None else None
-        tells = told(column.codes, together, weight)
-        listed.append(Feature(column, "ordinal" if ordinal else rule, tells, doubt, asked_about(column, target)))
+        listed.append(feature(column, "ordinal" if ordinal else rule, told(column.codes, together, weight)))
     # The last features, which tell least, are fixed first.
-    whole = Draft(found, groups, tuple(listed), target, rated, left, after)
+    whole = replace(whole, features=tuple(listed))
     for i in reversed(range(len(listed))):
         if whole.most_moves <= MOST_MOVES:
             break
@@ -223,34 +267,62 @@ def _several(column: Column, what: str) -> None:
         raise DataError(f"the {what} {column.name!r} has {values}; there is nothing to compare")
 
 
-def _asked(column: Column) -> Levelled:
+def _asked(column: Column, cells: Ways | None) -> Levelled:
     _several(column, "feature")
     named = levelled(column, FEATURE_BINS)
-    if len(named.levels) < 2:
+    if len(named.levels) < 2 and cells != "leaves":
         raise DataError(
             f"every value of the feature {column.name!r} is rare, as in a name or a remark; leave it out of --features"
         )
     return named
 
 
-def _chosen(
-    columns: Sequence[Column],
-    groups: Sequence[Levelled],
-    outcome: Levelled,
-    barred: Mapping[str, str],
-    followed: Mapping[str, Cells],
-) -> tuple[tuple[Levelled, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """Choose features among columns, say why the others are not, and which are perhaps known only after the outcome."""
-    together = all_joined([column.codes for column in groups])
+@dataclass(frozen=True, eq=False)
+class _Usable:
+    """The columns that can be features, why each of the others cannot, and which are perhaps known only after the
+    outcome. ``rare`` are those that levels would make nothing of: nearly everybody has one value."""
+
+    columns: dict[str, Levelled]
+    unfit: dict[str, str]
+    after: tuple[str, ...]
+    rare: frozenset[str] = frozenset()
+
+    @property
+    def codes(self) -> dict[str, Cells]:
+        """The levels of those that have any."""
+        return {name: column.codes for name, column in self.columns.items() if name not in self.rare}
+
+    @property
+    def plain(self) -> list[Column]:
+        """The columns as they are."""
+        return [column.column for column in self.columns.values()]
+
+    def many_tell(self, outcome: Levelled) -> bool:
+        """Whether more columns tell something about the outcome than a choice has."""
+        return len(telling(self.codes, (), outcome.codes, outcome.column.row_weights)) > MOST_FEATURES
+
+    def left(self, columns: Sequence[Column]) -> tuple[tuple[str, str], ...]:
+        """Return the columns that are left out, and why, in their order."""
+        return tuple((column.name, self.unfit[column.name]) for column in columns if column.name in self.unfit)
+
+
+def _usable(
+    columns: Sequence[Column], outcome: Levelled, barred: Mapping[str, str], followed: Mapping[str, Cells]
+) -> _Usable:
+    """Return the columns that can be features."""
     unfit = {c.name: reason for c in columns if (reason := barred.get(c.name) or _unfit(c))}
     candidates = {c.name: levelled(c, FEATURE_BINS) for c in columns if c.name not in unfit}
-    unfit |= {name: reason for name, c in candidates.items() if (reason := _useless(c))}
+    unfit |= {name: TOO_MANY_VALUES for name, c in candidates.items() if _too_many_values(c)}
     after = {n: why for n, c in candidates.items() if n not in unfit and (why := known_after(c, outcome, followed))}
     unfit |= after
-    candidates = {name: column for name, column in candidates.items() if name not in unfit}
-    codes = {name: column.codes for name, column in candidates.items()}
-    weight = outcome.column.row_weights
-    chosen = choose(codes, together, outcome.codes, weight)
+    kept = {name: column for name, column in candidates.items() if name not in unfit}
+    return _Usable(kept, unfit, tuple(after), frozenset(name for name, c in kept.items() if _nearly_constant(c)))
+
+
+def _chosen(usable: _Usable, groups: Cells, outcome: Levelled) -> _Usable:
+    """Choose features among columns, and say why the others are not."""
+    codes, weight = usable.codes, outcome.column.row_weights
+    chosen = choose(codes, groups, outcome.codes, weight)
     if not chosen:
         if telling(codes, (), outcome.codes, weight):
             raise SpecError(
@@ -258,15 +330,17 @@ def _chosen(
                 f"{PEOPLE_PER_CELL} people each on average with these protected columns; take fewer of them, or name "
                 f"features with --features"
             )
-        also = "".join(f"; {name} {reason}" for name, reason in after.items())
+        also = "".join(f"; {name} {usable.unfit[name]}" for name in usable.after)
         raise SpecError(
             f"no column tells enough about the outcome to be proposed as a feature; name them with --features{also}"
         )
-    taken = [candidates[name] for name in chosen]
+    taken = {name: usable.columns[name] for name in chosen}
     tells = telling(codes, chosen, outcome.codes, weight)
-    unfit |= {name: _why_not(c, taken, name in tells) for name, c in candidates.items() if name not in chosen}
-    left = tuple((column.name, unfit[column.name]) for column in columns if column.name in unfit)
-    return tuple(taken), left, tuple(after)
+    unfit = usable.unfit | dict.fromkeys(usable.rare, NEARLY_CONSTANT)
+    for name, column in usable.columns.items():
+        if name not in unfit and name not in taken:
+            unfit[name] = _why_not(column, list(taken.values()), name in tells)
+    return replace(usable, columns=taken, unfit=unfit)
 
 
 def _unfit(column: Column) -> str | None:
@@ -277,7 +351,7 @@ def _unfit(column: Column) -> str | None:
     if len(column.values) < 2:
         return "one value for everybody" if column.values else "empty"
     if column.dated:
-        return "dates or times; make them a number, such as an age, to use them"
+        return DATES
     if column.whole and len(column.values) >= NEARLY_ALL * known and len(column.values) > MOST_VALUES:
         return "nearly every row has its own value: an identifier"
     if not column.numeric and len(column.values) >= HALF * known:
@@ -285,12 +359,15 @@ def _unfit(column: Column) -> str | None:
     return None
 
 
-def _useless(column: Levelled) -> str | None:
+def _too_many_values(column: Levelled) -> bool:
+    """Whether a column has words, all of them rare, as names have."""
+    return not column.column.numeric and len(column.column.values) > MOST_VALUES and len(column.levels) < 2
+
+
+def _nearly_constant(column: Levelled) -> bool:
+    """Whether nearly everybody has one value, so that there are no two levels."""
     unbinned = column.column.numeric and len(column.levels) > MOST_VALUES
-    if len(column.weights) < 2 or len(column.levels) < 2 or unbinned:
-        many = not column.column.numeric and len(column.column.values) > MOST_VALUES
-        return "too many values, all of them rare" if many else "nearly constant"
-    return None
+    return len(column.weights) < 2 or len(column.levels) < 2 or unbinned
 
 
 def _why_not(column: Levelled, taken: Sequence[Levelled], tells: bool) -> str:

@@ -27,6 +27,9 @@ SMALLEST = 5e-5
 MOST_TINY = 3
 """How many small groups are named."""
 
+ROOM = 4
+"""A group of so many times the people that all leaves need does not keep leaves few."""
+
 MOST_SHOWN = 8
 """How many levels a comment lists."""
 
@@ -49,6 +52,7 @@ def write(
         _columns(draft, direction),
         _missing(draft, tokens),
         _csv(csv),
+        _cells(draft),
         _bins(draft),
         _distortion(draft, direction),
         _bounds(draft, bounds, direction, beside),
@@ -116,12 +120,28 @@ def _columns(draft: Draft, direction: Direction) -> Iterator[str]:
         )
     yield f"protected = {value([column.name for column in draft.protected])}"
     yield ""
-    yield from _comment(
-        "What may be changed, where a rule below allows it. Every feature splits people into smaller cells, so a few "
-        "that matter are better than many. Columns that are not listed are passed through as they are and bound by "
-        "nothing: a model that is meant to be covered must not see them."
-    )
-    yield f"features = {value([feature.name for feature in draft.features])}"
+    listed = [value(feature.name) for feature in draft.features]
+    if draft.cells is None:
+        yield from _comment(
+            "What may be changed, where a rule below allows it. Every feature splits people into smaller cells, so a "
+            "few that matter are better than many. Columns that are not listed are passed through as they are and "
+            "bound by nothing: a model that is meant to be covered must not see them."
+        )
+        if (tried := leaves_or_levels(draft)) is not None:
+            yield from _comment(tried)
+        yield f"features = [{', '.join(listed)}]"
+    else:
+        yield from _comment(
+            "Read as they are, never changed: the cells below are learned from these columns, and nothing else of "
+            "people decides whose outcome changes, but their groups and outcomes. A column that is known only after "
+            "the outcome must not be among them."
+        )
+        for feature in draft.features:
+            if feature.remark is not None:
+                yield from _comment(f"{feature.name}: {feature.remark}", indent="#   ")
+        yield "features = ["
+        yield from _rows(listed)
+        yield "]"
     if draft.left_out:
         yield from _comment("Left out, and why; add what should be among the features:")
         for reason in dict.fromkeys(reason for _, reason in draft.left_out):
@@ -144,6 +164,54 @@ def tiny_groups(draft: Draft) -> str:
         f"Small, with the rate of {draft.rated.words}: {named}{more}. The rates of so few people say little, and yet "
         f"every other group is held against them; in one draw, and among new people, they scatter far around a bound."
     )
+
+
+def leaves_or_levels(draft: Draft) -> str | None:
+    """Say what leaves over all columns tell beside the best few as levels; None where there was no question."""
+    tried, outcome = draft.tried, draft.outcome.name
+    if tried is None:
+        return None
+    if tried.trial is None:
+        many = f"More columns tell something about {outcome} than these. The leaves of a tree over all of them"
+        if tried.install is not None:
+            return (
+                f"{many} can be proposed where scikit-learn is installed: pip install 'evenhand[sklearn]', and then "
+                f"run init again."
+            )
+        return f"{many} could not be learned: {tried.refused}."
+    trial = tried.trial
+    few = f"the best {len(trial.few)} columns as levels ({', '.join(trial.few)})" if trial.few else "a choice"
+    said = (
+        f"Of people whom they were not learned from, the leaves of a tree over all columns tell {trial.told:.0%} of "
+        f"what is not known about {outcome}, {few} {trial.told_by_few:.0%}"
+    )
+    if draft.cells is None:
+        smallest = draft.groups[0]
+        why = f"Every leaf has people of every group, and {smallest.name} has {in_number(smallest.people)}"
+        if smallest.people >= ROOM * trial.cells.most * trial.cells.at_least:
+            why = f"There are no more than {trial.cells.most} leaves, and with a larger number they may tell more"
+        return f"{said}. {why}; init --cells leaves proposes them all the same."
+    if trial.told > trial.told_by_few:
+        lost = 1 - trial.told_by_few / trial.told
+        return f"{said}: that choice would lose {lost:.0%} of what the leaves tell."
+    return f"{said}: no more here, but no column is left out, and nobody new is in a cell that nobody had."
+
+
+def _cells(draft: Draft) -> Iterator[str]:
+    if draft.cells is None:
+        return
+    yield from _comment(
+        "The cells within which outcomes change: the leaves of a tree over the features, at most so many, each with "
+        "at least so many people of every group. Numbers need no bins, words no order, and missing values are a "
+        "branch. Fewer leaves are easier to read, more tell more; the fewer people a leaf has, the more it tells of "
+        "these people alone."
+    )
+    if (tried := leaves_or_levels(draft)) is not None:
+        yield from _comment(tried)
+    yield "[cells]"
+    yield f"kind = {value(draft.cells.word)}"
+    yield f"most = {draft.cells.most}"
+    yield f"at_least = {draft.cells.at_least}"
 
 
 def _missing(draft: Draft, tokens: Sequence[str]) -> Iterator[str]:
@@ -227,6 +295,10 @@ def _levels(column: Levelled, rated: Rated | None = None) -> str:
 
 
 def _distortion(draft: Draft, direction: Direction) -> Iterator[str]:
+    if draft.cells is not None:
+        yield from _comment("What a change of the outcome costs; a cost counts against the budget below.")
+        yield from _outcome(draft.outcome, direction)
+        return
     yield from _comment(
         'What a change costs; changes of several columns add up ("max": the costliest counts). "ordinal": step for '
         'each step, at most max_steps; up = false or down = false forbids a direction. "nominal": one cost for any '
@@ -319,8 +391,9 @@ def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds |
     yield 'kind = "expected"'
     yield f"limit = {bounds.limit:g}"
     yield ""
+    kept = "features" if draft.cells is None else "cells"
     yield from _comment(
-        "What is kept close: the distribution of features and outcome together (see docs/guide.md for others)."
+        f"What is kept close: the distribution of {kept} and outcome together (see docs/guide.md for others)."
     )
     yield "[utility]"
     yield 'measure = "KL"'
