@@ -81,8 +81,7 @@ def count_rows(
     outcome = rows.codes[problem.outcome]
     sample = sample_of(problem, rows.table, rows.groups, rows.group, outcome, rows.weight)
     learned = learned_variable(problem, problem.cells, sample)
-    codes = {**rows.codes, learned.name: leaves(learned, rows.table)}
-    return replace(rows, variables=(*rows.variables, learned), codes=codes).counts(problem)
+    return rows.with_variable(learned, leaves(learned, rows.table)).counts(problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +118,10 @@ class Levelled:
     def group(self) -> Cells:
         """The group of each row."""
         return self.groups.ravel([self.codes[name] for name in self.groups.names])
+
+    def with_variable(self, variable: Variable, codes: Cells) -> Levelled:
+        """Return the rows with one more variable, of which the level of every row is known."""
+        return replace(self, variables=(*self.variables, variable), codes={**self.codes, variable.name: codes})
 
     def counts(self, problem: Problem) -> Counts:
         """Count the rows."""
