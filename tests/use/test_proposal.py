@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand.engines import counting, files, looking
 from evenhand.spec.frozen import FrozenMap
 from evenhand.tables.survey import Column, survey
 from evenhand.use.proposal import propose
@@ -884,6 +885,16 @@ class TestLeaves:
         )
         assert weighted.draft.rated.overall == pytest.approx(np.average(frame["hired"], weights=times))
         assert sorted(g.rate for g in weighted.draft.groups) == pytest.approx(sorted(rates))
+
+    @pytest.mark.parametrize("cells", ["leaves", "levels"])
+    def test_a_file_is_read_once(self, tmp_path, monkeypatch, cells):
+        wide(1500).to_csv(tmp_path / "people.csv", index=False)
+        opened = []
+        read = files.reading
+        for module in (files, looking, counting):
+            monkeypatch.setattr(module, "reading", lambda *a, **k: opened.append(a) or read(*a, **k), raising=False)
+        propose(tmp_path / "people.csv", protected=["group"], outcome="hired", cells=cells, favourable=1)
+        assert len(opened) == 1
 
     @pytest.mark.slow
     def test_many_rows(self):

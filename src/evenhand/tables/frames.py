@@ -180,6 +180,11 @@ def categories(table: nw.DataFrame[Any], name: str) -> list[Any]:
     return kind.categories.tolist() if isinstance(kind, pd.CategoricalDtype) else []
 
 
+def with_column(table: nw.DataFrame[Any], name: str, values: Sequence[Any]) -> nw.DataFrame[Any]:
+    """Return a table with one more column."""
+    return table.with_columns(nw.new_series(name, values, backend=table.implementation))
+
+
 def take(table: nw.DataFrame[Any], rows: Cells) -> nw.DataFrame[Any]:
     """Return rows by position, with repeats."""
     return table[rows.tolist(), :]

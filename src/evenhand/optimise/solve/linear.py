@@ -100,6 +100,10 @@ class LinearSolver:
             self.use_primal_simplex()
         answer = self.run()
         if answer.z is None:
+            # Where there is next to no room, presolve's sums of rounding errors are taken for a contradiction.
+            self._begin_anew()
+            answer = self.run()
+        if answer.z is None:
             raise SolverError("the held optimum was numerically infeasible")
         return answer.z
 
@@ -121,11 +125,8 @@ class LinearSolver:
             self._set("time_limit", self._highs.getRunTime() + self._clock.remaining)
         self._run()
         if self._highs.getModelStatus() in UNDECIDED:
-            # Once more, from nothing and the slow way, which has an answer where the quick one gives up.
-            self._highs.clearSolver()
-            self._set("solver", "simplex")
-            self._set("simplex_strategy", DUAL_SIMPLEX)
-            self._set("presolve", "off")
+            # Once more, the slow way, which has an answer where the quick one gives up.
+            self._begin_anew()
             self._run()
         status = self._highs.getModelStatus()
         solution = self._highs.getSolution()
@@ -138,6 +139,13 @@ class LinearSolver:
         if status in STOPPED:
             raise self._clock.late()
         raise SolverError(f"HiGHS stopped with the status {self._highs.modelStatusToString(status)!r}")
+
+    def _begin_anew(self) -> None:
+        """Forget every basis, and go on by dual simplex without presolve."""
+        self._highs.clearSolver()
+        self._set("solver", "simplex")
+        self._set("simplex_strategy", DUAL_SIMPLEX)
+        self._set("presolve", "off")
 
     def _run(self) -> None:
         """Run HiGHS.

@@ -22,7 +22,7 @@ from evenhand.tables.frames import take
 from evenhand.tables.survey import Survey, survey
 from evenhand.use.fitting import silent
 from evenhand.use.proposal.bounding import Bounds, Finder
-from evenhand.use.proposal.counting import counts_of_rows
+from evenhand.use.proposal.counting import as_levels, counts_of_rows
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
 from evenhand.use.proposal.outcome import Direction, level_called
 from evenhand.use.proposal.wording import write
@@ -118,16 +118,20 @@ def propose(
             drafted, bounds, direction, beside, source=source, target=target, weights=weights, csv=csv, tokens=tokens
         )
 
+    def stated(bounds: Bounds, direction: Direction) -> Problem:
+        problem = Problem.from_toml(text(bounds, direction))
+        return problem if looked is not None and not looked.whole else as_levels(problem, drafted)
+
     def counted(problem: Problem) -> Counts:
         if looked is None:
             return counts_of_rows(problem, drafted, lambda names, rows, _: take(read(table).select(names), rows))
         if looked.whole:
-            looked.source.require([*problem.columns, *(() if weights is None else [weights])])
+            looked.source.require([column.name for column in drafted.used])
             return counts_of_rows(problem, drafted, looked.table)
         return counts_of(problem, table, weights, lambda stage, share: report(stage, 0.3 + 0.2 * share))
 
     good = None if favourable is None else level_called(drafted.outcome, favourable)
-    finder = Finder(lambda bounds, way: Problem.from_toml(text(bounds, way)), counted, drafted, report)
+    finder = Finder(stated, counted, drafted, report)
     with heeding(report.going_on):
         bounds, direction, beside = finder.proposed(good)
     final = text(bounds, direction, beside)

@@ -6,6 +6,7 @@ Rows that agree in every level, or leaf, are counted by the first of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ import numpy as np
 from evenhand.arrays import Cells
 from evenhand.data.counts import Counts
 from evenhand.spec import Problem
-from evenhand.tables import Table
-from evenhand.tables.learned import variable_of_tree
-from evenhand.tables.reading import level_rows
+from evenhand.tables import Table, count_rows
+from evenhand.tables.frames import with_column
 from evenhand.tables.survey import by_code
 from evenhand.use.proposal.choosing import all_joined
 from evenhand.use.proposal.draft import Draft
@@ -25,29 +25,34 @@ Rows = Callable[[Sequence[str], Cells, Sequence[Any]], Table]
 """Gives some columns of some rows, by their places; and what stands for a missing value in them."""
 
 
+def as_levels(problem: Problem, draft: Draft) -> Problem:
+    """Return a problem over leaves as one over levels: its one feature is the leaf, which never changes.
+
+    Leaves are those that were tried out. Bounds hardly depend on which cells there are, since outcomes alone change.
+    """
+    if problem.cells is None or draft.trial is None:
+        return problem
+    return replace(problem, features=[problem.cells.variable], cells=None)
+
+
 def counts_of_rows(problem: Problem, draft: Draft, rows: Rows) -> Counts:
-    """Count a draft's table over the cells of its problem."""
-    found, learned = draft.found, None
+    """Count a draft's table over the cells of its problem, whose feature may be the leaf."""
+    found = draft.found
     codes = [_apart(column) for column in draft.levelled]
-    if problem.cells is not None and draft.tried is not None and draft.tried.trial is not None:
-        # The tree that was tried out: bounds hardly depend on which cells there are, since outcomes alone change.
-        trial = draft.tried.trial
-        learned = variable_of_tree(problem.cells, trial.tree, problem.missing_values), trial.leaf
-        codes.append(trial.leaf)
-    together = all_joined(codes)
+    leaf = None if draft.cells is None or draft.trial is None else draft.trial.leaf
+    together = all_joined(codes if leaf is None else [*codes, leaf])
     first = np.unique(together, return_index=True)[1]
     each = np.ones(found.rows) if found.row_weights is None else found.row_weights
     people, weight, squares = (by_code(together, of, 0) for of in (None, each, each**2))
     at = first if found.kept is None else found.kept[first]
-    table = rows(problem.levelled, at, problem.missing_values)
-    counted = level_rows(problem, table, weight, people, squares=squares)
-    if learned is not None:
-        variable, leaf = learned
-        counted = counted.with_variable(variable, leaf[first[weight > 0]])
-    return counted.counts(problem)
+    table = rows([column.name for column in draft.levelled], at, problem.missing_values)
+    if leaf is not None:
+        (name,) = problem.features
+        table = with_column(table, name, [f"leaf {number}" for number in leaf[first]])
+    return count_rows(problem, table, weight, people, squares=squares)
 
 
 def _apart(column: Levelled) -> Cells:
-    """Return codes that tell levels apart, and also the values of which a level is made by name."""
-    by_edges = column.binning is not None and column.binning.coding.numeric
-    return column.codes if by_edges else column.column.codes + 1
+    """Return codes that tell levels apart, and also the words of which a level is made by name."""
+    cut = column.column.numeric and column.binning is not None
+    return column.codes if cut else column.column.codes + 1

@@ -16,7 +16,7 @@ from evenhand.spec.cells import Leaves
 from evenhand.tables.survey import Column, Survey, by_code
 from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, telling, told
 from evenhand.use.proposal.leaks import MOST_DISTINCT, asked_about, followers, known_after
-from evenhand.use.proposal.leaves import Tried, try_out
+from evenhand.use.proposal.leaves import Trial, Tried, try_out
 from evenhand.use.proposal.levels import MOST_VALUES, Levelled, as_they_are, levelled
 from evenhand.use.proposal.outcome import level_called
 from evenhand.use.proposal.protected import TINY_GROUP, Rated, few_people, grouped
@@ -116,6 +116,11 @@ class Draft:
         return (*self.protected, *(feature.levelled for feature in self.features), self.outcome)
 
     @property
+    def trial(self) -> Trial | None:
+        """Leaves that were tried out."""
+        return None if self.tried is None else self.tried.trial
+
+    @property
     def levelled(self) -> tuple[Levelled, ...]:
         """Every column in use whose values become levels: with leaves no feature's do."""
         return self.used if self.cells is None else (*self.protected, self.outcome)
@@ -199,7 +204,7 @@ def draft(
         doubt = _unfit(column.column) or known_after(column, target, followed) if features is not None else None
         return Feature(column, rule, tells, doubt, asked_about(column, target))
 
-    trial = None if whole.tried is None else whole.tried.trial
+    trial = whole.trial
     if trial is not None and (cells == "leaves" or trial.worth_it):
         kept = tuple(feature(column, "fixed", 0.0) for column in usable.columns.values())
         left = tuple((name, DATES_AS_THEY_ARE if why == DATES else why) for name, why in whole.left_out)

@@ -60,8 +60,8 @@ class Trial:
         Which share of what is not known about the outcome the leaves, and the few columns, tell of new people.
     few : tuple of str
         Those columns.
-    tree, leaf
-        A tree, and the leaf of every row.
+    leaf
+        The leaf of every row, in such a tree.
     """
 
     cells: Leaves
@@ -69,7 +69,6 @@ class Trial:
     told: float
     told_by_few: float
     few: tuple[str, ...]
-    tree: Tree
     leaf: Cells
 
     @property
@@ -139,7 +138,7 @@ def _tried(cells: Leaves, sample: Sample, levels: Mapping[str, Cells], weight: W
     if rows <= MANY_ROWS or tree is None:
         tree = _grown(cells, sample, np.arange(rows))
         leaf, few = _leaf(tree, sample), choose(levels, sample.group, sample.outcome, weight)
-    return Trial(cells, tree.size, float(told), float(told_by_few), few, tree, leaf)
+    return Trial(cells, tree.size, float(told), float(told_by_few), few, leaf)
 
 
 def _folds(rows: int) -> Iterator[tuple[Cells, Cells]]:
