@@ -71,6 +71,7 @@ class TestCounts:
         )
         same_counts(counts_of(stated, folder / given), eh.count(stated, mixed()))
 
+    @pytest.mark.slow
     def test_a_fit(self, folder):
         found, expected = eh.fit(problem(), folder / "people.csv"), eh.fit(problem(), mixed())
         assert found.objective == pytest.approx(expected.objective, abs=1e-9)
