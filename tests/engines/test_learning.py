@@ -71,6 +71,7 @@ class TestCounts:
         )
         same_counts(counts_of(stated, folder / given), eh.count(stated, mixed()))
 
+    @pytest.mark.slow
     def test_a_fit(self, folder):
         found, expected = eh.fit(problem(), folder / "people.csv"), eh.fit(problem(), mixed())
         assert found.objective == pytest.approx(expected.objective, abs=1e-9)
@@ -102,6 +103,18 @@ class TestCounts:
             eh.fit(problem(), tmp_path / "t.csv", weights="weight")
         with pytest.raises(eh.DataError, match=r"100 rows of .* have no weight of at least 0"):
             mapping().audit(tmp_path / "t.csv", weights="weight")
+
+    def test_a_file_that_changes_while_it_is_read(self, folder, tmp_path, monkeypatch):
+        path, learned = tmp_path / "t.csv", learning.learned_variable
+        mixed().to_csv(path, index=False)
+
+        def changing(*given):
+            mixed().assign(sex="new").to_csv(path, index=False)
+            return learned(*given)
+
+        monkeypatch.setattr(learning, "learned_variable", changing)
+        with pytest.raises(eh.DataError, match="was changed while it was read"):
+            eh.fit(problem(), path)
 
     def test_a_column_that_no_tree_can_read(self, tmp_path):
         table = pyarrow.Table.from_pandas(mixed(), preserve_index=False)

@@ -74,7 +74,9 @@ def _of(piece: Piece, at: Cells) -> Piece:
 def cell_sums(domain: Domain, piece: Piece, *, text: bool = False) -> Sums:
     """Count the rows of a piece in the cells (d, x, y) of a domain that was made from all of the table."""
     found = [cells(axis, piece.table, text=text) for axis in (domain.d, domain.x, domain.y)]
-    assert not any(new.any() for _, new in found)
+    if any(new.any() for _, new in found):
+        # Levels were made from all rows.
+        raise DataError("the table was changed while it was read: it has values that it did not have")
     cell, inverse = np.unique(domain.dxy(*(each for each, _ in found)), return_inverse=True)
     people, squares = np.bincount(inverse, minlength=len(cell)).astype(float), sums(inverse, piece.weight**2, len(cell))
     return Sums(cell, people, sums(inverse, piece.weight, len(cell)), squares)
@@ -144,25 +146,28 @@ def _kinds(domain: Domain, table: Table, *, text: bool, first: int) -> tuple[lis
         for flags in () if variable.is_column else unknown_words(variable, table, text=text).values():
             parts.append(flags.astype(np.int64))
             values.append(None)
-    number = np.zeros(len(table), dtype=np.int64)
-    size = 1
-    for part in parts:
-        own_size = int(part.max(initial=0)) + 1
-        if size * own_size > LARGEST_KEY:
-            distinct, number = np.unique(number, return_inverse=True)
-            size = len(distinct)
-        number, size = number * own_size + part, size * own_size
-    _, at, inverse = np.unique(number, return_index=True, return_inverse=True)
-    # In their order.
-    order = np.argsort(at)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    at = at[order]
+    at, kind = _alike(parts)
     columns = [
         part[at].tolist() if own is None else [own[code] for code in part[at].tolist()]
         for part, own in zip(parts, values, strict=True)
     ]
-    return list(zip(*columns, strict=True)), at, rank[inverse]
+    return list(zip(*columns, strict=True)), at, kind
+
+
+def _alike(parts: Sequence[Cells]) -> tuple[Cells, Cells]:
+    """Return the first row of each kind, in their order, and the kind of every row: rows of one kind agree in all."""
+    number, size = np.zeros(len(parts[0]), dtype=np.int64), 1
+    for part in parts:
+        own = int(part.max(initial=0)) + 1
+        if size * own > LARGEST_KEY:
+            distinct, number = np.unique(number, return_inverse=True)
+            size = len(distinct)
+        number, size = number * own + part, size * own
+    _, first, kind = np.unique(number, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[kind]
 
 
 def _told_apart(variable: Variable, table: Table, *, text: bool, first: int) -> tuple[Cells, list[Any] | None]:

@@ -21,7 +21,6 @@ from evenhand.data.tree import EPOCH, NOWHERE, Asked, Given, Kind, Tree, named_l
 from evenhand.errors import DataError
 from evenhand.spec.cells import Learned
 from evenhand.tables.columns import Encoded, canonical, column, encode, plain
-from evenhand.tables.numbering import NULL
 
 TRUTHS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 TRUE_OR_FALSE = "(?i:true|false)"
@@ -246,5 +245,7 @@ def _words(asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, tex
         if len(there):
             raise _other_kind(asked, series[int(there[0])], "" if where is None else where(int(there[0])))
     encoded: Encoded = encode(series, _blanks(asked, blanks, text))
-    codes = np.asarray(encoded.codes, dtype=np.int64)
-    return Given(codes=np.where(codes == NULL, NOWHERE, codes), words=[canonical(value) for value in encoded.values])
+    # 1 and "1" are one word.
+    place: dict[str, int] = {}
+    places = [place.setdefault(canonical(value), len(place)) for value in encoded.values]
+    return Given(codes=np.array([*places, NOWHERE], dtype=np.int64)[encoded.codes], words=list(place))

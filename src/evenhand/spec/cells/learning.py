@@ -299,7 +299,7 @@ def knowing(seen: Seen, at_least: int = 1) -> Seen:
         return seen
     people = np.bincount(given.codes[given.codes != NOWHERE], minlength=len(given.words))
     known = sorted(word for word, number in zip(given.words, people, strict=True) if number >= at_least)
-    others = bool(np.any(people[[word not in set(known) for word in given.words]])) if len(given.words) else False
+    others = bool(np.any((people > 0) & (people < at_least)))
     return replace(seen, asked=replace(seen.asked, words=tuple(known), others=others))
 
 
