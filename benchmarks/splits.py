@@ -1,6 +1,6 @@
-"""What ``new_people.py`` found, as plain values: means over splits, with intervals.
+"""What ``new_people.py`` and ``wide_tables.py`` found, as plain values: means over splits, with intervals.
 
-Knows the rows that ``new_people.py`` keeps, and nothing of how they came about or of the page.
+Knows the rows that they keep, and nothing of how they came about or of the page.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ OWN = "own"
 
 APART = ("before", "kept", "typical", "outcomes_alone")
 """How far apart the new people's rates are: as they were, and after each way to treat who is in an unseen cell."""
+
+RAW = "raw"
+"""What models of wide tables are trained on, beside the tables that mappings with learned cells release."""
 
 CONFIDENCE = 0.95
 
@@ -59,3 +62,63 @@ def _summary(found):
         "left_out": sum(fit["left_out"] for fit in found),
         "seconds": float(np.mean([fit["seconds"] for fit in found])),
     }
+
+
+def wide_mappings(rows):
+    """Return one row per wide table, kind of cells and setting: how far apart new people's rates are, over splits."""
+    found = _grouped(rows, "mappings", ("table", "title", "setting", "cells", "scored_by"))
+    return [
+        key
+        | {name: float(np.mean([each[name] for each in fits])) for name in ("number", "budget")}
+        | {name: interval([each[name] for each in fits]) for name in ("before", "apart", "outcomes_alone")}
+        | {f"{name}_pooled": _pooled(fits, name) for name in ("rates_before", "rates")}
+        | {"pooled": apart(np.mean([each["rates"] for each in fits], axis=0))}
+        for key, fits in found
+    ]
+
+
+def wide_models(rows):
+    """Return one row per wide table, model and what it was trained on: what new people's scores are, over the splits.
+
+    ``beyond`` is AUC less that of the raw model with shifted scores, in the same split.
+    """
+    judged = []
+    for row in rows:
+        models = row.get("models", ())
+        limits = {each["model"]: each["auc"] for each in models if each["trained_on"] == RAW and each["shifted"]}
+        judged.append(row | {"models": [each | {"beyond": each["auc"] - limits[each["model"]]} for each in models]})
+    found = _grouped(judged, "models", ("table", "title", "model", "trained_on", "setting", "shifted"))
+    return [
+        key
+        | {"splits": len(fits)}
+        | {name: interval([each[name] for each in fits]) for name in ("auc", "log_loss", "apart", "beyond")}
+        | {"pooled": apart(np.mean([each["means"] for each in fits], axis=0))}
+        for key, fits in found
+    ]
+
+
+def _grouped(rows, what, keys):
+    """Return what rows hold under a name, together by keys of a row or of what it holds."""
+    together = {}
+    for row in rows:
+        for each in row.get(what, ()):
+            named = {key: each[key] if key in each else row[key] for key in keys}
+            together.setdefault(tuple(named.values()), (named, []))[1].append(each)
+    return list(together.values())
+
+
+def _pooled(fits, name):
+    """Return each group's rate of the last outcome, averaged over splits."""
+    return np.mean([each[name] for each in fits], axis=0)[:, -1].tolist()
+
+
+def wide_times(rows):
+    """Return one row per wide table and kind of cells: seconds, and the ratio to features made by hand."""
+    lines = []
+    for row in rows:
+        for way, took in row.get("took", {}).items():
+            line = {"table": row["table"], "title": row["title"], "people": row["people"], "cells": way, **took}
+            for what in ("fit", "release"):
+                line[f"{what}_ratio"] = took[what] / row["took"]["by hand, outcomes alone"][what]
+            lines.append(line)
+    return lines

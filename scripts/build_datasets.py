@@ -30,8 +30,8 @@ def raw_files(folder: Path) -> tuple[Path, Path]:
     return compas_csv, adult_data
 
 
-def compas(path: Path) -> pd.DataFrame:
-    """Apply ProPublica's filters, keep the two largest groups by race, band the prior counts."""
+def compas_people(path: Path) -> pd.DataFrame:
+    """Apply ProPublica's filters, and keep the two largest groups by race."""
     raw = pd.read_csv(path)
     kept = raw[
         raw["days_b_screening_arrest"].abs().le(30)
@@ -42,8 +42,13 @@ def compas(path: Path) -> pd.DataFrame:
     assert len(kept) == 6172, len(kept)
     kept = kept[kept["race"].isin(["African-American", "Caucasian"])]
     assert len(kept) == 5278, len(kept)
-    priors = pd.cut(kept["priors_count"], [-1, 0, 3, 10**6], labels=["0", "1-3", ">3"]).astype(str)
-    return kept.assign(priors_count=priors)[["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]]
+    return kept
+
+
+def compas(people: pd.DataFrame) -> pd.DataFrame:
+    """Band the prior counts."""
+    priors = pd.cut(people["priors_count"], [-1, 0, 3, 10**6], labels=["0", "1-3", ">3"]).astype(str)
+    return people.assign(priors_count=priors)[["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]]
 
 
 def adult_file(path: Path, people: int = 32561) -> pd.DataFrame:
@@ -93,7 +98,7 @@ def main() -> None:
     """Rebuild the tables."""
     with tempfile.TemporaryDirectory() as folder:
         compas_csv, adult_data = raw_files(Path(folder))
-        write(compas(compas_csv), "compas")
+        write(compas(compas_people(compas_csv)), "compas")
         raw = adult_file(adult_data)
         write(adult(raw), "adult")
         write(adult_wide(raw), "adult-wide", compressed=True)

@@ -288,6 +288,36 @@ def split_rows():
     ]
 
 
+def wide_rows():
+    """Two splits of a wide table, and how long it took."""
+    rates = [[0.5, 0.5], [0.4, 0.6]]
+    fit = {"cells": "leaves", "scored_by": None, "setting": "a fifth more", "rates_before": rates, "rates": rates}
+    fit |= {"before": 1.8, "apart": 0.25, "outcomes_alone": 0.2, "number": 60, "budget": 0.18, "notes": []}
+    by_score = fit | {"cells": "score levels", "scored_by": "boosted trees", "number": 20}
+    means = {"means": rates, "log_loss": 0.3, "model": "boosted trees"}
+
+    def judged(trained_on, setting, auc, shifted, **others):
+        return means | {"trained_on": trained_on, "setting": setting, "auc": auc, "shifted": shifted, **others}
+
+    def models(more):
+        return [
+            judged("raw", None, 0.92, False, apart=1.7),
+            judged("raw", None, 0.9, True, apart=0.05),
+            judged("leaves", "a fifth more", 0.89 + more, False, apart=0.06),
+            judged("leaves", "a fifth more", 0.885 + more, True, apart=0.05),
+        ]
+
+    row = {"table": "adult", "title": "Adult"}
+    took = {"leaves": {"fit": 0.8, "release": 0.3}, "by hand, outcomes alone": {"fit": 0.4, "release": 0.1}}
+    return [
+        row | {"split": "adult times", "seed": "times", "people": 48_842, "took": took},
+        *(
+            row | {"split": f"adult {seed}", "seed": seed, "mappings": [fit, by_score], "models": models(more)}
+            for seed, more in (("1", 0.0), ("2", 0.02))
+        ),
+    ]
+
+
 def made_up_results():
     methods = {"evenhand": MADE_UP, "HiGHS ipm": MADE_UP | {"seconds": 0.25}, "AIF360, ε = 0.1": AIF360}
     rungs = [
@@ -320,6 +350,7 @@ def made_up_results():
         "families": {"seed": 7, "problems": 4, "smallest": 1_000, "largest": 300_000, "limit": 60, "own_limit": 300}
         | {"drawn": drawn_rows()},
         "new_people": {"seeds": [1, 2], "drawn": split_rows()},
+        "wide_tables": {"seeds": [1, 2], "drawn": wide_rows()},
         "apply": {
             "rows": 10,
             "rounds": 1,
@@ -340,7 +371,7 @@ def test_the_page_is_written_from_what_is_there(modules, tmp_path):
     sections = [line for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
         "## A fit", "## Apply, in memory", "## Large domains", "## Random families", "## New people",
-        "## A Spark cluster, and a worker that is lost", "## Another", "## Where evenhand is slower",
+        "## Wide tables", "## A Spark cluster, and a worker that is lost", "## Another", "## Where evenhand is slower",
     ]  # fmt: skip
     assert "| AIF360, ε = 0.1 | 3 | × 6.00 | 150 MB | 0.020000 | kept | kept | +0.200 | kept |" in text
     assert "COMPAS, KL: HiGHS ipm took 0.50 of evenhand's time." in text
@@ -706,6 +737,134 @@ def test_public_tables_are_whole_and_nobody_falls_out(modules, name, people, rat
     )
     for rule in study.rules:
         assert table[rule].dtype.ordered
+
+
+def test_the_page_tells_of_wide_tables(modules):
+    write = modules("write")
+    text = "\n".join(write.wide_section(made_up_results()["wide_tables"]))
+    assert (
+        "| Adult | leaves | a fifth more | 60 | 0.18 | 1.800 ± 0.000 | 0.250 ± 0.000 | 0.200 ± 0.000 | 0.250 |" in text
+    )
+    assert "| Adult | score levels, boosted trees | a fifth more | 20 |" in text
+    # What is beyond is a difference within a split; one degree of freedom makes its interval 12.7 standard errors.
+    assert (
+        "| boosted trees | leaves | a fifth more | 0.9000 ± 0.1271 | +0.0000 ± 0.1271 | 0.300 | 0.060 | 0.250 |" in text
+    )
+    assert "| 0.895 | -0.0050 ± 0.1271 |" in text
+    assert "| boosted trees | raw, shifted | – | 0.9000 ± 0.0000 | – | 0.300 | 0.050 | 0.250 | – | – |" in text
+    assert "| Adult | 48,842 | leaves | 0.8 | × 2.00 | 0.3 | × 3.00 |" in text
+
+
+@pytest.fixture
+def wide(modules, monkeypatch, tmp_path):
+    """The benchmark with a made-up table of two groups in place of the public ones, and quick models."""
+    module = modules("wide_tables")
+    monkeypatch.setattr(modules("harness"), "ROOT", tmp_path)
+
+    def raw():
+        rng = np.random.default_rng(0)
+        group, years = rng.integers(0, 2, 1500), rng.normal(40, 10, 1500)
+        words = pd.Series(rng.choice(["a", "b", "c"], 1500))
+        worked = rng.random(1500) < 0.2 + 0.3 * group + 0.2 * (years > 45) + 0.2 * (words == "c")
+        frame = {"group": np.where(group, "A", "B"), "years": years, "word": words, "no": 0.0}
+        return pd.DataFrame(frame | {"worked": np.where(worked, "yes", "no")})
+
+    monkeypatch.setattr(
+        module, "WIDE", {"made-up": module.Wide("Made up", raw, "group", "worked", "yes", left_out=["no"])}
+    )
+    monkeypatch.setitem(module.MODELS, "boosted trees", module.MODELS["logistic regression"])
+    return module
+
+
+@pytest.mark.slow
+def test_models_of_wide_tables_are_judged_by_people_who_were_not_fitted(wide, modules, capsys):
+    row = wide.child("made-up", "1")
+    assert (row["fitted"], row["others"]) == (1050, 450)
+    cells = {(fit["cells"], fit["scored_by"]) for fit in row["mappings"]}
+    assert cells == {("leaves", None), *(("score levels", kind) for kind in wide.MODELS)}
+    for fit in row["mappings"]:
+        assert fit["before"] > 0.5 > fit["apart"]
+        assert fit["number"] > 2
+    by = {(fit["model"], fit["trained_on"], fit["setting"], fit["shifted"]): fit for fit in row["models"]}
+    assert len(by) == len(row["models"]) == 2 * 2 * (1 + 2 * len(wide.SETTINGS))
+    for (model, trained_on, _, shifted), fit in by.items():
+        raw = by[model, "raw", None, False]
+        assert 0.5 < fit["auc"] < 0.9
+        assert trained_on == "raw" or fit["apart"] < raw["apart"] / 2
+        assert not shifted or fit["apart"] <= wide.BOUND + 1e-6
+    wide.show(row)
+    assert "boosted trees, score levels (three times, even), shifted" in capsys.readouterr().out
+    assert len(modules("splits").wide_models([row])) == len(row["models"])
+
+
+def test_scores_are_shifted_by_group_until_their_means_are_within_a_bound(wide):
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 3000)
+    score = np.clip(rng.beta(2, 5, 3000) + 0.15 * group, 0.01, 0.99)
+    outcome = (rng.random(3000) < score).astype(int)
+    found = wide.shifted(score, group, outcome, 0.05)
+    assert wide.judged(found, group, outcome)["apart"] == pytest.approx(0.05, abs=1e-6)
+    for each in range(3):
+        by = np.log(found / (1 - found) / (score / (1 - score)))[group == each]
+        assert np.ptp(by) < 1e-9
+    # Half as far apart is a larger loss; what is within the bound already stays as it is.
+    closer = wide.shifted(score, group, outcome, 0.025)
+    assert wide.judged(closer, group, outcome)["log_loss"] > wide.judged(found, group, outcome)["log_loss"]
+    assert wide.shifted(score, group, outcome, 2.0) is score
+
+
+def test_people_with_several_rows_count_once_in_the_leaves_of_boosted_trees(modules):
+    wide = modules("wide_tables")
+    assert wide.boosted().min_samples_leaf == 20
+    assert wide.boosted(1.7).min_samples_leaf == 34
+
+
+def test_an_interrupted_run_of_wide_tables_goes_on(wide, monkeypatch, capsys):
+    asked = []
+
+    def child(script, option, table, seed, environment):
+        asked.append(seed)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        found = next(row for row in wide_rows() if row["seed"] == str(seed))
+        return found | {"split": f"{table} {seed}", "table": table}
+
+    monkeypatch.setattr(wide.harness, "child", child)
+    given = argparse.Namespace(seeds=[1, 2], tables=["made-up"], fresh=False)
+    with pytest.raises(KeyboardInterrupt):
+        wide.run(given)
+    assert [row["seed"] for row in wide.run(given)] == ["times", "1", "2"]
+    assert asked == ["times", 1, 1, 2]
+    assert "1 splits were measured before" in capsys.readouterr().out
+
+
+@pytest.mark.download
+@pytest.mark.parametrize(
+    ("name", "people", "features", "rates"),
+    [
+        ("adult", 48_842, 11, (0.1093, 0.3038)),
+        ("compas", 5_278, 7, (0.5584, 0.4156)),
+        ("german", 1_000, 19, (0.7284, 0.5789)),
+        ("bank", 45_211, 14, (0.2559, 0.1052, 0.3363)),
+    ],
+)
+def test_wide_tables_are_whole(modules, name, people, features, rates):
+    study = modules("wide_tables").WIDE[name]
+    table = study.read()
+    assert len(table) == people
+    assert len(study.features(table)) == features
+    assert not table.isna().any(axis=None)
+    assert table.groupby(study.protected, observed=True)[study.outcome].mean().tolist() == pytest.approx(
+        rates, abs=1e-4
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.download
+def test_a_wide_table_and_one_made_by_hand_are_timed(modules):
+    took = modules("wide_tables").child("german", "times")["took"]
+    assert list(took) == ["leaves", "score levels", "by hand, outcomes alone", "by hand, features too"]
+    assert all(each["fit"] > 0 and each["release"] > 0 for each in took.values())
 
 
 def test_without_results_there_is_no_page(modules, tmp_path):
