@@ -13,7 +13,7 @@ from mixed import mapping, mixed, problem, same_counts
 
 import evenhand as eh
 from evenhand.engines import counts_of, distinct_rows, learning
-from evenhand.tables import unknown_words
+from evenhand.tables import unlike_fitted
 
 
 @pytest.fixture(scope="module")
@@ -155,10 +155,10 @@ class TestDistinctRows:
         assert rows.people.sum() == len(new)
         (learned,) = domain.x.variables
         whole = distinct_rows(domain, new)
-        of_kinds, of_rows = (unknown_words(learned, each.table, text=each.text) for each in (rows, whole))
+        of_kinds, of_rows = (unlike_fitted(learned, each.table, text=each.text) for each in (rows, whole))
         people = {name: rows.people[flags].sum() for name, flags in of_kinds.items()}
         assert people == {name: flags.sum() for name, flags in of_rows.items()}
-        assert people["town"] > 0
+        assert people["town", "rare or new word"] > 0
 
     def test_too_many_kinds(self, folder, new, given, monkeypatch):
         monkeypatch.setattr(learning, "HELD_SHARE", 1e-9)

@@ -9,7 +9,7 @@ from mixed import FEATURES, mixed, problem
 import evenhand as eh
 from evenhand.data.tree import Kind
 from evenhand.tables import level_rows, read
-from evenhand.tables.sampling import Piece, Smallest, both, contents, look, sample_in_pieces, sample_of
+from evenhand.tables.sampling import Alike, Piece, Smallest, both, contents, look, sample_in_pieces, sample_of
 
 
 def texts(table):
@@ -67,7 +67,7 @@ class TestKinds:
     def test_the_same_in_pieces_as_in_memory(self, blanks):
         table, stated = mixed(500), problem(missing_values=blanks)
         rows = level_rows(stated, read(table), None)
-        sample = sample_of(stated, rows.table, rows.groups, rows.group, rows.codes["hired"], rows.weight)
+        sample = sample_of(stated, rows.table, rows.everybody, rows.group, rows.codes["hired"], rows.weight)
         for text in (True, False):
             given = texts(table.astype({"plan": object})) if text else pyarrow.Table.from_pandas(table)
             parts = [look(stated, read(given.slice(first, 100)), text=text) for first in range(0, 500, 100)]
@@ -84,15 +84,17 @@ class TestSamples:
                 part = given.slice(first, 137)
                 yield Piece(read(part), np.ones(len(part)))
 
-        return sample_in_pieces(stated, size, pieces, rows.variables, text=text)
+        return sample_in_pieces(stated, size, pieces, rows.variables, rows.everybody, text=text)
 
     @pytest.mark.parametrize("size", [50, 700, 5000])
     def test_in_memory_and_in_pieces(self, size):
         table = mixed(1000)
         stated = problem(cells=eh.Leaves(sample=size))
         rows = level_rows(stated, read(table), None)
-        expected = sample_of(stated, rows.table, rows.groups, rows.group, rows.codes["hired"], rows.weight)
-        assert len(expected) == min(size, 1000)
+        expected = sample_of(stated, rows.table, rows.everybody, rows.group, rows.codes["hired"], rows.weight)
+        assert expected.people.sum() <= 1000
+        assert len(expected) <= size
+        assert (expected.people.sum() == 1000) == (size == 5000)
         for text in (True, False):
             given = texts(table) if text else pyarrow.Table.from_pandas(table)
             found = self.sampled(stated, given, rows, size, text=text)
@@ -113,7 +115,7 @@ class TestSamples:
         stated = problem(cells=eh.Leaves(sample=300))
         rows = level_rows(stated, read(table.astype({"code": str})), None)
         in_memory = table.assign(code=table.code.map(str))
-        expected = sample_of(stated, read(in_memory), rows.groups, rows.group, rows.codes["hired"], rows.weight)
+        expected = sample_of(stated, read(in_memory), rows.everybody, rows.group, rows.codes["hired"], rows.weight)
         found = self.sampled(stated, texts(in_memory), rows, 300, text=True)
         assert [seen.asked for seen in found.columns] == [seen.asked for seen in expected.columns]
         assert found.columns[FEATURES.index("code")].asked.kind is Kind.WORD
@@ -130,26 +132,63 @@ class TestSamples:
         table = mixed(20_000)
         stated = problem(cells=eh.Leaves(sample=4000))
         rows = level_rows(stated, read(table), None)
-        sample = sample_of(stated, rows.table, rows.groups, rows.group, rows.codes["hired"], rows.weight)
-        assert sample.outcome.mean() == pytest.approx(table.hired.mean(), abs=0.03)
+        sample = sample_of(stated, rows.table, rows.everybody, rows.group, rows.codes["hired"], rows.weight)
+        assert np.average(sample.outcome, weights=sample.people) == pytest.approx(table.hired.mean(), abs=0.03)
         ages = sample.columns[FEATURES.index("age")].given.numbers
-        assert ages.mean() == pytest.approx(table.age.mean(), abs=1.5)
+        assert np.average(ages, weights=sample.people) == pytest.approx(table.age.mean(), abs=1.5)
 
     def test_the_smallest_of_many(self):
+        """Kinds of features with the smallest numbers, whole, as many as there is room for."""
         rng = np.random.default_rng(0)
         number = rng.integers(0, 500, 3000).astype(np.uint64)
+        group, outcome = rng.integers(0, 2, (2, 3000))
+        weight = rng.random(3000)
         smallest = Smallest(100)
         for first in range(0, 3000, 70):
             here = slice(first, first + 70)
-            table = read(pd.DataFrame({"row": np.arange(3000)[here]}))
-            smallest.add(number[here], Piece(table, np.ones(len(table))))
-        expected = np.sort(np.argsort(number, kind="stable")[:100])
-        assert smallest.rows.table["row"].to_list() == expected.tolist()
+            ones = np.ones(len(number[here]))
+            alike = Alike.of(number[here], group[here], outcome[here], weight[here], ones)
+            smallest.add(alike, read(pd.DataFrame({"row": np.arange(3000)[here]})))
+        found, table = smallest.rows
+        frame = pd.DataFrame({"number": number, "group": group, "outcome": outcome, "weight": weight, "people": 1.0})
+        every = frame.groupby(["number", "group", "outcome"]).sum().reset_index()
+        size = every.groupby("number").size().cumsum()
+        kept = every[every["number"].isin(size[size <= 100].index)]
+        assert 90 < len(kept) <= 100
+        for name in ("number", "group", "outcome", "people"):
+            assert getattr(found, name).tolist() == kept[name].tolist()
+        assert found.weight == pytest.approx(kept["weight"].to_numpy())
+        assert number[table["row"].to_list()].tolist() == found.number.tolist()
+
+    def test_one_kind_is_there_in_any_case(self):
+        number = np.zeros(10, dtype=np.uint64)
+        alike = Alike.of(number, np.arange(10) % 5, np.arange(10) % 2, np.ones(10), np.ones(10))
+        assert len(alike) == len(alike.first(3)) == 10
+
+    def test_rates_within_a_kind_are_those_of_everybody(self):
+        """Who is left out depends on no outcome."""
+        rng = np.random.default_rng(3)
+        a, b = rng.integers(0, 40, (2, 30_000))
+        frame = pd.DataFrame({"d": rng.choice(["u", "v"], 30_000), "a": a, "b": b})
+        frame["y"] = (rng.random(30_000) < 0.2 + a / 100).astype(int)
+        stated = eh.Problem(
+            protected=["d"], features=["a", "b"], outcome="y", cells=eh.Leaves(sample=2000),
+            distortion=eh.Distortion({"y": eh.Nominal(1)}),
+        )  # fmt: skip
+        rows = level_rows(stated, read(frame), None)
+        sample = sample_of(stated, rows.table, rows.everybody, rows.group, rows.codes["y"], rows.weight)
+        found = pd.DataFrame({
+            "a": sample.columns[0].given.numbers, "b": sample.columns[1].given.numbers, "y": sample.outcome,
+            "n": sample.people,
+        })  # fmt: skip
+        rates = found.assign(of=found["y"] * found["n"]).groupby(["a", "b"])[["of", "n"]].sum()
+        expected = frame.groupby(["a", "b"])["y"].agg(["sum", "size"]).loc[rates.index]
+        assert rates["of"].tolist() == expected["sum"].tolist()
+        assert rates["n"].tolist() == expected["size"].tolist()
 
     def test_contents_know_one_zero_and_one_gap(self):
         from evenhand.data.tree import Given
 
         one, other = np.array([0.0, np.nan]), np.array([-0.0, -np.nan])
-        outcome = np.zeros(2, dtype=np.int64)
-        found = [contents([Given(numbers=each)], outcome) for each in (one, other)]
+        found = [contents([Given(numbers=each)], 2) for each in (one, other)]
         assert np.array_equal(*found)

@@ -35,6 +35,9 @@ NOWHERE = -1
 
 MISSING_WORD = "missing"
 
+MOST_DIGITS = 10**15
+"""Whole numbers from here on are rounded where a rule is said."""
+
 
 class Kind(StrEnum):
     """What a column holds, to a tree."""
@@ -124,7 +127,15 @@ class Given:
     words: Sequence[str] = ()
 
     def __len__(self) -> int:
-        return len(self.numbers if self.numbers is not None else self.codes)  # type: ignore[arg-type]
+        return len(self.missing)
+
+    @property
+    def missing(self) -> Flags:
+        """Which rows have no value."""
+        if self.numbers is not None:
+            return np.isnan(self.numbers)
+        assert self.codes is not None
+        return np.asarray(self.codes == NOWHERE)
 
 
 @dataclass(frozen=True)
@@ -381,13 +392,19 @@ def _interval(asked: Asked, low: float | None, high: float | None) -> str:
         begins, ends = f"from {first} on", f"before {end}"
         return "" if first is end else ends if first is None else begins if end is None else f"from {first}, {ends}"
     if asked.whole:
-        least, most = (None if low is None else math.ceil(low)), (None if high is None else math.ceil(high) - 1)
+        least = None if low is None else _written(math.ceil(low))
+        most = None if high is None else _written(math.ceil(high) - 1)
         if least is None or most is None:
             return "" if least is most else f"at most {most}" if least is None else f"at least {least}"
         return f"is {least}" if least == most else f"from {least} to {most}"
     if low is None or high is None:
         return "" if low is high else f"below {high:.6g}" if low is None else f"at least {low:.6g}"
     return f"from {low:.6g} to below {high:.6g}"
+
+
+def _written(number: int) -> str:
+    """Return a whole number in digits, unless these are too many to be read."""
+    return str(number) if abs(number) < MOST_DIGITS else f"{number:.6g}"
 
 
 def _list_of(entry: Mapping[str, Any], key: str, kind: type, number: int | None = None) -> list[Any]:

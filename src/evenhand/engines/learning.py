@@ -18,7 +18,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Option
 from evenhand.resources import current, words
 from evenhand.spec import Problem
-from evenhand.tables import Levelled, Piece, Table, cells, learned_variable, levels_in, stacked, take, unknown_words
+from evenhand.tables import Levelled, Piece, Table, cells, learned_variable, levels_in, stacked, take, unlike_fitted
 from evenhand.tables.sampling import Pieces, sample_in_pieces
 
 HELD_SHARE = 1 / 4
@@ -56,7 +56,7 @@ def learn_in_pieces(problem: Problem, rows: Levelled, pieces: Pieces, *, text: b
     def weighing() -> Iterator[Piece]:
         return (_of(piece, np.flatnonzero(piece.weight > 0)) for piece in pieces())
 
-    sample = sample_in_pieces(problem, problem.cells.sample, weighing, rows.variables, text=text)
+    sample = sample_in_pieces(problem, problem.cells.sample, weighing, rows.variables, rows.everybody, text=text)
     learned = learned_variable(problem, problem.cells, sample)
     domain = Domain.of((*rows.variables, learned))
     held: list[Sums] = []
@@ -143,7 +143,7 @@ def _kinds(domain: Domain, table: Table, *, text: bool, first: int) -> tuple[lis
         part, own = _told_apart(variable, table, text=text, first=first)
         parts.append(part)
         values.append(own)
-        for flags in () if variable.is_column else unknown_words(variable, table, text=text).values():
+        for flags in () if variable.is_column else unlike_fitted(variable, table, text=text).values():
             parts.append(flags.astype(np.int64))
             values.append(None)
     at, kind = _alike(parts)

@@ -38,14 +38,16 @@ from evenhand.tables import (
     reads_numbers,
     refuse_gaps,
     refuse_other_kinds,
-    unknown_words,
+    take,
+    unlike_fitted,
     weights_column,
 )
-from evenhand.tables.sampling import WRITTEN, Looks, Noticed, look, row_contents, sample_of_rows
+from evenhand.tables.sampling import WRITTEN, Alike, Looks, Noticed, alike_in, look, sample_of_rows
 from evenhand.tables.transforming import How, Transformer, transform_piece
 
 ROWS, WEIGHT, SQUARES = "evenhand_rows", "evenhand_weight", "evenhand_squares"
-LEAF, NEW, ONE, CELL, CONTENT = (f"evenhand_{name}" for name in ("leaf", "new", "one", "cell", "content"))
+LEAF, NEW, ONE, CELL = (f"evenhand_{name}" for name in ("leaf", "new", "one", "cell"))
+CONTENT, GROUP, OUTCOME = (f"evenhand_{name}" for name in ("content", "group", "outcome"))
 SIGN = np.uint64(1 << 63)
 """Spark's whole numbers have signs: with this bit turned, they are in the order of those without."""
 
@@ -203,7 +205,7 @@ def _with_leaf(learned: Variable) -> Callable[[Piece], Any]:
 
         table = piece.table.to_native()
         places = [column_number(place) for place in range(len(table.column_names))]
-        new = [flags.astype(int).astype(str) for flags in unknown_words(learned, piece.table).values()]
+        new = [flags.astype(int).astype(str) for flags in unlike_fitted(learned, piece.table).values()]
         marks = ["".join(each) for each in zip(*new, strict=True)] if new else [""] * len(table)
         leaf = pyarrow.array(leaves(learned, piece.table), "int64")
         columns = [*table.columns, pyarrow.array(piece.weight, "float64"), leaf, pyarrow.array(marks, "string")]
@@ -217,12 +219,18 @@ def _learn(problem: Problem, rows: Levelled, given: _Weighed) -> Levelled:
     assert problem.cells is not None
     given = given.weighing
     functions, known = _pyspark().sql.functions, _looked_at(problem, given)
-    numbered = given.each(
-        _with_contents(problem, known, rows.variables), _with(given.frame.schema, **{CONTENT: "long"})
-    )
-    chosen = numbered.orderBy(functions.col(CONTENT)).limit(problem.cells.sample).drop(CONTENT).toArrow()
-    piece = Piece(named(chosen, given.columns), chosen.column(WEIGHT).to_numpy())
-    learned = learned_variable(problem, problem.cells, sample_of_rows(problem, known, rows.variables, piece))
+    fields = {CONTENT: "long", GROUP: "long", OUTCOME: "long", ROWS: "double"}
+    alike = given.each(_with_contents(problem, known, rows.variables), _with(given.frame.schema, **fields))
+    summed = (functions.sum(name).alias(name) for name in (WEIGHT, ROWS))
+    one_of = (functions.first(place).alias(place) for place in given.places)
+    order = (CONTENT, GROUP, OUTCOME)
+    # One more than is needed tells whether there are more, and cuts none of those that are kept.
+    chosen = alike.groupBy(*order).agg(*one_of, *summed).orderBy(*order).limit(problem.cells.sample + 1).toArrow()
+    number = chosen.column(CONTENT).to_numpy().view(np.uint64) ^ SIGN
+    parts = (chosen.column(name).to_numpy() for name in (GROUP, OUTCOME, WEIGHT, ROWS))
+    kept = Alike.of(number, *parts).first(problem.cells.sample)
+    table = take(named(chosen.select(list(given.places)), given.columns), kept.at)
+    learned = learned_variable(problem, problem.cells, sample_of_rows(problem, known, rows.everybody, kept, table))
     domain = Domain.of((*rows.variables, learned))
     plan = given.each(_cell_sums(domain), f"{CELL} long, {ROWS} double, {WEIGHT} double, {SQUARES} double")
     found = plan.groupBy(CELL).agg(*(functions.sum(name).alias(name) for name in (ROWS, WEIGHT, SQUARES))).toArrow()
@@ -243,15 +251,20 @@ def _cell_sums(domain: Domain) -> Callable[[Piece], Any]:
 
 
 def _with_contents(problem: Problem, known: Looks, variables: Sequence[Variable]) -> Callable[[Piece], Any]:
-    """Return what adds to rows the number by which a sample is chosen, in the order of Spark's whole numbers."""
+    """Return what puts rows together that are alike, with the number by which a sample is chosen.
+
+    Numbers are in the order of Spark's whole ones, which have a sign.
+    """
 
     def work(piece: Piece) -> Any:
         import pyarrow
 
-        table = piece.table.to_native()
-        number = (row_contents(problem, known, variables, piece.table) ^ SIGN).view("int64")
-        names = [*map(column_number, range(len(table.column_names))), WEIGHT, CONTENT]
-        return pyarrow.table([*table.columns, pyarrow.array(piece.weight), pyarrow.array(number)], names=names)
+        alike = alike_in(problem, known, variables, piece)
+        table = take(piece.table, alike.at).to_native()
+        number = (alike.number ^ SIGN).view("int64")
+        names = [*map(column_number, range(len(table.column_names))), WEIGHT, CONTENT, GROUP, OUTCOME, ROWS]
+        more = (alike.weight, number, alike.group, alike.outcome, alike.people)
+        return pyarrow.table([*table.columns, *map(pyarrow.array, more)], names=names)
 
     return work
 

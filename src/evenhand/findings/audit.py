@@ -193,7 +193,7 @@ def _notes(
     if problem.cells is not None:
         yield (
             "features stay as they are, so that apply mode changes nothing; the utility compares shares of learned "
-            "cells, which change no more than whole records do, and the certificate is about mappings of these cells"
+            "cells, not of whole records, and the certificate is about mappings of these cells"
         )
     for constraint in constraints:
         yield from constraint.after.compared.left_out

@@ -16,7 +16,6 @@ from evenhand.errors import some_of
 
 LEFT_OUT = "kept, left out of this audit"
 NEW_COMBINATION = "new combination"
-OTHER_WORD = "rare or new word"
 
 MANY_NEW = 0.05
 """From this share of new people on who will be in new cells, a fit warns."""
@@ -37,7 +36,7 @@ def coverage(
     found: list[Row] = []
     for variable in (variable for axis in axes for variable in axis.variables):
         if not variable.is_column:
-            found += _other_words(variable, rows)
+            found += _unlike_fitted(variable, rows)
             continue
         missing, unseen = tables.gaps(variable, rows.table, text=rows.text)
         new = unseen & ~missing
@@ -50,13 +49,14 @@ def coverage(
     return _columns([*found, ("all", NEW_COMBINATION, kept, "kept as it is", "")])
 
 
-def _other_words(variable: Variable, rows: Rows) -> Iterator[Row]:
-    """Count the people whose words the tree of learned cells does not know: few people had them, or nobody.
+def _unlike_fitted(variable: Variable, rows: Rows) -> Iterator[Row]:
+    """Count the people of whom learned cells were told nothing: by rare and new words, and by values that are missing.
 
-    They are not named: a word that one person has may tell who it is.
+    Words are not named: one that a single person has may tell who it is.
     """
-    for name, other in tables.unknown_words(variable, rows.table, text=rows.text).items():
-        yield name, OTHER_WORD, float(rows.people[other].sum()), "goes where rare words go", ""
+    for (name, what), flags in tables.unlike_fitted(variable, rows.table, text=rows.text).items():
+        policy = "goes along a branch" if what == tables.NEW_GAP else "goes where rare words go"
+        yield name, what, float(rows.people[flags].sum()), policy, ""
 
 
 def new_cells_share(counts: Counts, *, blind: bool = False) -> float | None:

@@ -33,11 +33,12 @@ from evenhand.tables.frames import (
 from evenhand.tables.keys import key_text, key_texts
 from evenhand.tables.learned import (
     HOLDS,
+    NEW_GAP,
     blanks_among_numbers,
     leaves,
     reads_numbers,
     refuse_other_kinds,
-    unknown_words,
+    unlike_fitted,
 )
 from evenhand.tables.numbering import NULL
 from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
@@ -82,6 +83,7 @@ from evenhand.tables.writing import (
 __all__ = [
     "FEW_ROWS",
     "HOLDS",
+    "NEW_GAP",
     "NULL",
     "PLAIN",
     "REAL",
@@ -144,7 +146,7 @@ __all__ = [
     "stacked",
     "take",
     "to_pandas",
-    "unknown_words",
+    "unlike_fitted",
     "values",
     "variable_of",
     "weights_column",

@@ -29,6 +29,9 @@ TRUE_OR_FALSE = "(?i:true|false)"
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(.{6,25})?"
 """Texts that may be dates, with or without a time."""
 
+RARE_WORD, NEW_GAP = "rare or new word", "missing, where nobody's was"
+"""What a tree was not grown on."""
+
 HOLDS = {Kind.NUMBER: "numbers", Kind.TRUTH: "truths", Kind.DATE: "dates", Kind.WORD: "words"}
 
 Where = Callable[[int], str]
@@ -55,15 +58,17 @@ def leaves(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, 
     return variable.tree.leaves(_given(variable, table, text, lambda row: f" in row {first + row + 1}"), len(table))
 
 
-def unknown_words(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> dict[str, Flags]:
-    """Return for each column of words which rows have one that the tree does not know."""
+def unlike_fitted(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> dict[tuple[str, str], Flags]:
+    """Return which rows have what the tree was not grown on: by column, words that it does not know, and new gaps."""
     tree = variable.tree
     assert tree is not None
-    return {
-        asked.name: tree.unknown(place, given(asked, column(table, asked.name), variable.blanks, text=text))
-        for place, asked in enumerate(tree.columns)
-        if asked.kind is Kind.WORD
-    }
+    found: dict[tuple[str, str], Flags] = {}
+    for place, (asked, held) in enumerate(zip(tree.columns, _given(variable, table, text, None), strict=True)):
+        if asked.kind is Kind.WORD:
+            found[asked.name, RARE_WORD] = tree.unknown(place, held)
+        if not asked.gaps:
+            found[asked.name, NEW_GAP] = held.missing
+    return found
 
 
 def refuse_other_kinds(axes: Iterable[Axis], table: nw.DataFrame[Any], where: Where) -> None:
@@ -72,7 +77,7 @@ def refuse_other_kinds(axes: Iterable[Axis], table: nw.DataFrame[Any], where: Wh
         _given(variable, table, False, where)
 
 
-def _given(variable: Variable, table: nw.DataFrame[Any], text: bool, where: Where) -> list[Given]:
+def _given(variable: Variable, table: nw.DataFrame[Any], text: bool, where: Where | None) -> list[Given]:
     assert variable.tree is not None
     return [
         given(asked, column(table, asked.name), variable.blanks, text=text, where=where)

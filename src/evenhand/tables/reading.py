@@ -36,7 +36,7 @@ from evenhand.tables.columns import (
 )
 from evenhand.tables.frames import Frame, read, take
 from evenhand.tables.learned import leaves, variable_of_tree
-from evenhand.tables.sampling import in_order, sample_of
+from evenhand.tables.sampling import Groups, sample_of
 
 PROBABILITY = "probability"
 """The column of a conditional's frame that holds p(ŷ|x̂)."""
@@ -79,7 +79,7 @@ def count_rows(
     if problem.cells is None:
         return rows.counts(problem)
     outcome = rows.codes[problem.outcome]
-    sample = sample_of(problem, rows.table, rows.groups, rows.group, outcome, rows.weight)
+    sample = sample_of(problem, rows.table, rows.everybody, rows.group, outcome, rows.weight)
     learned = learned_variable(problem, problem.cells, sample)
     return rows.with_variable(learned, leaves(learned, rows.table)).counts(problem)
 
@@ -118,6 +118,13 @@ class Levelled:
     def group(self) -> Cells:
         """The group of each row."""
         return self.groups.ravel([self.codes[name] for name in self.groups.names])
+
+    @property
+    def everybody(self) -> Groups:
+        """The groups in which somebody is, and how many people each has."""
+        cells, place = np.unique(self.group, return_inverse=True)
+        people = np.ones(len(place)) if self.people is None else self.people
+        return Groups(self.groups, cells, sums(place, people, len(cells)).astype(np.int64))
 
     def with_variable(self, variable: Variable, codes: Cells) -> Levelled:
         """Return the rows with one more variable, of which the level of every row is known."""
@@ -167,7 +174,7 @@ def level_rows(
 
 def learned_variable(problem: Problem, cells: Learned, sample: Sample) -> Variable:
     """Learn cells from a sample of a table."""
-    return variable_of_tree(cells, cells.tree(in_order(sample)), problem.missing_values)
+    return variable_of_tree(cells, cells.tree(sample), problem.missing_values)
 
 
 def _warn_of_lost_groups(counts: Counts, weightless: nw.DataFrame[Any]) -> None:

@@ -1,13 +1,15 @@
-"""Rows to learn cells from, chosen by what they hold: of a table in memory, or of one that comes in pieces.
+"""Rows to learn cells from: of a table in memory, or of one that comes in pieces.
 
-Equal tables give equal samples, in whatever order their rows come and whoever keeps them. What a column holds is told
-by its type, or by all of its values. Knows columns as trees read them, not how a tree is grown.
+Rows that agree in features, group and outcome are put together. Of too many, kinds of features are chosen by what they
+hold, each with everybody who is like that: who is left out depends on no outcome, and rates within a kind are those of
+all. Equal tables give equal samples, in whatever order their rows come and whoever keeps them. What a column holds is
+told by its type, or by all of its values. Knows columns as trees read them, not how a tree is grown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -28,38 +30,96 @@ from evenhand.tables.learned import DATE, TRUE_OR_FALSE, day_of, given, kind_of
 Contents = NDArray[np.uint64]
 """A number for each row that what it holds decides."""
 
-WRITTEN = ((Kind.NUMBER, REAL), (Kind.TRUTH, TRUE_OR_FALSE), (Kind.DATE, DATE))
+WRITTEN = ((Kind.NUMBER, rf"{REAL}|[-+]?(?i:inf(?:inity)?)"), (Kind.TRUTH, TRUE_OR_FALSE), (Kind.DATE, DATE))
 """What texts may be besides words, and how each is written."""
 
 MIXING = np.uint64(0x9E3779B97F4A7C15)
 
 
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of a whole table: their axis, the cells in which somebody is, ascending, and how many people."""
+
+    axis: Axis
+    cells: Cells
+    people: Cells
+
+
 def sample_of(
-    problem: Problem, table: nw.DataFrame[Any], groups: Axis, group: Cells, outcome: Cells, weight: Numbers
+    problem: Problem, table: nw.DataFrame[Any], groups: Groups, group: Cells, outcome: Cells, weight: Numbers
 ) -> Sample:
     """Return what is learned from a table in memory, of whose rows the groups, outcomes and weights are known."""
+    assert problem.cells is not None
     blanks = problem.missing_values
     found = {name: _seen(Asked(name, kind_of(column(table, name), blanks)), table, blanks) for name in problem.features}
-    sample = _sample(problem, found, groups, group, outcome, weight)
-    size = problem.cells.sample if problem.cells is not None else len(sample)
-    if len(sample) <= size:
-        return sample
-    number = contents([seen.given for seen in (*sample.columns, *sample.segmenting)], outcome)
-    return sample.of(np.sort(np.argsort(number, kind="stable")[:size]))
+    held = [found[name].given for name in (*problem.learned_over, *problem.given)]
+    alike = Alike.of(contents(held, len(table)), group, outcome, weight, np.ones(len(table))).first(
+        problem.cells.sample
+    )
+    return _sample(problem, {name: seen.of(alike.at) for name, seen in found.items()}, groups, alike)
 
 
-def _sample(
-    problem: Problem, found: Mapping[str, Seen], groups: Axis, group: Cells, outcome: Cells, weight: Numbers
-) -> Sample:
-    there, number = np.unique(group, return_inverse=True)
+def _sample(problem: Problem, found: Mapping[str, Seen], groups: Groups, alike: Alike) -> Sample:
+    """Return rows that each stand for all that are like them; what a column holds is known from all of its values."""
     return Sample(
         columns=tuple(found[name] for name in problem.learned_over),
-        outcome=outcome,
-        weight=weight,
-        group=number,
-        group_words=[groups.words(int(cell)) for cell in there],
+        outcome=alike.outcome,
+        weight=alike.weight,
+        people=alike.people,
+        group=np.searchsorted(groups.cells, alike.group),
+        group_words=[groups.axis.words(int(cell)) for cell in groups.cells],
+        everybody=groups.people,
         segmenting=tuple(found[name] for name in problem.given),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """Rows that agree in features, group and outcome, put together, in the order of what they hold.
+
+    Attributes
+    ----------
+    number : array
+        What the features hold: rows of one number are of one kind.
+    group, outcome : array
+        Their groups and outcomes.
+    weight, people : array
+        How much they weigh together, and how many they are.
+    at : array
+        The place of one of them.
+    """
+
+    number: Contents
+    group: Cells
+    outcome: Cells
+    weight: Numbers
+    people: Numbers
+    at: Cells
+
+    @classmethod
+    def of(cls, number: Contents, group: Cells, outcome: Cells, weight: Numbers, people: Numbers) -> Alike:
+        """Put rows together. Weights are added from the smallest on, so that sums do not depend on the rows' order."""
+        order = np.lexsort((weight, outcome, group, number))
+        changes = [key[order][1:] != key[order][:-1] for key in (number, group, outcome)]
+        starts = np.flatnonzero(np.append(len(order) > 0, np.any(changes, axis=0)))
+        at = order[starts]
+        weight, people = (np.add.reduceat(each[order], starts) if len(order) else each for each in (weight, people))
+        return cls(number[at], group[at], outcome[at], weight, people, at)
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def first(self, size: int) -> Alike:
+        """Return at most so many of them: whole kinds, so that rates of outcomes are those of everybody like that.
+
+        A part of those who are alike would have other rates; one kind is there in any case.
+        """
+        if len(self) <= size:
+            return self
+        ends = np.append(np.flatnonzero(np.diff(self.number) != 0) + 1, len(self))
+        within = int(np.count_nonzero(ends <= size))
+        kept = slice(int(ends[max(within - 1, 0)]))
+        return Alike(*(getattr(self, part.name)[kept] for part in fields(self)))
 
 
 def _seen(asked: Asked, table: nw.DataFrame[Any], blanks: Sequence[Value], *, text: bool = False) -> Seen:
@@ -73,9 +133,9 @@ def _seen(asked: Asked, table: nw.DataFrame[Any], blanks: Sequence[Value], *, te
     return Seen(replace(asked, whole=whole, gaps=len(there) < len(values)), values)
 
 
-def contents(columns: Iterable[Given], outcome: Cells) -> Contents:
-    """Return a number for each row, by what it holds."""
-    mixed = outcome.astype(np.uint64)
+def contents(columns: Iterable[Given], rows: int) -> Contents:
+    """Return a number for each of so many rows, by what it holds."""
+    mixed = np.zeros(rows, dtype=np.uint64)
     for held in columns:
         if held.numbers is not None:
             # One zero, and one way to hold nothing.
@@ -89,21 +149,16 @@ def contents(columns: Iterable[Given], outcome: Cells) -> Contents:
     return mixed
 
 
-def in_order(sample: Sample) -> Sample:
-    """Return a sample in an order that its rows' contents decide: sums then agree to the last digit."""
-    number = contents([seen.given for seen in (*sample.columns, *sample.segmenting)], sample.outcome)
-    return sample.of(np.lexsort((sample.weight, number)))
-
-
 def folds_of(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value], number: int) -> Cells:
-    """Return the fold of each row, by what it holds: equal rows are in one fold, in whatever order rows come."""
+    """Return the fold of each row: those that are alike are dealt out to all folds in turn.
+
+    So each fold has about its share of every kind of rows, in whatever order they come; only which of two rows that
+    agree in all of these columns is in which fold depends on it.
+    """
     held = [given(Asked(name, kind_of(column(table, name), blanks)), column(table, name), blanks) for name in columns]
-    _, kind, people = np.unique(
-        contents(held, np.zeros(len(table), dtype=np.int64)), return_inverse=True, return_counts=True
-    )
-    # Folds of about equally many people: each kind of rows goes where those before it end.
-    reached = np.cumsum(people) - people
-    return np.asarray((reached * number // max(len(table), 1))[kind])
+    fold = np.empty(len(table), dtype=np.int64)
+    fold[np.argsort(contents(held, len(table)), kind="stable")] = np.arange(len(table)) % number
+    return fold
 
 
 def _of_word(word: str) -> int:
@@ -206,9 +261,9 @@ Pieces = Callable[[], Iterable[Piece]]
 
 
 def sample_in_pieces(
-    problem: Problem, size: int, pieces: Pieces, variables: Sequence[Variable], *, text: bool
+    problem: Problem, size: int, pieces: Pieces, variables: Sequence[Variable], groups: Groups, *, text: bool
 ) -> Sample:
-    """Return so many rows of a table that comes in pieces, or all, the same that would be chosen in memory.
+    """Return what is learned from a table that comes in pieces: the same rows that would be chosen in memory.
 
     The pieces are read once; twice where later rows are of another kind than the first make believe.
     """
@@ -221,40 +276,42 @@ def sample_in_pieces(
             # What was chosen went by other kinds.
             chosen = None
         if chosen is not None:
-            chosen.add(row_contents(problem, known, variables, piece.table, text=text), piece)
+            chosen.add(alike_in(problem, known, variables, piece, text=text), piece.table)
     if chosen is None:
         chosen = Smallest(size)
         for piece in pieces():
-            chosen.add(row_contents(problem, known, variables, piece.table, text=text), piece)
-    return sample_of_rows(problem, known, variables, chosen.rows, text=text)
+            chosen.add(alike_in(problem, known, variables, piece, text=text), piece.table)
+    return sample_of_rows(problem, known, groups, *chosen.rows, text=text)
 
 
 def _kinds(known: Looks) -> list[Kind]:
     return [noticed.kind for noticed in known.values()]
 
 
-def row_contents(
-    problem: Problem, known: Looks, variables: Sequence[Variable], table: nw.DataFrame[Any], *, text: bool = False
-) -> Contents:
-    """Return the number of each row by which samples are chosen; what columns hold is known."""
-    names = (*problem.learned_over, *problem.given)
+def alike_in(
+    problem: Problem, known: Looks, variables: Sequence[Variable], piece: Piece, *, text: bool = False
+) -> Alike:
+    """Put the rows of a piece together that are alike; what columns hold is known."""
+    table = piece.table
 
     def read(name: str) -> Given:
         return given(known[name].asked(name), column(table, name), problem.missing_values, text=text)
 
-    return contents(each_of(names, read), _codes(variables, problem.outcome, table, text))
+    number = contents(each_of((*problem.learned_over, *problem.given), read), len(table))
+    groups = Axis(tuple(variable for variable in variables if variable.role is Role.PROTECTED))
+    group = groups.ravel([_codes(variables, name, table, text) for name in groups.names])
+    outcome = _codes(variables, problem.outcome, table, text)
+    return Alike.of(number, group, outcome, piece.weight, np.ones(len(table)))
 
 
 def sample_of_rows(
-    problem: Problem, known: Looks, variables: Sequence[Variable], rows: Piece, *, text: bool = False
+    problem: Problem, known: Looks, groups: Groups, alike: Alike, table: nw.DataFrame[Any], *, text: bool = False
 ) -> Sample:
-    """Return rows that were chosen as what is learned from."""
-    groups = Axis(tuple(variable for variable in variables if variable.role is Role.PROTECTED))
-    group = groups.ravel([_codes(variables, name, rows.table, text) for name in groups.names])
-    outcome, table, blanks = _codes(variables, problem.outcome, rows.table, text), rows.table, problem.missing_values
+    """Return rows that were chosen, one of each kind in its order, as what is learned from."""
+    blanks = problem.missing_values
     asked = {name: noticed.asked(name) for name, noticed in known.items()}
     found = {name: Seen(each, given(each, column(table, name), blanks, text=text)) for name, each in asked.items()}
-    return _sample(problem, found, groups, group, outcome, rows.weight)
+    return _sample(problem, found, groups, alike)
 
 
 def _codes(variables: Sequence[Variable], name: str, table: nw.DataFrame[Any], text: bool) -> Cells:
@@ -263,32 +320,35 @@ def _codes(variables: Sequence[Variable], name: str, table: nw.DataFrame[Any], t
 
 
 class Smallest:
-    """The rows with the smallest numbers, of a table that comes in pieces; of equal ones the first."""
+    """The kinds of rows with the smallest numbers, of a table that comes in pieces."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._limit = np.uint64(2**64 - 1)
-        self._held: list[tuple[Contents, Piece]] = []
+        self._held: list[tuple[Alike, nw.DataFrame[Any]]] = []
 
-    def add(self, number: Contents, piece: Piece) -> None:
+    def add(self, alike: Alike, table: nw.DataFrame[Any]) -> None:
         """Take what may be among the smallest from a piece."""
-        at = np.flatnonzero(number <= self._limit)
-        self._held.append((number[at], Piece(take(piece.table, at), piece.weight[at])))
-        if sum(len(number) for number, _ in self._held) > 2 * self._size:
+        # They are in the order of their numbers.
+        kept = int(np.searchsorted(alike.number, self._limit, side="right"))
+        alike = alike.first(kept) if kept else alike
+        if kept:
+            self._held.append((alike, take(table, alike.at)))
+        if sum(len(each) for each, _ in self._held) > 2 * self._size:
             self._shrink()
 
     def _shrink(self) -> None:
-        number = np.concatenate([number for number, _ in self._held])
-        table = stacked([piece.table for _, piece in self._held])
-        weight = np.concatenate([piece.weight for _, piece in self._held])
-        if len(number) > self._size:
-            kept = np.sort(np.argsort(number, kind="stable")[: self._size])
-            number, table, weight = number[kept], take(table, kept), weight[kept]
-            self._limit = number.max()
-        self._held = [(number, Piece(table, weight))]
+        held = [each for each, _ in self._held]
+        together = Alike.of(
+            *(np.concatenate([getattr(each, name) for each in held]) for name in ("number", "group", "outcome")),
+            *(np.concatenate([getattr(each, name) for each in held]) for name in ("weight", "people")),
+        ).first(self._size)
+        table = take(stacked([table for _, table in self._held]), together.at)
+        self._limit = min(self._limit, together.number.max())
+        self._held = [(together, table)]
 
     @property
-    def rows(self) -> Piece:
-        """The rows, in their order."""
+    def rows(self) -> tuple[Alike, nw.DataFrame[Any]]:
+        """What was chosen, and a row of each kind."""
         self._shrink()
-        return self._held[0][1]
+        return self._held[0]

@@ -27,8 +27,8 @@ def out_of_fold(
     """Return a score for every row, by a clone of the estimator that was trained on other rows.
 
     The score is the probability of the favourable outcome, or else of the last one. Put it into the table as a column,
-    and state that column as the one feature of a problem with ``cells=eh.ScoreLevels(20)``. Folds go by what rows hold,
-    so that the order of rows does not matter and equal rows are never on both sides. Needs the extra ``sklearn``.
+    and state that column as the one feature of a problem with ``cells=eh.ScoreLevels(20)``. Rows that hold the same are
+    dealt out to all folds, so that the order of rows matters only among those. Needs the extra ``sklearn``.
 
     Parameters
     ----------

@@ -94,7 +94,12 @@ def test_rare_words_share_a_branch_and_new_ones_follow_it():
     row = frame.iloc[[0, 0]].assign(town=[often.index[-1], "Atlantis"])
     assert len(set(mapping.cell_of(row))) == 1
     found = mapping.audit(frame.assign(town="Atlantis")).coverage.query("column == 'town'")
-    assert found[["what", "rows"]].to_numpy().tolist() == [["rare or new word", 3000.0]]
+    assert found[["what", "rows"]].to_numpy().tolist() == [
+        ["rare or new word", 3000.0],
+        ["missing, where nobody's was", 0.0],
+    ]
+    gone = mapping.audit(frame.assign(town=None, age=np.nan)).coverage
+    assert gone[gone["what"].str.startswith("missing, where")]["rows"].tolist() == [3000.0, 3000.0]
 
 
 def test_columns_that_tell_nothing_are_asked_nothing():
@@ -102,8 +107,10 @@ def test_columns_that_tell_nothing_are_asked_nothing():
     problem = wide_problem(features=["constant", "key", "empty", "age", "pay"])
     assert set(tree_of(problem, frame).names) <= {"age", "pay"}
     alone = wide_problem(features=["constant", "key"])
-    assert tree_of(alone, frame).rules == ("everybody",)
-    assert eh.fit(alone, frame).certificate.status == "optimal"
+    with pytest.warns(eh.EvenhandWarning, match="all people are in one cell"):
+        assert tree_of(alone, frame).rules == ("everybody",)
+    with pytest.warns(eh.EvenhandWarning, match="no split of one leaves 10 of every group"):
+        assert eh.fit(alone, frame).certificate.status == "optimal"
 
 
 def test_given_columns_bound_the_leaves():
@@ -211,3 +218,34 @@ def test_edges_lie_between_what_they_part(seed):
     assert below < found <= above
     assert simplest_between(np.nextafter(1.0, 0), 1.0) == 1.0
     assert simplest_between(-1e308, 1e308) <= 1e308
+
+
+@pytest.mark.parametrize("coding", [(0, 1), (1, 2), (5, 9)])
+def test_a_small_sample_of_records_that_repeat(coding):
+    """Kinds of people that are left out are left out whole: rates within the others are those of everybody."""
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 2, (2, 20_000))
+    frame = pd.DataFrame({"d": rng.choice(["u", "v"], 20_000), "a": a + coding[0], "b": coding[1] * b})
+    frame["y"] = (rng.random(20_000) < 0.3 + 0.2 * a + 0.1 * b).astype(int)
+    problem = wide_problem(features=["a", "b"], cells=eh.Leaves(most=8, sample=1000))
+    assert tree_of(problem, frame).size == 4
+
+
+def test_numbers_without_end():
+    frame = wide_frame(0).assign(u=lambda f: np.where(f["y"] == 1, np.inf, -1.0) * (1 + f["age"] % 2))
+    frame.loc[::7, "u"] = -np.inf
+    problem = wide_problem(features=["u"], cells=eh.Leaves(most=4, at_least=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mapping = eh.fit(problem, frame)
+    assert len(mapping.cells) > 1
+    mapping.counts.domain.x.variables[-1].tree.check()
+    assert all(np.isfinite(s.below) for s in mapping.counts.domain.x.variables[-1].tree.splits)
+
+
+def test_segments_of_few_people_are_leaves_all_the_same():
+    frame = wide_frame(2).assign(part=lambda f: np.where(f.index < 4, "small", "large"))
+    problem = wide_problem(features=["age", "part"], parity=[eh.PairwiseParity(2, eh.Difference(), given=["part"])])
+    rules = tree_of(problem, frame).rules
+    assert "part is small" in rules
+    assert len(rules) > 2

@@ -49,8 +49,12 @@ def test_few_values_and_missing_ones():
     assert len(eh.fit(by_score(eh.ScoreLevels(40)), frame).cells) == 11
     gone = frame.assign(score=frame["score"].where(np.arange(len(frame)) % 5 > 0))
     mapping = eh.fit(by_score(eh.ScoreLevels(4)), gone)
-    # Missing scores go with the highest.
-    assert set(mapping.cell_of(gone[gone["score"].isna()])) == {len(mapping.cells)}
+    # Missing scores are a level of their own; where there were none, one that is goes just above the middle.
+    assert mapping.cells["rule"].tolist()[-1] == "score missing"
+    assert mapping.cells["people"].tolist()[-1] == gone["score"].isna().sum()
+    assert set(mapping.cell_of(gone[gone["score"].isna()])) == {5}
+    whole = eh.fit(by_score(eh.ScoreLevels(4)), frame)
+    assert set(whole.cell_of(gone[gone["score"].isna()])) == {3}
 
 
 def test_segments_have_levels_of_their_own():

@@ -46,17 +46,20 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What learning may look at: the columns of rows, and for each row its outcome, weight and group.
+    """What learning may look at: kinds of people, each with its features, outcome, group, weight and number of people.
 
-    Groups are read only to see that every cell has people enough of each; where splits are never depends on them.
-    ``segmenting`` are the columns that parity bounds are given: no cell has people of two of their values.
+    Groups are read only to see that every cell has people enough of each. ``everybody`` is how many people of each
+    group there are in the whole table, of which this may be a part. ``segmenting`` are the columns that parity bounds
+    are given: no cell has people of two of their values.
     """
 
     columns: tuple[Seen, ...]
     outcome: Cells
     weight: Numbers
+    people: Numbers
     group: Cells
     group_words: Sequence[str]
+    everybody: Cells
     segmenting: tuple[Seen, ...] = ()
 
     def __len__(self) -> int:
@@ -68,7 +71,7 @@ class Sample:
             self,
             columns=tuple(seen.of(rows) for seen in self.columns),
             segmenting=tuple(seen.of(rows) for seen in self.segmenting),
-            **{name: getattr(self, name)[rows] for name in ("outcome", "weight", "group")},
+            **{name: getattr(self, name)[rows] for name in ("outcome", "weight", "people", "group")},
         )
 
     @cached_property
@@ -76,9 +79,9 @@ class Sample:
         """The weight of each outcome."""
         return sums(self.outcome, self.weight, int(self.outcome.max()) + 1)
 
-    def people(self, group: Cells) -> Cells:
-        """Return how many of some rows, of which the groups are given, are in each group."""
-        return np.bincount(group, minlength=len(self.group_words))
+    def heads(self, rows: Cells) -> Numbers:
+        """Return how many people of each group some rows stand for."""
+        return sums(self.group[rows], self.people[rows], len(self.group_words))
 
 
 class Learned(ABC):
@@ -106,12 +109,22 @@ class Learned(ABC):
         self.refuse_small_groups(sample)
         sample = replace(
             sample,
-            columns=tuple(knowing(seen, self.at_least) for seen in sample.columns),
-            segmenting=tuple(map(knowing, sample.segmenting)),
+            columns=tuple(knowing(seen, sample.people, self.at_least) for seen in sample.columns),
+            segmenting=tuple(knowing(seen, sample.people) for seen in sample.segmenting),
         )
         refuse_tellers(sample, self.at_least)
-        everybody = len(sample)
-        return planted(by_segment(sample, sample.segmenting, lambda part: self.grown(part, len(part) / everybody)))
+        everybody = sample.people.sum()
+        tree = planted(
+            by_segment(sample, sample.segmenting, lambda part: self.grown(part, float(part.people.sum() / everybody)))
+        )
+        if tree.size == 1:
+            few = int(np.argmin(sample.everybody))
+            warn(
+                f"all people are in one cell: no feature tells anything of the outcome, or no split of one leaves "
+                f"{self.at_least} of every group on both sides (at_least; {sample.group_words[few]} has "
+                f"{sample.everybody[few]} in all)"
+            )
+        return tree
 
     @abstractmethod
     def grown(self, sample: Sample, share: float) -> Node:
@@ -138,7 +151,7 @@ class Learned(ABC):
 
     def refuse_small_groups(self, sample: Sample) -> None:
         """Refuse groups that have too few people for even one cell."""
-        people = sample.people(sample.group)
+        people = sample.everybody
         few = [
             f"{words} ({number})"
             for words, number in zip(sample.group_words, people, strict=True)
@@ -161,11 +174,12 @@ class Learned(ABC):
                 return node
             left = node.split.left(sample, rows)
             sides = rows[left], rows[~left]
-            enough = [bool(np.all(sample.people(sample.group[side]) >= self.at_least)) for side in sides]
+            enough = [bool(np.all(sample.heads(side) >= self.at_least)) for side in sides]
             if all(enough):
                 return replace(node, left=walked(node.lower, sides[0]), right=walked(node.upper, sides[1]))
             # Where neither side has enough, along that of more people.
-            on_left = enough[0] if any(enough) else len(sides[0]) >= len(sides[1])
+            many = [float(sample.people[side].sum()) for side in sides]
+            on_left = enough[0] if any(enough) else many[0] >= many[1]
             return walked(node.lower if on_left else node.upper, rows)
 
         return walked(node, np.arange(len(sample)))
@@ -280,9 +294,10 @@ def _one_by_one(seen: Seen) -> Iterator[tuple[Question, Cells]]:
         missing = np.flatnonzero(np.isnan(given.numbers))
     else:
         assert given.codes is not None
-        there = np.unique(given.codes[given.codes != NOWHERE])
+        # In the order of words: their codes depend on the order of rows.
+        there = sorted(np.unique(given.codes[given.codes != NOWHERE]).tolist(), key=lambda code: given.words[code])
         for code in there:
-            last = bool(code == there[-1])
+            last = code == there[-1]
             yield (
                 Question(asked, False, None, frozenset([given.words[code]]), last),
                 np.flatnonzero(given.codes == code),
@@ -292,14 +307,15 @@ def _one_by_one(seen: Seen) -> Iterator[tuple[Question, Cells]]:
         yield Question(asked, True), missing
 
 
-def knowing(seen: Seen, at_least: int = 1) -> Seen:
-    """Return a column that knows the words which enough people have."""
+def knowing(seen: Seen, people: Numbers, at_least: int = 1) -> Seen:
+    """Return a column that knows the words which enough people have; each row stands for so many."""
     given = seen.given
     if given.codes is None:
         return seen
-    people = np.bincount(given.codes[given.codes != NOWHERE], minlength=len(given.words))
-    known = sorted(word for word, number in zip(given.words, people, strict=True) if number >= at_least)
-    others = bool(np.any((people > 0) & (people < at_least)))
+    there = given.codes != NOWHERE
+    having = sums(given.codes[there], people[there], len(given.words))
+    known = sorted(word for word, number in zip(given.words, having, strict=True) if number >= at_least)
+    others = bool(np.any((having > 0) & (having < at_least)))
     return replace(seen, asked=replace(seen.asked, words=tuple(known), others=others))
 
 
@@ -307,7 +323,7 @@ def refuse_tellers(sample: Sample, at_least: int) -> None:
     """Refuse a column that is the outcome itself, and warn of those that nearly tell it."""
     number = len(sample.by_outcome)
     for seen in sample.columns:
-        pieces, values = _pieces(seen, at_least)
+        pieces, values = _pieces(seen, sample.people, at_least)
         table = sums(pieces * number + sample.outcome, sample.weight, (int(pieces.max()) + 1) * number)
         table = table.reshape(-1, number)
         table = table[table.sum(axis=1) > 0]
@@ -332,21 +348,22 @@ def _entropy(table: Numbers) -> float:
     return float(-(table * np.log(np.where(table > 0, share, 1.0))).sum())
 
 
-def _pieces(seen: Seen, at_least: int) -> tuple[Cells, bool]:
-    """Return a column in pieces of people, and whether each piece is one value."""
+def _pieces(seen: Seen, people: Numbers, at_least: int) -> tuple[Cells, bool]:
+    """Return a column in pieces of people, and whether each piece is one value; each row stands for so many."""
     given = seen.given
     if given.numbers is None:
         assert given.codes is not None
         known = {word: place for place, word in enumerate(seen.asked.words, 2)}
         place = np.array([*(known.get(word, 1) for word in given.words), 0], dtype=np.int64)
-        return place[given.codes], len(known) == len(given.words)
+        return place[given.codes], not seen.asked.others
     missing = np.isnan(given.numbers)
-    values, rank, people = np.unique(given.numbers[~missing], return_inverse=True, return_counts=True)
-    most = int(np.clip(len(rank) // max(at_least, 1), 1, MOST_PIECES))
+    values, rank = np.unique(given.numbers[~missing], return_inverse=True)
+    having = sums(rank, people[~missing], len(values))
+    most = int(np.clip(having.sum() // max(at_least, 1), 1, MOST_PIECES))
     pieces = np.zeros(len(given.numbers), dtype=np.int64)
     if len(values) <= most:
         pieces[~missing] = rank + 1
         return pieces, True
-    reached = (np.cumsum(people) - people) * most // len(rank)
-    pieces[~missing] = reached[rank] + 1
+    reached = (np.cumsum(having) - having) * most // having.sum()
+    pieces[~missing] = reached[rank].astype(np.int64) + 1
     return pieces, False

@@ -7,6 +7,7 @@ What comes out is ours: it is translated, split by split, into a :class:`evenhan
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,22 +20,23 @@ from evenhand.spec.cells.learning import Learned, Node, Question, Sample, Seen
 
 @dataclass(frozen=True)
 class Leaves(Learned):
-    """Cells are the leaves of a tree that is learned from the features and the outcome, never from protected columns.
+    """Cells are the leaves of a tree that is learned from the features and the outcome; it never asks about groups.
 
     Features may be any columns: numbers, words, truths, dates, with missing values; none needs bins or a rule. Every
-    leaf has people enough of every group: a split that would leave fewer on one side is left out. Needs the extra
-    ``sklearn`` where a tree is learned, and nothing where one is used.
+    leaf has people enough of every group: a split that would leave fewer on one side is left out. (A segment that a
+    parity bound is given is a leaf, however few people it has.) Needs the extra ``sklearn`` where a tree is learned,
+    and nothing where one is used.
 
     Parameters
     ----------
     most : int
-        The largest number of leaves.
+        The largest number of leaves; but each segment that a parity bound is given has one at least.
     at_least : int
         How many people of every group each leaf has at least. A word that fewer people have is known to no split: it
         goes where all such words go, as a word does that nobody had.
     sample : int
-        Where a table has more rows than this, splits are found on so many of them, chosen by their content; people are
-        counted on all.
+        Where a table has more kinds of people than this, by features, group and outcome, splits are found on so many of
+        them, chosen by their features; people are counted on all.
 
     Examples
     --------
@@ -82,8 +84,10 @@ class Leaves(Learned):
             learner = _learner()(
                 criterion="log_loss",
                 max_leaf_nodes=size,
-                # No leaf of fewer people could have enough of every group.
-                min_samples_leaf=self.at_least * len(sample.group_words),
+                # No leaf of fewer people could have enough of every group. Rows stand for several people.
+                min_weight_fraction_leaf=min(
+                    (self.at_least * len(sample.group_words) - 0.5) / sample.people.sum(), 0.5
+                ),
                 random_state=0,
             )
             found = learner.fit(rows, sample.outcome, sample_weight=sample.weight).tree_
@@ -172,14 +176,15 @@ _OTHERS, _GONE = _STANDS = (_Stands("others"), _Stands("missing"))
 def _outcome_scores(entry: Cells, number: int, sample: Sample, at_least: int) -> Numbers:
     """Return by what words are ordered: the first principal axis of their shares of outcomes.
 
-    For two outcomes this is the order of rates, in which the best split of words lies between two neighbours (Breiman
-    et al. 1984, section 4.2). Shares of few people are drawn towards those of all.
+    For two outcomes this is nearly the order of rates, in which the best split of words lies between two neighbours
+    (Breiman et al. 1984, section 4.2); but shares of few people are drawn towards those of all, and one order serves
+    the whole tree.
     """
     size = len(sample.by_outcome)
     table = sums(entry * size + sample.outcome, sample.weight, number * size).reshape(number, size)
     usual = sample.by_outcome / sample.by_outcome.sum()
     weight = table.sum(axis=1, keepdims=True)
-    prior = at_least * sample.weight.mean()
+    prior = at_least * sample.weight.sum() / sample.people.sum()
     apart = (table + prior * usual) / (weight + prior) - usual
     covariance = (apart * weight).T @ apart
     axis = np.linalg.eigh(covariance)[1][:, -1]
@@ -209,9 +214,11 @@ def simplest_between(below: float, above: float) -> float:
     >>> simplest_between(12, 13), simplest_between(10, 50), simplest_between(0.3127, 0.3381)
     (13.0, 30.0, 0.33)
     """
+    if math.isinf(above):
+        above = sys.float_info.max
     middle = below / 2 + above / 2
     if math.isfinite(above - below) and above > below:
-        largest = math.floor(math.log10(above - below)) + 1
+        largest = min(math.floor(math.log10(above - below)) + 1, sys.float_info.max_10_exp)
         for exponent in range(largest, largest - 18, -1):
             step = 10.0**exponent
             for number in (round(middle / step), math.ceil(middle / step)):

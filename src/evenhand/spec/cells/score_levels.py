@@ -18,7 +18,8 @@ class ScoreLevels(Learned):
     """Cells are levels of a score: of the one feature that is a column of numbers, about equally many people in each.
 
     The score should be one that a model gave to people whom it was not trained on: :func:`evenhand.out_of_fold` makes
-    it. Every level has people enough of every group; neighbours are merged until it does.
+    it. Every level has people enough of every group; neighbours are merged until it does. Missing scores are a level of
+    their own, if these are people enough.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ class ScoreLevels(Learned):
     at_least : int
         How many people of every group each level has at least.
     sample : int
-        Where a table has more rows than this, levels are found on so many of them, chosen by their content.
+        Where a table has more different scores than this, by group and outcome, levels are found on so many of them.
 
     Examples
     --------
@@ -79,10 +80,13 @@ class ScoreLevels(Learned):
         ends = np.unique(np.searchsorted(reached, wanted * (1 - 1e-12)))
         edges = [simplest_between(float(values[i]), float(values[i + 1])) for i in ends if i + 1 < len(values)]
 
-        def between(first: int, last: int) -> Node:
+        def between(first: int, last: int, *, all_of_them: bool = False) -> Node:
             if first == last:
                 return Node()
             middle = (first + last) // 2
-            return Node(Question(seen.asked, False, edges[middle]), between(first, middle), between(middle + 1, last))
+            # Where nobody's score was missing, one that is goes just above the middle.
+            question = Question(seen.asked, not all_of_them, edges[middle])
+            return Node(question, between(first, middle), between(middle + 1, last))
 
-        return self.settled(between(0, len(edges)), sample)
+        levels = between(0, len(edges), all_of_them=True)
+        return self.settled(Node(Question(seen.asked, False), levels, Node()) if missing.any() else levels, sample)

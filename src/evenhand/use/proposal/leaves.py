@@ -114,7 +114,8 @@ def try_out(
     """Learn leaves over columns, and measure what they tell beside a choice among columns as levels."""
     cells = sized(groups)
     ones = np.ones(len(outcome)) if weight is None else weight
-    sample = Sample(tuple(map(_seen, columns)), outcome, ones, groups, names)
+    people = np.bincount(groups, minlength=len(names))
+    sample = Sample(tuple(map(_seen, columns)), outcome, ones, np.ones(len(outcome)), groups, names, people)
     try:
         return Tried(_tried(cells, sample, levels, weight))
     except MissingExtraError as error:
