@@ -97,13 +97,35 @@ def in_order(sample: Sample) -> Sample:
 
 def folds_of(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value], number: int) -> Cells:
     """Return the fold of each row, by what it holds: equal rows are in one fold, in whatever order rows come."""
+    kind, people = _kinds_of_rows(table, columns, blanks)
+    return _together(people, number)[kind]
+
+
+def dealt_folds(table: nw.DataFrame[Any], columns: Sequence[str], number: int, *ties: NDArray[Any]) -> Cells:
+    """Return the fold of each row, by what it holds: rows of which there are many alike are spread over all folds.
+
+    A model that has not seen anybody like them would have to guess. Of so few alike that they may be one person twice,
+    all are in one fold. Rows that are alike are taken in the order of ``ties``, the last one first.
+    """
+    kind, people = _kinds_of_rows(table, columns, ())
+    order = np.lexsort((*ties, kind))
+    turn = np.empty(len(kind), dtype=np.int64)
+    turn[order] = np.arange(len(kind)) - (np.cumsum(people) - people)[kind[order]]
+    first = _together(people, number)
+    return np.where((people >= number)[kind], (first[kind] + turn) % number, first[kind])
+
+
+def _kinds_of_rows(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value]) -> tuple[Cells, Cells]:
+    """Return the number of each row's kind, where equal rows are of one, and the people of each kind."""
     held = [given(Asked(name, kind_of(column(table, name), blanks)), column(table, name), blanks) for name in columns]
-    _, kind, people = np.unique(
-        contents(held, np.zeros(len(table), dtype=np.int64)), return_inverse=True, return_counts=True
-    )
-    # Folds of about equally many people: each kind of rows goes where those before it end.
-    reached = np.cumsum(people) - people
-    return np.asarray((reached * number // max(len(table), 1))[kind])
+    number = contents(held, np.zeros(len(table), dtype=np.int64))
+    _, kind, people = np.unique(number, return_inverse=True, return_counts=True)
+    return np.asarray(kind), np.asarray(people)
+
+
+def _together(people: Cells, number: int) -> Cells:
+    """Return folds of about equally many people: each kind of rows goes where those before it end."""
+    return np.asarray((np.cumsum(people) - people) * number // max(int(people.sum()), 1))
 
 
 def _of_word(word: str) -> int:
