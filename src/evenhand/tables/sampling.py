@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Axis, Role, Value, Variable
 from evenhand.data.tree import NOWHERE, Asked, Given, Kind
+from evenhand.errors import DataError
 from evenhand.resources import each_of
 from evenhand.spec import Problem
 from evenhand.spec.cells import Sample, Seen
@@ -105,14 +106,23 @@ def dealt_folds(table: nw.DataFrame[Any], columns: Sequence[str], number: int, *
     """Return the fold of each row, by what it holds: rows of which there are many alike are spread over all folds.
 
     A model that has not seen anybody like them would have to guess. Of so few alike that they may be one person twice,
-    all are in one fold. Rows that are alike are taken in the order of ``ties``, the last one first.
+    all are in one fold. Rows that are alike are taken in the order of ``ties``, the last one first. Columns that hold
+    anything but numbers, words, truths and dates are not looked at.
     """
-    kind, people = _kinds_of_rows(table, columns, ())
+    kind, people = _kinds_of_rows(table, [name for name in columns if _can_be_read(table, name)], ())
     order = np.lexsort((*ties, kind))
     turn = np.empty(len(kind), dtype=np.int64)
     turn[order] = np.arange(len(kind)) - (np.cumsum(people) - people)[kind[order]]
     first = _together(people, number)
     return np.where((people >= number)[kind], (first[kind] + turn) % number, first[kind])
+
+
+def _can_be_read(table: nw.DataFrame[Any], name: str) -> bool:
+    try:
+        kind_of(column(table, name), ())
+    except DataError:
+        return False
+    return True
 
 
 def _kinds_of_rows(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value]) -> tuple[Cells, Cells]:

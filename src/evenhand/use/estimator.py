@@ -556,6 +556,8 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if _num_samples(given.frame) < 2:
             raise DataError("X has n_samples=1: one person makes no two groups to compare")
         weights = None if sample_weight is None else checked_weights(_weights(given, sample_weight))
+        if weights is not None and not takes_weights(self.estimator):
+            raise SpecError(f"{last_step(self.estimator)} takes no sample weights; leave sample_weight out")
         if len(classes) < 2 or (weights is not None and len(np.unique(outcome[weights > 0])) < 2):
             raise DataError("y has only one class, so there are no rates of it to compare")
         name = getattr(y, "name", None)

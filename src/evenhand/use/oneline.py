@@ -25,7 +25,7 @@ from evenhand.optimise.solve import Clock
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
-from evenhand.tables import Frame, arrays, column, dealt_folds, frame, read
+from evenhand.tables import Frame, arrays, column, dealt_folds, frame, level_rows, read
 from evenhand.tables.columns import codes_of
 from evenhand.use.fitting import begin, fitted
 from evenhand.use.mapping import Mapping
@@ -134,13 +134,13 @@ class Calibrated:
         """Return scores of new people; those of a group that was not fitted are not shifted, and told of."""
         group = fitted_groups(self.mapping, groups)
         found = probabilities(self.estimator, X, self.classes)
-        if np.any(self.shift) and np.any(group == UNSEEN):
-            new = np.flatnonzero(group == UNSEEN)
+        new = np.flatnonzero(group == UNSEEN)
+        if len(new):
             words = in_words(_values(groups, int(new[0])))
             tell(
                 ("a group that was not fitted", words),
                 f"{len(new)} of {len(group)} people are of no group that was fitted, first {words} in row "
-                f"{new[0] + 1}: their scores are the estimator's own, not shifted, and no bound covers them",
+                f"{new[0] + 1}: their scores are the estimator's own, and no bound covers them",
             )
         for place in np.unique(group[group != UNSEEN]):
             if np.any(self.shift[place]):
@@ -152,11 +152,14 @@ def fit_one_line(estimator: Any, people: People, wanted: Wanted, tell: Tell) -> 
     """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
     if people.weight is not None and not np.all(people.weight):
         people = people.of(np.flatnonzero(people.weight))
+    problem, table = _stated(people, wanted.bound)
+    _refuse_no_levels(problem, table, people)
     _refuse_thin_parts(people)
     X, fold, classes = people.X, people.fold, people.classes
     raw = TrainingRows(np.arange(len(fold)), people.outcome, people.weight)
     score = held_out(estimator, X, fold, raw, classes)[:, -1]
-    mapping, table = _mapping(people, score, wanted.bound)
+    table = arrays.with_column(table, problem.features[0], score)
+    mapping = _mapping(problem, table, people)
     rows = _released(mapping, table, people, wanted.expected)
     scores = held_out(estimator, X, fold, rows, classes)
     group = fitted_groups(mapping, people.groups)
@@ -260,21 +263,18 @@ def _refuse_thin_parts(people: People) -> None:
             fewest = min(np.unique(people.outcome, return_counts=True)[1])
             raise DataError(
                 f"scores are made by models that are each trained on {FOLDS - 1} of {FOLDS} parts of the table, and "
-                f"one would see only one class of y; there are {fewest} people of the other"
+                f"one would see only one class of y: the smaller one has {fewest} of {len(people.outcome)} rows"
             )
 
 
-def _mapping(people: People, score: Numbers, bound: float) -> tuple[Mapping, Frame]:
-    """Fit outcomes that alone change, by levels of the score; return the mapping and the table of (d, score, y)."""
-    taken = people.protected
-    outcome = _unused(people.outcome_name, taken)
-    scored = _unused("score", (*taken, outcome))
-    table = arrays.with_column(people.groups, scored, score)
-    table = arrays.with_column(table, outcome, arrays.one_column(people.outcome, whole=True))
+def _stated(people: People, bound: float) -> tuple[Problem, Frame]:
+    """Return the problem, in which outcomes alone change, and the table of (d, y) to which the score will be added."""
+    outcome = _unused(people.outcome_name, people.protected)
+    table = arrays.with_column(people.groups, outcome, arrays.one_column(people.outcome, whole=True))
     smallest = int(np.bincount(arrays.distinct(people.groups)[1]).min())
     problem = Problem(
         protected=people.protected,
-        features=[scored],
+        features=[_unused("score", (*people.protected, outcome))],
         outcome=outcome,
         cells=ScoreLevels(LEVELS, at_least=int(np.clip(smallest // FEWEST_LEVELS, 1, PEOPLE))),
         parity=[PairwiseParity(bound)],
@@ -282,11 +282,28 @@ def _mapping(people: People, score: Numbers, bound: float) -> tuple[Mapping, Fra
         budget=ExpectedDistortion(1.0),
         tie_break="even",
     )
+    return problem, table
+
+
+def _refuse_no_levels(problem: Problem, table: Frame, people: People) -> None:
+    """Refuse protected columns whose values are no levels before anything is trained."""
+    try:
+        level_rows(problem, read(table), people.weight)
+    except DataError as error:
+        raise DataError(
+            *error.pieces,
+            "; protected=[...] takes columns whose values are levels already: bins, and what a missing value is, are "
+            "stated by a problem, with preprocessor=eh.OptimizedPreprocessor(problem)",
+        ) from None
+
+
+def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
+    """Fit within three times the smallest budget that will do."""
     counts, clock, report = begin(problem, table, people.weights)
     least = budget_edge(problem, counts, Clock())
     if least is not None:
         problem = replace(problem, budget=ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0))))
-    return fitted(problem, counts, clock, report), table
+    return fitted(problem, counts, clock, report)
 
 
 def _unused(name: str, taken: Sequence[str]) -> str:

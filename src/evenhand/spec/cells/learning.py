@@ -92,12 +92,15 @@ class Learned(ABC):
         What the variable is called whose levels the cells are.
     ordered : bool
         Whether the order of cells means something.
+    remedy : str
+        What to do with a column that tells the outcome.
     """
 
     word: ClassVar[str] = ""
     holds_functions: ClassVar[bool] = False
     variable: ClassVar[str]
     ordered: ClassVar[bool]
+    remedy: ClassVar[str] = "take it from the features"
     at_least: int
     sample: int
 
@@ -109,7 +112,7 @@ class Learned(ABC):
             columns=tuple(knowing(seen, self.at_least) for seen in sample.columns),
             segmenting=tuple(map(knowing, sample.segmenting)),
         )
-        refuse_tellers(sample, self.at_least)
+        refuse_tellers(sample, self.at_least, self.remedy)
         everybody = len(sample)
         return planted(by_segment(sample, sample.segmenting, lambda part: self.grown(part, len(part) / everybody)))
 
@@ -303,7 +306,7 @@ def knowing(seen: Seen, at_least: int = 1) -> Seen:
     return replace(seen, asked=replace(seen.asked, words=tuple(known), others=others))
 
 
-def refuse_tellers(sample: Sample, at_least: int) -> None:
+def refuse_tellers(sample: Sample, at_least: int, remedy: str = Learned.remedy) -> None:
     """Refuse a column that is the outcome itself, and warn of those that nearly tell it."""
     number = len(sample.by_outcome)
     for seen in sample.columns:
@@ -316,13 +319,13 @@ def refuse_tellers(sample: Sample, at_least: int) -> None:
         if values and one_to_one and number > 1:
             raise DataError(
                 f"column {name!r} is the outcome by another name: each of its values goes with one outcome, and each "
-                f"outcome with one value; take it from the features"
+                f"outcome with one value; {remedy}"
             )
         told = 1 - _entropy(table) / max(_entropy(table.sum(axis=0, keepdims=True)), np.finfo(float).tiny)
         if number > 1 and told >= NEARLY_TELLS:
             warn(
                 f"column {name!r} tells {told:.0%} of the outcome by itself: if it is known only after the outcome, "
-                f"take it from the features"
+                f"{remedy}"
             )
 
 
