@@ -113,8 +113,9 @@ def dealt_folds(table: nw.DataFrame[Any], columns: Sequence[str], number: int, *
     order = np.lexsort((*ties, kind))
     turn = np.empty(len(kind), dtype=np.int64)
     turn[order] = np.arange(len(kind)) - (np.cumsum(people) - people)[kind[order]]
-    first = _together(people, number)
-    return np.where((people >= number)[kind], (first[kind] + turn) % number, first[kind])
+    many = people >= number
+    together = _together(np.where(many, 0, people), number)
+    return np.where(many[kind], (kind + turn) % number, together[kind])
 
 
 def _can_be_read(table: nw.DataFrame[Any], name: str) -> bool:

@@ -417,6 +417,9 @@ def _has_probabilities(model: PreprocessedClassifier) -> bool:
 class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The paper's whole pipeline in one classifier: learn a mapping, train on its release, predict in apply mode.
 
+    ``PreprocessedClassifier(estimator, protected=["sex"], bound=0.05)`` is enough for any columns; a preprocessor with
+    a problem of one's own says more.
+
     The mapping bounds the released outcome by group, and so the *mean score* of a model that learns it well, eq. (8):
     not the model's decisions at a threshold. Report both.
 
@@ -425,8 +428,18 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     estimator : classifier
         It sees the columns of X transformed, protected ones with bins as their levels; put an encoder before a linear
         model. It is cloned.
-    preprocessor : OptimizedPreprocessor
-        Holds the problem; it is cloned.
+    preprocessor : OptimizedPreprocessor, optional
+        Holds the problem; it is cloned. Without one, ``protected`` and ``bound`` make a mapping.
+    protected : sequence of str, optional
+        Without a preprocessor: columns of X, of whole numbers, truths or words, whose values together are the groups.
+        All other columns are features, as they are. Scores of people whom clones of the estimator were not trained on
+        make levels, within which outcomes alone change: each person's expected change is at most three times the
+        smallest that will do.
+    bound : float, optional
+        Without a preprocessor: how far apart released rates of any two groups may be, as their ratio less one.
+    calibrate : bool
+        Without a preprocessor: whether each group's scores are shifted on the logit, by a constant, so that their mean
+        is the released rate, measured on people whom clones of the trained estimator were not trained on.
     train_on : {"expected", "draw"}
         ``"expected"`` trains on every possible (x̂, ŷ) of each person, weighted by its probability: no sampling noise.
         An estimator that takes no sample weights gets a draw, with a warning. ``"draw"`` trains on one release.
@@ -442,6 +455,13 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     ----------
     estimator_, preprocessor_ : objects
         The fitted ones.
+    mapping_ : Mapping
+        Without a preprocessor: the mapping that was made.
+    parity_ : pandas.DataFrame
+        Without a preprocessor: one row per group with the number of its ``people``, the ``released`` rate of the last
+        class, its ``mean_score`` and the share ``selected``, for whom it is the predicted class, both of people whom
+        clones were not trained on; how far ``apart`` its mean scores are from the furthest other group's, as their
+        ratio less one and for any class; and the ``bound``. With more than two classes, one row for each of them.
     classes_ : array
         The values of y. One that is never released has probability zero.
     n_features_in_, feature_names_in_
@@ -484,6 +504,12 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     [0.457, 0.416]
     >>> model.preprocessor_.mapping_.audit().rates.query("is_recid == 1")["after"].round(3).tolist()
     [0.457, 0.416]
+
+    In one line, whatever the columns; mean scores are the released rates, out of fold:
+
+    >>> model = eh.PreprocessedClassifier(linear, protected=["race"], bound=0.1).fit(X, y)
+    >>> model.parity_[["race", "released", "mean_score", "apart"]].round(3).to_numpy().tolist()
+    [['African-American', 0.52, 0.52, 0.1], ['Caucasian', 0.473, 0.473, 0.1]]
     """
 
     def __init__(
@@ -584,8 +610,8 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 "of X, or preprocessor=eh.OptimizedPreprocessor(problem)"
             )
         protected, bound = check.columns("protected", self.protected), check.bound("bound", self.bound)
-        if not protected:
-            raise SpecError("protected must name at least one column of X")
+        if not protected or len(set(protected)) < len(protected):
+            raise SpecError(f"protected must name at least one column of X, and each once, not {list(protected)}")
         if not hasattr(self.estimator, "predict_proba"):
             raise SpecError(
                 f"{type(last_step(self.estimator)).__name__} has no predict_proba, and score levels need "

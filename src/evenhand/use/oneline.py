@@ -248,6 +248,9 @@ def _values(table: Frame, row: int) -> dict[str, Value]:
 def _refuse_thin_parts(people: People) -> None:
     """Refuse a group or a class that is in one part of the table alone: a clone would have seen nothing of it."""
     first, group = arrays.distinct(people.groups)
+    if len(first) < 2:
+        words = in_words(_values(people.groups, 0))
+        raise DataError(f"there is a single group in this table, {words}; bounds between groups need at least two")
     for part in np.unique(people.fold):
         seen = people.fold != part
         left = np.bincount(group[seen], minlength=len(first))
