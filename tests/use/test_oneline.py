@@ -146,6 +146,14 @@ class TestWhatHolds:
         low, high = np.sort(found["mean_score"])
         assert found["apart"].iloc[0] == pytest.approx(max(high / low, (1 - low) / (1 - high)) - 1)
 
+    def test_columns_that_are_called_as_those_of_the_frame(self):
+        X, y = coded()
+        named = pd.DataFrame(X, columns=["people", "score", "bound"]).astype({"people": int})
+        model = eh.PreprocessedClassifier(LogisticRegression(), protected=["people"], bound=0.05)
+        found = model.fit(named, pd.Series(y, name="selected")).parity_
+        assert list(found)[:6] == ["people", "selected", "people_", "released", "mean_score", "selected_"]
+        assert found["people"].tolist() == [0, 1]
+
     @pytest.mark.slow
     def test_new_people(self):
         X, y = people(12000)

@@ -59,7 +59,7 @@ SEARCHING = ("sklearn", "joblib")
 UNSEEN_GROUPS = (
     "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
     "covers its mean scores, which can differ by group as much as without any mapping; write "
-    'suppress_protected="fixed" in the problem'
+    'suppress_protected="fixed" in the problem, which preprocessor=eh.OptimizedPreprocessor(problem) holds'
 )
 
 Way = Literal["expected", "draw"]

@@ -363,13 +363,14 @@ def _parity(mapping: Mapping, classes: Any, means: Numbers, selected: Numbers, b
     shown = np.array(counts.domain.shown_outcomes)
     group, place = np.repeat(np.arange(len(means)), len(shown)), np.tile(shown, len(means))
     labels = [counts.domain.d.labels(int(counts.groups.cells[g])) for g in group]
-    return frame({
-        **{name: [label[name] for label in labels] for name in counts.domain.d.names},
-        mapping.problem.outcome: classes[place],
+    who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
+    who[mapping.problem.outcome] = classes[place]
+    found = {
         "people": counts.group_weight[group],
         "released": released[group, place],
         "mean_score": means[group, place],
         "selected": selected[group, place],
         "apart": _apart(means)[group],
         "bound": np.full(len(group), bound),
-    })  # fmt: skip
+    }
+    return frame(who | {_unused(name, tuple(who)): values for name, values in found.items()})
