@@ -607,8 +607,22 @@ VALID: dict[str, Callable[[World], Call]] = {
         {
             "estimator": w.model,
             "preprocessor": eh.OptimizedPreprocessor(w.problem),
+            "protected": None,
+            "bound": None,
+            "calibrate": True,
             "train_on": "expected",
             "predict_with": "expected",
+            "drop_protected": False,
+        },
+    ),
+    "PreprocessedClassifier:protected": lambda w: (
+        eh.PreprocessedClassifier,
+        {
+            "estimator": w.model,
+            "protected": ["sex"],
+            "bound": 0.3,
+            "calibrate": True,
+            "train_on": "expected",
             "drop_protected": False,
         },
     ),

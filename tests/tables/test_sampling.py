@@ -8,7 +8,7 @@ from mixed import FEATURES, mixed, problem
 
 import evenhand as eh
 from evenhand.data.tree import Kind
-from evenhand.tables import level_rows, read
+from evenhand.tables import dealt_folds, level_rows, read
 from evenhand.tables.sampling import Alike, Piece, Smallest, both, contents, look, sample_in_pieces, sample_of
 
 
@@ -192,3 +192,33 @@ class TestSamples:
         one, other = np.array([0.0, np.nan]), np.array([-0.0, -np.nan])
         found = [contents([Given(numbers=each)], 2) for each in (one, other)]
         assert np.array_equal(*found)
+
+
+class TestDealtFolds:
+    def table(self):
+        rng = np.random.default_rng(0)
+        many = pd.DataFrame({"a": rng.integers(0, 2, 200).astype(float), "b": "x"})
+        return pd.concat([many, pd.DataFrame({"a": np.repeat(rng.normal(size=100), 2), "b": "y"})], ignore_index=True)
+
+    def test_many_alike_are_spread_and_few_are_together(self):
+        frame = self.table()
+        fold = pd.Series(dealt_folds(read(frame), ["a", "b"], 5))
+        for (_, word), folds in fold.groupby([frame["a"], frame["b"]]):
+            sizes = np.bincount(folds, minlength=5)
+            assert np.ptp(sizes) <= 1 if word == "x" else np.count_nonzero(sizes) == 1
+        assert np.bincount(fold).min() > 60
+
+    def test_the_order_of_rows_does_not_matter_to_what_folds_hold(self):
+        frame = self.table()
+        frame["y"] = np.arange(len(frame)) % 3 == 0
+
+        def held(table):
+            fold = dealt_folds(read(table), ["a", "b"], 5, table["y"].to_numpy())
+            return table.assign(fold=fold).value_counts().sort_index()
+
+        pd.testing.assert_series_equal(held(frame), held(frame.sample(frac=1, random_state=1)))
+
+    def test_columns_that_cannot_be_read_are_not_looked_at(self):
+        frame = self.table()
+        odd = frame.assign(c=pd.to_timedelta(np.arange(len(frame)), unit="s"))
+        assert np.array_equal(dealt_folds(read(odd), ["a", "b", "c"], 5), dealt_folds(read(frame), ["a", "b"], 5))

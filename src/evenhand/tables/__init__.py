@@ -61,7 +61,7 @@ from evenhand.tables.reading import (
     weights_column,
     weights_of,
 )
-from evenhand.tables.sampling import Piece, folds_of
+from evenhand.tables.sampling import Piece, dealt_folds
 from evenhand.tables.writing import (
     FEW_ROWS,
     Lots,
@@ -114,9 +114,9 @@ __all__ = [
     "conditional_rows",
     "count",
     "count_rows",
+    "dealt_folds",
     "distinct_values",
     "first_unseen",
-    "folds_of",
     "frame",
     "gap_advice",
     "gaps",

@@ -82,8 +82,13 @@ def select(frame: Frame, columns: Sequence[str]) -> Frame:
     return nw.from_native(frame, eager_only=True).select(list(columns)).to_native()
 
 
-def rows(frame: Frame, positions: Cells) -> Frame:
-    """Return some rows of a frame, by position."""
+def rows(frame: Any, positions: Cells) -> Any:
+    """Return some rows of a frame, or of an array, by position."""
+    if isinstance(frame, np.ndarray):
+        return frame[positions]
+    if isinstance(frame, pd.DataFrame):
+        # Names that are no texts are no matter here.
+        return frame.iloc[positions]
     return nw.from_native(frame, eager_only=True)[positions.tolist(), :].to_native()
 
 

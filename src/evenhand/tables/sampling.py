@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Axis, Role, Value, Variable
 from evenhand.data.tree import NOWHERE, Asked, Given, Kind
+from evenhand.errors import DataError
 from evenhand.resources import each_of
 from evenhand.spec import Problem
 from evenhand.spec.cells import Sample, Seen
@@ -149,16 +150,40 @@ def contents(columns: Iterable[Given], rows: int) -> Contents:
     return mixed
 
 
-def folds_of(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value], number: int) -> Cells:
-    """Return the fold of each row: those that are alike are dealt out to all folds in turn.
+def dealt_folds(table: nw.DataFrame[Any], columns: Sequence[str], number: int, *ties: NDArray[Any]) -> Cells:
+    """Return the fold of each row, by what it holds: rows of which there are many alike are spread over all folds.
 
-    So each fold has about its share of every kind of rows, in whatever order they come; only which of two rows that
-    agree in all of these columns is in which fold depends on it.
+    A model that has not seen anybody like them would have to guess. Of so few alike that they may be one person twice,
+    all are in one fold. Rows that are alike are taken in the order of ``ties``, the last one first. Columns that hold
+    anything but numbers, words, truths and dates are not looked at.
     """
+    kind, people = _kinds_of_rows(table, [name for name in columns if _can_be_read(table, name)], ())
+    order = np.lexsort((*ties, kind))
+    turn = np.empty(len(kind), dtype=np.int64)
+    turn[order] = np.arange(len(kind)) - (np.cumsum(people) - people)[kind[order]]
+    many = people >= number
+    together = _together(np.where(many, 0, people), number)
+    return np.where(many[kind], (kind + turn) % number, together[kind])
+
+
+def _can_be_read(table: nw.DataFrame[Any], name: str) -> bool:
+    try:
+        kind_of(column(table, name), ())
+    except DataError:
+        return False
+    return True
+
+
+def _kinds_of_rows(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value]) -> tuple[Cells, Cells]:
+    """Return the number of each row's kind, where equal rows are of one, and the people of each kind."""
     held = [given(Asked(name, kind_of(column(table, name), blanks)), column(table, name), blanks) for name in columns]
-    fold = np.empty(len(table), dtype=np.int64)
-    fold[np.argsort(contents(held, len(table)), kind="stable")] = np.arange(len(table)) % number
-    return fold
+    _, kind, people = np.unique(contents(held, len(table)), return_inverse=True, return_counts=True)
+    return np.asarray(kind), np.asarray(people)
+
+
+def _together(people: Cells, number: int) -> Cells:
+    """Return folds of about equally many people: each kind of rows goes where those before it end."""
+    return np.asarray((np.cumsum(people) - people) * number // max(int(people.sum()), 1))
 
 
 def _of_word(word: str) -> int:

@@ -1,14 +1,13 @@
 """The scikit-learn face: a preprocessor, and the paper's whole pipeline as one classifier.
 
-Knows scikit-learn's conventions and the public face of a mapping; the mathematics is elsewhere. The only module that
-imports scikit-learn, which is the extra ``sklearn``.
+Knows scikit-learn's conventions and the public face of a mapping; the mathematics is elsewhere.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -17,6 +16,7 @@ import numpy as np
 
 from evenhand import check
 from evenhand.arrays import Numbers, sums
+from evenhand.data.counts import checked_weights
 from evenhand.errors import DataError, EvenhandError, Line, MissingExtraError, SpecError, calling_line, some_of, warn
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, as_levels, read, returned, to_pandas
@@ -24,6 +24,9 @@ from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
 from evenhand.tables.transforming import How, Missing, Unseen
 from evenhand.use.fitting import fit
 from evenhand.use.mapping import Mapping
+from evenhand.use.oneline import ROW, WEIGHT, Calibrated, People, Wanted, fit_one_line
+from evenhand.use.scoring import probabilities
+from evenhand.use.training import NEEDED, fitted_on, last_step, takes_weights
 
 try:
     from sklearn import get_config
@@ -36,7 +39,6 @@ try:
         clone,
     )
     from sklearn.exceptions import NotFittedError
-    from sklearn.pipeline import Pipeline
     from sklearn.utils import get_tags
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
@@ -46,20 +48,19 @@ try:
         check_consistent_length,
         check_is_fitted,
         column_or_1d,
-        has_fit_parameter,
         validate_data,
     )
 except ImportError:
-    raise MissingExtraError(
-        "OptimizedPreprocessor, PreprocessedClassifier and out_of_fold need scikit-learn 1.6 or newer: "
-        "pip install 'evenhand[sklearn]'"
-    ) from None
-
-ROW, WEIGHT = "evenhand row", "evenhand weight"
-"""Names of the columns of positions and probabilities beside the caller's own."""
+    raise MissingExtraError(NEEDED) from None
 
 SEARCHING = ("sklearn", "joblib")
 """Packages that lie between a fit and the line that asked for it."""
+
+UNSEEN_GROUPS = (
+    "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
+    "covers its mean scores, which can differ by group as much as without any mapping; write "
+    'suppress_protected="fixed" in the problem, which preprocessor=eh.OptimizedPreprocessor(problem) holds'
+)
 
 Way = Literal["expected", "draw"]
 WAYS = ("expected", "draw")
@@ -416,6 +417,9 @@ def _has_probabilities(model: PreprocessedClassifier) -> bool:
 class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The paper's whole pipeline in one classifier: learn a mapping, train on its release, predict in apply mode.
 
+    ``PreprocessedClassifier(estimator, protected=["sex"], bound=0.05)`` is enough for any columns; a preprocessor with
+    a problem of one's own says more.
+
     The mapping bounds the released outcome by group, and so the *mean score* of a model that learns it well, eq. (8):
     not the model's decisions at a threshold. Report both.
 
@@ -424,8 +428,18 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     estimator : classifier
         It sees the columns of X transformed, protected ones with bins as their levels; put an encoder before a linear
         model. It is cloned.
-    preprocessor : OptimizedPreprocessor
-        Holds the problem; it is cloned.
+    preprocessor : OptimizedPreprocessor, optional
+        Holds the problem; it is cloned. Without one, ``protected`` and ``bound`` make a mapping.
+    protected : sequence of str, optional
+        Without a preprocessor: columns of X, of whole numbers, truths or words, whose values together are the groups.
+        All other columns are features, as they are. Scores of people whom clones of the estimator were not trained on
+        make levels, within which outcomes alone change: each person's expected change is at most three times the
+        smallest that will do.
+    bound : float, optional
+        Without a preprocessor: how far apart released rates of any two groups may be, as their ratio less one.
+    calibrate : bool
+        Without a preprocessor: whether each group's scores are shifted on the logit, by a constant, so that their mean
+        is the released rate, measured on people whom clones of the trained estimator were not trained on.
     train_on : {"expected", "draw"}
         ``"expected"`` trains on every possible (x̂, ŷ) of each person, weighted by its probability: no sampling noise.
         An estimator that takes no sample weights gets a draw, with a warning. ``"draw"`` trains on one release.
@@ -441,6 +455,13 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     ----------
     estimator_, preprocessor_ : objects
         The fitted ones.
+    mapping_ : Mapping
+        Without a preprocessor: the mapping that was made.
+    parity_ : pandas.DataFrame
+        Without a preprocessor: one row per group with the number of its ``people``, the ``released`` rate of the last
+        class, its ``mean_score`` and the share ``selected``, for whom it is the predicted class, both of people whom
+        clones were not trained on; how far ``apart`` its mean scores are from the furthest other group's, as their
+        ratio less one and for any class; and the ``bound``. With more than two classes, one row for each of them.
     classes_ : array
         The values of y. One that is never released has probability zero.
     n_features_in_, feature_names_in_
@@ -483,19 +504,31 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     [0.457, 0.416]
     >>> model.preprocessor_.mapping_.audit().rates.query("is_recid == 1")["after"].round(3).tolist()
     [0.457, 0.416]
+
+    In one line, whatever the columns; mean scores are the released rates, out of fold:
+
+    >>> model = eh.PreprocessedClassifier(linear, protected=["race"], bound=0.1).fit(X, y)
+    >>> model.parity_[["race", "released", "mean_score", "apart"]].round(3).to_numpy().tolist()
+    [['African-American', 0.52, 0.52, 0.1], ['Caucasian', 0.473, 0.473, 0.1]]
     """
 
     def __init__(
         self,
         estimator: Any,
-        preprocessor: Any,
+        preprocessor: Any = None,
         *,
+        protected: Sequence[str] | None = None,
+        bound: float | None = None,
+        calibrate: bool = True,
         train_on: Way = "expected",
         predict_with: Way = "expected",
         drop_protected: bool = False,
     ) -> None:
         self.estimator = estimator
         self.preprocessor = preprocessor
+        self.protected = protected
+        self.bound = bound
+        self.calibrate = calibrate
         self.train_on = train_on
         self.predict_with = predict_with
         self.drop_protected = drop_protected
@@ -505,8 +538,11 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         check.one_of("train_on", self.train_on, WAYS)
         check.one_of("predict_with", self.predict_with, WAYS)
         check.flag("drop_protected", self.drop_protected)
+        check.flag("calibrate", self.calibrate)
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise check.refused("estimator", "a classifier to be fitted, such as LogisticRegression()", self.estimator)
+        if self.protected is not None or self.bound is not None or self.preprocessor is None:
+            return self._fit_one_line(X, y, sample_weight)
         if not isinstance(self.preprocessor, OptimizedPreprocessor):
             raise SpecError(
                 f"preprocessor must be an eh.OptimizedPreprocessor, not {type(self.preprocessor).__name__}; other "
@@ -520,26 +556,126 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.classes_ = _classes(people.outcome)
         mapping: Mapping | None = self.preprocessor_.mapping_
         if mapping is not None and self.drop_protected and not mapping.problem.suppresses:
-            _tell(
-                "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
-                "covers its mean scores, which can differ by group as much as without any mapping; write "
-                'suppress_protected="fixed" in the problem'
-            )
+            _tell(UNSEEN_GROUPS)
         if mapping is not None:
             self._name_others(people.features)
         rows = (X, y, sample_weight) if mapping is None else self._training_rows(people)
         self.estimator_ = fitted_on(self.estimator, *rows)
+        self._forget("mapping_", "parity_", "_one_line")
         return self
+
+    def _fit_one_line(self, X: Any, y: Any, sample_weight: Any) -> PreprocessedClassifier:
+        """Make the mapping from protected columns and a bound alone, over levels of the estimator's own scores."""
+        protected, wanted = self._asked()
+        shown, given = self._given(X, y, protected)
+        lacking = [name for name in protected if name not in arrays.names(given.frame)]
+        if lacking:
+            raise DataError(
+                f"X has the columns {some_of(arrays.names(given.frame))}, and lacks {lacking}, which protected names; "
+                f"the columns of an array are '0', '1' and so on"
+            )
+        with _about("y"):
+            outcome = column_or_1d(y, warn=True)
+        with _about("X and y"):
+            check_consistent_length(given.frame, outcome)
+        classes = _classes(outcome)
+        if _num_samples(given.frame) < 2:
+            raise DataError("X has n_samples=1: one person makes no two groups to compare")
+        weights = None if sample_weight is None else checked_weights(_weights(given, sample_weight))
+        if weights is not None and not takes_weights(self.estimator):
+            raise SpecError(f"{last_step(self.estimator)} takes no sample weights; leave sample_weight out")
+        if len(classes) < 2 or (weights is not None and len(np.unique(outcome[weights > 0])) < 2):
+            raise DataError("y has only one class, so there are no rates of it to compare")
+        name = getattr(y, "name", None)
+        people = People(
+            shown, given.frame, protected, outcome, name if isinstance(name, str) and name else "y", weights
+        )
+        self.__dict__.setdefault("_telling", _Telling())
+        found = fit_one_line(self.estimator, people, wanted, self._tell_once)
+        self._one_line, self.classes_, self.estimator_ = found, found.classes, found.estimator
+        self.mapping_, self.parity_ = found.mapping, found.parity
+        self._forget("preprocessor_")
+        return self
+
+    def _asked(self) -> tuple[tuple[str, ...], Wanted]:
+        """Return what the one line asks for, or say what it lacks."""
+        if self.preprocessor is not None:
+            raise SpecError(
+                "protected and bound are for a classifier that makes its own mapping, and a preprocessor holds a "
+                "problem with bounds: write one or the other; preprocessor=eh.OptimizedPreprocessor(problem, bound=...)"
+            )
+        if self.protected is None or self.bound is None:
+            raise SpecError(
+                "say who is compared and how far apart they may be: write protected=['sex'], bound=0.05 with columns "
+                "of X, or preprocessor=eh.OptimizedPreprocessor(problem)"
+            )
+        protected, bound = check.columns("protected", self.protected), check.bound("bound", self.bound)
+        if not protected or len(set(protected)) < len(protected):
+            raise SpecError(f"protected must name at least one column of X, and each once, not {list(protected)}")
+        if not hasattr(self.estimator, "predict_proba"):
+            raise SpecError(
+                f"{type(last_step(self.estimator)).__name__} has no predict_proba, and score levels need "
+                f"probabilities; put it into sklearn.calibration.CalibratedClassifierCV, or choose one that has them"
+            )
+        if self.drop_protected and self.calibrate:
+            raise SpecError(
+                "calibrate=True shifts scores by group, and with drop_protected=True no group is seen; write "
+                "calibrate=False, after which no bound covers mean scores, or leave drop_protected out"
+            )
+        if self.drop_protected:
+            self._tell_once(("drop_protected",), UNSEEN_GROUPS)
+        expected = self.train_on == "expected" and takes_weights(self.estimator)
+        if self.train_on == "expected" and not expected:
+            self._tell_once(
+                ("no weights",),
+                f"{type(last_step(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
+                f'(seed 0) and not on the expected one; write train_on="draw" to say so',
+            )
+        return protected, Wanted(bound, bool(self.calibrate), expected)
+
+    def _given(self, X: Any, y: Any, protected: tuple[str, ...], fitting: bool = True) -> tuple[Any, _Features]:
+        """Check X as scikit-learn does; return it as the estimator sees it, and as a frame with names."""
+        outcome = {"y": None} if y is None else {}
+        with _about("X"):
+            framed = arrays.is_frame(X)
+        if not framed:
+            with _about("X"):
+                X = validate_data(self, X, **outcome, reset=fitting, dtype=None, ensure_all_finite="allow-nan")
+            given = _Features(arrays.from_array(X, protected, protected), dtype=X.dtype)
+            kept = [place for place in range(X.shape[1]) if str(place) not in protected]
+            return (X[:, kept] if self.drop_protected else X), given
+        if not _num_samples(X):
+            raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        with _about("X"):
+            validate_data(self, X, **outcome, reset=fitting, skip_check_array=True)
+        given = _Features(X)
+        names = tuple(arrays.names(X))
+        if not all(isinstance(name, str) for name in names):
+            given = _Features(arrays.renamed(X, [str(i) for i in range(len(names))]), labels=names)
+        return (given.back(given.frame, without=protected) if self.drop_protected else X), given
+
+    def _forget(self, *names: str) -> None:
+        """Leave nothing behind of an earlier fit in the other form."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _tell_once(self, what: tuple[str, ...], message: str) -> None:
+        telling: _Telling = self.__dict__.setdefault("_telling", _Telling())
+        telling.tell_once(what, message)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Return the expected score of every class, or with ``predict_with="draw"`` that of one draw."""
         check_is_fitted(self, "estimator_")
+        if self._one_line is not None:
+            return self._shifted(X, self._one_line)
         return self._scored(X, self._probabilities)
 
     def predict(self, X: Any) -> Any:
         """Return the class of largest expected score: a decision, which no bound covers."""
         check_is_fitted(self, "estimator_")
+        if self._one_line is not None:
+            return self.classes_[np.argmax(self._shifted(X, self._one_line), axis=1)]
         if self._mapping is None:
             self.preprocessor_._read(X)  # which checks it
             return self.estimator_.predict(X)
@@ -559,12 +695,21 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        before = get_tags(self.preprocessor)
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan and before.input_tags.allow_nan
+        before = self.preprocessor is None or get_tags(self.preprocessor).input_tags.allow_nan
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan and before
         tags.input_tags.string = inner.input_tags.string
         if inner.classifier_tags is not None:
             tags.classifier_tags = replace(inner.classifier_tags)
         return tags
+
+    _one_line: Calibrated | None = None
+    """What a fit without a preprocessor found."""
+
+    def _shifted(self, X: Any, found: Calibrated) -> Numbers:
+        """Return scores of new people, each group's shifted by its constant."""
+        protected = tuple(found.mapping.problem.protected)
+        shown, given = self._given(X, "no_validation", protected, fitting=False)
+        return found.scores(shown, arrays.select(given.frame, protected), self._tell_once)
 
     @property
     def _mapping(self) -> Mapping | None:
@@ -606,7 +751,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             return self._shown(people.features, self._levelled(frame)), classes, arrays.numbers(weights)
         if self.train_on == "expected":
             _tell(
-                f"{type(_last(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
+                f"{type(last_step(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
                 f'(seed {before.seed}) and not on the expected one; write train_on="draw" to say so'
             )
         frame, outcome = before._released(people)
@@ -646,57 +791,9 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     def _probabilities(self, X: Any) -> Numbers:
         """Return the estimator's scores; a class of y that was never released has none."""
-        found = np.zeros((_num_samples(X), len(self.classes_)))
-        found[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = self.estimator_.predict_proba(X)
-        return found
+        return probabilities(self.estimator_, X, self.classes_)
 
 
 def _tell(message: str) -> None:
     """Warn at the line that asked for a fit, whatever of scikit-learn lies between."""
     warn(message, SEARCHING)
-
-
-def takes_weights(estimator: Any) -> bool:
-    """Whether an estimator, or the last step of a pipeline, is fitted with sample weights.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> takes_weights(make_pipeline(LogisticRegression())), takes_weights(KNeighborsClassifier())
-    (True, False)
-    """
-    return bool(has_fit_parameter(_last(estimator), "sample_weight"))
-
-
-def _last(estimator: Any) -> Any:
-    """Return the last step of a pipeline, or of the pipeline at its end; any other estimator is its own."""
-    return _last(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
-
-
-def fitted_on(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Fit a clone, with weights where there are any; in a pipeline every step that takes weights gets them."""
-    estimator = clone(model)
-    if sample_weight is None:
-        return estimator.fit(X, y)
-    if not isinstance(estimator, Pipeline):
-        return estimator.fit(X, y, sample_weight=sample_weight)
-    if not takes_weights(estimator):
-        raise SpecError(f"{_last(estimator)} takes no sample weights; leave sample_weight out, or choose one that does")
-    if get_config()["enable_metadata_routing"]:
-        for step in _weighed_steps(estimator).values():
-            step.set_fit_request(sample_weight=True)
-        return estimator.fit(X, y, sample_weight=sample_weight)
-    return estimator.fit(X, y, **{f"{name}__sample_weight": sample_weight for name in _weighed_steps(estimator)})
-
-
-def _weighed_steps(pipeline: Any, prefix: str = "") -> dict[str, Any]:
-    """Return the steps of a pipeline, and of pipelines in it, that take weights, by their full names."""
-    found: dict[str, Any] = {}
-    for name, step in pipeline.steps:
-        if isinstance(step, Pipeline):
-            found |= _weighed_steps(step, f"{prefix}{name}__")
-        elif has_fit_parameter(step, "sample_weight"):
-            found[prefix + name] = step
-    return found

@@ -95,7 +95,7 @@ def fit(
     """
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     with heeding(clock.check):
-        mapping = _fitted(problem, counts, clock, report)
+        mapping = fitted(problem, counts, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
@@ -105,7 +105,7 @@ def fit(
     return mapping
 
 
-def _fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
+def fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
     """Fit, again with more lines wherever a user's own distance is exceeded between those it has."""
     stated = tabulated(problem, counts)
     for _ in range(MOST_CUTS):

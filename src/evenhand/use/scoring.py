@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.errors import DataError, SpecError
 from evenhand.spec import Problem, check_problem
-from evenhand.tables import Frame, arrays, folds_of, read, weights_of
-from evenhand.use.estimator import fitted_on, takes_weights
+from evenhand.tables import Frame, arrays, column, dealt_folds, read, weights_of
+from evenhand.use.training import fitted_on, takes_weights
 
 
 def out_of_fold(
@@ -27,8 +28,9 @@ def out_of_fold(
     """Return a score for every row, by a clone of the estimator that was trained on other rows.
 
     The score is the probability of the favourable outcome, or else of the last one. Put it into the table as a column,
-    and state that column as the one feature of a problem with ``cells=eh.ScoreLevels(20)``. Rows that hold the same are
-    dealt out to all folds, so that the order of rows matters only among those. Needs the extra ``sklearn``.
+    and state that column as the one feature of a problem with ``cells=eh.ScoreLevels(20)``. Rows of which many hold the
+    same are dealt out to all folds, few are in one, so that the order of rows matters only among those. Needs the extra
+    ``sklearn``.
 
     Parameters
     ----------
@@ -72,25 +74,53 @@ def out_of_fold(
     weight = weights_of(problem.columns, table, weights)
     if weight is not None and not takes_weights(estimator):
         raise SpecError(f"{type(estimator).__name__} takes no sample weights; leave weights out")
-    fold = folds_of(table, [*columns, problem.outcome], problem.missing_values, number)
+    for name in (*columns, problem.outcome):
+        column(table, name)  # which must be there
     X, y = arrays.select(frame, columns), arrays.numbers(arrays.split(frame, problem.outcome)[1])
-    classes = np.unique(y)
+    classes, code = np.unique(y, return_inverse=True)
+    # By features alone: a record whose outcomes were in different folds would be known by the others alone.
+    fold = dealt_folds(table, columns, number, code)
     wanted = classes[-1] if problem.favourable is None else problem.favourable
     if wanted not in classes:
         raise DataError(f"nobody in the table has {problem.outcome}={wanted!r}")
-    scores = np.full(len(y), np.nan)
+    rows = TrainingRows(np.arange(len(y)), y, weight)
+    return held_out(estimator, X, fold, rows, classes)[:, int(np.flatnonzero(classes == wanted)[0])]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """What a model is trained on: for each row its place among the rows of X, its outcome, and its weight if any."""
+
+    place: Cells
+    outcome: Any
+    weight: Numbers | None = None
+
+    def of(self, chosen: Flags) -> TrainingRows:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return TrainingRows(self.place[chosen], self.outcome[chosen], weight)
+
+
+def trained(estimator: Any, X: Any, rows: TrainingRows) -> Any:
+    """Return a clone that was trained on rows of a frame or an array."""
+    return fitted_on(estimator, arrays.rows(X, rows.place), rows.outcome, rows.weight)
+
+
+def held_out(estimator: Any, X: Any, fold: Cells, rows: TrainingRows, classes: Any) -> Numbers:
+    """Return scores of every row of X for every class, by clones that were trained on rows of other folds alone."""
+    scores = np.zeros((len(fold), len(classes)))
     for test in (fold == place for place in np.unique(fold)):
-        scores[test] = _scored(estimator, X, y, weight, test, wanted)
+        others = rows.of(~test[rows.place])
+        if len(np.unique(others.outcome)) < 2:
+            raise DataError("a part of the table has only one outcome without the others; ask for fewer folds")
+        model = trained(estimator, X, others)
+        scores[test] = probabilities(model, arrays.rows(X, np.flatnonzero(test)), classes)
     return scores
 
 
-def _scored(estimator: Any, X: Frame, y: Any, weight: Numbers | None, test: Flags, wanted: Any) -> Numbers:
-    """Return the scores of some rows by a clone that was trained on the others."""
-    train: Cells = np.flatnonzero(~test)
-    if len(np.unique(y[train])) < 2:
-        raise DataError("a part of the table has only one outcome without the others; ask for fewer folds")
-    model = fitted_on(estimator, arrays.rows(X, train), y[train], None if weight is None else weight[train])
-    found = model.predict_proba(arrays.rows(X, np.flatnonzero(test)))
-    return (
-        np.asarray(found)[:, list(model.classes_).index(wanted)] if wanted in model.classes_ else np.zeros(test.sum())
-    )
+def probabilities(model: Any, X: Any, classes: Any) -> Numbers:
+    """Return a fitted model's scores for classes, in order; one that it was not trained on has none."""
+    found = np.asarray(model.predict_proba(X), dtype=float)
+    scores = np.zeros((len(found), len(classes)))
+    scores[:, np.searchsorted(classes, model.classes_)] = found
+    return scores

@@ -95,12 +95,15 @@ class Learned(ABC):
         What the variable is called whose levels the cells are.
     ordered : bool
         Whether the order of cells means something.
+    remedy : str
+        What to do with a column that tells the outcome.
     """
 
     word: ClassVar[str] = ""
     holds_functions: ClassVar[bool] = False
     variable: ClassVar[str]
     ordered: ClassVar[bool]
+    remedy: ClassVar[str] = "take it from the features"
     at_least: int
     sample: int
 
@@ -112,19 +115,11 @@ class Learned(ABC):
             columns=tuple(knowing(seen, sample.people, self.at_least) for seen in sample.columns),
             segmenting=tuple(knowing(seen, sample.people) for seen in sample.segmenting),
         )
-        refuse_tellers(sample, self.at_least)
+        refuse_tellers(sample, self.at_least, self.remedy)
         everybody = sample.people.sum()
-        tree = planted(
+        return planted(
             by_segment(sample, sample.segmenting, lambda part: self.grown(part, float(part.people.sum() / everybody)))
         )
-        if tree.size == 1:
-            few = int(np.argmin(sample.everybody))
-            warn(
-                f"all people are in one cell: no feature tells anything of the outcome, or no split of one leaves "
-                f"{self.at_least} of every group on both sides (at_least; {sample.group_words[few]} has "
-                f"{sample.everybody[few]} in all)"
-            )
-        return tree
 
     @abstractmethod
     def grown(self, sample: Sample, share: float) -> Node:
@@ -319,7 +314,7 @@ def knowing(seen: Seen, people: Numbers, at_least: int = 1) -> Seen:
     return replace(seen, asked=replace(seen.asked, words=tuple(known), others=others))
 
 
-def refuse_tellers(sample: Sample, at_least: int) -> None:
+def refuse_tellers(sample: Sample, at_least: int, remedy: str = Learned.remedy) -> None:
     """Refuse a column that is the outcome itself, and warn of those that nearly tell it."""
     number = len(sample.by_outcome)
     for seen in sample.columns:
@@ -332,13 +327,13 @@ def refuse_tellers(sample: Sample, at_least: int) -> None:
         if values and one_to_one and number > 1:
             raise DataError(
                 f"column {name!r} is the outcome by another name: each of its values goes with one outcome, and each "
-                f"outcome with one value; take it from the features"
+                f"outcome with one value; {remedy}"
             )
         told = 1 - _entropy(table) / max(_entropy(table.sum(axis=0, keepdims=True)), np.finfo(float).tiny)
         if number > 1 and told >= NEARLY_TELLS:
             warn(
                 f"column {name!r} tells {told:.0%} of the outcome by itself: if it is known only after the outcome, "
-                f"take it from the features"
+                f"{remedy}"
             )
 
 

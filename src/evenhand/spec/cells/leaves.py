@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers, sums
-from evenhand.errors import MissingExtraError
+from evenhand.data.tree import Tree
+from evenhand.errors import MissingExtraError, warn
 from evenhand.spec.cells.learning import Learned, Node, Question, Sample, Seen
 
 
@@ -71,6 +72,18 @@ class Leaves(Learned):
     def words(self) -> str:
         """How cells are made."""
         return f"at most {self.most} leaves of a tree, each with {self.at_least} people or more of every group"
+
+    def tree(self, sample: Sample) -> Tree:
+        """Return the tree that a sample gives, and say so where it has one leaf."""
+        tree = super().tree(sample)
+        if tree.size == 1:
+            few = int(np.argmin(sample.everybody))
+            warn(
+                f"all people are in one cell: no feature tells anything of the outcome, or no split of one leaves "
+                f"{self.at_least} of every group on both sides (at_least; {sample.group_words[few]} has "
+                f"{sample.everybody[few]} in all)"
+            )
+        return tree
 
     def grown(self, sample: Sample, share: float) -> Node:
         """Return the tree of one segment, with its share of the leaves."""

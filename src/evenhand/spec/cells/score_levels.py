@@ -43,6 +43,7 @@ class ScoreLevels(Learned):
     word = "score_levels"
     variable = "score level"
     ordered = True
+    remedy = "keep what tells the outcome from the model that gives this score"
 
     def __post_init__(self) -> None:
         self._check("number")

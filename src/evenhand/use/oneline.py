@@ -1,0 +1,376 @@
+"""One line for any estimator: a mapping over levels of its own scores, and scores that meet the released rates.
+
+Scores of people whom clones of the estimator were not trained on make the cells; outcomes alone change; the estimator
+is trained on every possible outcome of each person, with its probability; and each group's scores are then shifted on
+the logit until their mean, again of people who were not trained on, is the released rate: eq. (8) with "=".
+
+Knows estimators, tables and the fit of a mapping; nothing of scikit-learn's conventions, which ``estimator`` keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Cells, Flags, Numbers, sums
+from evenhand.data.domain import Value, in_words
+from evenhand.data.levels import UNSEEN
+from evenhand.errors import DataError
+from evenhand.findings.feasibility import budget_edge
+from evenhand.optimise.solve import Clock
+from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
+from evenhand.spec.cells import ScoreLevels
+from evenhand.spec.parity import PairwiseParity
+from evenhand.tables import Frame, arrays, column, dealt_folds, frame, level_rows, read
+from evenhand.tables.columns import codes_of
+from evenhand.use.fitting import begin, fitted
+from evenhand.use.mapping import Mapping
+from evenhand.use.scoring import TrainingRows, held_out, probabilities, trained
+
+FOLDS = 5
+LEVELS = 20
+"""Of the score, at most."""
+
+PEOPLE, FEWEST_LEVELS = 20, 5
+"""So many people of every group has a level, and fewer where a group could then not have so many levels."""
+
+BUDGET = 3.0
+"""Times the smallest expected distortion that will do: see docs/decisions/0017-one-line.md."""
+
+LEAST_BUDGET = 0.01
+"""Where next to nothing must change, a budget is not what stops it."""
+
+CERTAIN = 1e-6
+"""No score is nearer than this to 0 or 1 when it is shifted, so that it has a logit."""
+
+MEANS_AGREE = 1e-12
+"""Mean scores this near to the released rates are equal to them."""
+
+MOST_STEPS, LONGEST_STEP = 200, 4.0
+"""Of Newton's method on the logit."""
+
+EXCEEDED = 1e-6
+"""Mean scores that are further apart than the bound by more than this are told of."""
+
+ROW, WEIGHT = "evenhand row", "evenhand weight"
+
+Tell = Callable[[tuple[str, ...], str], None]
+"""Warns, unless that was told."""
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Who is fitted on: X as an estimator sees it, their protected columns, their outcomes, and weights if any."""
+
+    X: Any
+    frame: Frame
+    protected: tuple[str, ...]
+    outcome: Any
+    outcome_name: str
+    weight: Numbers | None
+
+    def of(self, rows: Cells) -> People:
+        """Return some of the people."""
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(
+            self,
+            X=arrays.rows(self.X, rows),
+            frame=arrays.rows(self.frame, rows),
+            outcome=self.outcome[rows],
+            weight=weight,
+        )
+
+    @property
+    def groups(self) -> Frame:
+        """The protected columns."""
+        return arrays.select(self.frame, self.protected)
+
+    @property
+    def weights(self) -> Sequence[float] | None:
+        """The weights, as a mapping is given them."""
+        return None if self.weight is None else self.weight.tolist()
+
+    @cached_property
+    def classes(self) -> Any:
+        """The values of the outcome, in order."""
+        return np.unique(self.outcome)
+
+    @cached_property
+    def fold(self) -> Cells:
+        """The part of each row: in turn, each is scored by a clone that was trained on the others."""
+        weight = np.ones(len(self.outcome)) if self.weight is None else self.weight
+        code = np.searchsorted(self.classes, self.outcome)
+        return dealt_folds(read(self.frame), arrays.names(self.frame), FOLDS, weight, code)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of the one line."""
+
+    bound: float
+    calibrate: bool
+    expected: bool
+    """Whether to train on the expected release; else on one draw."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """A trained estimator, and what each fitted group's scores are shifted by on the logit: nothing, or a constant.
+
+    ``parity`` is what was found of people whom clones were not trained on.
+    """
+
+    estimator: Any
+    mapping: Mapping
+    classes: Any
+    shift: Numbers
+    parity: Any
+
+    def scores(self, X: Any, groups: Frame, tell: Tell) -> Numbers:
+        """Return scores of new people; those of a group that was not fitted are not shifted, and told of."""
+        group = fitted_groups(self.mapping, groups)
+        found = probabilities(self.estimator, X, self.classes)
+        new = np.flatnonzero(group == UNSEEN)
+        if len(new):
+            words = in_words(_values(groups, int(new[0])))
+            tell(
+                ("a group that was not fitted", words),
+                f"{len(new)} of {len(group)} people are of no group that was fitted, first {words} in row "
+                f"{new[0] + 1}: their scores are the estimator's own, and no bound covers them",
+            )
+        for place in np.unique(group[group != UNSEEN]):
+            if np.any(self.shift[place]):
+                found[group == place] = shifted(found[group == place], self.shift[place])
+        return found
+
+
+def fit_one_line(estimator: Any, people: People, wanted: Wanted, tell: Tell) -> Calibrated:
+    """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
+    if people.weight is not None and not np.all(people.weight):
+        people = people.of(np.flatnonzero(people.weight))
+    problem, table = _stated(people, wanted.bound)
+    _refuse_no_levels(problem, table, people)
+    _refuse_thin_parts(people)
+    X, fold, classes = people.X, people.fold, people.classes
+    raw = TrainingRows(np.arange(len(fold)), people.outcome, people.weight)
+    score = held_out(estimator, X, fold, raw, classes)[:, -1]
+    table = arrays.with_column(table, problem.features[0], score)
+    mapping = _mapping(problem, table, people)
+    rows = _released(mapping, table, people, wanted.expected)
+    scores = held_out(estimator, X, fold, rows, classes)
+    group = fitted_groups(mapping, people.groups)
+    rates, weight = _rates(mapping, classes), mapping.counts.group_weight
+    each = np.ones(len(fold)) if people.weight is None else people.weight
+    shift = np.zeros(rates.shape)
+    if wanted.calibrate:
+        for place in range(len(rates)):
+            of = group == place
+            shift[place] = shift_to(scores[of], each[of], rates[place])
+            scores[of] = shifted(scores[of], shift[place])
+    chosen = np.eye(len(classes))[np.argmax(scores, axis=1)]
+    means, selected = (_by_group(group, each, table, weight) for table in (scores, chosen))
+    _tell_excess(means, wanted, tell)
+    parity = _parity(mapping, classes, means, selected, wanted.bound)
+    return Calibrated(trained(estimator, X, rows), mapping, classes, shift, parity)
+
+
+def fitted_groups(mapping: Mapping, groups: Frame) -> Cells:
+    """Return the place of each row's group among those that were fitted, UNSEEN where it is none of them."""
+    table, axis = read(groups), mapping.counts.domain.d
+    codes = [codes_of(variable.allowing_missing(True), column(table, variable.name)) for variable in axis.variables]
+    known = np.all([code != UNSEEN for code in codes], axis=0)
+    cells, there = axis.ravel(codes), mapping.counts.groups.cells
+    place = np.minimum(np.searchsorted(there, cells), len(there) - 1)
+    return np.where(known & (there[place] == cells), place, UNSEEN)
+
+
+def shift_to(scores: Numbers, weight: Numbers, rates: Numbers) -> Numbers:
+    """Return what to add to the logits of each class so that mean scores are given rates.
+
+    They are the minimum of a convex function, the mean of log Σ exp(log score + shift) less rates · shift, found by
+    Newton's method; a class that is never released is taken out, by a shift of minus infinity.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.1], [0.5, 0.5]])
+    >>> shift = shift_to(scores, np.ones(2), np.array([0.4, 0.6]))
+    >>> shifted(scores, shift).mean(axis=0).round(9).tolist()
+    [0.4, 0.6]
+    """
+    there = np.flatnonzero(rates > 0)
+    logs, share, wanted = _logs(scores)[:, there], weight / weight.sum(), rates[there] / rates[there].sum()
+    shift = np.zeros(len(there))
+    for _ in range(MOST_STEPS):
+        found = _softmax(logs + shift)
+        slope = share @ found - wanted
+        if np.abs(slope).max() < MEANS_AGREE:
+            break
+        curvature = np.diag(share @ found) - (found * share[:, None]).T @ found
+        step = -np.linalg.pinv(curvature, hermitian=True) @ slope
+        step *= min(1.0, LONGEST_STEP / max(np.abs(step).max(), np.finfo(float).tiny))
+        while _above(logs, share, wanted, shift + step) > _above(logs, share, wanted, shift) + MEANS_AGREE:
+            step /= 2
+        shift = shift + step
+    shift -= shift[0]
+    everywhere = np.full(len(rates), -np.inf)
+    everywhere[there] = shift
+    return everywhere
+
+
+def shifted(scores: Numbers, shift: Numbers) -> Numbers:
+    """Return scores with something added to the logits of each class."""
+    return _softmax(_logs(scores) + shift)
+
+
+def _logs(scores: Numbers) -> Numbers:
+    return np.asarray(np.log(np.clip(scores, CERTAIN, 1 - CERTAIN)))
+
+
+def _softmax(logs: Numbers) -> Numbers:
+    raised = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _above(logs: Numbers, share: Numbers, wanted: Numbers, shift: Numbers) -> float:
+    """Return the convex function that is smallest where mean scores are the wanted rates."""
+    return float(share @ np.logaddexp.reduce(logs + shift, axis=1) - wanted @ shift)
+
+
+def _values(table: Frame, row: int) -> dict[str, Value]:
+    """Return what a row of a frame holds."""
+    return {name: arrays.numbers(column(read(table), name).to_native())[row] for name in arrays.names(table)}
+
+
+def _refuse_thin_parts(people: People) -> None:
+    """Refuse a group or a class that is in one part of the table alone: a clone would have seen nothing of it."""
+    first, group = arrays.distinct(people.groups)
+    if len(first) < 2:
+        words = in_words(_values(people.groups, 0))
+        raise DataError(f"there is a single group in this table, {words}; bounds between groups need at least two")
+    for part in np.unique(people.fold):
+        seen = people.fold != part
+        left = np.bincount(group[seen], minlength=len(first))
+        if not left.all():
+            lost = int(np.argmin(left))
+            words = in_words(_values(people.groups, int(first[lost])))
+            raise DataError(
+                f"scores are made by models that are each trained on {FOLDS - 1} of {FOLDS} parts of the table, and "
+                f"one would see nobody of {words}, of whom there are {int(np.sum(group == lost))}; put that group "
+                f"together with another, or leave its people out"
+            )
+        if len(np.unique(people.outcome[seen])) < 2:
+            fewest = min(np.unique(people.outcome, return_counts=True)[1])
+            raise DataError(
+                f"scores are made by models that are each trained on {FOLDS - 1} of {FOLDS} parts of the table, and "
+                f"one would see only one class of y: the smaller one has {fewest} of {len(people.outcome)} rows"
+            )
+
+
+def _stated(people: People, bound: float) -> tuple[Problem, Frame]:
+    """Return the problem, in which outcomes alone change, and the table of (d, y) to which the score will be added."""
+    outcome = _unused(people.outcome_name, people.protected)
+    table = arrays.with_column(people.groups, outcome, arrays.one_column(people.outcome, whole=True))
+    smallest = int(np.bincount(arrays.distinct(people.groups)[1]).min())
+    problem = Problem(
+        protected=people.protected,
+        features=[_unused("score", (*people.protected, outcome))],
+        outcome=outcome,
+        cells=ScoreLevels(LEVELS, at_least=int(np.clip(smallest // FEWEST_LEVELS, 1, PEOPLE))),
+        parity=[PairwiseParity(bound)],
+        distortion=Distortion({outcome: Nominal(1)}),
+        budget=ExpectedDistortion(1.0),
+        tie_break="even",
+    )
+    return problem, table
+
+
+def _refuse_no_levels(problem: Problem, table: Frame, people: People) -> None:
+    """Refuse protected columns whose values are no levels before anything is trained."""
+    try:
+        level_rows(problem, read(table), people.weight)
+    except DataError as error:
+        raise DataError(
+            *error.pieces,
+            "; protected=[...] takes columns whose values are levels already: bins, and what a missing value is, are "
+            "stated by a problem, with preprocessor=eh.OptimizedPreprocessor(problem)",
+        ) from None
+
+
+def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
+    """Fit within three times the smallest budget that will do."""
+    counts, clock, report = begin(problem, table, people.weights)
+    least = budget_edge(problem, counts, Clock())
+    if least is not None:
+        problem = replace(problem, budget=ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0))))
+    return fitted(problem, counts, clock, report)
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    return _unused(f"{name}_", taken) if name in taken else name
+
+
+def _released(mapping: Mapping, table: Frame, people: People, expected: bool) -> TrainingRows:
+    """Return what the estimator is trained on: everybody's possible outcomes with weights, or one draw of them."""
+    name, kind = mapping.problem.outcome, people.classes.dtype
+    if not expected:
+        drawn = arrays.split(mapping.release(table, seed=0), name)[1]
+        return TrainingRows(np.arange(len(people.outcome)), arrays.numbers(drawn).astype(kind), people.weight)
+    numbered = arrays.with_column(table, ROW, np.arange(len(people.outcome)))
+    wide = mapping.expand(numbered, weights=people.weights, weight_column=WEIGHT)
+    _, outcome, row, weight = arrays.split(wide, name, ROW, WEIGHT)
+    # Outcomes of whole numbers were read as integers; the estimator gets the classes that were given.
+    return TrainingRows(arrays.numbers(row), arrays.numbers(outcome).astype(kind), arrays.numbers(weight))
+
+
+def _rates(mapping: Mapping, classes: Any) -> Numbers:
+    """Return each group's released rates, in the order of classes."""
+    levels = np.array(mapping.counts.domain.outcome.levels).astype(classes.dtype)
+    return np.asarray(mapping.achieved.rates_after[:, np.argsort(levels, kind="stable")])
+
+
+def _by_group(group: Cells, each: Numbers, values: Numbers, weight: Numbers) -> Numbers:
+    """Return the mean of every column in every group."""
+    return np.column_stack([sums(group, each * one, len(weight)) / weight for one in values.T])
+
+
+def _apart(means: Numbers) -> Numbers:
+    """Return how far each group is from the furthest other, for any class, as the ratio of mean scores less one."""
+    low, high = means.min(axis=0), means.max(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.maximum(means / low, high / means)
+    there: Flags = high > 0
+    return np.asarray(np.where(there, ratio, 1.0).max(axis=1) - 1)
+
+
+def _tell_excess(means: Numbers, wanted: Wanted, tell: Tell) -> None:
+    apart = float(_apart(means).max())
+    if apart > wanted.bound + EXCEEDED:
+        advice = "" if wanted.calibrate else "; calibrate=True shifts them to the released rates"
+        tell(
+            ("mean scores exceed the bound",),
+            f"mean scores of people whom the estimator was not trained on are {apart:.3f} apart by group, more than "
+            f"the bound of {wanted.bound:g}: see parity_{advice}",
+        )
+
+
+def _parity(mapping: Mapping, classes: Any, means: Numbers, selected: Numbers, bound: float) -> Any:
+    """Return what is known of each group, for the last class, or for each where there are more than two."""
+    counts, released = mapping.counts, _rates(mapping, classes)
+    shown = np.array(counts.domain.shown_outcomes)
+    group, place = np.repeat(np.arange(len(means)), len(shown)), np.tile(shown, len(means))
+    labels = [counts.domain.d.labels(int(counts.groups.cells[g])) for g in group]
+    who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
+    who[mapping.problem.outcome] = classes[place]
+    found = {
+        "people": counts.group_weight[group],
+        "released": released[group, place],
+        "mean_score": means[group, place],
+        "selected": selected[group, place],
+        "apart": _apart(means)[group],
+        "bound": np.full(len(group), bound),
+    }
+    return frame(who | {_unused(name, tuple(who)): values for name, values in found.items()})
