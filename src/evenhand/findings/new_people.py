@@ -170,7 +170,7 @@ def held_against(problem: Problem, against: float | Sequence[float] | None) -> P
     if len(given) != len(problem.parity):
         constraints = [type(parity).__name__ + parity.where for parity in problem.parity]
         raise SpecError(f"against has {len(given)} bounds, the problem {len(constraints)} constraints: {constraints}")
-    other = [check.bound("against", bound) for bound in given]
+    other = [check.bound("against", check.finite("against", bound)) for bound in given]
     both = zip(problem.parity, other, strict=True)
     return replace(problem, parity=[parity.with_bounds(lambda _, bound=bound: bound) for parity, bound in both])
 
