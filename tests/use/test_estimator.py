@@ -30,7 +30,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
-from evenhand.use.estimator import _Telling, stated, takes_weights
+from evenhand.use.estimator.once import Telling
+from evenhand.use.estimator.preprocessor import stated
+from evenhand.use.training import takes_weights
 
 EXACT = 1e-12
 OTHERS = pytest.mark.filterwarnings(
@@ -909,7 +911,7 @@ class TestColumnsOutsideTheProblem:
 
     def test_threads_that_share_a_model_say_it_once(self):
         """A search within a search fits clones in the threads of a worker, which look at the same time."""
-        telling, words = _Telling(), ("town",)
+        telling, words = Telling(), ("town",)
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)
         try:

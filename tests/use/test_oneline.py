@@ -490,6 +490,13 @@ class TestBadInput:
         with pytest.warns(eh.EvenhandWarning, match="keep what tells the outcome from the model"):
             assert model.fit(X, y).parity_["apart"].max() < 1e-6
 
+    def test_what_a_fit_warns_of_is_told_once_at_the_line_that_searches(self):
+        X, y = self.separable()
+        model = eh.PreprocessedClassifier(LogisticRegression(), protected=["sex"], bound=0.05)
+        with pytest.warns(eh.EvenhandWarning, match="keep what tells the outcome from the model") as told:
+            cross_validate(model, X, y, cv=FOLDS, error_score="raise")
+        assert [each.filename for each in told] == [__file__]
+
     def test_a_score_that_is_the_outcome(self):
         X, y = self.separable()
         model = eh.PreprocessedClassifier(DecisionTreeClassifier(), protected=["sex"], bound=0.05)

@@ -9,7 +9,7 @@ Knows estimators, tables and the fit of a mapping; nothing of scikit-learn's con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.domain import Value, in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import DataError
+from evenhand.errors import DataError, Tell
 from evenhand.findings.feasibility import budget_edge
 from evenhand.optimise.solve import Clock
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
@@ -57,9 +57,6 @@ EXCEEDED = 1e-6
 """Mean scores that are further apart than the bound by more than this are told of."""
 
 ROW, WEIGHT = "evenhand row", "evenhand weight"
-
-Tell = Callable[[tuple[str, ...], str], None]
-"""Warns, unless that was told."""
 
 
 @dataclass(frozen=True, eq=False)
