@@ -67,6 +67,7 @@ ORDER = [
     "use.mapping",
     "use.alternating",
     "use.fitting",
+    "use.group_scores",
     "use.training",
     "use.scoring",
     "use.oneline",

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Flags, Numbers, sums
+from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value, in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Tell
@@ -25,9 +25,9 @@ from evenhand.optimise.solve import Clock
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
-from evenhand.tables import Frame, arrays, column, dealt_folds, frame, level_rows, read
-from evenhand.tables.columns import codes_of
+from evenhand.tables import Frame, arrays, column, dealt_folds, level_rows, read
 from evenhand.use.fitting import begin, fitted
+from evenhand.use.group_scores import apart, by_group, fitted_groups, parity_frame, unused
 from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, held_out, probabilities, trained
 
@@ -160,7 +160,7 @@ def fit_one_line(estimator: Any, people: People, wanted: Wanted, tell: Tell) -> 
     rows = _released(mapping, table, people, wanted.expected)
     scores = held_out(estimator, X, fold, rows, classes)
     group = fitted_groups(mapping, people.groups)
-    rates, weight = _rates(mapping, classes), mapping.counts.group_weight
+    rates = _rates(mapping, classes)
     each = np.ones(len(fold)) if people.weight is None else people.weight
     shift = np.zeros(rates.shape)
     if wanted.calibrate:
@@ -169,20 +169,11 @@ def fit_one_line(estimator: Any, people: People, wanted: Wanted, tell: Tell) -> 
             shift[place] = shift_to(scores[of], each[of], rates[place])
             scores[of] = shifted(scores[of], shift[place])
     chosen = np.eye(len(classes))[np.argmax(scores, axis=1)]
-    means, selected = (_by_group(group, each, table, weight) for table in (scores, chosen))
+    means, selected = (by_group(group, each, table, len(rates)) for table in (scores, chosen))
     _tell_excess(means, wanted, tell)
-    parity = _parity(mapping, classes, means, selected, wanted.bound)
+    found = {"released": rates, "mean_score": means, "selected": selected}
+    parity = parity_frame(mapping, classes, found, means, wanted.bound)
     return Calibrated(trained(estimator, X, rows), mapping, classes, shift, parity)
-
-
-def fitted_groups(mapping: Mapping, groups: Frame) -> Cells:
-    """Return the place of each row's group among those that were fitted, UNSEEN where it is none of them."""
-    table, axis = read(groups), mapping.counts.domain.d
-    codes = [codes_of(variable.allowing_missing(True), column(table, variable.name)) for variable in axis.variables]
-    known = np.all([code != UNSEEN for code in codes], axis=0)
-    cells, there = axis.ravel(codes), mapping.counts.groups.cells
-    place = np.minimum(np.searchsorted(there, cells), len(there) - 1)
-    return np.where(known & (there[place] == cells), place, UNSEEN)
 
 
 def shift_to(scores: Numbers, weight: Numbers, rates: Numbers) -> Numbers:
@@ -269,12 +260,12 @@ def _refuse_thin_parts(people: People) -> None:
 
 def _stated(people: People, bound: float) -> tuple[Problem, Frame]:
     """Return the problem, in which outcomes alone change, and the table of (d, y) to which the score will be added."""
-    outcome = _unused(people.outcome_name, people.protected)
+    outcome = unused(people.outcome_name, people.protected)
     table = arrays.with_column(people.groups, outcome, arrays.one_column(people.outcome, whole=True))
     smallest = int(np.bincount(arrays.distinct(people.groups)[1]).min())
     problem = Problem(
         protected=people.protected,
-        features=[_unused("score", (*people.protected, outcome))],
+        features=[unused("score", (*people.protected, outcome))],
         outcome=outcome,
         cells=ScoreLevels(LEVELS, at_least=int(np.clip(smallest // FEWEST_LEVELS, 1, PEOPLE))),
         parity=[PairwiseParity(bound)],
@@ -306,10 +297,6 @@ def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
     return fitted(problem, counts, clock, report)
 
 
-def _unused(name: str, taken: Sequence[str]) -> str:
-    return _unused(f"{name}_", taken) if name in taken else name
-
-
 def _released(mapping: Mapping, table: Frame, people: People, expected: bool) -> TrainingRows:
     """Return what the estimator is trained on: everybody's possible outcomes with weights, or one draw of them."""
     name, kind = mapping.problem.outcome, people.classes.dtype
@@ -329,45 +316,12 @@ def _rates(mapping: Mapping, classes: Any) -> Numbers:
     return np.asarray(mapping.achieved.rates_after[:, np.argsort(levels, kind="stable")])
 
 
-def _by_group(group: Cells, each: Numbers, values: Numbers, weight: Numbers) -> Numbers:
-    """Return the mean of every column in every group."""
-    return np.column_stack([sums(group, each * one, len(weight)) / weight for one in values.T])
-
-
-def _apart(means: Numbers) -> Numbers:
-    """Return how far each group is from the furthest other, for any class, as the ratio of mean scores less one."""
-    low, high = means.min(axis=0), means.max(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.maximum(means / low, high / means)
-    there: Flags = high > 0
-    return np.asarray(np.where(there, ratio, 1.0).max(axis=1) - 1)
-
-
 def _tell_excess(means: Numbers, wanted: Wanted, tell: Tell) -> None:
-    apart = float(_apart(means).max())
-    if apart > wanted.bound + EXCEEDED:
+    furthest = float(apart(means).max())
+    if furthest > wanted.bound + EXCEEDED:
         advice = "" if wanted.calibrate else "; calibrate=True shifts them to the released rates"
         tell(
             ("mean scores exceed the bound",),
-            f"mean scores of people whom the estimator was not trained on are {apart:.3f} apart by group, more than "
+            f"mean scores of people whom the estimator was not trained on are {furthest:.3f} apart by group, more than "
             f"the bound of {wanted.bound:g}: see parity_{advice}",
         )
-
-
-def _parity(mapping: Mapping, classes: Any, means: Numbers, selected: Numbers, bound: float) -> Any:
-    """Return what is known of each group, for the last class, or for each where there are more than two."""
-    counts, released = mapping.counts, _rates(mapping, classes)
-    shown = np.array(counts.domain.shown_outcomes)
-    group, place = np.repeat(np.arange(len(means)), len(shown)), np.tile(shown, len(means))
-    labels = [counts.domain.d.labels(int(counts.groups.cells[g])) for g in group]
-    who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
-    who[mapping.problem.outcome] = classes[place]
-    found = {
-        "people": counts.group_weight[group],
-        "released": released[group, place],
-        "mean_score": means[group, place],
-        "selected": selected[group, place],
-        "apart": _apart(means)[group],
-        "bound": np.full(len(group), bound),
-    }
-    return frame(who | {_unused(name, tuple(who)): values for name, values in found.items()})

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenhand.errors import Line, calling_line, warn
+from evenhand.errors import Line, calling_line, hearing, warn
 
 SEARCHING = ("sklearn", "joblib", "imblearn", "lightgbm", "xgboost")
 """Packages that lie between a fit and the line that asked for it."""
@@ -49,7 +49,9 @@ class Telling:
         mine = object()
         first = self.told.setdefault(what, mine) is mine
         if first and (self.speaks or not self.at_work):
-            warn(message, SEARCHING, at=self.line if self.at_work else None)
+            # Whoever hears what is warned of has heard it: this is what is made of it.
+            with hearing(None):
+                warn(message, SEARCHING, at=self.line if self.at_work else None)
 
 
 class Tells:

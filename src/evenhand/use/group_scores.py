@@ -1,0 +1,82 @@
+"""Scores by group: means, how far apart these are, and what was found as a frame.
+
+Knows mappings and arrays of scores, one row per person and one column per class; nothing of the models that gave them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Columns
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Cells, Flags, Numbers, sums
+from evenhand.data.levels import UNSEEN
+from evenhand.tables import Frame, column, frame, read
+from evenhand.tables.columns import codes_of
+from evenhand.use.mapping import Mapping
+
+
+def fitted_groups(mapping: Mapping, groups: Frame) -> Cells:
+    """Return the place of each row's group among those that were fitted, UNSEEN where it is none of them."""
+    table, axis = read(groups), mapping.counts.domain.d
+    codes = [codes_of(variable.allowing_missing(True), column(table, variable.name)) for variable in axis.variables]
+    known = np.all([code != UNSEEN for code in codes], axis=0)
+    cells, there = axis.ravel(codes), mapping.counts.groups.cells
+    place = np.minimum(np.searchsorted(there, cells), len(there) - 1)
+    return np.where(known & (there[place] == cells), place, UNSEEN)
+
+
+def by_group(group: Cells, weight: Numbers, values: Numbers, size: int) -> Numbers:
+    """Return the mean of every column in every group; NaN where a group has nobody.
+
+    Examples
+    --------
+    >>> by_group(np.array([0, 0, 1]), np.ones(3), np.array([[0.2], [0.4], [0.6]]), 2).round(2).tolist()
+    [[0.3], [0.6]]
+    """
+    there = sums(group, weight, size)
+    total = np.column_stack([sums(group, weight * one, size) for one in values.T])
+    return np.divide(total, there[:, None], out=np.full(total.shape, np.nan), where=there[:, None] > 0)
+
+
+def apart(means: Numbers) -> Numbers:
+    """Return how far each group is from the furthest other, for any class, as the ratio of mean scores less one.
+
+    Examples
+    --------
+    >>> apart(np.array([[0.7, 0.3], [0.8, 0.2], [0.8, 0.2]])).round(3).tolist()
+    [0.5, 0.5, 0.5]
+    """
+    low, high = means.min(axis=0), means.max(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.maximum(means / low, high / means)
+    there: Flags = high > 0
+    return np.asarray(np.where(there, ratio, 1.0).max(axis=1) - 1)
+
+
+def parity_frame(mapping: Mapping, classes: Any, found: Columns[str, Numbers], means: Numbers, bound: float) -> Any:
+    """Return what is known of each group, for the last class, or for each where there are more than two.
+
+    ``found`` has one array over groups and classes for each column; ``means`` are those that are held against the
+    bound.
+    """
+    counts = mapping.counts
+    shown = np.array(counts.domain.shown_outcomes)
+    group, place = np.repeat(np.arange(len(means)), len(shown)), np.tile(shown, len(means))
+    labels = [counts.domain.d.labels(int(counts.groups.cells[g])) for g in group]
+    who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
+    who[mapping.problem.outcome] = classes[place]
+    columns = {
+        "people": counts.group_weight[group],
+        **{name: values[group, place] for name, values in found.items()},
+        "apart": apart(means)[group],
+        "bound": np.full(len(group), bound),
+    }
+    return frame(who | {unused(name, tuple(who)): values for name, values in columns.items()})
+
+
+def unused(name: str, taken: Sequence[str]) -> str:
+    """Return a name that no other column has."""
+    return unused(f"{name}_", taken) if name in taken else name
