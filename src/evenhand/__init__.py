@@ -43,7 +43,7 @@ _HOMES = {
     "use.mapping": ["Mapping"],
     "findings.feasibility": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "use.fitting": ["fit"],
-    "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier"],
+    "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier", "ShieldedClassifier"],
     "use.scoring": ["out_of_fold"],
     "use.diagnosis": ["Diagnosis", "diagnose"],
     "use.tradeoff": ["Frontier", "frontier"],
@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from evenhand.use.diagnosis import diagnose as diagnose
     from evenhand.use.estimator import OptimizedPreprocessor as OptimizedPreprocessor
     from evenhand.use.estimator import PreprocessedClassifier as PreprocessedClassifier
+    from evenhand.use.estimator import ShieldedClassifier as ShieldedClassifier
     from evenhand.use.fitting import fit as fit
     from evenhand.use.mapping import Mapping as Mapping
     from evenhand.use.reporting import Report as Report

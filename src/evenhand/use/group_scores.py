@@ -38,7 +38,7 @@ def by_group(group: Cells, weight: Numbers, values: Numbers, size: int) -> Numbe
     """
     there = sums(group, weight, size)
     total = np.column_stack([sums(group, weight * one, size) for one in values.T])
-    return np.divide(total, there[:, None], out=np.full(total.shape, np.nan), where=there[:, None] > 0)
+    return np.asarray(np.divide(total, there[:, None], out=np.full(total.shape, np.nan), where=there[:, None] > 0))
 
 
 def apart(means: Numbers) -> Numbers:

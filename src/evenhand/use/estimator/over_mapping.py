@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.arrays import Numbers, sums
+from evenhand.arrays import Cells, Numbers, sums
 from evenhand.tables import Frame, arrays
 from evenhand.use.estimator.conventions import Features, number_of_rows
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor
@@ -33,14 +33,27 @@ def scores_over(
     """
     if way == "draw":
         return score(seen(before._applied(given)))
+    frame, row, weight = possible(before, given)
+    return summed(row, asked_once(seen(frame), score) * weight[:, None], given)
+
+
+def possible(before: OptimizedPreprocessor, given: Features) -> tuple[Frame, Cells, Numbers]:
+    """Return what apply mode may draw for each person: a frame, whose each row is, and with which probability."""
     wide = before._mapping.possibilities(
         given.frame, row_column=ROW, weight_column=WEIGHT, unseen=before.unseen, missing=before.missing
     )
     frame, row, weight, *_ = arrays.split(wide, ROW, WEIGHT, *before._identifies)
-    frame, row, weight = seen(frame), arrays.numbers(row), arrays.numbers(weight)
-    # Many people share their possible features: the model is asked once for each.
+    return frame, arrays.numbers(row), arrays.numbers(weight)
+
+
+def asked_once(frame: Frame, score: Score) -> Numbers:
+    """Return scores of every row of a frame; many people share their possible features, and each is asked once."""
     first, kind = arrays.distinct(frame)
-    scores = score(arrays.rows(frame, first))[kind] * weight[:, None]
+    return np.asarray(score(arrays.rows(frame, first))[kind])
+
+
+def summed(row: Cells, scores: Numbers, given: Features) -> Numbers:
+    """Return the sum of each person's scores."""
     return np.column_stack([sums(row, column, number_of_rows(given.frame)) for column in scores.T])
 
 

@@ -144,6 +144,18 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> People:
         """Fit, and return what was read."""
+        people = self._checked(X, y, sample_weight)
+        self._learn(people)
+        return people
+
+    def _learn(self, people: People) -> None:
+        """Learn the mapping from people who were checked."""
+        problem = stated(self.problem, self.bound, self.budget)
+        # Set last: after a fit that fails, transform must not return its input as if there were no problem.
+        self.mapping_ = None if problem is None else fit(problem, self._table(people), weights=people.weights)
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> People:
+        """Check everything that is given before anything is learned."""
         problem = stated(self.problem, self.bound, self.budget)
         How.of(self.seed, key=self.key, unseen=self.unseen)  # which checks them
         given = self._read(X, y, fitting=True)
@@ -165,8 +177,6 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
                     f"the columns of an array are '0', '1' and so on"
                 )
             refuse_too_few(given.frame, classes_of(outcome))
-        # Set last: after a fit that fails, transform must not return its input as if there were no problem.
-        self.mapping_ = None if problem is None else fit(problem, self._table(people), weights=weights)
         return people
 
     def _read(self, X: Any, y: Any = "no_validation", fitting: bool = False) -> Features:
