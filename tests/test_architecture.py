@@ -43,6 +43,7 @@ ORDER = [
     "optimise.tabulate",
     "engines",
     "verifier",
+    "findings.decisions",
     "findings.document",
     "findings.naming",
     "findings.discretion",
