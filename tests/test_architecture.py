@@ -73,6 +73,8 @@ ORDER = [
     "use.scoring",
     "use.oneline",
     "use.estimator",
+    "use.searching",
+    "use.model_frontier",
     "use.diagnosis",
     "use.proposal",
     "use.tradeoff",

@@ -45,6 +45,7 @@ _HOMES = {
     "use.fitting": ["fit"],
     "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier", "ShieldedClassifier"],
     "use.scoring": ["out_of_fold"],
+    "use.searching": ["best_within", "parity_scoring"],
     "use.diagnosis": ["Diagnosis", "diagnose"],
     "use.tradeoff": ["Frontier", "frontier"],
     "use.reporting": ["Report", "report_on"],
@@ -92,6 +93,8 @@ if TYPE_CHECKING:
     from evenhand.use.reporting import Report as Report
     from evenhand.use.reporting import report_on as report_on
     from evenhand.use.scoring import out_of_fold as out_of_fold
+    from evenhand.use.searching import best_within as best_within
+    from evenhand.use.searching import parity_scoring as parity_scoring
     from evenhand.use.tradeoff import Frontier as Frontier
     from evenhand.use.tradeoff import frontier as frontier
 

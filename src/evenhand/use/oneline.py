@@ -145,17 +145,31 @@ class Calibrated:
         return found
 
 
-def fit_one_line(estimator: Any, people: People, wanted: Wanted, tell: Tell) -> Calibrated:
-    """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """People with the score that clones of an estimator gave them, none trained on those whom it scored."""
+
+    people: People
+    score: Numbers
+
+
+def scored_out_of_fold(estimator: Any, people: People) -> Scored:
+    """Score everybody by clones that were trained on others; whatever the bound, once is enough."""
     if people.weight is not None and not np.all(people.weight):
         people = people.of(np.flatnonzero(people.weight))
-    problem, table = _stated(people, wanted.bound)
-    _refuse_no_levels(problem, table, people)
+    # Whoever could not be fitted is refused before anything is trained.
+    _refuse_no_levels(*_stated(people, 1.0), people)
     _refuse_thin_parts(people)
+    rows = TrainingRows(np.arange(len(people.fold)), people.outcome, people.weight)
+    return Scored(people, held_out(estimator, people.X, people.fold, rows, people.classes)[:, -1])
+
+
+def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted, tell: Tell) -> Calibrated:
+    """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
+    people = scored.people
     X, fold, classes = people.X, people.fold, people.classes
-    raw = TrainingRows(np.arange(len(fold)), people.outcome, people.weight)
-    score = held_out(estimator, X, fold, raw, classes)[:, -1]
-    table = arrays.with_column(table, problem.features[0], score)
+    problem, table = _stated(people, wanted.bound)
+    table = arrays.with_column(table, problem.features[0], scored.score)
     mapping = _mapping(problem, table, people)
     rows = _released(mapping, table, people, wanted.expected)
     scores = held_out(estimator, X, fold, rows, classes)

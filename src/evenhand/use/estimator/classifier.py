@@ -22,7 +22,7 @@ from evenhand.use.estimator.over_mapping import WAYS, Way, has_probabilities, li
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor
 from evenhand.use.estimator.preprocessor import People as Read
 from evenhand.use.mapping import Mapping
-from evenhand.use.oneline import WEIGHT, Calibrated, People, Wanted, fit_one_line
+from evenhand.use.oneline import WEIGHT, Calibrated, People, Wanted, fit_one_line, scored_out_of_fold
 from evenhand.use.scoring import probabilities
 from evenhand.use.training import NEEDED, fitted_on, last_step, takes_weights
 
@@ -216,7 +216,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         people = People(
             shown, given.frame, protected, outcome, name if isinstance(name, str) and name else "y", weights
         )
-        found = fit_one_line(self.estimator, people, wanted, self._tell_once)
+        found = fit_one_line(self.estimator, scored_out_of_fold(self.estimator, people), wanted, self._tell_once)
         self._one_line, self.classes_, self.estimator_ = found, found.classes, found.estimator
         self.mapping_, self.parity_ = found.mapping, found.parity
         self._forget("preprocessor_")
