@@ -44,6 +44,7 @@ ORDER = [
     "engines",
     "verifier",
     "findings.decisions",
+    "findings.scores",
     "findings.document",
     "findings.naming",
     "findings.discretion",

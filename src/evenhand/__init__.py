@@ -45,6 +45,7 @@ _HOMES = {
     "use.fitting": ["fit"],
     "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier", "ShieldedClassifier"],
     "use.scoring": ["out_of_fold"],
+    "use.model_frontier": ["ModelFrontier", "model_frontier"],
     "use.searching": ["best_within", "parity_scoring"],
     "use.diagnosis": ["Diagnosis", "diagnose"],
     "use.tradeoff": ["Frontier", "frontier"],
@@ -90,6 +91,8 @@ if TYPE_CHECKING:
     from evenhand.use.estimator import ShieldedClassifier as ShieldedClassifier
     from evenhand.use.fitting import fit as fit
     from evenhand.use.mapping import Mapping as Mapping
+    from evenhand.use.model_frontier import ModelFrontier as ModelFrontier
+    from evenhand.use.model_frontier import model_frontier as model_frontier
     from evenhand.use.reporting import Report as Report
     from evenhand.use.reporting import report_on as report_on
     from evenhand.use.scoring import out_of_fold as out_of_fold

@@ -25,7 +25,7 @@ def worst_gap(score: Numbers, group: Cells) -> float:
     0.5
     """
     order, ends = _thresholds(np.asarray(score, dtype=float))
-    return _gap(np.asarray(group)[order], ends)
+    return worst_gap_of(np.asarray(group)[order], np.ones(len(order)), ends)
 
 
 def gap_floor(score: Numbers, group: Cells, *, times: int = PERMUTATIONS, seed: int = 0) -> float:
@@ -43,11 +43,11 @@ def gap_floor(score: Numbers, group: Cells, *, times: int = PERMUTATIONS, seed: 
     """
     rng = np.random.default_rng(seed)
     _, ends = _thresholds(np.asarray(score, dtype=float))
-    dealt = np.array(group)
+    dealt, each = np.array(group), np.ones(len(group))
     found = []
     for _ in range(times):
         rng.shuffle(dealt)
-        found.append(_gap(dealt, ends))
+        found.append(worst_gap_of(dealt, each, ends))
     return float(np.mean(found))
 
 
@@ -87,10 +87,11 @@ def _thresholds(score: Numbers) -> tuple[Cells, Cells]:
     return order, np.append(np.flatnonzero(np.diff(falling) < 0), len(falling) - 1)
 
 
-def _gap(group: Cells, ends: Cells) -> float:
+def worst_gap_of(group: Cells, weight: Numbers, ends: Cells) -> float:
     """Return the worst gap of people in the order of falling scores, at thresholds after given places."""
     shares = []
     for each in np.unique(group):
-        mine = group == each
-        shares.append(np.cumsum(mine)[ends] / np.sum(mine))
+        reached = np.cumsum(weight * (group == each))
+        if reached[-1] > 0:
+            shares.append(reached[ends] / reached[-1])
     return float((np.max(shares, axis=0) - np.min(shares, axis=0)).max())

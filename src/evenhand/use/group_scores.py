@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Flags, Numbers, sums
+from evenhand.arrays import Cells, Numbers
 from evenhand.data.levels import UNSEEN
+from evenhand.findings.scores import apart
 from evenhand.tables import Frame, column, frame, read
 from evenhand.tables.columns import codes_of
 from evenhand.use.mapping import Mapping
@@ -26,34 +27,6 @@ def fitted_groups(mapping: Mapping, groups: Frame) -> Cells:
     cells, there = axis.ravel(codes), mapping.counts.groups.cells
     place = np.minimum(np.searchsorted(there, cells), len(there) - 1)
     return np.where(known & (there[place] == cells), place, UNSEEN)
-
-
-def by_group(group: Cells, weight: Numbers, values: Numbers, size: int) -> Numbers:
-    """Return the mean of every column in every group; NaN where a group has nobody.
-
-    Examples
-    --------
-    >>> by_group(np.array([0, 0, 1]), np.ones(3), np.array([[0.2], [0.4], [0.6]]), 2).round(2).tolist()
-    [[0.3], [0.6]]
-    """
-    there = sums(group, weight, size)
-    total = np.column_stack([sums(group, weight * one, size) for one in values.T])
-    return np.asarray(np.divide(total, there[:, None], out=np.full(total.shape, np.nan), where=there[:, None] > 0))
-
-
-def apart(means: Numbers) -> Numbers:
-    """Return how far each group is from the furthest other, for any class, as the ratio of mean scores less one.
-
-    Examples
-    --------
-    >>> apart(np.array([[0.7, 0.3], [0.8, 0.2], [0.8, 0.2]])).round(3).tolist()
-    [0.5, 0.5, 0.5]
-    """
-    low, high = means.min(axis=0), means.max(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.maximum(means / low, high / means)
-    there: Flags = high > 0
-    return np.asarray(np.where(there, ratio, 1.0).max(axis=1) - 1)
 
 
 def parity_frame(mapping: Mapping, classes: Any, found: Columns[str, Numbers], means: Numbers, bound: float) -> Any:

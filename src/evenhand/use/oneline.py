@@ -21,13 +21,14 @@ from evenhand.data.domain import Value, in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Tell
 from evenhand.findings.feasibility import budget_edge
+from evenhand.findings.scores import apart, by_group
 from evenhand.optimise.solve import Clock
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays, column, dealt_folds, level_rows, read
 from evenhand.use.fitting import begin, fitted
-from evenhand.use.group_scores import apart, by_group, fitted_groups, parity_frame, unused
+from evenhand.use.group_scores import fitted_groups, parity_frame, unused
 from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, held_out, probabilities, trained
 

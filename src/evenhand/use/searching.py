@@ -16,10 +16,10 @@ from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import in_words
 from evenhand.errors import DataError, InfeasibleError, MissingExtraError, SpecError, warn
+from evenhand.findings.scores import apart, by_group
 from evenhand.tables import arrays
 from evenhand.use.estimator.conventions import Features, about
 from evenhand.use.estimator.once import SEARCHING
-from evenhand.use.group_scores import apart, by_group
 from evenhand.use.oneline import EXCEEDED
 from evenhand.use.training import NEEDED, last_step
 

@@ -7,6 +7,7 @@ that they are legible in grey and to the colour-blind.
 from evenhand.report.charts.chart import Chart, check_ending, save
 from evenhand.report.charts.frontier import EDGES, frontier
 from evenhand.report.charts.grid import DIVERGING, SEQUENTIAL, Shades, grid, panels_within, side_by_side, stacked
+from evenhand.report.charts.models import Panel, models
 from evenhand.report.charts.rates import rates
 
 __all__ = [
@@ -14,10 +15,12 @@ __all__ = [
     "EDGES",
     "SEQUENTIAL",
     "Chart",
+    "Panel",
     "Shades",
     "check_ending",
     "frontier",
     "grid",
+    "models",
     "panels_within",
     "rates",
     "save",

@@ -13,6 +13,7 @@ import numpy as np
 from evenhand import check, tables
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.errors import DataError, MissingExtraError, SpecError, hearing, some_of
+from evenhand.findings.scores import apart, by_group
 from evenhand.spec import Conditional, Distortion, Free, Problem
 from evenhand.spec.distance import Ratio
 from evenhand.spec.parity import PairwiseParity
@@ -23,7 +24,7 @@ from evenhand.use.estimator.once import Tells
 from evenhand.use.estimator.over_mapping import WAYS, Way, asked_once, possible, scores_over, summed
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor, People
 from evenhand.use.estimator.trained import Trained, check_trained
-from evenhand.use.group_scores import apart, by_group, fitted_groups, parity_frame
+from evenhand.use.group_scores import fitted_groups, parity_frame
 from evenhand.use.mapping import Mapping
 from evenhand.use.oneline import EXCEEDED
 from evenhand.use.scoring import probabilities
