@@ -74,6 +74,7 @@ ORDER = [
     "use.scoring",
     "use.oneline",
     "use.estimator",
+    "use.metric_inputs",
     "use.searching",
     "use.model_frontier",
     "use.diagnosis",
