@@ -92,6 +92,8 @@ def test_routed_weights_stay_with_their_people():
     """In a process of its own: imbalanced-learn teaches scikit-learn to route to samplers when it is imported."""
     code = """
 import imblearn
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
 from test_preprocessor import *
 X, y = people()
 weights = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
