@@ -116,7 +116,7 @@ def random_events_problem(rng):
                     f: [eh.Ordinal(1, up=False), eh.Ordinal(0.5, up=False, max_steps=2)][rng.integers(0, 2)]
                     for f in features
                 },
-                "y": eh.Ordinal(1, up=False, max_steps=[None, 2][rng.integers(0, 2)]),
+                "y": eh.Ordinal(1, up=False, max_steps=[None, 2][rng.integers(0, 2)], power=[1, 2][rng.integers(0, 2)]),
             },
             combine=["sum", "max"][rng.integers(0, 2)],
         ),

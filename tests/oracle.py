@@ -26,9 +26,10 @@ def step_cost(rule, levels, a, b):
         return float(rule.cost) if not hasattr(rule.cost, "items") else rule.cost[levels[a], levels[b]]
     if rule.max_steps is not None and abs(b - a) > rule.max_steps:
         return math.inf
+    steps = abs(b - a) ** rule.power
     if b > a:
-        return (b - a) * (rule.step if rule.up_step is None else rule.up_step) if rule.up else math.inf
-    return (a - b) * rule.step if rule.down else math.inf
+        return steps * (rule.step if rule.up_step is None else rule.up_step) if rule.up else math.inf
+    return steps * rule.step if rule.down else math.inf
 
 
 def distortion(problem, domain, xy, to):

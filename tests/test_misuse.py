@@ -306,7 +306,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Nominal": lambda w: (eh.Nominal, {"cost": {("old", "young"): 1, ("young", "old"): 1}}),
     "Ordinal": lambda w: (
         eh.Ordinal,
-        {"step": 1, "max_steps": 1, "up": True, "down": True, "up_step": 1.0, "levels": ["young", "old"]},
+        {"step": 1, "max_steps": 1, "up": True, "down": True, "up_step": 1.0, "levels": ["young", "old"], "power": 1},
     ),
     "PairwiseParity": lambda w: (
         eh.PairwiseParity,
