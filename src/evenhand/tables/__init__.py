@@ -61,7 +61,7 @@ from evenhand.tables.reading import (
     weights_column,
     weights_of,
 )
-from evenhand.tables.sampling import Piece, dealt_folds
+from evenhand.tables.sampling import Piece, by_content, dealt_folds
 from evenhand.tables.writing import (
     FEW_ROWS,
     Lots,
@@ -106,6 +106,7 @@ __all__ = [
     "becomes_text",
     "blank_numbers",
     "blanks_among_numbers",
+    "by_content",
     "canonical",
     "categories",
     "cells",

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers
+from evenhand.data.domain import Value, in_words
 from evenhand.data.levels import UNSEEN
+from evenhand.errors import Tell
 from evenhand.findings.scores import apart
-from evenhand.tables import Frame, column, frame, read
+from evenhand.tables import Frame, arrays, column, frame, read
 from evenhand.tables.columns import codes_of
 from evenhand.use.mapping import Mapping
 
@@ -27,6 +29,23 @@ def fitted_groups(mapping: Mapping, groups: Frame) -> Cells:
     cells, there = axis.ravel(codes), mapping.counts.groups.cells
     place = np.minimum(np.searchsorted(there, cells), len(there) - 1)
     return np.where(known & (there[place] == cells), place, UNSEEN)
+
+
+def tell_new_groups(group: Cells, groups: Frame, tell: Tell) -> None:
+    """Tell of people whose group was not fitted."""
+    new = np.flatnonzero(group == UNSEEN)
+    if len(new):
+        words = in_words(row_values(groups, int(new[0])))
+        tell(
+            ("a group that was not fitted", words),
+            f"{len(new)} of {len(group)} people are of no group that was fitted, first {words} in row {new[0] + 1}: "
+            f"their scores are the estimator's own, and no bound covers them",
+        )
+
+
+def row_values(table: Frame, row: int) -> dict[str, Value]:
+    """Return what a row of a frame holds."""
+    return {name: arrays.numbers(column(read(table), name).to_native())[row] for name in arrays.names(table)}
 
 
 def parity_frame(mapping: Mapping, classes: Any, found: Columns[str, Numbers], means: Numbers, bound: float) -> Any:

@@ -346,7 +346,7 @@ def _fits(people: _People, fitted: Cells) -> Callable[[float], Callable[[Frame],
 
     def in_one_line(bound: float) -> Callable[[Frame], Numbers]:
         found = fit_one_line(people.estimator, scored, Wanted(bound, True, expected), _tell)
-        return lambda new: found.scores(new, arrays.select(new, people.protected), _tell)
+        return lambda new: found.scores(new, new, _tell)
 
     return in_one_line
 

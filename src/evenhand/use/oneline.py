@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.data.domain import Value, in_words
+from evenhand.data.domain import in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Tell
 from evenhand.findings.feasibility import budget_edge
@@ -26,9 +26,9 @@ from evenhand.optimise.solve import Clock
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
-from evenhand.tables import Frame, arrays, column, dealt_folds, level_rows, read
+from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
 from evenhand.use.fitting import begin, fitted
-from evenhand.use.group_scores import fitted_groups, parity_frame, unused
+from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, tell_new_groups, unused
 from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, held_out, probabilities, trained
 
@@ -128,22 +128,20 @@ class Calibrated:
     shift: Numbers
     parity: Any
 
-    def scores(self, X: Any, groups: Frame, tell: Tell) -> Numbers:
+    def scores(self, X: Any, table: Frame, tell: Tell) -> Numbers:
         """Return scores of new people; those of a group that was not fitted are not shifted, and told of."""
+        groups = arrays.select(table, tuple(self.mapping.problem.protected))
         group = fitted_groups(self.mapping, groups)
+        tell_new_groups(group, groups, tell)
         found = probabilities(self.estimator, X, self.classes)
-        new = np.flatnonzero(group == UNSEEN)
-        if len(new):
-            words = in_words(_values(groups, int(new[0])))
-            tell(
-                ("a group that was not fitted", words),
-                f"{len(new)} of {len(group)} people are of no group that was fitted, first {words} in row "
-                f"{new[0] + 1}: their scores are the estimator's own, and no bound covers them",
-            )
         for place in np.unique(group[group != UNSEEN]):
             if np.any(self.shift[place]):
                 found[group == place] = shifted(found[group == place], self.shift[place])
         return found
+
+    def chosen(self, scores: Numbers) -> Cells:
+        """Return the class of largest score."""
+        return np.asarray(np.argmax(scores, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,23 +241,18 @@ def _above(logs: Numbers, share: Numbers, wanted: Numbers, shift: Numbers) -> fl
     return float(share @ np.logaddexp.reduce(logs + shift, axis=1) - wanted @ shift)
 
 
-def _values(table: Frame, row: int) -> dict[str, Value]:
-    """Return what a row of a frame holds."""
-    return {name: arrays.numbers(column(read(table), name).to_native())[row] for name in arrays.names(table)}
-
-
 def _refuse_thin_parts(people: People) -> None:
     """Refuse a group or a class that is in one part of the table alone: a clone would have seen nothing of it."""
     first, group = arrays.distinct(people.groups)
     if len(first) < 2:
-        words = in_words(_values(people.groups, 0))
+        words = in_words(row_values(people.groups, 0))
         raise DataError(f"there is a single group in this table, {words}; bounds between groups need at least two")
     for part in np.unique(people.fold):
         seen = people.fold != part
         left = np.bincount(group[seen], minlength=len(first))
         if not left.all():
             lost = int(np.argmin(left))
-            words = in_words(_values(people.groups, int(first[lost])))
+            words = in_words(row_values(people.groups, int(first[lost])))
             raise DataError(
                 f"scores are made by models that are each trained on {FOLDS - 1} of {FOLDS} parts of the table, and "
                 f"one would see nobody of {words}, of whom there are {int(np.sum(group == lost))}; put that group "

@@ -14,8 +14,12 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.data.counts import checked_weights
+from evenhand.data.domain import same_level
 from evenhand.errors import DataError, MissingExtraError, SpecError, hearing, some_of
+from evenhand.spec import PairwiseParity
+from evenhand.spec.distance import Difference
 from evenhand.tables import Frame, arrays, as_levels, read, returned
+from evenhand.use.deciding import Decided, Decisions, fit_decisions
 from evenhand.use.estimator.conventions import Features, checked, classes_of, outcome_of, refuse_too_few, weights_of
 from evenhand.use.estimator.once import Tells
 from evenhand.use.estimator.over_mapping import WAYS, Way, has_probabilities, likeliest, scores_over
@@ -64,8 +68,17 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         smallest that will do.
     bound : float, optional
         Without a preprocessor: how far apart released rates of any two groups may be, as their ratio less one.
+    decisions : float or PairwiseParity, optional
+        In place of ``bound``, with two classes: how far apart selection rates of any two groups may be, as a
+        difference, at every threshold on the score; or a statement such as ``eh.PairwiseParity(0.2,
+        distance=eh.FourFifths(1))``. The estimator is trained on the outcomes as they are. What is released, by a
+        mapping of its own, is the level of its score: fifty of them, moved by group, each person's within three times
+        the smallest budget that will do, with nothing drawn and nobody overtaken by a lower score of their group unless
+        a budget asks for it. No label is read.
+    threshold : float, optional
+        With ``decisions``: the one score from which on people are selected, and compared; ``predict`` goes by it.
     calibrate : bool
-        Without a preprocessor: whether each group's scores are shifted on the logit, by a constant, so that their mean
+        With ``bound``: whether each group's scores are shifted on the logit, by a constant, so that their mean
         is the released rate, measured on people whom clones of the trained estimator were not trained on.
     train_on : {"expected", "draw"}
         ``"expected"`` trains on every possible (x̂, ŷ) of each person, weighted by its probability: no sampling noise.
@@ -88,7 +101,9 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         Without a preprocessor: one row per group with the number of its ``people``, the ``released`` rate of the last
         class, its ``mean_score`` and the share ``selected``, for whom it is the predicted class, both of people whom
         clones were not trained on; how far ``apart`` its mean scores are from the furthest other group's, as their
-        ratio less one and for any class; and the ``bound``. With more than two classes, one row for each of them.
+        ratio less one and for any class; and the ``bound``. With more than two classes, one row for each of them. With
+        ``decisions`` no rate is released, and ``apart`` is how far selection rates are, at the worst of the thresholds
+        that are bounded, of people whom the mapping was not fitted on either.
     classes_ : array
         The values of y. One that is never released has probability zero.
     n_features_in_, feature_names_in_
@@ -146,6 +161,8 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         *,
         protected: Sequence[str] | None = None,
         bound: float | None = None,
+        decisions: float | PairwiseParity | None = None,
+        threshold: float | None = None,
         calibrate: bool = True,
         train_on: Way = "expected",
         predict_with: Way = "expected",
@@ -155,6 +172,8 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         self.preprocessor = preprocessor
         self.protected = protected
         self.bound = bound
+        self.decisions = decisions
+        self.threshold = threshold
         self.calibrate = calibrate
         self.train_on = train_on
         self.predict_with = predict_with
@@ -169,7 +188,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise check.refused("estimator", "a classifier to be fitted, such as LogisticRegression()", self.estimator)
         with hearing(self._tell_once):
-            if self.protected is not None or self.bound is not None or self.preprocessor is None:
+            if any(each is not None for each in self._stated) or self.preprocessor is None:
                 return self._fit_one_line(X, y, sample_weight)
             return self._fit_with_preprocessor(X, y, sample_weight)
 
@@ -216,25 +235,83 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         people = People(
             shown, given.frame, protected, outcome, name if isinstance(name, str) and name else "y", weights
         )
-        found = fit_one_line(self.estimator, scored_out_of_fold(self.estimator, people), wanted, self._tell_once)
+        decisions = self._decided(classes)
+        scored = scored_out_of_fold(self.estimator, people)
+        found: Calibrated | Decided
+        if decisions is None:
+            found = fit_one_line(self.estimator, scored, wanted, self._tell_once)
+        else:
+            found = fit_decisions(self.estimator, scored, decisions, self._tell_once)
         self._one_line, self.classes_, self.estimator_ = found, found.classes, found.estimator
         self.mapping_, self.parity_ = found.mapping, found.parity
         self._forget("preprocessor_")
         return self
 
+    @property
+    def _stated(self) -> tuple[Any, ...]:
+        """What a classifier says that makes its own mapping."""
+        return self.protected, self.bound, self.decisions, self.threshold
+
+    def _decided(self, classes: Any) -> Decisions | None:
+        """Return what is asked of decisions; None where the bound is on mean scores."""
+        if self.decisions is None:
+            return None
+        if len(classes) != 2:
+            raise SpecError(
+                f"decisions are about two classes, and y has {len(classes)}; write bound=..., which holds mean scores "
+                f"of each, or make one class of several"
+            )
+        parity = self.decisions
+        if not isinstance(parity, PairwiseParity):
+            parity = PairwiseParity(check.bound("decisions", parity), Difference())
+        good = parity.distance.good_outcome
+        named = [place for place, each in enumerate(classes.tolist()) if good is not None and same_level(good, each)]
+        if good is not None and not named:
+            raise SpecError(f"decisions names the outcome {good!r}, and y has {classes.tolist()}")
+        threshold = None if self.threshold is None else check.number("threshold", self.threshold, low=0, high=1)
+        return Decisions(parity, threshold, named[0] if named else 1)
+
+    def _refuse_unclear_decisions(self) -> None:
+        """Refuse what the one line cannot hold of decisions."""
+        if self.threshold is not None and self.decisions is None:
+            raise SpecError("threshold is where decisions are compared; say how far apart they may be: decisions=0.05")
+        if self.decisions is None:
+            return
+        if self.bound is not None:
+            raise SpecError(
+                "bound holds mean scores, decisions holds selection rates, which one release does not do both: write "
+                "one of them"
+            )
+        parity = self.decisions
+        if not isinstance(parity, PairwiseParity):
+            return
+        if parity.segmented or parity.levels != "each":
+            raise SpecError(
+                "decisions compares selection rates of whole groups: write a PairwiseParity without given, "
+                "given_outcome and levels"
+            )
+        if parity.distance.good_outcome is not None and self.threshold is None:
+            raise SpecError(
+                f"{type(parity.distance).__name__} is about one decision: say at which score with threshold=0.5, or "
+                f"write decisions=0.05, which holds differences at every threshold"
+            )
+
     def _asked(self) -> tuple[tuple[str, ...], Wanted]:
         """Return what the one line asks for, or say what it lacks."""
         if self.preprocessor is not None:
             raise SpecError(
-                "protected and bound are for a classifier that makes its own mapping, and a preprocessor holds a "
-                "problem with bounds: write one or the other; preprocessor=eh.OptimizedPreprocessor(problem, bound=...)"
+                "protected, bound and decisions are for a classifier that makes its own mapping, and a preprocessor "
+                "holds a problem with bounds: write one or the other; preprocessor=eh.OptimizedPreprocessor(problem, "
+                "bound=...)"
             )
-        if self.protected is None or self.bound is None:
+        self._refuse_unclear_decisions()
+        if self.protected is None or (self.bound is None and self.decisions is None):
             raise SpecError(
                 "say who is compared and how far apart they may be: write protected=['sex'], bound=0.05 with columns "
-                "of X, or preprocessor=eh.OptimizedPreprocessor(problem)"
+                "of X, or decisions=0.05 in place of bound, or preprocessor=eh.OptimizedPreprocessor(problem)"
             )
-        protected, bound = check.columns("protected", self.protected), check.bound("bound", self.bound)
+        protected = check.columns("protected", self.protected)
+        bound = 0.0 if self.bound is None else check.bound("bound", self.bound)
         if not protected or len(set(protected)) < len(protected):
             raise SpecError(f"protected must name at least one column of X, and each once, not {list(protected)}")
         if not hasattr(self.estimator, "predict_proba"):
@@ -285,7 +362,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         """Return the class of largest expected score: a decision, which no bound covers."""
         check_is_fitted(self, "estimator_")
         if self._one_line is not None:
-            return self.classes_[np.argmax(self._shifted(X, self._one_line), axis=1)]
+            return self.classes_[self._one_line.chosen(self._shifted(X, self._one_line))]
         if self._mapping is None:
             self.preprocessor_._read(X)  # which checks it
             return self.estimator_.predict(X)
@@ -301,14 +378,14 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
             tags.classifier_tags = replace(inner.classifier_tags)
         return tags
 
-    _one_line: Calibrated | None = None
+    _one_line: Calibrated | Decided | None = None
     """What a fit without a preprocessor found."""
 
-    def _shifted(self, X: Any, found: Calibrated) -> Numbers:
-        """Return scores of new people, each group's shifted by its constant."""
+    def _shifted(self, X: Any, found: Calibrated | Decided) -> Numbers:
+        """Return scores of new people, each group's shifted by its constant, or as they are released."""
         protected = tuple(found.mapping.problem.protected)
         shown, given = self._given(X, "no_validation", protected, fitting=False)
-        return found.scores(shown, arrays.select(given.frame, protected), self._tell_once)
+        return found.scores(shown, given.frame, self._tell_once)
 
     @property
     def _mapping(self) -> Mapping | None:

@@ -1,0 +1,258 @@
+"""Decisions of a model: its score level is the outcome, and what is released is a level again.
+
+Levels of scores that clones of the estimator gave people whom they were not trained on are an ordered outcome; parity
+of it from each level on is parity of selection rates at every threshold. No label is read. Squared costs keep ranks,
+and each person's expected move is within a budget.
+
+Knows scores, groups and the fit of a mapping; nothing of scikit-learn's conventions, which ``estimator`` keeps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import Counts
+from evenhand.data.levels import UNSEEN
+from evenhand.errors import Tell
+from evenhand.findings.feasibility import budget_edge
+from evenhand.findings.scores import by_group
+from evenhand.kernel import unchanged
+from evenhand.kernel.achieved import ParityAchieved, parity_achieved
+from evenhand.optimise.solve import Clock
+from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, PairwiseParity, Problem, comparisons
+from evenhand.spec.by import By
+from evenhand.spec.events import CUMULATIVE
+from evenhand.tables import Frame, arrays, by_content, frame
+from evenhand.use.fitting import begin, fitted, silent
+from evenhand.use.group_scores import fitted_groups, tell_new_groups, unused
+from evenhand.use.mapping import Mapping
+from evenhand.use.oneline import BUDGET, People, Scored
+from evenhand.use.released_scores import GroupRelease, ScoreScale, Ties, all_released
+from evenhand.use.scoring import TrainingRows, probabilities, trained
+
+LEVELS = 50
+"""Of the score, at most: see docs/decisions/0018-decisions.md."""
+
+LEAST_BUDGET = 1e-4
+"""Where next to nothing must move, a budget is not what stops it: a hundredth of all levels, squared."""
+
+CHANCE = 1.36
+"""Times the root of 1/n + 1/n' is what two samples of n and n' differ by at some threshold, in one case of twenty."""
+
+MIDDLE = 0.5
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is asked of decisions: a statement of parity, at every threshold or at one of them.
+
+    ``favourable`` is the class, of two, that a person is selected for.
+    """
+
+    parity: PairwiseParity
+    threshold: float | None
+    favourable: int
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """A trained estimator, and what its scores are released as, by group.
+
+    ``parity`` is what was found of people whom neither the clones that scored them nor the mapping was fitted on.
+    """
+
+    estimator: Any
+    mapping: Mapping
+    classes: Any
+    parity: Any
+    scale: ScoreScale
+    releases: tuple[GroupRelease, ...]
+    asked: Decisions
+
+    def scores(self, X: Any, table: Frame, tell: Tell) -> Numbers:
+        """Return released scores of new people; those of a group that was not fitted are the estimator's own."""
+        groups = arrays.select(table, tuple(self.mapping.problem.protected))
+        group = fitted_groups(self.mapping, groups)
+        tell_new_groups(group, groups, tell)
+        found, own = probabilities(self.estimator, X, self.classes), self.asked.favourable
+        known = np.flatnonzero(group != UNSEEN)
+        level = all_released(self.releases, self.scale, found[known, own], group[known], _ties(table, known))
+        found[known, own] = self.scale.value[level]
+        found[known, 1 - own] = 1 - self.scale.value[level]
+        return found
+
+    def chosen(self, scores: Numbers) -> Cells:
+        """Return the class of each person: by the threshold that was asked for, else that of the larger score."""
+        if self.asked.threshold is None:
+            return np.asarray(np.argmax(scores, axis=1))
+        own = self.asked.favourable
+        return np.where(scores[:, own] >= self.asked.threshold, own, 1 - own)
+
+
+def fit_decisions(estimator: Any, scored: Scored, asked: Decisions, tell: Tell) -> Decided:
+    """Fit a mapping of score levels, train the estimator as it is, and say what holds of people not fitted on."""
+    people = scored.people
+    weight = np.ones(len(scored.score)) if people.weight is None else people.weight
+    score = scored.score if asked.favourable else 1 - scored.score
+    scale = ScoreScale.of(score, weight, LEVELS, asked.threshold)
+    problem = _stated(people, asked, scale)
+    mapping = _mapping(problem, _table(problem, people.groups, scale.level(score)), people)
+    every = _Everybody(mapping, scale, score, weight, fitted_groups(mapping, people.groups))
+    found = _Found(every, _out_of_fold(every, people), asked)
+    _tell_excess(found, asked, tell)
+    rows = TrainingRows(np.arange(len(score)), people.outcome, people.weight)
+    return Decided(
+        trained(estimator, people.X, rows), mapping, people.classes, found.table, scale, every.releases(mapping), asked
+    )
+
+
+def _stated(people: People, asked: Decisions, scale: ScoreScale) -> Problem:
+    """Return the statement: the score's level is the outcome, and moves cost their squared share of all levels."""
+    outcome, parity = unused("score level", people.protected), replace(asked.parity, levels=CUMULATIVE)
+    if asked.threshold is not None:
+        level = int(scale.level(np.array([asked.threshold]))[0])
+        bound, distance = _at_one(parity.bound, outcome, level), parity.distance.about(level)
+        parity = replace(parity, bound=bound, distance=distance)
+    return Problem(
+        protected=people.protected,
+        features=[unused("everybody", (*people.protected, outcome))],
+        outcome=outcome,
+        utility=L1(),
+        parity=[parity],
+        distortion=Distortion({outcome: Ordinal(step=1 / len(scale) ** 2, power=2)}),
+        budget=ExpectedDistortion(1.0),
+    )
+
+
+def _at_one(bound: float | By, outcome: str, level: int) -> By:
+    """Return a bound that holds from one level on, and nowhere else."""
+    cases = [({}, bound)] if not isinstance(bound, By) else [({}, bound.default), *bound.cases]
+    return By(math.inf, [({**where, outcome: level}, value) for where, value in cases])
+
+
+def _table(problem: Problem, groups: Frame, level: Cells) -> Frame:
+    """Return groups and score levels as a table; everybody's feature is the same."""
+    alone = arrays.with_column(groups, problem.features[0], np.zeros(len(level), dtype=np.int64))
+    return arrays.with_column(alone, problem.outcome, level)
+
+
+def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
+    """Fit within three times the smallest budget that will do."""
+    counts, clock, report = begin(problem, table, people.weights)
+    least = budget_edge(problem, counts, Clock())
+    if least is not None:
+        problem = replace(problem, budget=ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0))))
+    return fitted(problem, counts, clock, report)
+
+
+def _ties(table: Frame, people: Cells) -> Ties:
+    """Return who of some people comes before whom where scores are one: by what their rows hold, not their order."""
+    return lambda rows: by_content(arrays.rows(table, people[rows]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Everybody:
+    """The fitted people: their scores, weights and groups (by place among those of the mapping)."""
+
+    mapping: Mapping
+    scale: ScoreScale
+    score: Numbers
+    weight: Numbers
+    group: Cells
+
+    def counts(self, level: Cells, rows: Cells) -> Counts:
+        """Count some of them by group and a level of theirs, on the mapping's own domain."""
+        own = self.mapping.counts
+        d, nothing = own.groups.cells[self.group[rows]], np.zeros(len(rows), dtype=np.int64)
+        return replace(Counts.of(own.domain, d, nothing, level[rows], self.weight[rows]), elsewhere=True)
+
+    def releases(self, mapping: Mapping, rows: Cells | None = None) -> tuple[GroupRelease, ...]:
+        """Return what a mapping makes of every group's scores, which are those of some people, or of all."""
+        counts, kernel, size = mapping.counts, mapping.kernel, len(self.scale)
+        source, (_, to) = kernel.rows, counts.domain.split_xy(kernel.targets)
+        groups = self.mapping.counts.groups.cells
+        place = np.searchsorted(groups, counts.d[source])
+        table = np.zeros((len(groups), size, size))
+        table[place, counts.y[source], to] = kernel.probability
+        rows = np.arange(len(self.score)) if rows is None else rows
+        parts = [rows[self.group[rows] == at] for at in range(len(groups))]
+        return tuple(
+            GroupRelease.of(self.scale, self.score[of], self.weight[of], table[at]) for at, of in enumerate(parts)
+        )
+
+
+def _out_of_fold(every: _Everybody, people: People) -> Cells:
+    """Return everybody's released level by a mapping that was fitted on the other parts of the table."""
+    own, fold = every.scale.level(every.score), people.fold
+    found = np.zeros(len(fold), dtype=np.int64)
+    # What stops a mapping of all need not stop one of four parts in five: rates are what is compared here.
+    problem = replace(every.mapping.problem, budget=None)
+    for part in np.unique(fold):
+        others, mine = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
+        partial = fitted(problem, every.counts(own, others), Clock(), silent)
+        releases = every.releases(partial, others)
+        ties = _ties(people.frame, mine)
+        found[mine] = all_released(releases, every.scale, every.score[mine], every.group[mine], ties)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was found of people not fitted on: the level that each was released as."""
+
+    every: _Everybody
+    level: Cells
+    asked: Decisions
+
+    @cached_property
+    def parity(self) -> ParityAchieved:
+        """What the statement measures of them."""
+        counts = self.every.counts(self.level, np.arange(len(self.level)))
+        return parity_achieved(comparisons(self.every.mapping.problem.parity[0], counts), counts, unchanged(counts))
+
+    @property
+    def table(self) -> Any:
+        """One row per group: people, mean score, share selected, and how far apart at the worst threshold."""
+        counts, value = self.every.mapping.counts, self.every.scale.value[self.level]
+        threshold = MIDDLE if self.asked.threshold is None else self.asked.threshold
+        labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
+        who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
+        both = np.column_stack([value, value >= threshold])
+        means = by_group(self.every.group, self.every.weight, both, len(labels))
+        columns = {
+            "people": counts.group_weight,
+            "mean_score": means[:, 0],
+            "selected": means[:, 1],
+            "apart": self._apart(len(labels)),
+            "bound": np.full(len(labels), float(self.parity.compared.bound.min())),
+        }
+        return frame(who | {unused(name, tuple(who)): values for name, values in columns.items()})
+
+    def _apart(self, size: int) -> Numbers:
+        """Return the largest distance that each group takes part in."""
+        compared, found = self.parity.compared, np.zeros(size)
+        place = compared.counts.groups.of_source
+        for side in (compared.population, compared.against):
+            for population, value in zip(side.tolist(), self.parity.value.tolist(), strict=True):
+                here = np.unique(place[compared.populations[population].member])
+                found[here] = np.maximum(found[here], value)
+        return found
+
+
+def _tell_excess(found: _Found, asked: Decisions, tell: Tell) -> None:
+    """Warn where people not fitted on are further beyond the bound than chance would have them."""
+    fewest = np.sort(found.every.mapping.counts.group_people)
+    chance = CHANCE * math.sqrt(1 / fewest[0] + 1 / fewest[1])
+    if found.parity.violation > chance:
+        at = "" if asked.threshold is None else f" at the threshold {asked.threshold:g}"
+        tell(
+            ("decisions exceed the bound",),
+            f"selection rates{at} of people whom neither the estimator nor the mapping was fitted on exceed the bound "
+            f"by {found.parity.violation:.3f}, more than chance explains with so few: see parity_",
+        )
