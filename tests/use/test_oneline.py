@@ -5,12 +5,12 @@ import pickle
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hiring import EXCLUDED, InHalves, coded, linear, people, with_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
@@ -33,33 +33,6 @@ from evenhand.use.oneline import CERTAIN, shift_to, shifted
 
 EQUAL = 1e-9
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
-
-
-def people(number=900, seed=0, classes=2):
-    """Numbers, words, gaps and two groups, of which one has the better outcomes."""
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({
-        "sex": rng.choice(["f", "m"], number),
-        "skill": rng.normal(size=number),
-        "town": rng.choice(["a", "b", "c"], number),
-        "noise": rng.normal(size=number),
-    })  # fmt: skip
-    score = X["skill"] + 0.9 * X["sex"].eq("m") + 0.4 * X["town"].eq("a") + rng.normal(size=number)
-    cuts = np.quantile(score, np.arange(1, classes) / classes)
-    return X, pd.Series(np.searchsorted(cuts, score), name="hired")
-
-
-def linear():
-    words = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), ["sex", "town"]), (StandardScaler(), ["skill", "noise"])
-    )
-    return make_pipeline(words, LogisticRegression())
-
-
-def coded(number=900):
-    """The same people as numbers alone: the first column is the group."""
-    X, y = people(number)
-    return np.column_stack([X["sex"].eq("m"), X["skill"], X["noise"]]).astype(float), y.to_numpy()
 
 
 def one_line(estimator=None, bound=0.05, **changes):
@@ -112,11 +85,6 @@ MODELS = {
     "lightgbm": lambda: with_words(LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1)),
     "xgboost": lambda: with_words(pytest.importorskip("xgboost").XGBClassifier(n_estimators=20, n_jobs=1)),
 }
-
-
-def with_words(model):
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    return make_pipeline(make_column_transformer((encoder, ["sex", "town"]), remainder="passthrough"), model)
 
 
 class TestWhatHolds:
@@ -533,27 +501,6 @@ class TestBadInput:
             fitted = model.fit(X, y)
         assert fitted.estimator_.n_features_in_ == 2
         assert fitted.predict_proba(X).shape == (len(X), 2)
-
-
-class InHalves(eh.PreprocessedClassifier):
-    """The checks pass real numbers, which are no groups: here these are the halves of the column that is protected."""
-
-    def _given(self, X, y, protected, fitting=True):
-        shown, found = super()._given(X, y, protected, fitting)
-        (name,) = protected
-        if not isinstance(found.frame, pd.DataFrame) or name not in found.frame:
-            return shown, found
-        numbers = found.frame[name].astype(float)
-        if fitting:
-            self._middle = float(numbers.median())
-        return shown, replace(found, frame=found.frame.assign(**{name: (numbers > self._middle).astype(int)}))
-
-
-EXCLUDED = {
-    "check_sample_weight_equivalence_on_dense_data": "a person who is in the table twice is two rows, which are in "
-    "folds and in score levels as two, one of weight two as one",
-    "check_dtype_object": "an object that is neither a text nor a number is a DataError; the check wants a TypeError",
-}
 
 
 @pytest.mark.slow(keep=10)

@@ -30,7 +30,7 @@ from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
 from evenhand.use.fitting import begin, fitted
 from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, tell_new_groups, unused
 from evenhand.use.mapping import Mapping
-from evenhand.use.scoring import TrainingRows, held_out, probabilities, trained
+from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained
 
 FOLDS = 5
 LEVELS = 20
@@ -146,13 +146,17 @@ class Calibrated:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """People with the score that clones of an estimator gave them, none trained on those whom it scored."""
+    """People with the score that clones of an estimator gave them, none trained on those whom it scored.
+
+    ``by_all`` has what each clone gives everybody, those whom it was trained on among them: one row per fold.
+    """
 
     people: People
     score: Numbers
+    by_all: Numbers | None = None
 
 
-def scored_out_of_fold(estimator: Any, people: People) -> Scored:
+def scored_out_of_fold(estimator: Any, people: People, *, by_all: bool = False) -> Scored:
     """Score everybody by clones that were trained on others; whatever the bound, once is enough."""
     if people.weight is not None and not np.all(people.weight):
         people = people.of(np.flatnonzero(people.weight))
@@ -160,7 +164,13 @@ def scored_out_of_fold(estimator: Any, people: People) -> Scored:
     _refuse_no_levels(*_stated(people, 1.0), people)
     _refuse_thin_parts(people)
     rows = TrainingRows(np.arange(len(people.fold)), people.outcome, people.weight)
-    return Scored(people, held_out(estimator, people.X, people.fold, rows, people.classes)[:, -1])
+    if not by_all:
+        return Scored(people, held_out(estimator, people.X, people.fold, rows, people.classes)[:, -1])
+    score, found = np.zeros(len(people.fold)), []
+    for test, model in each_clone(estimator, people.X, people.fold, rows):
+        found.append(probabilities(model, people.X, people.classes)[:, -1])
+        score[test] = found[-1][test]
+    return Scored(people, score, np.stack(found))
 
 
 def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted, tell: Tell) -> Calibrated:

@@ -40,8 +40,10 @@ class ScoreScale:
         """Return levels of about equal weight, cut at scores that there are, and at the threshold if there is one."""
         order = np.argsort(score, kind="stable")
         reached = np.cumsum(weight[order]) / weight.sum()
-        cuts = score[order][np.searchsorted(reached, np.arange(1, number) / number)]
-        edges = np.unique(cuts[cuts > score.min()])
+        cuts = score[order][np.searchsorted(reached * LAST, np.arange(1, number) / number)]
+        higher = score[score > score.min()]
+        # Where a crowd has the lowest score, and all cuts are in it, those above it are a level all the same.
+        edges = np.unique(cuts[cuts > score.min()]) if cuts.max() > score.min() else np.unique(higher)[:1]
         if threshold is not None:
             # The level from the threshold on begins with the least score above it, so that somebody is in it.
             least = _least_above(score, threshold)
@@ -52,7 +54,8 @@ class ScoreScale:
             )
         level = np.searchsorted(edges, score, side="right")
         total, summed = (sums(level, each, len(edges) + 1) for each in (weight, weight * score))
-        return cls(edges, summed / total)
+        # A mean of equal scores may be below them in its last digit.
+        return cls(edges, np.maximum(summed / total, np.append(-np.inf, edges)))
 
     def __len__(self) -> int:
         return len(self.value)

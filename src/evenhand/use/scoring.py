@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,13 +109,18 @@ def trained(estimator: Any, X: Any, rows: TrainingRows) -> Any:
 def held_out(estimator: Any, X: Any, fold: Cells, rows: TrainingRows, classes: Any) -> Numbers:
     """Return scores of every row of X for every class, by clones that were trained on rows of other folds alone."""
     scores = np.zeros((len(fold), len(classes)))
+    for test, model in each_clone(estimator, X, fold, rows):
+        scores[test] = probabilities(model, arrays.rows(X, np.flatnonzero(test)), classes)
+    return scores
+
+
+def each_clone(estimator: Any, X: Any, fold: Cells, rows: TrainingRows) -> Iterator[tuple[Flags, Any]]:
+    """Yield for every fold its rows of X, and a clone that was trained on those of the others alone."""
     for test in (fold == place for place in np.unique(fold)):
         others = rows.of(~test[rows.place])
         if len(np.unique(others.outcome)) < 2:
             raise DataError("a part of the table has only one outcome without the others; ask for fewer folds")
-        model = trained(estimator, X, others)
-        scores[test] = probabilities(model, arrays.rows(X, np.flatnonzero(test)), classes)
-    return scores
+        yield test, trained(estimator, X, others)
 
 
 def probabilities(model: Any, X: Any, classes: Any) -> Numbers:

@@ -85,7 +85,9 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         An estimator that takes no sample weights gets a draw, with a warning. ``"draw"`` trains on one release.
     predict_with : {"expected", "draw"}
         ``"expected"`` averages the score over the mapping, Σ p(x̂|d,x) · score(x̂, d), exactly and without drawing.
-        ``"draw"`` scores one draw of x̂, so that a person's score depends on the seed.
+        ``"draw"`` scores one draw of x̂, so that a person's score depends on the seed. With ``decisions`` nothing is
+        drawn but this: where people of one score are released as different levels, ``"expected"`` goes by what their
+        rows hold, so that equal people are released alike and a crowd of them cannot be split; ``"draw"`` splits it.
     drop_protected : bool
         Whether the estimator is kept from seeing the protected columns. Apply mode still reads them, unless the problem
         is blind. The bounds then cover the model only if the problem has ``suppress_protected``; without it there is a
@@ -236,7 +238,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
             shown, given.frame, protected, outcome, name if isinstance(name, str) and name else "y", weights
         )
         decisions = self._decided(classes)
-        scored = scored_out_of_fold(self.estimator, people)
+        scored = scored_out_of_fold(self.estimator, people, by_all=decisions is not None)
         found: Calibrated | Decided
         if decisions is None:
             found = fit_one_line(self.estimator, scored, wanted, self._tell_once)
@@ -269,7 +271,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         if good is not None and not named:
             raise SpecError(f"decisions names the outcome {good!r}, and y has {classes.tolist()}")
         threshold = None if self.threshold is None else check.number("threshold", self.threshold, low=0, high=1)
-        return Decisions(parity, threshold, named[0] if named else 1)
+        return Decisions(parity, threshold, named[0] if named else 1, self.predict_with == "draw")
 
     def _refuse_unclear_decisions(self) -> None:
         """Refuse what the one line cannot hold of decisions."""
@@ -375,7 +377,8 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         tags.input_tags.allow_nan = inner.input_tags.allow_nan and before
         tags.input_tags.string = inner.input_tags.string
         if inner.classifier_tags is not None:
-            tags.classifier_tags = replace(inner.classifier_tags)
+            both = inner.classifier_tags.multi_class and self.decisions is None
+            tags.classifier_tags = replace(inner.classifier_tags, multi_class=both)
         return tags
 
     _one_line: Calibrated | Decided | None = None
