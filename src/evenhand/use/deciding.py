@@ -42,7 +42,7 @@ from evenhand.use.released_scores import GroupRelease, ScoreScale, Ties, all_rel
 from evenhand.use.scoring import TrainingRows, probabilities, trained
 
 LEVELS = 50
-"""Of the score, at most: see docs/decisions/0018-decisions.md."""
+"""Of the score, at most: see docs/decisions/0020-decisions.md."""
 
 LEAST_BUDGET = 1e-4
 """Where next to nothing must move, a budget is not what stops it: a hundredth of all levels, squared."""
