@@ -35,7 +35,7 @@ FOLDS = 5
 MANY_ROWS = 10_000
 """Of more rows one fold tells enough."""
 
-TRIED_ON = 40_000
+TRIED_ON = 20_000
 """A tree that is only tried out is learned from so many rows."""
 
 PRIOR = 2.0
