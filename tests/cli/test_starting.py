@@ -55,12 +55,14 @@ def test_leaves_for_a_wide_table(wide, inside):
     assert result.returncode == 0, result.stderr
     shown = flat(result.stdout)
     assert "Features 6 columns, all as they are: c0, c1, c2, c3, c4, c5" in shown
-    assert "Cells learned: at most 8 leaves of a tree, each with 5 people or more of every group" in shown
-    text = (wide / "problem.toml").read_text()
-    assert '[cells]\nkind = "leaves"\nmost = 8\nat_least = 5\n' in text
     found = document(inside(*WIDE, "--json"))
     cells = found["cells"]
-    assert (cells["kind"], cells["most"], cells["at_least"]) == ("leaves", 8, 5)
+    assert (cells["kind"], cells["at_least"]) == ("leaves", 5)
+    most = cells["most"]
+    assert 8 <= most <= 64
+    assert f"Cells learned: at most {most} leaves of a tree, each with 5 people or more of every group" in shown
+    text = (wide / "problem.toml").read_text()
+    assert f'[cells]\nkind = "leaves"\nmost = {most}\nat_least = 5\n' in text
     assert 0 < cells["told_by_few_columns"] < 1
     assert 0 < cells["told_by_leaves"] < 1
     assert cells["remark"] in shown

@@ -124,15 +124,18 @@ def told_by(table: Numbers) -> float:
     return 1 - _bits(table) / unknown if unknown > 0 else 0.0
 
 
-def tells_something(table: Numbers) -> bool:
-    """Whether cells tell more about the outcome than chance would, by how many people of each have each outcome.
+def beyond_chance(table: Numbers) -> float:
+    """Return the same share less what chance would give; at most zero where cells tell nothing.
 
     Examples
     --------
-    >>> tells_something(np.array([[30.0, 10.0], [10.0, 30.0]])), tells_something(np.array([[21.0, 20.0], [20.0, 21.0]]))
-    (True, False)
+    >>> alike, apart = np.array([[21.0, 20.0], [20.0, 21.0]]), np.array([[30.0, 10.0], [10.0, 30.0]])
+    >>> beyond_chance(alike) > 0, beyond_chance(apart) > 0
+    (False, True)
     """
-    return _told_beyond_chance(table.sum(axis=0, keepdims=True), table[table.any(axis=1)]) > 0
+    everybody = table.sum(axis=0, keepdims=True)
+    unknown = _bits(everybody)
+    return _told_beyond_chance(everybody, table[table.any(axis=1)]) / unknown if unknown > 0 else 0.0
 
 
 def tabulated(cells: Cells, outcome: Cells, weight: Weight = None) -> Numbers:

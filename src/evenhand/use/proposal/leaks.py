@@ -14,15 +14,18 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.spec.bins import ChosenBins, Occurrence
 from evenhand.tables.survey import Column
-from evenhand.use.proposal.choosing import PEOPLE_PER_CELL, tabulated, told, told_by
+from evenhand.use.proposal.choosing import PEOPLE_PER_CELL, beyond_chance, tabulated, told, told_by
 from evenhand.use.proposal.levels import Levelled
 
 GIVES_AWAY = 0.5
 """A column that tells this share of the outcome is perhaps the outcome by another name."""
 
 TELLING = 0.2
-"""A feature that tells this share of the groups, or of the outcome, is worth a word; and whether a column is filled in
+"""A feature that tells this share of the groups is worth a word; and whether a column is filled in
 tells as much of the outcome only if it is filled in after it."""
+
+ASKED = 0.15
+"""A column that tells this share of the outcome by itself is asked about: few that are known before it tell more."""
 
 NEARLY_ALL_ALIKE = 0.99
 """The share of a level's people with one outcome from which on it gives that outcome away."""
@@ -83,7 +86,7 @@ class Beside:
         np.add.at(table, cells, self.by_value)
         return table
 
-    @property
+    @cached_property
     def finely(self) -> Numbers:
         """The people of finer cells than levels, where there are enough: a bin could hide where the outcome changes."""
         own = self.column.column
@@ -117,10 +120,11 @@ class Beside:
     def question(self) -> str | None:
         """Ask whether a column is known before the outcome, where it could be known only after it."""
         column, outcome = self.column, self.outcome
-        share = told_by(self.by_level)
-        if share >= TELLING:
+        share = told_by(self.finely)
+        if share >= ASKED and beyond_chance(self.finely) >= ASKED:
             return f"tells {share:.0%} of the outcome by itself: is it known before it?"
-        for code, level in (_given_away(self.by_level, outcome, MOSTLY_ALIKE) | _decided(self.by_level, outcome)).items():
+        alike = _given_away(self.by_level, outcome, MOSTLY_ALIKE) | _decided(self.by_level, outcome)
+        for code, level in alike.items():
             return f"nearly all with {column.named[code]} have {outcome.name} {level}: is it known before it?"
         return None
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers
+from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
 from evenhand.resources import heed
 from evenhand.spec.bins import Binning, Edges, Occurrence, PooledLevels
@@ -169,13 +169,15 @@ def readable_edges(column: Column, bins: int) -> tuple[float, ...]:
     return (float(values[at]),) if weights[:at].sum() >= VERY_RARE * total else ()
 
 
-def enough_beside(column: Column, edges: Iterable[float]) -> tuple[float, ...]:
-    """Keep the edges, from below, that leave no rare bin beside them."""
+def enough_beside(
+    column: Column, edges: Iterable[float], apart: Callable[[Flags, Flags], bool] = lambda below, above: False
+) -> tuple[float, ...]:
+    """Keep the edges, from below, that leave no rare bin beside them; or beside which values are far enough apart."""
     values, weights = np.asarray(column.values, dtype=float), column.weights
     kept: list[float] = []
     for edge in sorted(edges):
-        below = weights[(values < edge) & (values >= (kept[-1] if kept else -np.inf))].sum()
-        if min(below, weights[values >= edge].sum()) >= RARE * weights.sum():
+        below, above = (values < edge) & (values >= (kept[-1] if kept else -np.inf)), values >= edge
+        if min(weights[below].sum(), weights[above].sum()) >= RARE * weights.sum() or apart(below, above):
             kept.append(float(edge))
     return tuple(kept)
 
