@@ -16,7 +16,7 @@ from evenhand.data.counts import Counts, checked_weights
 from evenhand.engines import AnyTable
 from evenhand.errors import EvenhandError, SpecError, StorageError
 from evenhand.findings.audit import Audit, audit
-from evenhand.findings.cells import cell_table
+from evenhand.findings.cells import cell_numbers, cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
 from evenhand.findings.models import Predictor, check_model, model_rates, predicted_scores
 from evenhand.findings.new_people import (
@@ -174,7 +174,7 @@ class Mapping:
         axis = domain_with(self.counts.domain, missing).x
         cell, new = tables.cells(axis, tables.read(frame))
         found, place = positions(self.counts.features.cells, cell)
-        return np.where(found & ~new, place + 1, 0)
+        return np.where(found & ~new, np.append(cell_numbers(self.counts), 0)[place], 0)
 
     def audit(
         self,

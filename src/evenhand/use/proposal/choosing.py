@@ -104,7 +104,7 @@ def all_joined(codes: Sequence[Cells]) -> Cells:
 def _told_beyond_chance(before: Numbers, after: Numbers) -> float:
     """Return the bits that finer cells tell about the outcome beyond those that they would tell by chance."""
     by_chance = BY_CHANCE * (len(after) - len(before)) * (before.shape[1] - 1)
-    return _bits(before) - _bits(after) - by_chance
+    return float(_bits(before) - _bits(after) - by_chance)
 
 
 def told(cells: Cells, outcome: Cells, weight: Weight = None) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.tree import EPOCH, Asked, Given, Kind, Tree
 from evenhand.errors import DataError, MissingExtraError
-from evenhand.spec.cells import Leaves, Learned, Sample, Seen
+from evenhand.spec.cells import Learned, Leaves, Sample, Seen
 from evenhand.tables.survey import Column
 from evenhand.use.proposal.choosing import Weight, all_joined, choose, tabulated
 

@@ -192,7 +192,7 @@ def _clearly_apart(column: Column, rated: Rated, below: Flags, above: Flags) -> 
     rates = np.array([having[side].sum() / weights[side].sum() for side in (below, above)])
     pooled = float(people @ rates / people.sum())
     spread = math.sqrt(pooled * (1 - pooled) * float((1 / people).sum()))
-    return abs(rates[0] - rates[1]) > NormalDist().inv_cdf(1 - CHANCE / len(AGE_LINES) / 2) * spread
+    return abs(float(rates[0] - rates[1])) > NormalDist().inv_cdf(1 - CHANCE / len(AGE_LINES) / 2) * spread
 
 
 def _cut(column: Column, rated: Rated) -> Levelled | None:
