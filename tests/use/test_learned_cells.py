@@ -3,6 +3,7 @@
 import io
 import warnings
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,7 @@ def test_expand_and_the_audit_agree(mapping, frame):
     assert after.max() / after.min() <= 1.1 + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:.*rows have (a word|no value) in column")
 def test_new_people_are_in_leaves_whatever_they_bring(mapping):
     new = wide_frame(99, people=500).assign(town="Atlantis", job=None, pay=np.nan)
     assert (mapping.cell_of(new) > 0).all()
@@ -212,6 +214,13 @@ def test_many_new_words_and_gaps_are_warned_of_once(mapping, frame, how, tmp_pat
     assert sum(each.startswith(words) for each in said) == 1
     gaps = f"{len(frame.index[frame.index % 2 == 0])} of {len(frame)} rows have no value in column 'age'"
     assert sum(each.startswith(gaps) for each in said) == 1
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_decimals_are_numbers(mapping, frame, kind):
+    exact = frame.assign(pay=[None if np.isnan(pay) else Decimal(repr(pay)) for pay in frame["pay"]])
+    assert mapping.cell_of(as_kind(exact, kind)).tolist() == mapping.cell_of(frame).tolist()
+    assert eh.fit(wide_problem(), as_kind(exact, kind)).cells["rule"].tolist() == mapping.cells["rule"].tolist()
 
 
 def test_words_of_several_kinds_are_what_they_were(frame):

@@ -61,6 +61,8 @@ def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     """Return a column that must be there."""
     if name not in table.columns:
         hint = did_you_mean(name, table.columns)
+        if any(not isinstance(each, str) for each in table.columns):
+            hint = " Some names are not texts; make them so: frame.rename(columns=str)."
         raise DataError(f"the table has no column {name!r}; it has {some_of(table.columns)}.{hint}")
     return table.get_column(name)
 

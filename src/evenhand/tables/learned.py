@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -36,8 +37,13 @@ MANY, MOST = 0.05, 0.95
 """From these shares of rows on, what a tree was not grown on is warned of: what the fitted table did not have, and rare
 words where it had some."""
 
+ENOUGH = 20
+"""Of fewer rows shares say nothing."""
+
 Unlike = Mapping[tuple[str, str], int]
 """How many rows have, by column, what a tree was not grown on."""
+
+NUMBERS = (int, float, Decimal)
 
 HOLDS = {Kind.NUMBER: "numbers", Kind.TRUTH: "truths", Kind.DATE: "dates", Kind.WORD: "words"}
 
@@ -86,12 +92,12 @@ def unlike_words(variable: Variable, unlike: Unlike, rows: int) -> Iterator[str]
     for asked in variable.tree.columns:
         words, gaps = (unlike.get((asked.name, what), 0) for what in (RARE_WORD, NEW_GAP))
         # Where the fitted table had rare words too, some are no news.
-        if words >= (MOST if asked.others else MANY) * rows:
+        if words >= max((MOST if asked.others else MANY) * rows, ENOUGH):
             yield (
                 f"{words} of {rows} rows have a word in column {asked.name!r} that nobody, or hardly anybody, of the "
                 f"fitted table had; they go where rare words go"
             )
-        if gaps >= MANY * rows:
+        if gaps >= max(MANY * rows, ENOUGH):
             yield (
                 f"{gaps} of {rows} rows have no value in column {asked.name!r}, where nobody's was missing in the "
                 f"fitted table; they go along one branch of every split"
@@ -140,7 +146,7 @@ def kind_of(series: nw.Series[Any], blanks: Sequence[Value]) -> Kind:
         return Kind.WORD
     if all(isinstance(value, bool) or _fits(TRUE_OR_FALSE, value) for value in values):
         return Kind.TRUTH
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+    if all(isinstance(value, NUMBERS) and not isinstance(value, bool) for value in values):
         return Kind.NUMBER
     if all(day_of(value) is not None for value in values):
         return Kind.DATE
@@ -256,7 +262,7 @@ def _number(kind: Kind, value: Any, text: bool) -> float | None:
         return day_of(value)
     if kind is Kind.TRUTH:
         return TRUTHS.get(canonical(value).lower())
-    if isinstance(value, int | float):
+    if isinstance(value, NUMBERS):
         return float(value)
     return _parsed(value) if text and isinstance(value, str) else None
 
@@ -289,7 +295,7 @@ def is_word(asked: Asked, value: Any) -> bool:
     value = plain(value)
     if isinstance(value, bool):
         return not asked.words or reads_truths(asked)
-    if isinstance(value, int | float):
+    if isinstance(value, NUMBERS):
         return not asked.words or reads_numbers(asked)
     return isinstance(value, str)
 

@@ -272,12 +272,12 @@ def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
     try:
         deserialize: Any = safetensors.deserialize
         tensors = dict(deserialize(content))
-    except safetensors.SafetensorError as error:
+    except safetensors.SafetensorError:
         if content.lstrip()[:1] == b"{":
             raise StorageError(
                 "this is JSON text, perhaps a proof file, not a mapping; evenhand verify takes both"
             ) from None
-        raise StorageError(f"not a mapping file, or a truncated one ({error})") from None
+        raise StorageError("not a mapping file, or one that was damaged or cut short") from None
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     document = json.loads(header.get("__metadata__", {}).get("evenhand", "{}"))
     if not isinstance(document, dict):

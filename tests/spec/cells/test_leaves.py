@@ -175,7 +175,7 @@ def test_what_is_wrong_is_refused_by_name():
         wide_problem(cells=64)
     with pytest.raises(eh.SpecError, match="rename that column"):
         wide_problem(features=["age", "learned cell"])
-    with pytest.raises(eh.DataError, match=r"at least 2000 people of every group, .*d=a \(\d+\), d=b"):
+    with pytest.raises(eh.DataError, match=r"at least 2,000 people of every group, .*d=a \(\d+\), d=b"):
         eh.fit(wide_problem(cells=eh.Leaves(at_least=2000)), frame)
     with pytest.raises(eh.DataError, match="no column 'age'"):
         eh.fit(wide_problem(), frame.drop(columns="age"))

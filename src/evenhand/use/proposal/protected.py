@@ -19,6 +19,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
+from evenhand.errors import in_number
 from evenhand.spec.bins import MergedLevels
 from evenhand.spec.toml import key
 from evenhand.tables.survey import Column, by_code
@@ -131,17 +132,6 @@ def grouped(column: Column, rated: Rated) -> Levelled:
         return replace(plain, why=" ".join(said))
     alone = f"Without [bins.{key(column.name)}] each is a group of its own."
     return replace(coded(column, MergedLevels(merges)), why=" ".join([*said, alone]))
-
-
-def in_number(people: float) -> str:
-    """Write how many people there are.
-
-    Examples
-    --------
-    >>> in_number(1), in_number(1200)
-    ('1 person', '1,200 people')
-    """
-    return f"{people:,.0f} {'person' if round(people) == 1 else 'people'}"
 
 
 def few_people(column: Column) -> list[int]:

@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from evenhand.errors import in_number
 from evenhand.spec import PairwiseParity
 from evenhand.spec.bins import Edges, MergedLevels, PooledLevels
 from evenhand.spec.csv_format import CsvFormat
@@ -18,7 +19,7 @@ from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.leaks import TELLING
 from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, any_way, forbidding, moves, one_way
-from evenhand.use.proposal.protected import Rated, in_number
+from evenhand.use.proposal.protected import Rated
 
 WIDTH = 100
 SMALLEST = 5e-5
