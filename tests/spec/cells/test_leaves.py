@@ -109,7 +109,7 @@ def test_columns_that_tell_nothing_are_asked_nothing():
     alone = wide_problem(features=["constant", "key"])
     with pytest.warns(eh.EvenhandWarning, match="all people are in one cell"):
         assert tree_of(alone, frame).rules == ("everybody",)
-    with pytest.warns(eh.EvenhandWarning, match="no split of one leaves 10 of every group"):
+    with pytest.warns(eh.EvenhandWarning, match="no split of one leaves 10 people of every group"):
         assert eh.fit(alone, frame).certificate.status == "optimal"
 
 
