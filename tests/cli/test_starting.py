@@ -70,6 +70,23 @@ def test_leaves_for_a_wide_table(wide, inside):
     assert {each["rule"] for each in found["features"]} == {"fixed"}
 
 
+def test_learned_cells_are_listed_once_by_number(wide, inside):
+    assert inside(*WIDE).returncode == 0
+    fitted = document(inside("fit", "problem.toml", "wide.csv", "--force", "--json"))
+    cells = fitted["cells"]
+    assert [row["cell"] for row in cells] == list(range(1, len(cells) + 1))
+    assert sum(row["people"] for row in cells) == 1500
+    assert document(inside("audit", "evenhand.mapping", "--json"))["cells"] == cells
+    assert document(inside("diagnose", "problem.toml", "wide.csv", "--json"))["cells"] == cells
+    for command in (("audit", "evenhand.mapping"), ("diagnose", "problem.toml", "wide.csv")):
+        shown = flat(inside(*command).stdout)
+        for row in cells:
+            assert shown.count(flat(f"{row['cell']} {row['people']:,} {row['rule']}")) == 1
+    shown = flat(inside("fit", "problem.toml", "wide.csv", "--force").stdout)
+    assert "The learned cells: who is in each" in shown
+    assert "distribution of (learned cells, outcome)" in shown
+
+
 def test_cells_that_are_asked_for(wide, inside):
     found = document(inside(*WIDE, "--cells", "levels", "--json"))
     assert (found["cells"]["kind"], found["cells"]["remark"]) == ("levels", None)
