@@ -199,7 +199,8 @@ def leaves_or_levels(draft: Draft) -> str | None:
         )
     if by_leaves > by_few:
         return f"{said}: that choice would lose {1 - by_few / by_leaves:.0%} of what the leaves tell."
-    said = f"{said}: no more here, but no column is left out, and nobody new is in a cell that nobody had."
+    more = "no more" if by_leaves == by_few else "less"
+    said = f"{said}: leaves tell {more} here, but no column is left out, and nobody new is in a cell that nobody had."
     if by_leaves < by_few and small:
         said = f"{said} They could tell more, but {why}: groups that are put together leave room for more leaves."
     return f"{said} init --cells levels proposes that choice."
