@@ -94,7 +94,8 @@ def _changes(problem: Problem) -> Iterator[str]:
 
 def budget_words(budget: Budget, cells: str = "features") -> str:
     """Say what a budget bounds; ``cells`` is what features are called."""
-    whom = f"each person (each cell of protected columns, {cells} and outcome)"
+    person = "each person who was fitted" if budget.per == "fitted" else "each person"
+    whom = f"{person} (each cell of protected columns, {cells} and outcome)"
     if budget.averaged:
         whom = f"each combination of {cells} and outcome, on average over the groups"
 
@@ -111,12 +112,13 @@ def rule_words(rule: Rule, *, costs: bool = True) -> str:
     """Say what a rule allows and, unless another function says so, what it costs."""
     if isinstance(rule, Ordinal):
         up = rule.step if rule.up_step is None else rule.up_step
+        per = " per step" if rule.power == 1 else f" times the number of steps to the power {rule.power:g}"
         ways = []
         if rule.up and rule.down and (up == rule.step or not costs):
-            ways.append(f"up or down{_cost(rule.step, costs, ' per step')}")
+            ways.append(f"up or down{_cost(rule.step, costs, per)}")
         else:
-            ways += [f"up{_cost(up, costs, ' per step')}"] if rule.up else []
-            ways += [f"down{_cost(rule.step, costs, ' per step')}"] if rule.down else []
+            ways += [f"up{_cost(up, costs, per)}"] if rule.up else []
+            ways += [f"down{_cost(rule.step, costs, per)}"] if rule.down else []
         most = f", at most {rule.max_steps} step{'s' * (rule.max_steps != 1)}" if rule.max_steps is not None else ""
         return " or ".join(ways) + most if ways else NEVER
     if isinstance(rule, Nominal):
