@@ -371,7 +371,8 @@ def with_columns(table: AnyTable, format: CsvFormat | None = None) -> tuple[AnyT
     if is_path(table):
         return table, list(Source.of(table, format).columns)
     if spark.is_spark(table):
-        return table, list(table.columns)
+        frame: Any = table
+        return table, list(frame.columns)
     found = read(table)
     return found, list(found.columns)
 

@@ -49,6 +49,7 @@ COUNTED = 16
 SALT = 0x6472696674
 """Sets these draws apart from all others with the same seed."""
 
+DIGITS = 9
 SAME = 1e-12
 """Shares that differ by less are the same but for rounding."""
 
@@ -112,6 +113,11 @@ class Beside:
         known = source_codes(fitted)
         both = {name: np.concatenate([known[name], code]) for name, code in codes.items()}
         first, kind = alike(list(both.values()))
+        # In an order of their own, so that the same people in any order are dealt out alike.
+        order = np.lexsort([code[first] for code in both.values()])
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        first, kind = first[order], rank[kind]
         people = fitted.unweighted.weight
         squares = people if fitted.cell_squares is None else fitted.cell_squares
         parts = zip((people, fitted.weight, squares), (now.people, now.weight, now.squares), strict=True)
@@ -137,12 +143,12 @@ class Look:
     named: Named
 
 
-def looks(beside: Beside, groups: Cells) -> list[Look]:
+def looks(beside: Beside, groups: Cells, *, chosen: bool = False) -> list[Look]:
     """List what is looked at: every column, the groups, the outcome in each of the fitted ``groups``, and the cells.
 
     Columns of which learned cells are made are told by what the rules of the cells say of them: nothing else of them is
-    known of the fitted table. Such cells were chosen by the outcomes of that table, which are therefore not looked at
-    within cells.
+    known of the fitted table. Where cells were ``chosen`` by the outcomes of that table, outcomes differ between cells
+    more than they do among new people, and are not looked at within cells.
     """
     domain, codes = beside.domain, beside.codes
     own, features, outcome = domain.d.names, domain.x.names, domain.outcome.name
@@ -159,7 +165,7 @@ def looks(beside: Beside, groups: Cells) -> list[Look]:
         found.append(replace(look, level=np.where(here, look.level, NOT_LOOKED_AT)))
     if len(features) > 1 or learned:
         found.append(_joint(beside, CELLS, "features together", features))
-    more = [outcome] if outcome in codes and not learned else []
+    more = [outcome] if outcome in codes and not chosen else []
     everything = "groups and features together" if not more else "groups, features and outcome together"
     found.append(_joint(beside, CELLS, everything, [*own, *features, *more]))
     return found
@@ -221,7 +227,7 @@ class Drift:
         return np.asarray(self.apart > self.limit)
 
 
-def drift(beside: Beside, groups: Cells, *, error: float, seed: int = 0) -> Drift:
+def drift(beside: Beside, groups: Cells, *, error: float, chosen: bool = False, seed: int = 0) -> Drift:
     """Compare a batch with the fitted table.
 
     Parameters
@@ -232,10 +238,12 @@ def drift(beside: Beside, groups: Cells, *, error: float, seed: int = 0) -> Drif
         The fitted groups, in each of which the outcome is looked at.
     error : float
         With what probability a batch of the same population may be told as drifted, in anything that is looked at.
+    chosen : bool
+        Whether cells were chosen by the outcomes of the fitted table.
     seed : int
         Of the deals.
     """
-    found = looks(beside, groups)
+    found = looks(beside, groups, chosen=chosen)
     measure = _Measure.of(found)
     now, before = (each.weight[None] / each.weight.sum() for each in (beside.now, beside.before))
     apart = measure.apart(now, before)[:, 0]
@@ -323,7 +331,7 @@ class _Measure:
         """Return the share of every level in its look, one column for each table; NaN where nobody is looked at."""
         level = np.asarray(self.levels @ weight.T)
         total = np.repeat(np.add.reduceat(level, self.starts, axis=0), self.sizes, axis=0)
-        return np.divide(level, total, out=np.full(level.shape, np.nan), where=total > 0)
+        return np.asarray(np.divide(level, total, out=np.full(level.shape, np.nan), where=total > 0))
 
     def apart(self, now: Numbers, before: Numbers) -> Numbers:
         """Return the total variation of every look, one column for each pair of tables."""
@@ -336,7 +344,8 @@ class _Measure:
         for look, start, size in zip(found, self.starts, self.sizes, strict=True):
             own = slice(start, start + size)
             change = np.nan_to_num(np.abs(new[own] - old[own]))
-            at = int(np.argmax(change))
+            # Of two levels one loses what the other gains: that one is told.
+            at = int(np.argmax(np.round(change, DIGITS) + SAME * (new[own] > old[own])))
             cell = int(np.argmax(look.level == at))
             told = f"{look.named(cell)}: {old[own][at]:.4f} to {new[own][at]:.4f}"
             said.append(told if change[at] > SAME else "")

@@ -8,7 +8,7 @@ be unknown: then drift of everything else is told, and no bound is decided.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +145,8 @@ def monitor(
         covered, uncounted = covered_without_outcomes(apply, rows)
     half = (1 - confidence) / 2
     beside = Beside.of(fitted, *_told(read, rows))
-    moved = drift(beside, fitted.groups.cells, error=half, seed=seed)
+    chosen = problem.cells is not None or any(binning.by_outcome for binning in problem.bins.values())
+    moved = drift(beside, fitted.groups.cells, error=half, chosen=chosen, seed=seed)
     stated = with_own_target(problem, fitted).parity
     batch = None if met is None else (met.counts, met.kernel)
     judged = judge(stated, fitted, batch, confidence=1 - half, seed=seed)
@@ -193,11 +194,12 @@ def _drift_frame(found: Drift) -> pd.DataFrame:
 
 
 def _bounds_frame(judged: Sequence[Judgement]) -> pd.DataFrame:
-    names = list(Judgement.__dataclass_fields__)
     rows = [asdict(each) for each in judged]
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in names}
-    texts = ("constraint", "where", "verdict")
-    return tables.frame({n: v if n in texts else np.array(v, dtype=float) for n, v in columns.items()})
+    texts, verdict = ("constraint", "where"), "verdict"
+    numbers = [field.name for field in fields(Judgement) if field.name not in (*texts, verdict)]
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in texts}
+    columns |= {name: np.array([row[name] for row in rows], dtype=float) for name in numbers}
+    return tables.frame({**columns, verdict: [row[verdict] for row in rows]})
 
 
 def _words(

@@ -181,7 +181,8 @@ def _entry(found: Monitored, name: str | None, mapping: str) -> dict[str, Any]:
 
 
 def _rows(frame: pd.DataFrame, columns: Mapping[str, type]) -> list[dict[str, Any]]:
-    return [dict(row) for row in frame[list(columns)].to_dict("records")]
+    rows: list[Any] = frame[list(columns)].to_dict("records")
+    return rows
 
 
 def _read_entry(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ smallest where they are nearest to each other. Any form of parity and any distan
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -38,6 +39,8 @@ class Judgement:
         The parity constraint, and which rates it compares.
     bound : float
         The bound.
+    verdict : str
+        "shown met", "shown violated" or "not decided".
     people, against_people : float
         How many people each of the two rates is of, in a weighted batch how many of equal weight would tell as much;
         NaN for a target.
@@ -47,22 +50,20 @@ class Judgement:
         The distance between them, and its interval.
     expected : float
         The distance between the rates that are expected over the draws.
-    verdict : str
-        "shown met", "shown violated" or "not decided".
     """
 
     constraint: str
     where: str
     bound: float
-    people: float
-    against_people: float
-    rate: float
-    other: float
-    value: float
-    low: float
-    high: float
-    expected: float
-    verdict: str
+    verdict: str = UNDECIDED
+    people: float = 0.0
+    against_people: float = math.nan
+    rate: float = math.nan
+    other: float = math.nan
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    expected: float = math.nan
 
 
 def overall(verdicts: Sequence[str]) -> str | None:
@@ -108,8 +109,7 @@ def judge(
             own = {judged.where: judged for judged in _judged(held, *batch, drawn or batch[1], one)}
         for at in range(len(bounds)):
             where = bounds.words(at, fitted.domain.y)
-            nobody = Judgement(_name(bounds), where, float(bounds.bound[at]), 0.0, 0.0, *[np.nan] * 6, UNDECIDED)
-            found.append(own.get(where, nobody))
+            found.append(own.get(where, Judgement(_name(bounds), where, float(bounds.bound[at]))))
     return found
 
 
@@ -172,7 +172,7 @@ def _judged(compared: Comparisons, counts: Counts, kernel: Kernel, drawn: Kernel
     columns = (own, against, part.rate, part.other, part.value, low, high, expected.value)
     for at, verdict in enumerate(verdicts.tolist()):
         where, numbers = compared.words(at, counts.domain.y), (float(column[at]) for column in columns)
-        yield Judgement(_name(compared), where, float(compared.bound[at]), *numbers, verdict)
+        yield Judgement(_name(compared), where, float(compared.bound[at]), verdict, *numbers)
 
 
 def _interval(rate: Numbers, trials: Numbers, one: float) -> tuple[Numbers, Numbers]:

@@ -67,7 +67,7 @@ def history_chart(records: Sequence[Mapping[str, Any]]) -> Chart:
 
 
 def _furthest_bounds(shown: Sequence[tuple[int, Mapping[str, Any]]]) -> list[tuple[str, list[Row]]]:
-    """Return the bounds that are furthest beyond, or nearest to, what they allow, one for each two that are compared."""
+    """Return the bounds furthest beyond what they allow, or nearest to it, one for each two that are compared."""
     by_name: dict[str, list[Row]] = {}
     for number, record in shown:
         for row in record["bounds"]:
