@@ -18,6 +18,7 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import harness
 import numpy as np
@@ -40,17 +41,23 @@ class Study:
     cells: object
     problem: eh.Problem
 
+    @cached_property
     def everybody(self):
-        """Return the whole population as a table."""
+        """The whole population as a table."""
         return self.cells.loc[np.repeat(self.cells.index, self.cells["people"])].drop(columns="people")
+
+    @cached_property
+    def rates(self):
+        """The rate of every group."""
+        return self.everybody.groupby(list(self.problem.protected), observed=True)[self.problem.outcome].mean()
 
     def people(self, number, seed, points=0.0):
         """Draw so many people, of whom the groups of the largest and the smallest rate have theirs moved apart."""
-        rng, everybody = np.random.default_rng(seed), self.everybody()
-        drawn = everybody.iloc[rng.integers(0, len(everybody), number)].reset_index(drop=True)
-        protected, outcome = list(self.problem.protected), self.problem.outcome
-        rates = everybody.groupby(protected, observed=True)[outcome].mean()
-        for group, to, now in ((rates.idxmax(), 1, 1 - rates.max()), (rates.idxmin(), 0, rates.min())):
+        rng = np.random.default_rng(seed)
+        drawn = self.everybody.iloc[rng.integers(0, len(self.everybody), number)].reset_index(drop=True)
+        protected, outcome, rates = self.problem.protected, self.problem.outcome, self.rates
+        ways = ((rates.idxmax(), 1, 1 - rates.max()), (rates.idxmin(), 0, rates.min()))
+        for group, to, now in ways if points else ():
             levels = zip(protected, group if isinstance(group, tuple) else (group,), strict=True)
             here = np.all([drawn[name] == level for name, level in levels], axis=0)
             changed = here & (drawn[outcome] != to) & (rng.random(number) < points / now)
@@ -102,7 +109,7 @@ def spoke(mapping, batch, seed, really):
 
 def measure(study, kind, size, points, batches):
     """Return what is told of so many batches."""
-    everybody = study.everybody()
+    everybody = study.everybody
     mapping = eh.fit(study.problem, everybody)
     really, told = None if points else truth(mapping, everybody), []
     for seed in range(batches):

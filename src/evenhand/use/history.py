@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand import check, tables
+from evenhand import tables
 from evenhand.errors import StorageError
 from evenhand.files import alone, existing, reason, replace_file
 from evenhand.findings.document import plain
@@ -96,25 +96,26 @@ class History:
             raise StorageError(f"{self.path!r} has no batch that could be drawn")
         return history_chart(self.records)
 
-    def add(self, found: Monitored, name: str | None = None) -> History:
-        """Add a line about a batch, and return the history with it and with what others added meanwhile."""
-        entry = _entry(found, name, self.mapping)
-        with alone(self.path):
-            text = _text(self.path)
-            records = _records(self.path, text, self.mapping)
-            line = json.dumps(_signed(entry), ensure_ascii=True, sort_keys=True, allow_nan=False)
-            ended = text if not text or text.endswith("\n") else f"{text}\n"
-            replace_file(self.path, f"{ended}{line}\n".encode())
-        return History(self.path, self.mapping, (*records, _read_entry(entry)))
-
     def __repr__(self) -> str:
         return f"<History of {len(self)} batches in {self.path!r}>"
 
 
-def read_history(path: str | os.PathLike[str], mapping: str) -> History:
+def read_history(path: str, mapping: str) -> History:
     """Read the history of a mapping, by its fingerprint; a file that is not there is an empty one."""
-    name = check.path("history", path)
-    return History(name, mapping, _records(name, _text(name), mapping))
+    return History(path, mapping, _records(path, _text(path), mapping))
+
+
+def add_batch(history: History, found: Monitored, name: str | None = None) -> History:
+    """Add a line about a batch; return the history with it, and with what others added meanwhile."""
+    path, mapping = history.path, history.mapping
+    entry = _entry(found, name, mapping)
+    line = json.dumps(_signed(entry), ensure_ascii=True, sort_keys=True, allow_nan=False)
+    with alone(path):
+        text = _text(path)
+        records = _records(path, text, mapping)
+        ended = text if not text or text.endswith("\n") else f"{text}\n"
+        replace_file(path, f"{ended}{line}\n".encode())
+    return History(path, mapping, (*records, _read_entry(entry)))
 
 
 def _text(path: str) -> str:

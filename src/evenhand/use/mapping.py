@@ -61,7 +61,7 @@ from evenhand.tables.transforming import (
 )
 from evenhand.tables.unfolding import unfold
 from evenhand.use import storage
-from evenhand.use.history import History, read_history
+from evenhand.use.history import History, add_batch, read_history
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -287,7 +287,8 @@ class Mapping:
         """
         check.progress(progress)
         check.one_of("unseen", unseen, (None, *get_args(Policy)))
-        before = None if history is None else self.history(history)
+        # A history that cannot be added to is refused before any work is done.
+        before = None if history is None else self.history(check.path("history", history))
         if name is not None:
             check.text("name", name)
         elif engines.is_path(table):
@@ -298,7 +299,7 @@ class Mapping:
             seed=check.seed("seed", seed), progress=progress,
         )  # fmt: skip
         if before is not None:
-            before.add(found, name)
+            add_batch(before, found, name)
         return found
 
     def history(self, path: Path) -> History:
@@ -315,7 +316,7 @@ class Mapping:
         >>> mapping.history(path).batches[["batch", "name", "people", "verdict"]].to_dict("list")
         {'batch': [1, 2], 'name': ['week 0', 'week 1'], 'people': [500, 500], 'verdict': ['not decided', 'not decided']}
         """
-        return read_history(path, storage.fingerprint(self.problem, self.counts, self.kernel))
+        return read_history(check.path("path", path), storage.fingerprint(self.problem, self.counts, self.kernel))
 
     def realised(
         self,
