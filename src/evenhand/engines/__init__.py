@@ -1,6 +1,6 @@
 """Tables that are not in memory: files through DuckDB, Spark, and databases through the text of a query."""
 
-from evenhand.engines.counting import AnyTable, Rows, counts_of, distinct_rows, with_columns
+from evenhand.engines.counting import AnyTable, Rows, counts_of, distinct_rows, columns_in
 from evenhand.engines.expanding import Expanded, expand_file
 from evenhand.engines.files import Opened, Source, opened, read_file
 from evenhand.engines.pairing import Pair, each_pair
@@ -27,6 +27,6 @@ __all__ = [
     "read_file",
     "transform_file",
     "transform_spark",
-    "with_columns",
+    "columns_in",
     "write_query",
 ]

@@ -366,7 +366,7 @@ def distinct_rows(
     return _rows_of(given.run(grouped, progress), names, name, text=given.text, source=given.source)
 
 
-def with_columns(table: AnyTable, format: CsvFormat | None = None) -> tuple[AnyTable, list[str]]:
+def columns_in(table: AnyTable, format: CsvFormat | None = None) -> tuple[AnyTable, list[str]]:
     """Return a table, what is lazy collected, and the names of its columns."""
     if is_path(table):
         return table, list(Source.of(table, format).columns)

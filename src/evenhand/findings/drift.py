@@ -37,7 +37,7 @@ BEYOND = 25
 MOST_DEALT = 100_000_000
 """So many cells are dealt out, all deals together, before deals become fewer."""
 
-BLOCK = 4_000_000
+BLOCK = 1_000_000
 """So many of them are held at once."""
 
 MOST_PEOPLE = 10**9 - 1

@@ -121,7 +121,7 @@ def monitor(
     progress: Progress | None,
 ) -> Monitored:
     """Hold a table of new people against the fitted one; ``modes`` are train mode and apply mode."""
-    given, columns = engines.with_columns(table, problem.csv)
+    given, columns = engines.columns_in(table, problem.csv)
     release, apply = modes
     domain = release.domain
     missing = [name for name in problem.protected if name not in columns]
