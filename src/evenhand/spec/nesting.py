@@ -95,7 +95,8 @@ def nest(problem: Problem, domain: Domain) -> Nest:
 def _part(problem: Problem, parity: Parity) -> _Part:
     """Return the partition into the people whose rates a constraint compares, as far as it is known before a draw."""
     groups = () if problem.blind else tuple(problem.protected if parity.on is None else parity.on)
-    return _Part(groups, () if parity.released else tuple(parity.given or ()))
+    segments = () if parity.released else (*(parity.given or ()), *([problem.outcome] * parity.given_outcome))
+    return _Part(groups, segments)
 
 
 def _beyond(problem: Problem) -> Iterator[str]:
@@ -105,6 +106,11 @@ def _beyond(problem: Problem) -> Iterator[str]:
             f"this mapping is blind: train mode does not read {' × '.join(problem.protected)}, so the released "
             f"outcomes of groups are not balanced; those of every cell of features and outcome are within one person "
             f"of their expectation, and so are everybody's"
+        )
+    if any(parity.compares_features for parity in problem.parity):
+        yield (
+            "parity of features is bounded in expectation: balanced draws hold released outcomes within one person of "
+            "their expectation, not the features that people are released with"
         )
     for given in dict.fromkeys(tuple(parity.given or ()) for parity in problem.parity if parity.released):
         yield (

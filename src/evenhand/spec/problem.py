@@ -321,8 +321,8 @@ class Problem:
             seen[column] = role
         for parity in self.parity:
             name = type(parity).__name__
-            for what, named, known in (("on", parity.on, self.protected), ("given", parity.given, self.features)):
-                for column in named or ():
+            for what, known in (("on", self.protected), ("given", self.features), ("features", self.features)):
+                for column in getattr(parity, what) or ():
                     if column not in known:
                         kind = "protected" if what == "on" else "features"
                         hint = did_you_mean(column, known)
@@ -370,6 +370,11 @@ class Problem:
         if self.distortion.function is not None:
             raise SpecError(
                 f"a user's distortion reads features, of which {name} leaves cells alone; write a rule for the outcome"
+            )
+        if compared := [type(parity).__name__ for parity in self.parity if parity.compares_features]:
+            raise SpecError(
+                f"{compared[0]} bounds released features, which with {name} stay as they are; leave it out, or state "
+                f"features that may change"
             )
         if not self.observed_only:
             raise SpecError(f'with {name} features stay as they are: write targets="observed"')

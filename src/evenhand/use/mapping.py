@@ -366,7 +366,7 @@ class Mapping:
             return realised(problem, self.counts, met)
         origins = Origins(self.release_mode.with_missing(missing).domain, segments)
         engines.each_pair(origins.add, original, table, origins.columns, weights, self.problem.csv, progress)
-        return realised(problem, self.counts, met, origins.counts())
+        return realised(problem, self.counts, met, origins.became())
 
     def _met(
         self,
