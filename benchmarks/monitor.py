@@ -92,7 +92,7 @@ def truth(mapping, everybody):
     found = {}
     for parity in with_own_target(mapping.problem, mapping.counts).parity:
         part = parity_achieved(comparisons(parity, met.counts), met.counts, met.kernel)
-        found |= {part.compared.words(at, met.counts.domain.y): part.value[at] for at in range(len(part.value))}
+        found |= {part.compared.words(at): part.value[at] for at in range(len(part.value))}
     return found
 
 

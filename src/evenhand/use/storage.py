@@ -118,7 +118,7 @@ def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
         "domain": [_described(variable) for variable in counts.domain.variables],
         "people": counts.people,
         "parity": [
-            [type(each.parity).__name__ + each.parity.where, each.words(at, counts.domain.y), float(each.bound[at])]
+            [type(each.parity).__name__ + each.parity.where, each.words(at), float(each.bound[at])]
             for each in compared
             for at in range(len(each))
         ],

@@ -76,6 +76,9 @@ FORMS = [
     eh.PairwiseParity(0.3, distance=eh.FourFifths(1)),
     eh.PairwiseParity(0.4, given=["score"]),
     eh.TargetParity(0.4, given=["score"], released=True),
+    eh.PairwiseParity(0.3, distance=eh.Difference(), levels="cumulative"),
+    eh.PairwiseParity(0.5, distance=eh.Difference(), given_outcome=True),
+    eh.FeatureParity(0.2),
 ]
 
 

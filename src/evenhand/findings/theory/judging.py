@@ -5,6 +5,10 @@ trials, and Clopper and Pearson's intervals, shared out over all rates that are 
 intervals of two rates imply of the distance between them follows from its form: within a bound it is convex
 (Proposition 1), so that it is largest at a corner of the two intervals, and it grows as rates move apart, so that it is
 smallest where they are nearest to each other. Any form of parity and any distance is judged so.
+
+Where the event that is compared is whichever tells two groups apart best, no rate is fixed beforehand. The total
+variation of two samples is then within the sum of what each may be from its own population, which with probability
+1 − β is at most ½ sqrt(2 log((2^k − 2)/β)/n) for k values (Bretagnolle and Huber 1979; Weissman and others 2003).
 """
 
 from __future__ import annotations
@@ -24,6 +28,9 @@ from evenhand.spec import AGAINST_TARGET, Comparisons, Parity, comparisons
 
 SALT = 0x6A75646765
 """Sets these draws apart from all others with the same seed."""
+
+MOST_VALUES = 1_000_000
+"""Of more combinations of features no sample tells how far apart they are."""
 
 WHOLE = 1e-6
 """A number of people this close to a whole one is that."""
@@ -104,11 +111,11 @@ def judge(
         own: dict[str, Judgement] = {}
         if batch is not None:
             # How large a segment must be was said of the fitted table.
-            held = comparisons(each if each.given is None else replace(each, min_segment=0.0), batch[0])  # type: ignore[type-var]
+            held = comparisons(replace(each, min_segment=0.0) if each.min_segment else each, batch[0])  # type: ignore[type-var]
             one = 1 - (1 - confidence) / max(1, number)
             own = {judged.where: judged for judged in _judged(held, *batch, drawn or batch[1], one)}
         for at in range(len(bounds)):
-            where = bounds.words(at, fitted.domain.y)
+            where = bounds.words(at)
             found.append(own.get(where, Judgement(_name(bounds), where, float(bounds.bound[at]))))
     return found
 
@@ -119,9 +126,9 @@ def _name(compared: Comparisons) -> str:
 
 def _number_of_rates(compared: Comparisons) -> int:
     """Count the rates whose intervals are needed; two outcomes count once, since their rates sum to one."""
-    outcome = compared.outcome if compared.counts.domain.y.size > 2 else np.zeros_like(compared.outcome)
-    rates = {*zip(compared.population.tolist(), outcome.tolist(), compared.segment.tolist(), strict=True)}
-    rates |= {*zip(compared.against.tolist(), outcome.tolist(), compared.segment.tolist(), strict=True)}
+    event = compared.event if compared.counts.domain.y.size > 2 else np.zeros_like(compared.event)
+    rates = {*zip(compared.population.tolist(), event.tolist(), compared.segment.tolist(), strict=True)}
+    rates |= {*zip(compared.against.tolist(), event.tolist(), compared.segment.tolist(), strict=True)}
     return sum(population != AGAINST_TARGET for population, *_ in rates)
 
 
@@ -162,17 +169,33 @@ def _judged(compared: Comparisons, counts: Counts, kernel: Kernel, drawn: Kernel
     # Within released segments those are counted whom this release put there.
     own = trials[compared.population] * segment_shares(compared, counts, drawn)
     against = np.where(compared.against == AGAINST_TARGET, np.nan, trials[compared.against])
-    p = _interval(part.rate, own, one)
-    q = tuple(
-        np.where(np.isnan(against), part.other, end) for end in _interval(part.other, np.nan_to_num(against), one)
-    )
-    low, high = apart(compared, p, (q[0], q[1]))
+    if compared.events.free:
+        low, high = _variation(compared, counts, part.value, own, against, one)
+    else:
+        p = _interval(part.rate, own, one)
+        q = _interval(part.other, np.nan_to_num(against), one)
+        # A target is what it is.
+        fixed = np.where(np.isnan(against), part.other, q[0]), np.where(np.isnan(against), part.other, q[1])
+        low, high = apart(compared, p, fixed)
     met, violated = high <= compared.bound, low > compared.bound
     verdicts = np.select([met, violated], [MET, VIOLATED], default=UNDECIDED)
     columns = (own, against, part.rate, part.other, part.value, low, high, expected.value)
     for at, verdict in enumerate(verdicts.tolist()):
-        where, numbers = compared.words(at, counts.domain.y), (float(column[at]) for column in columns)
+        where, numbers = compared.words(at), (float(column[at]) for column in columns)
         yield Judgement(_name(compared), where, float(compared.bound[at]), verdict, *numbers)
+
+
+def _variation(
+    compared: Comparisons, counts: Counts, value: Numbers, own: Numbers, against: Numbers, one: float
+) -> tuple[Numbers, Numbers]:
+    """Return between what the total variation of two populations lies, of which ``value`` is that of their samples."""
+    domain = counts.domain
+    every = np.arange(min(domain.x.size, MOST_VALUES))
+    values = len(compared.events.told_apart(domain, every, np.zeros_like(every))[0])
+    # log(2^k − 2) is at most k log 2; of more values than are counted nothing is known.
+    most = values * math.log(2) if domain.x.size <= MOST_VALUES else math.inf
+    off = sum(np.sqrt((most - math.log(1 - one)) / (2 * np.maximum(people, 1e-9))) for people in (own, against))
+    return np.asarray(np.maximum(value - off, 0.0)), np.asarray(np.minimum(value + off, 1.0))
 
 
 def _interval(rate: Numbers, trials: Numbers, one: float) -> tuple[Numbers, Numbers]:
