@@ -118,7 +118,8 @@ def test_all_intervals_hold_at_once(seed):
             break
         except eh.InfeasibleError:
             continue
-    really = mapping.audit(frame).bounds.set_index("where")["achieved"]
+    bounds = mapping.audit(frame).bounds
+    really = bounds[bounds["constraint"].str.endswith("Parity")].set_index("where")["achieved"]
     trials, wrong = 150, 0
     for at in range(trials):
         found = mapping.monitor(frame.sample(250, replace=True, random_state=at), seed=at, confidence=0.6).bounds

@@ -57,9 +57,10 @@ def history_chart(records: Sequence[Mapping[str, Any]]) -> Chart:
     words += f"; drifted: {', '.join(drifted) or 'nothing'}."
     share = 1 - last["confidence"]
     subtitle = (
-        f"Bars: exact intervals of how far apart rates are, all of a batch at once; dashed: the bound. Drift: how far "
-        f"a batch is from the fitted table; ticks: what sampling alone stays below. Of batches in which nothing "
-        f"changed, a share of about {share:.2g} is told otherwise. The panels are those furthest out."
+        f"Bars: exact intervals of how far apart rates are, all of a batch at once (one that reaches the top goes on); "
+        f"dashed: the bound. Drift: how far a batch is from the fitted table; ticks: what sampling alone stays below. "
+        f"Of batches in which nothing changed, a share of about {share:.2g} is told otherwise. The panels are those "
+        f"furthest out."
     )
     joined = {"concat": parts, "columns": SIDE, "spacing": 22}
     title = "New batches against the bounds and the fitted table"
