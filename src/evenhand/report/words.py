@@ -92,6 +92,8 @@ def _changes(problem: Problem) -> Iterator[str]:
 def budget_words(budget: Budget) -> str:
     """Say what a budget bounds."""
     whom = "each person (each cell of protected columns, features and outcome)"
+    if budget.per == "fitted":
+        whom = "each person who was fitted (each cell of protected columns, features and outcome)"
     if budget.averaged:
         whom = "each combination of features and outcome, on average over the groups"
 
