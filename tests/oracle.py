@@ -249,9 +249,9 @@ class Dense:
             else:
                 charges = [((self.delta > t) * 1.0, c) for t, c in budget.thresholds.items()]
             for amount, limit in charges:
-                if budget.per == "individual":
+                if budget.per != "xy":
                     matrix, order = self.by([s for s, _ in self.moves], amount)
-                    limits = [by(limit, self.labels(group=s[0], xy=s[1])) for s in order]
+                    limits = [self.limit(budget, limit, *s) for s in order]
                 else:
                     share = [self.p[s] / self.p_xy[s[1]] for s, _ in self.moves]
                     matrix, order = self.by([s[1] for s, _ in self.moves], amount * np.array(share))
@@ -259,6 +259,13 @@ class Dense:
                 finite = np.isfinite(limits)
                 if finite.any():
                     yield (matrix @ self.x)[np.flatnonzero(finite)] <= np.array(limits)[finite]
+
+    def limit(self, budget, limit, group, xy):
+        """The limit of a source; of a blind mapping, the smallest of all groups, who may come to have its (x, y)."""
+        groups = [group]
+        if self.problem.blind and budget.per == "individual":
+            groups = itertools.product(*(range(n) for n in self.domain.d.shape))
+        return min(by(limit, self.labels(group=each, xy=xy)) for each in groups)
 
     def conditional(self):
         """{x̂: p(ŷ|x̂)} where D is suppressed with a fixed conditional."""

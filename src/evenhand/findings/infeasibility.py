@@ -7,7 +7,7 @@ positive. That is the proof (weak duality with no utility at all); it verifies i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -266,8 +266,8 @@ class _Story:
         ranked = sorted(found.items(), key=lambda item: -sum(share for _, share in item[1]))
         outcome, sentences = domain.outcome, []
         for (i, group, y), cells in ranked[:MOST_TOLD]:
-            charge = self.problem.charges[i]
-            limits = np.unique(charge.limits(counts)[[holder for holder, _ in cells]])
+            charge, holders = self.problem.charges[i], [holder for holder, _ in cells]
+            limits = np.unique(held := charge.limits(counts)[holders])
             limit = f"{limits[0]:g}" if len(limits) == 1 else f"{limits[0]:g} to {limits[-1]:g}"
             words = (
                 f"The budget {charge.words} ≤ {limit} of {group} with {outcome.name}={outcome.levels[y]} stands in the "
@@ -280,7 +280,13 @@ class _Story:
                 for b in np.flatnonzero(costs > limits[-1])
             ]
             told = charged and self.problem.distortion.function is None
-            sentences.append(f"{words}: {'; '.join(charged)}." if told else f"{words}.")
+            said = f"{words}: {'; '.join(charged)}." if told else f"{words}."
+            if np.any(replace(charge, of_any_group=False).limits(counts)[holders] > held):
+                said += (
+                    " It is the limit of other groups, whose people may come to have the same row of a blind mapping; "
+                    'with per="fitted" groups count only where they were fitted.'
+                )
+            sentences.append(said)
         return sentences
 
 

@@ -290,7 +290,8 @@ class _Writer:
         kept = self._limited(number)
         return {
             "threshold": charge.threshold,
-            "per": charge.per,
+            # What is limited is listed, so that it does not matter who else could have been.
+            "per": "xy" if charge.averaged else "individual",
             "limits": [[holders[i], float(limits[i])] for i in kept],
         }
 

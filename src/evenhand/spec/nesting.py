@@ -65,20 +65,21 @@ class _Part:
 
 
 def nest(problem: Problem, domain: Domain) -> Nest:
-    """Return the partitions that balanced draws keep: those of parity, in order, and all protected columns together.
+    """Return the partitions that balanced draws keep: those of parity, in order, then groups without segments.
 
-    One that crosses those before it is left out, and named. A blind mapping knows segments, but no groups.
+    A partition that parity compares, or that into all groups, is left out and named where it crosses those before it. A
+    blind mapping knows segments, but no groups.
     """
     notes = list(_beyond(problem))
     kept: list[_Part] = []
     asked = [_part(problem, parity) for parity in problem.parity]
     everybody = _Part(() if problem.blind else tuple(problem.protected))
-    for part in dict.fromkeys((*asked, everybody)):
+    for part in dict.fromkeys((*asked, everybody, *(_Part(part.groups) for part in asked))):
         parts = math.prod(len(domain.variable(name)) + 1 for name in part.columns)
         across = [other.words for other in kept if part.crosses(other)]
         if not across and parts <= MOST_PARTS:
             kept.append(part)
-        elif part in asked:
+        elif part in (*asked, everybody):
             why = f"cross {' and '.join(across)}, whose are" if across else "are more than can be told apart"
             notes.append(
                 f"the released outcomes of {part.words} can be further than one person from their expectation, since "

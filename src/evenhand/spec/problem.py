@@ -159,7 +159,15 @@ class Problem:
     @property
     def charges(self) -> tuple[Charge, ...]:
         """Every charge of every budget."""
-        return tuple(charge for budget in self.budgets for charge in budget.charges)
+        charges = (charge for budget in self.budgets for charge in budget.charges)
+        # A blind mapping does not know who of those to come has whose row.
+        return tuple(replace(c, of_any_group=self.blind and c.per == "individual") for c in charges)
+
+    @property
+    def limits_of_any_group(self) -> bool:
+        """Whether people are held to limits of groups that they may not belong to: the mapping knows no groups."""
+        named = (each.limit.columns for each in self.charges if each.of_any_group and isinstance(each.limit, By))
+        return any(columns & set(self.protected) for columns in named)
 
     @property
     def one_limit(self) -> float | None:
@@ -217,6 +225,11 @@ class Problem:
     def utility_on_features(self) -> bool:
         """Whether Δ compares the features alone, because p(ŷ|x̂) is not the table's own."""
         return self.conditional is not None
+
+    @property
+    def cell_words(self) -> str:
+        """What people are told apart by, beside groups and outcomes: features, or learned cells."""
+        return "features" if self.cells is None else "learned cells"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -380,7 +393,7 @@ class Problem:
             raise SpecError(f'with {name} features stay as they are: write targets="observed"')
         if self.conditional is not None:
             raise SpecError(f"a conditional p(ŷ|x̂) is about features as levels, and does not go together with {name}")
-        named = {column for value in self._varying for where, _ in value.cases for column in where}
+        named = {column for value in self._varying for column in value.columns}
         if unknown := sorted(named & (over - set(self.given))):
             raise SpecError(
                 f"a case names {unknown[0]!r}, over which {name} learns cells; cases may name protected columns, the "

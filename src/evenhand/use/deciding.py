@@ -2,7 +2,7 @@
 
 Levels of scores that clones of the estimator gave people whom they were not trained on are an ordered outcome; parity
 of it from each level on is parity of selection rates at every threshold. No label is read. Squared costs keep ranks,
-and each person's expected move is within a budget.
+and the mean move of a group's people of one level is within a budget.
 
 New people's scores are placed among those of the fitted people: those that clones gave out of fold, which are not
 too good. A tree of few leaves, or a few words, make crowds of one score, which every clone puts elsewhere; there they
@@ -25,7 +25,6 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import Tell
-from evenhand.findings.feasibility import budget_edge
 from evenhand.findings.scores import by_group
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import ParityAchieved, parity_achieved
@@ -37,15 +36,16 @@ from evenhand.tables import Frame, arrays, by_content, frame
 from evenhand.use.fitting import begin, fitted, silent
 from evenhand.use.group_scores import fitted_groups, tell_new_groups, unused
 from evenhand.use.mapping import Mapping
-from evenhand.use.oneline import BUDGET, People, Scored
+from evenhand.use.oneline import People, Scored
 from evenhand.use.released_scores import GroupRelease, ScoreScale, Ties, all_released
 from evenhand.use.scoring import TrainingRows, probabilities, trained
 
 LEVELS = 50
 """Of the score, at most: see docs/decisions/0020-decisions.md."""
 
-LEAST_BUDGET = 1e-4
-"""Where next to nothing must move, a budget is not what stops it: a hundredth of all levels, squared."""
+LEAST_BUDGET, SPARE = 1e-4, 1e-6
+"""Where next to nothing must move, a budget is not what stops it: a hundredth of all levels, squared. And what is left
+to spare of one that is just large enough."""
 
 CHANCE = 1.36
 """Times the root of 1/n + 1/n' is what two samples of n and n' differ by at some threshold, in one case of twenty."""
@@ -59,8 +59,8 @@ OVERFIT = 1.1
 MIDDLE = 0.5
 
 UNSPLIT = (
-    'equal people are released alike, so that a crowd of them cannot be split between two levels: predict_with="draw" '
-    "splits it by a draw"
+    "if it is because equal people are released alike, and a crowd of them cannot be split between two levels, "
+    'predict_with="draw" splits it by a draw'
 )
 
 
@@ -82,7 +82,7 @@ class Decisions:
 class Decided:
     """A trained estimator, and what its scores are released as, by group.
 
-    ``parity`` is what was found of people whom neither the clones that scored them nor the mapping was fitted on.
+    ``parity`` is what was found out of fold: by clones, and mappings, that were fitted on others.
     """
 
     estimator: Any
@@ -196,12 +196,11 @@ def _table(problem: Problem, groups: Frame, level: Cells) -> Frame:
 
 
 def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
-    """Fit within three times the smallest budget that will do."""
+    """Fit within the smallest budget that lets everybody move as little as possible in total, which keeps ranks."""
     counts, clock, report = begin(problem, table, people.weights)
-    least = budget_edge(problem, counts, Clock())
-    if least is not None:
-        problem = replace(problem, budget=ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0))))
-    return fitted(problem, counts, clock, report)
+    freely = fitted(replace(problem, budget=None), counts, clock, report)
+    limit = max(LEAST_BUDGET, float(freely.achieved.distortion.max()) * (1 + SPARE))
+    return fitted(replace(problem, budget=ExpectedDistortion(limit)), counts, clock, report)
 
 
 def _ties(table: Frame, people: Cells, asked: Decisions) -> Ties:
@@ -255,7 +254,11 @@ def _out_of_fold(every: _Everybody, people: People, by_clones: _ByClones, asked:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was found of people not fitted on: the level that each was released as."""
+    """What was found out of fold: the level that each person was released as.
+
+    All folds are compared together. What a sample's own accidents do to a mapping is right on average over its parts,
+    so that this shows what a model or a crowd does, and not what chance does to new people: that is ``by_chance``.
+    """
 
     every: _Everybody
     level: Cells
@@ -271,7 +274,8 @@ class _Found:
     def table(self) -> Any:
         """One row per group: people, mean score, share selected, and how far apart at the worst threshold."""
         counts, value = self.every.mapping.counts, self.every.scale.value[self.level]
-        threshold = MIDDLE if self.asked.threshold is None else self.asked.threshold
+        # Without a threshold the class of the larger score is chosen, and of two equal ones the first.
+        threshold = np.nextafter(MIDDLE, 1) if self.asked.threshold is None else self.asked.threshold
         labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
         who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
         both = np.column_stack([value, value >= threshold])
@@ -280,31 +284,60 @@ class _Found:
             "people": counts.group_weight,
             "mean_score": means[:, 0],
             "selected": means[:, 1],
-            "apart": self._apart(len(labels)),
-            "bound": np.full(len(labels), float(self.parity.compared.bound.min())),
+            "apart": self._by_group(self.parity.value, np.maximum, 0.0),
+            "up_to": self._by_group(self.by_chance(further=True), np.maximum, 0.0),
+            "bound": self._by_group(self.parity.compared.bound, np.minimum, np.inf),
         }
         return frame(who | {unused(name, tuple(who)): values for name, values in columns.items()})
 
-    def _apart(self, size: int) -> Numbers:
-        """Return the largest distance that each group takes part in."""
-        compared, found = self.parity.compared, np.zeros(size)
+    def by_chance(self, *, further: bool) -> Numbers:
+        """Return every distance with its two rates moved, together, by what chance leaves open of so many people.
+
+        ``further`` apart, or nearer to each other.
+        """
+        part, half = self.parity, self._chance / 2
+        away = np.where(part.rate >= part.other, half, -half) * (1 if further else -1)
+        middle = (part.rate + part.other) / 2
+        own, other = np.clip(part.rate + away, 0, 1), np.clip(part.other - away, 0, 1)
+        if not further:
+            # Rates that chance may have brought apart meet, and do not change places.
+            met = np.sign(own - other) != np.sign(part.rate - part.other)
+            own, other = np.where(met, middle, own), np.where(met, middle, other)
+        compared = part.compared
+        return np.asarray(compared.bound + compared.parity.distance.excess(own, other, compared.bound))
+
+    @property
+    def _chance(self) -> Numbers:
+        """What the rates of two samples of these sizes differ by at some threshold, in one case of twenty."""
+        compared, counts = self.parity.compared, self.parity.compared.counts
+        assert counts.cell_squares is not None
+        weight, squares = (
+            np.array([each[population.member].sum() for population in compared.populations])
+            for each in (counts.weight, counts.cell_squares)
+        )
+        # Of people of unequal weights as many count as say as much with equal ones.
+        one = squares / weight**2
+        return np.asarray(CHANCE * np.sqrt(one[compared.population] + one[compared.against]))
+
+    def _by_group(self, values: Numbers, best: np.ufunc, start: float) -> Numbers:
+        """Return the largest, or the smallest, value that each group takes part in."""
+        compared = self.parity.compared
         place = compared.counts.groups.of_source
+        found = np.full(len(self.every.mapping.counts.groups.cells), start)
         for side in (compared.population, compared.against):
-            for population, value in zip(side.tolist(), self.parity.value.tolist(), strict=True):
+            for population, value in zip(side.tolist(), values.tolist(), strict=True):
                 here = np.unique(place[compared.populations[population].member])
-                found[here] = np.maximum(found[here], value)
+                found[here] = best(found[here], value)
         return found
 
 
 def _tell_excess(found: _Found, asked: Decisions, tell: Tell) -> None:
-    """Warn where people not fitted on are further beyond the bound than chance would have them."""
-    fewest = np.sort(found.every.mapping.counts.group_people)
-    chance = CHANCE * math.sqrt(1 / fewest[0] + 1 / fewest[1])
-    if found.parity.violation > chance:
-        at = "" if asked.threshold is None else f" at the threshold {asked.threshold:g}"
-        advice = "" if asked.drawn else f"; {UNSPLIT}"
-        tell(
-            ("decisions exceed the bound",),
-            f"selection rates{at} of people whom neither the estimator nor the mapping was fitted on exceed the bound "
-            f"by {found.parity.violation:.3f}, more than chance explains: see parity_{advice}",
-        )
+    """Warn where selection rates out of fold are further beyond the bound than chance would have them."""
+    if np.all(found.by_chance(further=False) <= found.parity.compared.bound):
+        return
+    at = "" if asked.threshold is None else f" at the threshold {asked.threshold:g}"
+    tell(
+        ("decisions exceed the bound",),
+        f"selection rates{at} of people whom neither the estimator nor the mapping was fitted on exceed the bound by "
+        f"{found.parity.violation:.3f}, more than chance explains: see parity_{'' if asked.drawn else f'; {UNSPLIT}'}",
+    )

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -34,7 +34,7 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.strangers import Policy
 from evenhand.optimise.certificate import ROW_TOLERANCE
 from evenhand.optimise.program import Multipliers
-from evenhand.spec import Problem
+from evenhand.spec import Problem, comparisons
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
 from evenhand.spec.toml import registered
@@ -54,6 +54,10 @@ FAVOURABLE = 4
 
 LEARNED = 4
 """From this version on cells may be learned; earlier readers refuse that key of a problem."""
+
+ANY_GROUP = 4
+"""From this version on limits that differ by group hold of a blind mapping for people of any group, fitted or not, and
+a budget may be for those who were fitted: earlier readers took every budget so, and do not know the word."""
 
 PLAIN, CODED = 1, 2
 """What a reader must know: plain levels alone, or also how values become levels."""
@@ -89,7 +93,8 @@ class Stored:
 
 def write(path: str | os.PathLike[str], stored: Stored) -> None:
     """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
-    arrays, needs = _arrays(stored), _needed_of(stored.problem, stored.counts.domain)
+    needs = max(_needed_of(stored.problem, stored.counts.domain), ANY_GROUP * stored.problem.limits_of_any_group)
+    arrays = _arrays(stored)
     # Whose people an earlier file does not tell, a later one cannot.
     version = VERSION if stored.counts.knows_people else max(PEOPLE - 1, needs)
     document = {
@@ -108,6 +113,27 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
     replace_file(path, safetensors.numpy.save(arrays, metadata={"evenhand": text}))
 
 
+def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
+    """Return what tells a mapping from others: a checksum of its variables, counts, moves and parity bounds.
+
+    It is the same before it is written and after it is read.
+    """
+    compared = [comparisons(parity, counts) for parity in problem.parity]
+    document = {
+        "domain": [_described(variable) for variable in counts.domain.variables],
+        "people": counts.people,
+        "parity": [
+            [type(each.parity).__name__ + each.parity.where, each.words(at), float(each.bound[at])]
+            for each in compared
+            for at in range(len(each))
+        ],
+    }
+    parts = {"counts": counts, "kernel": kernel}
+    names = [name for name in INTEGERS + REALS if name.partition(".")[0] in parts]
+    arrays = {name: np.asarray(getattr(parts[name.partition(".")[0]], name.partition(".")[2])) for name in names}
+    return _digest(document, arrays)
+
+
 def _is_plain(variable: Variable) -> bool:
     return variable.is_column and variable.coding is None and variable.missing is None and not variable.blanks
 
@@ -115,7 +141,8 @@ def _is_plain(variable: Variable) -> bool:
 def _needed_of(problem: Problem, domain: Domain) -> int:
     """Return the oldest version whose readers know a problem and all of its variables."""
     stated = PLAIN if problem.favourable is None else FAVOURABLE
-    return max(stated, *map(_needed, domain.variables))
+    held = ANY_GROUP if any(budget.per == "fitted" for budget in problem.budgets) else PLAIN
+    return max(stated, held, *map(_needed, domain.variables))
 
 
 def _needed(variable: Variable) -> int:
@@ -272,12 +299,12 @@ def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
     try:
         deserialize: Any = safetensors.deserialize
         tensors = dict(deserialize(content))
-    except safetensors.SafetensorError as error:
+    except safetensors.SafetensorError:
         if content.lstrip()[:1] == b"{":
             raise StorageError(
                 "this is JSON text, perhaps a proof file, not a mapping; evenhand verify takes both"
             ) from None
-        raise StorageError(f"not a mapping file, or a truncated one ({error})") from None
+        raise StorageError("not a mapping file, or one that was damaged or cut short") from None
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     document = json.loads(header.get("__metadata__", {}).get("evenhand", "{}"))
     if not isinstance(document, dict):
@@ -310,8 +337,12 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
         raise StorageError("the columns are not in the order of protected, features, outcome")
     if (words := disagreement(problem, domain)) is not None:
         raise StorageError(f"the table contradicts the problem: {words}")
-    if document.get("needs", document["version"]) < _needed_of(problem, domain):
+    needs = document.get("needs", document["version"])
+    if needs < _needed_of(problem, domain):
         raise StorageError("the file holds more than the format that it says a reader needs")
+    if needs < ANY_GROUP and problem.limits_of_any_group:
+        held = [replace(each, per="fitted") if each.per == "individual" else each for each in problem.budgets]
+        problem = replace(problem, budget=held if len(held) > 1 else held[0])
     counts = _read_counts(document, domain, arrays)
     kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
     _check_kernel(kernel, counts)

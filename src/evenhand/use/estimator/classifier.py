@@ -72,9 +72,11 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         In place of ``bound``, with two classes: how far apart selection rates of any two groups may be, as a
         difference, at every threshold on the score; or a statement such as ``eh.PairwiseParity(0.2,
         distance=eh.FourFifths(1))``. The estimator is trained on the outcomes as they are. What is released, by a
-        mapping of its own, is the level of its score: fifty of them, moved by group, each person's within three times
-        the smallest budget that will do, with nothing drawn and nobody overtaken by a lower score of their group unless
-        a budget asks for it. No label is read.
+        mapping of its own, is the level of its score: fifty of them, moved by group, as little as possible in total of
+        squares, with nothing drawn and nobody overtaken by a lower score of their group. The mean move of a group's
+        people of one level is within the mapping's budget. No label is read. The bound is on people whom the estimator
+        was not trained on, up to what a sample leaves open; a model that overfits scores those whom it was trained on
+        otherwise.
     threshold : float, optional
         With ``decisions``: the one score from which on people are selected, and compared; ``predict`` goes by it.
     calibrate : bool
@@ -87,7 +89,8 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         ``"expected"`` averages the score over the mapping, Σ p(x̂|d,x) · score(x̂, d), exactly and without drawing.
         ``"draw"`` scores one draw of x̂, so that a person's score depends on the seed. With ``decisions`` nothing is
         drawn but this: where people of one score are released as different levels, ``"expected"`` goes by what their
-        rows hold, so that equal people are released alike and a crowd of them cannot be split; ``"draw"`` splits it.
+        rows hold, so that equal people are released alike and a crowd of them cannot be split; ``"draw"`` splits it,
+        by the place of a row in X: people who are scored one at a time are not split.
     drop_protected : bool
         Whether the estimator is kept from seeing the protected columns. Apply mode still reads them, unless the problem
         is blind. The bounds then cover the model only if the problem has ``suppress_protected``; without it there is a
@@ -104,8 +107,8 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         class, its ``mean_score`` and the share ``selected``, for whom it is the predicted class, both of people whom
         clones were not trained on; how far ``apart`` its mean scores are from the furthest other group's, as their
         ratio less one and for any class; and the ``bound``. With more than two classes, one row for each of them. With
-        ``decisions`` no rate is released, and ``apart`` is how far selection rates are, at the worst of the thresholds
-        that are bounded, of people whom the mapping was not fitted on either.
+        ``decisions`` no rate is released; ``apart`` is how far selection rates are at the worst of the thresholds that
+        are bounded, out of fold, and ``up_to`` how far those of new people may be, as 19 of 20 samples of this size go.
     classes_ : array
         The values of y. One that is never released has probability zero.
     n_features_in_, feature_names_in_
