@@ -146,6 +146,9 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             )  # fmt: skip
             people = before._checked(X, y, sample_weight)
             if before.problem is not None:
+                there = arrays.names(people.features.frame)
+                if self.key is not None and self.key not in there:
+                    raise DataError(f"X has no column {self.key!r}, which key names; it has {some_of(there)}")
                 asked = Trained.on(self.model, people.features, before.problem.features)
                 before.problem = replace(before.problem, conditional=self._conditional(before, asked, people))
             before._learn(people)
