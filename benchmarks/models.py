@@ -4,8 +4,8 @@
 
 ``raw_tables.py`` has the tables, ``wide_tables.py`` says who is compared and what is read. Each is split at random,
 seven tenths to fit on, once per seed; of these at most 2,500 people of each group are fitted, and all others are
-judged, by the outcomes that they really have. A logistic regression, a random forest and boosted trees are trained as they are, and
-by ``eh.PreprocessedClassifier(model, protected=..., bound=0.05)``.
+judged, by the outcomes that they really have. A logistic regression, a random forest and boosted trees are trained as
+they are, and by ``eh.PreprocessedClassifier(model, protected=..., bound=0.05)``.
 
 Of mean scores it says how far apart they are, as J of the parity constraint has it, and the log loss, beside the bare
 model *shifted*: each group's scores are shifted on the logit until mean scores are within the bound, with the
