@@ -69,6 +69,64 @@ def random_problem(rng):
     return problem, frame
 
 
+def random_parity_of_events(rng, features):
+    """Parity of outcomes from a level on, of people of one original outcome, or of released features."""
+    bound = float(rng.choice([0.05, 0.1, 0.2, 0.35]))
+    against = ["each", "rest", {"d": 1}][rng.integers(0, 3)]
+    varying = eh.By(bound, [({"d": 0}, 2 * bound), ({"y": 2}, bound / 2)])
+    return [
+        eh.PairwiseParity(bound, eh.Difference(), levels="cumulative"),
+        eh.PairwiseParity(varying, levels="cumulative", against=against),
+        eh.PairwiseParity(bound, eh.Difference(), levels="cumulative", given=features[:1], min_segment=20),
+        eh.TargetParity(bound, levels="cumulative"),
+        eh.TargetParity(bound, {0: 0.2, 1: 0.5, 2: 0.3}, eh.Difference(), levels="cumulative"),
+        eh.TargetParity(2 * bound, levels="cumulative", given=features[:1], released=True),
+        eh.PairwiseParity(3 * bound, given_outcome=True),
+        eh.PairwiseParity(bound, eh.Difference(), given_outcome=True, given=features[:1], against="rest"),
+        eh.PairwiseParity(bound, eh.Difference(), levels="cumulative", given_outcome=True),
+        eh.FeatureParity(bound),
+        eh.FeatureParity(eh.By(bound, [({"d": 0, "against": {"d": 1}}, bound / 2)]), features=features[-1:]),
+        eh.FeatureParity(bound, against=against),
+    ][rng.integers(0, 12)]
+
+
+def random_events_problem(rng):
+    """A random statement about events, beside a plain one about outcomes.
+
+    Features go with groups, and what changes only falls: else groups could trade places at no loss.
+    """
+    sizes = [(4,), (2, 3), (3, 4), (2, 2, 3)][rng.integers(0, 4)]
+    n_outcomes = int(rng.integers(3, 5))
+    frame = random_table(rng, int(rng.integers(2, 5)), sizes, n_outcomes, people=int(rng.integers(200, 900)))
+    features = [f"f{i}" for i in range(len(sizes))]
+    lower = (rng.random((len(frame), 1)) < 0.15 * frame[["d"]].to_numpy()).astype(int)
+    frame[features] = np.maximum(frame[features] - lower, 0)
+    parity = [random_parity_of_events(rng, features)]
+    if not parity[0].of_outcomes or parity[0].segmented:
+        parity.append(eh.PairwiseParity(float(rng.choice([0.2, 0.4])), eh.Difference()))
+    problem = eh.Problem(
+        protected=["d"],
+        features=features,
+        outcome="y",
+        utility=[eh.KL(), eh.L1()][rng.integers(0, 2)],
+        parity=parity,
+        distortion=eh.Distortion(
+            {
+                **{
+                    f: [eh.Ordinal(1, up=False), eh.Ordinal(0.5, up=False, max_steps=2)][rng.integers(0, 2)]
+                    for f in features
+                },
+                "y": eh.Ordinal(1, up=False, max_steps=[None, 2][rng.integers(0, 2)], power=[1, 2][rng.integers(0, 2)]),
+            },
+            combine=["sum", "max"][rng.integers(0, 2)],
+        ),
+        budget=eh.ExpectedDistortion(float(rng.choice([0.3, 0.6, 1.0]))),
+        targets=["observed", "all"][rng.integers(0, 2)],
+        blind=bool(rng.random() < 0.15),
+    )
+    return problem, frame
+
+
 def small_frame():
     """Two groups, one ordered feature, a binary outcome: 200 people."""
     rows = [("a", 0, 0, 30), ("a", 0, 1, 20), ("a", 1, 0, 20), ("a", 1, 1, 30)]

@@ -26,9 +26,10 @@ def step_cost(rule, levels, a, b):
         return float(rule.cost) if not hasattr(rule.cost, "items") else rule.cost[levels[a], levels[b]]
     if rule.max_steps is not None and abs(b - a) > rule.max_steps:
         return math.inf
+    steps = abs(b - a) ** rule.power
     if b > a:
-        return (b - a) * (rule.step if rule.up_step is None else rule.up_step) if rule.up else math.inf
-    return (a - b) * rule.step if rule.down else math.inf
+        return steps * (rule.step if rule.up_step is None else rule.up_step) if rule.up else math.inf
+    return steps * rule.step if rule.down else math.inf
 
 
 def distortion(problem, domain, xy, to):
@@ -148,8 +149,15 @@ class Dense:
 
         def segment_of(xy):
             labels = self.labels(xy=xy)
-            return tuple((name, labels[name]) for name in self.domain.x.names if name in given)
+            within = [name for name in self.domain.x.names if name in given]
+            if getattr(parity, "given_outcome", False):
+                within.append(self.domain.outcome.name)
+            return tuple((name, labels[name]) for name in within)
 
+        if isinstance(parity, eh.FeatureParity):
+            yield from self.features(parity, group_of)
+            return
+        cumulative = parity.levels == "cumulative"
         released = getattr(parity, "released", False)
         for segment in dict.fromkeys(segment_of(xy) for _, xy in self.p):
             inside = [s for s in self.p if segment_of(s[1]) == segment]
@@ -157,16 +165,18 @@ class Dense:
                 continue
             people = list(self.p) if released else inside
             groups = list(dict.fromkeys(group_of(s) for s in people))
-            for y in range(self.n_outcomes):
+            for y in range(1 if cumulative else 0, self.n_outcomes):
                 if not parity.distance.concerns(self.domain.outcome.levels[y]):
                     continue
-                place = self.labels(outcome=y, segment=dict(segment))
+                place = dict(segment) | self.labels(outcome=y)
 
-                def rate(chosen, y=y, segment=segment, within=released):
+                def rate(chosen, y=y, segment=segment, within=released, above=cumulative):
                     total = sum(self.p[s] for s in chosen)
                     weights = [
                         self.p[s] / total
-                        if s in set(chosen) and t[-1] == y and (not within or segment_of(t) == segment)
+                        if s in set(chosen)
+                        and (t[-1] == y or (above and t[-1] > y))
+                        and (not within or segment_of(t) == segment)
                         else 0.0
                         for s, t in self.moves
                     ]
@@ -178,16 +188,17 @@ class Dense:
         members = {g: [s for s in people if group_of(s) == g] for g in groups}
         if isinstance(parity, eh.TargetParity):
             share = sum(self.p[s] for s in inside)
-            own = sum(self.p[s] for s in inside if s[1][-1] == y) / share
-            target = own
+            outcomes = range(y, self.n_outcomes) if parity.levels == "cumulative" else (y,)
+            target = sum(self.p[s] for s in inside if s[1][-1] in outcomes) / share
             if parity.target is not None:
-                target = by(parity.target, dict(segment)).get(self.domain.outcome.levels[y], 0.0)
+                stated = by(parity.target, dict(segment))
+                target = sum(stated.get(self.domain.outcome.levels[k], 0.0) for k in outcomes)
             for g in groups:
                 bound = by(parity.bound, {**place, **dict(g)})
                 if math.isinf(bound):
                     continue
                 if parity.released:
-                    whole = sum(rate(members[g], y=other) for other in range(self.n_outcomes))
+                    whole = sum(rate(members[g], y=other, above=False) for other in range(self.n_outcomes))
                     yield from apart(parity.distance, rate(members[g]), target * whole, bound, whole)
                 else:
                     yield from apart(parity.distance, rate(members[g]), target, bound)
@@ -207,6 +218,30 @@ class Dense:
                 if not math.isinf(bound):
                     yield from apart(parity.distance, rate(members[g]), rate(other), bound)
 
+    def features(self, parity, group_of):
+        """Half of Σ |p(x̂|g) − p(x̂|h)| is at most the bound, for every two groups or each and the rest."""
+        chosen = [i for i, name in enumerate(self.domain.x.names) if name in (parity.features or self.domain.x.names)]
+        groups = list(dict.fromkeys(group_of(s) for s in self.p))
+
+        def shares(people):
+            total = sum(self.p[s] for s in people)
+            keys = [tuple(t[i] for i in chosen) for _, t in self.moves]
+            matrix, _ = self.by(keys, [self.p[s] / total if s in people else 0.0 for s, _ in self.moves])
+            return matrix @ self.x
+
+        for g in groups:
+            own = {s for s in self.p if group_of(s) == g}
+            others = [(h, {s for s in self.p if group_of(s) == h}) for h in groups if h != g]
+            if parity.against == "rest":
+                others = [(None, set(self.p) - own)]
+            elif parity.against != "each":
+                reference = tuple((n, parity.against[n]) for n, _ in g)
+                others = [(h, people) for h, people in others if h == reference]
+            for h, people in others:
+                bound = by(parity.bound, dict(g), dict(h) if h else None)
+                if not math.isinf(bound):
+                    yield cp.norm1(shares(own) - shares(people)) / 2 <= bound
+
     def budgets(self):
         for budget in self.problem.budgets:
             if isinstance(budget, eh.ExpectedDistortion):
@@ -214,9 +249,9 @@ class Dense:
             else:
                 charges = [((self.delta > t) * 1.0, c) for t, c in budget.thresholds.items()]
             for amount, limit in charges:
-                if budget.per == "individual":
+                if budget.per != "xy":
                     matrix, order = self.by([s for s, _ in self.moves], amount)
-                    limits = [by(limit, self.labels(group=s[0], xy=s[1])) for s in order]
+                    limits = [self.limit(budget, limit, *s) for s in order]
                 else:
                     share = [self.p[s] / self.p_xy[s[1]] for s, _ in self.moves]
                     matrix, order = self.by([s[1] for s, _ in self.moves], amount * np.array(share))
@@ -224,6 +259,13 @@ class Dense:
                 finite = np.isfinite(limits)
                 if finite.any():
                     yield (matrix @ self.x)[np.flatnonzero(finite)] <= np.array(limits)[finite]
+
+    def limit(self, budget, limit, group, xy):
+        """The limit of a source; of a blind mapping, the smallest of all groups, who may come to have its (x, y)."""
+        groups = [group]
+        if self.problem.blind and budget.per == "individual":
+            groups = itertools.product(*(range(n) for n in self.domain.d.shape))
+        return min(by(limit, self.labels(group=each, xy=xy)) for each in groups)
 
     def conditional(self):
         """{x̂: p(ŷ|x̂)} where D is suppressed with a fixed conditional."""

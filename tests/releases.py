@@ -90,8 +90,8 @@ def judged(problem, counts, releases, table):
     for parity in problem.parity:
         compared = comparisons(parity, counts)
         rates = compared.weights @ share
-        rate = rates[compared.population, compared.outcome]
-        other = compared.target if compared.against_target else rates[compared.against, compared.outcome]
+        rate = rates[compared.population, compared.event]
+        other = compared.target if compared.against_target else rates[compared.against, compared.event]
         excess = parity.distance.excess(rate, other, compared.bound)
         parts.append(ParityAchieved(compared, rate, other, compared.bound + excess, excess))
     return verdict(counts, parts)

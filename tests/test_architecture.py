@@ -62,6 +62,7 @@ ORDER = [
     "findings.audit",
     "findings.prices",
     "findings.infeasibility",
+    "findings.together",
     "findings.proof",
     "report",
     "use.telling",

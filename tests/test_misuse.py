@@ -321,7 +321,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Nominal": lambda w: (eh.Nominal, {"cost": {("old", "young"): 1, ("young", "old"): 1}}),
     "Ordinal": lambda w: (
         eh.Ordinal,
-        {"step": 1, "max_steps": 1, "up": True, "down": True, "up_step": 1.0, "levels": ["young", "old"]},
+        {"step": 1, "max_steps": 1, "up": True, "down": True, "up_step": 1.0, "levels": ["young", "old"], "power": 1},
     ),
     "PairwiseParity": lambda w: (
         eh.PairwiseParity,
@@ -332,7 +332,13 @@ VALID: dict[str, Callable[[World], Call]] = {
             "given": ["age"],
             "against": {"sex": "f"},
             "min_segment": 0.0,
+            "levels": "each",
+            "given_outcome": False,
         },
+    ),
+    "FeatureParity": lambda w: (
+        eh.FeatureParity,
+        {"bound": 0.4, "features": ["age"], "on": ["sex"], "against": {"sex": "f"}},
     ),
     "PearsonChi2": lambda w: (eh.PearsonChi2, {}),
     "PooledLevels": lambda w: (eh.PooledLevels, {"fewer_than": 2, "into": "other"}),
@@ -371,6 +377,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "given": ["age"],
             "released": False,
             "min_segment": 0.0,
+            "levels": "each",
         },
     ),
     "TotalVariation": lambda w: (eh.TotalVariation, {}),

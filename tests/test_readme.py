@@ -121,4 +121,4 @@ def test_the_toml_reference_is_a_problem_that_can_be_fitted():
     assert mapping.counts.domain.variable("race").levels == ("a", "b")
     assert mapping.counts.domain.variable("age").levels == ("young", "middle", "old")
     assert mapping.certificate.max_violation <= 1e-9
-    assert len(mapping.achieved.parity) == 5
+    assert len(mapping.achieved.parity) == 7

@@ -604,7 +604,11 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Parity:
-    """Bounds of one kind; ``on`` and ``given`` are positions of columns."""
+    """Bounds of one kind; ``on`` and ``given`` are positions of columns, that after the last feature is the outcome.
+
+    With ``cumulative`` an outcome stands for itself and all above it. With ``features`` (their positions) no outcome is
+    compared: the bound is on the difference between the shares of any set of values that these are released with.
+    """
 
     name: str
     measure: str
@@ -613,6 +617,22 @@ class Parity:
     given: Codes
     released: bool
     bounds: tuple[Bound, ...]
+    cumulative: bool = False
+    features: Codes | None = None
+
+    def segment(self, source: Source) -> Codes:
+        """Return the original segment of a source."""
+        return () if self.released else tuple((*source.x, source.y)[i] for i in self.given)
+
+    def value(self, to_x: Codes, to_y: int) -> tuple[Codes, int]:
+        """Return what rates tell apart of a released record: its segment and outcome, or its features alone."""
+        if self.features is not None:
+            return tuple(to_x[i] for i in self.features), 0
+        return tuple(to_x[i] for i in self.given) if self.released else (), to_y
+
+    def event(self, bound: Bound, size: int) -> range:
+        """Return the outcomes, of so many, that a bound is about."""
+        return range(bound.outcome, size if self.cumulative else bound.outcome + 1)
 
     def lines(self, bound: Fraction) -> Sequence[Line]:
         """Return the lines (a, b, c), each a·p + b·q ≤ c, that J(p, q) ≤ bound implies."""
@@ -630,6 +650,8 @@ class Parity:
     @property
     def n_lines(self) -> int:
         """The number of lines of each bound."""
+        if self.features is not None:
+            return 1
         return {"four-fifths": 1, "lines": len(self.given_lines)}.get(self.measure, 2)
 
     def excess(self, p: Fraction, q: Fraction, bound: Fraction) -> Interval | None:
@@ -780,11 +802,18 @@ def _positions(value: Any, where: str, columns: Sequence[Column]) -> Codes:
 
 
 def _read_parity(value: Any, table: Table) -> Parity:
-    found = _fields(value, "a parity", ("name", "kind", "distance", "on", "given", "released", "bounds"))
+    required = ("name", "kind", "distance", "on", "given", "released", "bounds")
+    found = _fields(value, "a parity", required, ("cumulative", "features"))
     name = _text(found["name"], "the name of a parity")
     where = f"parity {name!r}"
-    kind = _text(found["kind"], f"the kind of {where}", ("pairwise", "target"))
+    kind = _text(found["kind"], f"the kind of {where}", ("pairwise", "target", "features"))
     released = _flag(found["released"], f"released of {where}")
+    cumulative = _flag(found.get("cumulative", False), f"cumulative of {where}")
+    if (kind == "features") != ("features" in found):
+        raise Refused(f"{where} must name features if, and only if, it is of that kind")
+    features = _positions(found["features"], f"features of {where}", table.features) if "features" in found else None
+    if features is not None and (found["given"] or found["distance"] != {"measure": "difference"} or cumulative):
+        raise Refused(f"{where} compares features, by their difference and in the whole table")
     if released and kind != "target":
         raise Refused(f"{where} is pairwise within released segments, which is not linear")
     at = f"the distance of {where}"
@@ -795,8 +824,11 @@ def _read_parity(value: Any, table: Table) -> Parity:
     rows = [_entries(row, at, 3) for row in _entries(distance.get("lines", []), at)]
     lines = tuple((_number(a, at), _number(b, at), _number(c, at)) for a, b, c in rows)
     on = _positions(found["on"], f"on of {where}", table.protected)
-    given = _positions(found["given"], f"given of {where}", table.features)
-    groups, segments = [table.protected[i] for i in on], [table.features[i] for i in given]
+    columns = [*table.features, table.outcome]
+    given = _positions(found["given"], f"given of {where}", columns)
+    if released and len(table.features) in given:
+        raise Refused(f"{where} is within segments of the released outcome, whose rates it bounds")
+    groups, segments = [table.protected[i] for i in on], [columns[i] for i in given]
     bounds = []
     at = f"a bound of {where}"
     for entry in _entries(found["bounds"], f"the bounds of {where}"):
@@ -814,7 +846,7 @@ def _read_parity(value: Any, table: Table) -> Parity:
             raise Refused(f"{at} holds a group against itself, {named(groups, group) or 'everybody'}")
         segment = _codes([] if one["segment"] is None else one["segment"], f"the segment of {at}", segments)
         bounds.append(Bound(outcome, group, against, target, segment, _number(one["bound"], at, ZERO)))
-    return Parity(name, measure, lines, on, given, released, tuple(bounds))
+    return Parity(name, measure, lines, on, given, released, tuple(bounds), cumulative, features)
 
 
 def _read_budget(value: Any, table: Table) -> Budget:
@@ -858,8 +890,7 @@ class Populations:
         self._made: dict[tuple[Codes | None, Codes, Codes], Population] = {}
         self._members: dict[Codes, dict[Codes, list[int]]] = {}
         for index, source in enumerate(self._table.sources):
-            segment = () if parity.released else tuple(source.x[i] for i in parity.given)
-            groups = self._members.setdefault(segment, {})
+            groups = self._members.setdefault(parity.segment(source), {})
             groups.setdefault(tuple(source.d[i] for i in parity.on), []).append(index)
 
     def of(self, bound: Bound) -> Population:
@@ -889,14 +920,17 @@ class Populations:
 def bound_words(table: Table, parity: Parity, bound: Bound) -> str:
     """Name a parity bound."""
     groups = [table.protected[i] for i in parity.on]
-    words = f"{named([table.outcome], (bound.outcome,))} for {named(groups, bound.group) or 'everybody'}"
+    what = named([table.outcome], (bound.outcome,)) + " or more" * parity.cumulative
+    if parity.features is not None:
+        what = f"released {', '.join(table.features[i].name for i in parity.features)}"
+    words = f"{what} for {named(groups, bound.group) or 'everybody'}"
     if bound.target is not None:
         words += f" against the target {shown(bound.target)}"
     else:
         words += f" against {'the rest' if bound.against is None else named(groups, bound.against) or 'everybody'}"
     if bound.segment:
         where = "released" if parity.released else "original"
-        words += f", where {where} {named([table.features[i] for i in parity.given], bound.segment)}"
+        words += f", where {where} {named([(*table.features, table.outcome)[i] for i in parity.given], bound.segment)}"
     return words if parity.measure == "lines" else f"{words}: {parity.measure} ≤ {shown(bound.bound)}"
 
 
@@ -982,27 +1016,33 @@ def released_conditional(kernel: Kernel, problem: Problem) -> dict[Codes, tuple[
 
 def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterator[tuple[Bound, Interval | None]]:
     """Yield every bound with J − ε; None where it is infinite."""
-    populations = Populations(problem, parity)
+    populations, size = Populations(problem, parity), len(problem.table.outcome.levels)
     spreads: dict[Population, dict[tuple[Codes, int], Fraction]] = {}
 
     def rates(population: Population) -> dict[tuple[Codes, int], Fraction]:
-        """Return p(ŷ | population), or p(b̂, ŷ | population) for parity within released segments."""
+        """Return p(ŷ | population), p(b̂, ŷ | population) for parity within released segments, or p(x̂ | population)."""
         if population not in spreads:
             spreads[population] = _totals(
-                ((tuple(to_x[i] for i in parity.given) if parity.released else (), to_y), share * probability)
+                (parity.value(to_x, to_y), share * probability)
                 for source, share in population.shares
                 for (to_x, to_y), probability in kernel[source].items()
             )
         return spreads[population]
 
     for bound in parity.bounds:
-        segment = bound.segment if parity.released else ()
         found = rates(populations.of(bound))
-        p = found.get((segment, bound.outcome), ZERO)
-        if bound.target is None:
-            q = rates(populations.against(bound)).get((segment, bound.outcome), ZERO)
-        else:
-            q = bound.target
+        if parity.features is not None:
+            other = rates(populations.against(bound))
+            more = (found.get(value, ZERO) - other.get(value, ZERO) for value in {*found, *other})
+            yield bound, exactly(sum((each for each in more if each > 0), start=ZERO) - bound.bound)
+            continue
+        segment = bound.segment if parity.released else ()
+        event = [(segment, outcome) for outcome in parity.event(bound, size)]
+        p = sum((found.get(value, ZERO) for value in event), start=ZERO)
+        q = bound.target
+        if q is None:
+            other = rates(populations.against(bound))
+            q = sum((other.get(value, ZERO) for value in event), start=ZERO)
         if parity.released:
             within = sum((mass for (b, _), mass in found.items() if b == segment), start=ZERO)
             if not within:
@@ -1015,6 +1055,27 @@ Comparison: TypeAlias = tuple[Codes, Codes, "Codes | None", int]
 """A segment, a group, whom it is held against (None for a target or the rest), and an outcome."""
 
 
+class Kind(NamedTuple):
+    """One way of comparing: whom, within what, with whom, and what of them."""
+
+    on: Codes
+    given: Codes
+    released: bool
+    with_whom: str
+    cumulative: bool
+    features: Codes | None
+
+    def words(self, table: Table) -> str:
+        """Name it."""
+        columns = [*table.features, table.outcome]
+        within = ", ".join(columns[i].name for i in self.given)
+        said = f"{', '.join(table.protected[i].name for i in self.on) or 'everybody'} with {self.with_whom}"
+        said += f" within {within}" if within else ""
+        if self.features is not None:
+            said += f" by released {', '.join(columns[i].name for i in self.features)}"
+        return said + ", outcomes from a level on" * self.cumulative
+
+
 def coverage(problem: Problem) -> Iterator[tuple[str, int, int]]:
     """Yield for every way of comparing how many comparisons are bounded, each counted once, and how many there are.
 
@@ -1022,37 +1083,41 @@ def coverage(problem: Problem) -> Iterator[tuple[str, int, int]]:
     with every other group of the segment, in both orders. Those left out are bounded by nothing; a bound on what is
     none of them, or one without any line, covers nothing.
     """
-    kinds: dict[tuple[Codes, Codes, bool, str], set[Comparison]] = {}
+    kinds: dict[Kind, set[Comparison]] = {}
     for parity in problem.parity:
         for bound in parity.bounds:
             with_whom = (
                 "a target" if bound.target is not None else "the rest" if bound.against is None else "each other"
             )
-            covered = kinds.setdefault((parity.on, parity.given, parity.released, with_whom), set())
+            kind = Kind(parity.on, parity.given, parity.released, with_whom, parity.cumulative, parity.features)
+            covered = kinds.setdefault(kind, set())
             if parity.measure != "lines" or parity.given_lines:
                 covered.add((bound.segment, bound.group, bound.against, bound.outcome))
-    table = problem.table
-    for (on, given, released, with_whom), covered in kinds.items():
-        there = set(_comparisons(table, on, given, released, with_whom))
-        names = ", ".join(table.protected[i].name for i in on) or "everybody"
-        within = ", ".join(table.features[i].name for i in given)
-        yield f"{names} with {with_whom}" + (f" within {within}" if within else ""), len(covered & there), len(there)
+                if parity.features is not None and bound.against is not None:
+                    # What is true of two groups' features is true in the other order.
+                    covered.add((bound.segment, bound.against, bound.group, bound.outcome))
+    for kind, covered in kinds.items():
+        there = set(_comparisons(problem.table, kind))
+        yield kind.words(problem.table), len(covered & there), len(there)
 
 
-def _comparisons(table: Table, on: Codes, given: Codes, released: bool, with_whom: str) -> Iterator[Comparison]:
+def _comparisons(table: Table, kind: Kind) -> Iterator[Comparison]:
     """Yield what can be compared in one way."""
     groups: dict[Codes, set[Codes]] = {}
     for source in table.sources:
-        segment = tuple(source.x[i] for i in given)
-        groups.setdefault(segment, set()).add(tuple(source.d[i] for i in on))
+        segment = tuple((*source.x, source.y)[i] for i in kind.given)
+        groups.setdefault(segment, set()).add(tuple(source.d[i] for i in kind.on))
     everybody = set().union(*groups.values())
+    size = len(table.outcome.levels)
+    # At least the lowest outcome is what everybody has.
+    outcomes = range(1) if kind.features is not None else range(1 if kind.cumulative else 0, size)
     for segment, found in groups.items():
         # Anybody may be released into any segment.
-        own = everybody if released else found
-        for group, outcome in itertools.product(own, range(len(table.outcome.levels))):
-            if with_whom == "each other":
+        own = everybody if kind.released else found
+        for group, outcome in itertools.product(own, outcomes):
+            if kind.with_whom == "each other":
                 yield from ((segment, group, other, outcome) for other in own if other != group)
-            elif with_whom == "a target" or len(own) > 1:
+            elif kind.with_whom == "a target" or len(own) > 1:
                 yield segment, group, None, outcome
 
 
@@ -1140,16 +1205,21 @@ UTILITIES = {
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """The prices λ, μ (parity, bound, line) and η (budget, holder)."""
+    """The prices λ, μ (parity, bound, line) and η (budget, holder).
+
+    ``events`` says of bounds on features (parity, bound) with which share, 0 to 1, each value is in the set that the
+    price is about: the difference between the shares of any such set is within the bound.
+    """
 
     released: Released
     parity: dict[tuple[int, int, int], Fraction]
     budgets: dict[tuple[int, int], Fraction]
+    events: dict[tuple[int, int, Codes], Fraction]
 
 
 def read_multipliers(value: Any, problem: Problem) -> Multipliers:
     """Read the prices; those left out are zero."""
-    found = _fields(value, "multipliers", (), ("released", "parity", "budgets"))
+    found = _fields(value, "multipliers", (), ("released", "parity", "budgets", "events"))
     size = len(problem.table.outcome.levels)
 
     def cell(where: str, x: Any, y: Any) -> Cell:
@@ -1166,10 +1236,21 @@ def read_multipliers(value: Any, problem: Problem) -> Multipliers:
         budget = problem.budgets[_code(i, where, len(problem.budgets))]
         return i, _code(j, where, len(budget.limits))
 
+    def released_value(where: str, i: Any, j: Any, codes: Any) -> tuple[int, int, Codes]:
+        parity = problem.parity[_code(i, where, len(problem.parity))]
+        if parity.features is None:
+            raise Refused(f"{where} is about bounds on features, and parity {parity.name!r} has none")
+        columns = [problem.table.features[k] for k in parity.features]
+        return i, _code(j, where, len(parity.bounds)), _codes(codes, where, columns)
+
+    events = _prices(found, "events", 3, "value", released_value, ZERO)
+    if any(share > 1 for share in events.values()):
+        raise Refused("multipliers.events takes a value into a set more than once")
     return Multipliers(
         _prices(found, "released", 2, "cell", cell, None),
         _prices(found, "parity", 3, "line", line, ZERO),
         _prices(found, "budgets", 2, "holder", holder, ZERO),
+        events,
     )
 
 
@@ -1188,15 +1269,20 @@ def _prices(
     return prices
 
 
+Charges: TypeAlias = tuple[Parity, Fraction, dict[tuple[Codes, int], Fraction]]
+"""A parity, a source's share of a population, and what the population is charged by value of what is released."""
+
+
 @dataclass(eq=False)
 class Tariff:
-    """What the constraints charge a source: by outcome, by released segment and outcome, and for distortion.
+    """What the constraints charge a source: by outcome, by what else is released, and for distortion.
 
-    ``right`` is Σ μ·c + Σ η·limit.
+    A charge by what is released is that of a population, of which the source pays its share. ``right`` is
+    Σ μ·c + Σ η·limit.
     """
 
     outcome: list[dict[int, Fraction]]
-    segment: list[dict[int, dict[tuple[Codes, int], Fraction]]]
+    released: list[list[Charges]]
     distortion: list[dict[int, Fraction]]
     right: Fraction = ZERO
 
@@ -1204,7 +1290,7 @@ class Tariff:
 def make_tariff(problem: Problem, multipliers: Multipliers) -> Tariff:
     """Turn the prices of constraints into the prices of moves."""
     sources = problem.table.sources
-    tariff = Tariff([{} for _ in sources], [{} for _ in sources], [{} for _ in sources])
+    tariff = Tariff([{} for _ in sources], [[] for _ in sources], [{} for _ in sources])
     for index, parity in enumerate(problem.parity):
         _charge_parity(tariff, problem, parity, index, multipliers)
     for (i, j), price in multipliers.budgets.items():
@@ -1217,13 +1303,17 @@ def make_tariff(problem: Problem, multipliers: Multipliers) -> Tariff:
 
 
 def _charge_parity(tariff: Tariff, problem: Problem, parity: Parity, index: int, multipliers: Multipliers) -> None:
-    populations = Populations(problem, parity)
+    populations, size = Populations(problem, parity), len(problem.table.outcome.levels)
     charged: dict[Population, dict[tuple[Codes, int], Fraction]] = {}
 
     def add(population: Population, segment: Codes, outcome: int, amount: Fraction) -> None:
         charges = charged.setdefault(population, {})
         charges[segment, outcome] = charges.get((segment, outcome), ZERO) + amount
 
+    events: dict[int, list[tuple[Codes, Fraction]]] = {}
+    for (i, j, codes), share in multipliers.events.items():
+        if i == index:
+            events.setdefault(j, []).append((codes, share))
     for (i, j, k), price in multipliers.parity.items():
         if i != index or not price:
             continue
@@ -1231,24 +1321,29 @@ def _charge_parity(tariff: Tariff, problem: Problem, parity: Parity, index: int,
         a, b, c = parity.lines(bound.bound)[k]
         population = populations.of(bound)
         segment = bound.segment if parity.released else ()
-        add(population, segment, bound.outcome, price * a)
+        event = [(segment, outcome, ONE) for outcome in parity.event(bound, size)]
+        if parity.features is not None:
+            event = [(codes, 0, share) for codes, share in events.get(j, ())]
+        for codes, outcome, share in event:
+            add(population, codes, outcome, price * a * share)
+            if bound.target is None:
+                add(populations.against(bound), codes, outcome, price * b * share)
         if bound.target is None:
-            add(populations.against(bound), segment, bound.outcome, price * b)
             tariff.right += price * c
         elif parity.released:
             # a·p(ŷ,b̂|d) + (b·target − c)·p(b̂|d) ≤ 0, the second rate being the sum over all outcomes
-            for outcome in range(len(problem.table.outcome.levels)):
+            for outcome in range(size):
                 add(population, segment, outcome, price * (b * bound.target - c))
         else:
             tariff.right += price * (c - b * bound.target)
     # Each source of a population is charged its share.
     for population, charges in charged.items():
-        for (source, share), ((segment, outcome), amount) in itertools.product(population.shares, charges.items()):
-            if parity.released:
-                by_segment = tariff.segment[source].setdefault(index, {})
-                by_segment[segment, outcome] = by_segment.get((segment, outcome), ZERO) + share * amount
-            else:
-                by_outcome = tariff.outcome[source]
+        for source, share in population.shares:
+            if parity.released or parity.features is not None:
+                tariff.released[source].append((parity, share, charges))
+                continue
+            by_outcome = tariff.outcome[source]
+            for (_, outcome), amount in charges.items():
                 by_outcome[outcome] = by_outcome.get(outcome, ZERO) + share * amount
 
 
@@ -1259,7 +1354,7 @@ class Buyer:
     problem: Problem
     mass: Fraction
     outcome: dict[int, Fraction]
-    segment: list[tuple[Codes, dict[tuple[Codes, int], Fraction]]]
+    charges: list[Charges]
     distortion: list[tuple[Budget, Fraction]]
     released: Released
 
@@ -1272,8 +1367,8 @@ class Buyer:
         for budget, amount in self.distortion:
             if cost:
                 total += amount * budget.charge(cost)
-        for given, charges in self.segment:
-            total += charges.get((tuple(to_x[i] for i in given), to_y), ZERO)
+        for parity, share, charges in self.charges:
+            total += share * charges.get(parity.value(to_x, to_y), ZERO)
         return total
 
     def cheapest(self, moves: list[tuple[Codes, dict[int, Fraction]]]) -> Fraction | None:
@@ -1298,10 +1393,10 @@ def priced(problem: Problem, multipliers: Multipliers) -> Fraction | None:
         for sources in problem.owners(x, y):
             by_outcome = _totals(charge for source in sources for charge in tariff.outcome[source].items())
             by_budget = _totals(charge for source in sources for charge in tariff.distortion[source].items())
-            by_segment = [(problem.parity[i].given, c) for source in sources for i, c in tariff.segment[source].items()]
+            charges = [charge for source in sources for charge in tariff.released[source]]
             mass = sum((problem.table.sources[source].mass for source in sources), start=ZERO)
             on_budgets = [(problem.budgets[i], amount) for i, amount in by_budget.items() if amount]
-            least = Buyer(problem, mass, by_outcome, by_segment, on_budgets, multipliers.released).cheapest(moves)
+            least = Buyer(problem, mass, by_outcome, charges, on_budgets, multipliers.released).cheapest(moves)
             if least is None:
                 return None
             total += least
@@ -1455,10 +1550,11 @@ def _check_violation(problem: Problem, kernel: Kernel, claimed: Fraction, findin
             excesses.append(excess)
         least = "" if parity.measure == "lines" else f" ≤ {_range([bound.bound for bound in parity.bounds])}"
         on = ", ".join(table.protected[i].name for i in parity.on) or "everybody"
-        given = ", ".join(table.features[i].name for i in parity.given)
+        given = ", ".join((*table.features, table.outcome)[i].name for i in parity.given)
         within = f" within {'released ' if parity.released else ''}{given}" if given else ""
         # A bound that is stated twice is one bound.
-        what = f"parity {parity.name!r} by {on}{within}: {parity.measure}{least}, {len(set(parity.bounds))} bounds"
+        measure = parity.measure if parity.features is None else "total variation"
+        what = f"parity {parity.name!r} by {on}{within}: {measure}{least}, {len(set(parity.bounds))} bounds"
         findings.row(what, f"largest J − ε = {shown(_highest(excesses).high)}" if excesses else "nothing bounded")
         found += excesses
     for words, covered, there in coverage(problem):

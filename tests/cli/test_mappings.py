@@ -405,6 +405,12 @@ class TestAudit:
         assert weighed == people != plain
         complained(inside(*report, "--table", "halves.csv", "--weights", "n"), "whole numbers")
         complained(inside(*report, "--table", "cells.csv", "--weights", "m"), "no column 'm'")
+        cells.assign(n=0).to_csv(fitted / "nobody.csv", index=False)
+        complained(
+            inside(*report, "--table", "nobody.csv", "--weights", "n"), "no row has a positive weight in column 'n'"
+        )
+        cells[:0].to_csv(fitted / "empty.csv", index=False)
+        complained(inside(*report, "--table", "empty.csv"), "the table has no rows")
         misused(inside(*report, "--weights", "n"), "--weights")
 
 

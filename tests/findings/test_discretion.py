@@ -71,7 +71,7 @@ def test_a_comparison_needs_people_on_both_sides():
     mapping = reports.hostile_mapping()
     (part,) = mapping.achieved.parity
     shown = Discretion(mapping.counts, 20).comparisons(part, mapping.kernel)
-    words = [part.compared.words(at, mapping.counts.domain.y) for at in range(len(part.value))]
+    words = [part.compared.words(at) for at in range(len(part.value))]
     assert shown.tolist() == ["small" not in text for text in words]
     assert Discretion(mapping.counts, 0).comparisons(part, mapping.kernel).all()
 
@@ -83,7 +83,7 @@ def test_a_released_segment_counts_those_expected_in_it():
     at_most = Discretion(mapping.counts, 1e9).comparisons(part, mapping.kernel)
     assert not at_most.any()
     few = Discretion(mapping.counts, 20).comparisons(part, mapping.kernel)
-    words = [part.compared.words(at, mapping.counts.domain.y) for at in np.flatnonzero(few)]
+    words = [part.compared.words(at) for at in np.flatnonzero(few)]
     assert words
     assert not any("(missing)" in text for text in words)
 

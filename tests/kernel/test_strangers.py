@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from families import small_frame, small_problem
 from formulations import MODES, all_pairs, problem_of, table
+from oracle import Dense, by, distortion
 
 import evenhand as eh
 
@@ -130,6 +131,99 @@ def test_typical_rows_are_the_mean_row_within_everybodys_budget(number, row):
         known = problem.distortion.function is None or (person["f0"], person["f1"], person["y"]) in fitted
         leaves = 0.0 if typical is None or not known else expected_row(problem, typical, person)
         assert found.loc[place, 1 - person["y"]] == pytest.approx(leaves, abs=1e-9)
+
+
+def random_limit(rng, largest):
+    """A limit by any columns, some cases of which have none and some zero."""
+    levels = {"sex": "fm", "race": "ab", "f0": range(2), "f1": range(3), "y": range(2)}
+    cases = []
+    for named in (["sex"], rng.choice(COLUMNS, 2, replace=False), rng.choice(COLUMNS, 2, replace=False)):
+        value = rng.choice([0.0, math.inf, *(largest * rng.random(4))])
+        cases.append(({str(c): list(levels[c])[rng.integers(len(levels[c]))] for c in named}, float(value)))
+    return eh.By(float(largest * rng.uniform(0.4, 1)), cases)
+
+
+def random_budget(rng, per="individual"):
+    expected = eh.ExpectedDistortion(random_limit(rng, 1.0), per)
+    excess = eh.ExcessDistortion({0.6: random_limit(rng, 1.0) if rng.random() < 0.5 else 0.5}, per)
+    return [[expected], [excess], [expected, excess]][rng.integers(3)]
+
+
+def random_case(seed, mode, per="individual"):
+    """A problem whose limits differ by group, features and outcome, its mapping, and a table that lacks many cells."""
+    rng = np.random.default_rng([seed, 16])
+    row = (
+        "KL",
+        ["pairwise", "target"][seed % 2],
+        "none",
+        ["sum", "squares", "max", "table", "function"][seed % 5],
+        mode,
+    )
+    problem = dataclasses.replace(problem_of(row, seed), budget=random_budget(rng, per))
+    frame = with_gaps(seed)
+    try:
+        return problem, fitted_on(problem, frame), frame
+    except eh.SpecError:
+        # A case for nobody in this table, which is refused.
+        return random_case(seed + 1000, mode, per)
+
+
+def charged(problem, mapping, people):
+    """What each person is charged by each charge of a problem, in plain Python from every possible result."""
+    domain = mapping.counts.domain
+    variables = [*domain.x.variables, domain.outcome]
+    names = [variable.name for variable in variables]
+    wide = mapping.possibilities(people, mode="release")
+
+    def codes(record):
+        return tuple(variable.levels.index(record[variable.name]) for variable in variables)
+
+    found = np.zeros((len(people), len(problem.charges)))
+    for result in wide.to_dict("records"):
+        cost = distortion(problem, domain, codes(people.loc[result["row"], names]), codes(result))
+        assert math.isfinite(cost)
+        for place, charge in enumerate(problem.charges):
+            found[result["row"], place] += result["weight"] * (
+                cost if charge.threshold is None else cost > charge.threshold
+            )
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
+@pytest.mark.slow(keep=6)
+@pytest.mark.parametrize("mode", ["plain", "blind"])
+@pytest.mark.parametrize("seed", range(20))
+def test_everybody_is_within_their_budgets_seen_or_not(seed, mode):
+    problem, mapping, frame = random_case(seed, mode)
+    assert len(unseen(frame)) >= 5
+    found = charged(problem, mapping, EVERYBODY)
+    for place, charge in enumerate(problem.charges):
+        limits = np.array([by(charge.limit, person) for person in EVERYBODY.to_dict("records")])
+        assert np.all(found[:, place] <= limits + 1e-8)
+
+
+@pytest.mark.slow(keep=2)
+@pytest.mark.parametrize("per", ["individual", "fitted"])
+@pytest.mark.parametrize("seed", range(8))
+def test_limits_of_a_blind_mapping_agree_with_the_dense_statement(seed, per):
+    problem, mapping, _ = random_case(seed, "blind", per)
+    problem = dataclasses.replace(problem, parity=mapping.problem.parity)  # these may have been widened
+    status, value = Dense(problem, mapping.counts).solve()
+    assert mapping.certificate.status == "optimal"
+    assert status != "infeasible"
+    if status == "optimal":
+        assert mapping.objective == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
+def test_per_fitted_asks_for_the_limits_of_those_alone_who_were_there():
+    problem, mapping, frame = random_case(10, "blind", "fitted")
+    (charge,) = problem.charges
+    new = len(unseen(frame))
+    people = pd.concat([unseen(frame), frame.drop_duplicates()], ignore_index=True)
+    over = charged(problem, mapping, people)[:, 0] - [by(charge.limit, person) for person in people.to_dict("records")]
+    assert over[new:].max() <= 1e-8
+    assert over[:new].max() > 0.5
 
 
 @pytest.mark.parametrize("mode", ["suppressed", "own model", "suppressed, blind"])

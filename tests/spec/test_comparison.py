@@ -139,7 +139,7 @@ def test_own_rates_are_the_target_within_segments():
     rates = frame.groupby("f0")["y"].mean()
     for entry in range(len(part)):
         rate = rates[part.populations[part.population[entry]].segment]
-        assert part.target[entry] == pytest.approx(rate if part.outcome[entry] else 1 - rate)
+        assert part.target[entry] == pytest.approx(rate if part.event[entry] else 1 - rate)
 
 
 def test_released_segments_bound_what_a_recipient_sees():

@@ -31,13 +31,20 @@ def asked():
             ("sex", "race", "age_cat", "priors_count"),
             (1, 2, 4),
         ),
-        # Nothing is asked of all protected columns together, so that nothing is said of them.
-        ([eh.PairwiseParity(0.1, on=["race"], given=["age_cat"])], ("race", "age_cat"), (2,)),
     ],
 )
 def test_partitions_that_are_nested(asked, parity, columns, levels):
     found = asked(*parity)
     assert (found.columns, found.levels, found.notes) == (columns, levels, ())
+
+
+def test_groups_that_nobody_compares_together_are_named_where_they_cross(asked):
+    """Groups by race are kept beside their segments; those by sex and race, which people look at, cannot be."""
+    found = asked(eh.PairwiseParity(0.1, on=["race"], given=["age_cat"]))
+    assert (found.columns, found.levels) == (("race", "age_cat"), (1, 2))
+    (note,) = found.notes
+    assert "of groups by sex × race can be further than one person from their expectation" in note
+    assert "cross groups by race within segments by age_cat" in note
 
 
 def test_what_crosses_is_left_out_and_said(asked):

@@ -159,6 +159,8 @@ def test_it_says_nothing_on_the_console(caplog, capfd):
 
 
 def test_the_model_is_the_mappings(report, compas, compas_mapping):
+    with pytest.raises(eh.DataError, match="the table has no rows"):
+        compas_mapping.model_rates(compas.frame[:0])
     rates = compas_mapping.model_rates(compas.frame)
     rows = report.summary["models"]["fitted"]["rows"]
     for name in ("released", "predicted", "score", "decision"):

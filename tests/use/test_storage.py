@@ -1,6 +1,7 @@
 """The mapping file: intact ones load, anything else is a StorageError."""
 
 import json
+import math
 import re
 import warnings
 from dataclasses import replace
@@ -402,6 +403,39 @@ class TestCodings:
         rewrite(path, lambda document: document.update(needs=3))
         with pytest.raises(eh.StorageError, match="more than the format that it says a reader needs"):
             eh.Mapping.load(path)
+
+    @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
+    def test_limits_of_any_group_need_version_4(self, tmp_path):
+        """Of earlier blind mappings, limits are those of the groups that were fitted, as they were then."""
+        people = {("f", 0, 0): 10, ("f", 0, 1): 10, ("f", 1, 0): 10, ("f", 1, 1): 30, ("m", 0, 0): 30, ("m", 0, 1): 10}
+        frame = pd.DataFrame([row for row, number in people.items() for _ in range(number)], columns=["d", "x", "y"])
+        budget = eh.ExpectedDistortion(eh.By(math.inf, [({"d": "m"}, 0.05)]))
+        now = eh.Problem(
+            protected=["d"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.3, eh.Difference())],
+            distortion=eh.Distortion({"y": eh.Ordinal(1)}), budget=budget, blind=True,
+        )  # fmt: skip
+        then = replace(now, budget=replace(budget, per="fitted"))
+        with pytest.raises(eh.InfeasibleError):
+            eh.fit(now, frame)
+        assert "It is the limit of other groups" in str(eh.diagnose(now, frame))
+        mapping, wider = eh.fit(then, frame), now.with_bounds(lambda _: 0.6)
+        assert any(note.startswith('budgets per "fitted" hold') for note in mapping.audit().notes)
+        mapping.save(tmp_path / "then")
+        eh.fit(wider, frame).save(tmp_path / "now")
+        for name, stated in (("now", wider), ("then", then)):
+            assert storage._open((tmp_path / name).read_bytes())[0]["needs"] == 4
+            assert eh.Mapping.load(tmp_path / name).problem == stated
+
+        def earlier(document):
+            document.update(version=3, needs=1, problem=document["problem"].replace('per = "fitted"\n', ""))
+
+        rewrite(tmp_path / "then", earlier)
+        loaded = eh.Mapping.load(tmp_path / "then")
+        assert loaded.problem == then
+        assert loaded.certificate == mapping.certificate
+        assert loaded.table().equals(mapping.table())
+        loaded.save(tmp_path / "again")
+        assert eh.Mapping.load(tmp_path / "again").problem == then
 
     def test_a_favourable_outcome_that_the_table_does_not_have(self, mapping, tmp_path):
         path = tmp_path / "good.mapping"

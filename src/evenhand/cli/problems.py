@@ -154,7 +154,7 @@ def diagnose(
     # Prices that are noise are left out, those that are not known are not.
     prices = None if found.prices is None else found.prices[~(found.prices["price"] <= DIGITS)]
     conflict = found.conflict
-    sentences = found.sentences if found.reason is None else (worded(found.reason),)
+    sentences = found.sentences if found.reason is None else (worded(found.reason), *found.sentences[1:])
     document = {
         "written": {"proof": proof},
         "feasible": found.feasible,

@@ -134,4 +134,6 @@ def _people(frame: pd.DataFrame, weights: str | None) -> pd.DataFrame:
     times = frame[weights]
     if times.dtype.kind not in "iuf" or not ((times >= 0) & (times % 1 == 0)).all():
         raise DataError(f"the weights {weights!r} must be whole numbers here: how many people a row stands for")
+    if len(times) and not times.any():
+        raise DataError(f"no row has a positive weight in column {weights!r}: nobody would be there")
     return frame.loc[frame.index.repeat(times.astype(int))].drop(columns=weights).reset_index(drop=True)

@@ -329,5 +329,5 @@ def checked_weights(weight: Numbers) -> Numbers:
         row = int(np.flatnonzero(weight < 0)[0])
         raise DataError(f"weights must not be negative; row {row + 1} has {weight[row]:g}")
     if not np.any(weight > 0):
-        raise DataError("the table is empty: no row has a positive weight")
+        raise DataError("no row has a positive weight: all are zero, so that nobody would be counted")
     return weight

@@ -103,11 +103,13 @@ def _found(strata: Path, ranks: Path, low: int, high: int) -> tuple[Cells, Cells
     found, total = [], ranks.stat().st_size // 8
     for first in range(0, total, CHUNK):
         draw = np.fromfile(ranks, np.int64, CHUNK, offset=8 * first)
-        here = np.flatnonzero((draw >= low) & (draw < high))
         stratum = np.fromfile(strata, np.int32, CHUNK, offset=4 * first)
-        found.append((first + here, stratum[here].astype(np.int64), draw[here]))
+        here = np.flatnonzero((draw >= low) & (draw < high))
+        if len(here) < len(draw):
+            stratum, draw = stratum[here], draw[here]
+        found.append((first + here, stratum, draw))
     if not found:
-        return (np.zeros(0, np.int64),) * 3
+        return np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
     at, numbers, draws = (np.concatenate(each) for each in zip(*found, strict=True))
     return at, numbers, draws
 

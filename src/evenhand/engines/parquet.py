@@ -86,19 +86,22 @@ class Straight:
         dictionaries = [place for place in texts if place in repeated]
         return cls(source, tuple(dictionaries), tuple(repeated), row)
 
-    def batches(self, rows: int) -> Iterator[Any]:
-        """Read whole rows, so many at a time, in their order: Arrow tables."""
+    def batches(self, rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Read whole rows, or some columns of them, so many at a time, in their order: Arrow tables."""
         import pyarrow
         import pyarrow.parquet
 
-        dictionaries = [self.source.header[place] for place in self.dictionaries]
+        header, names = self.source.header, self.source.columns
+        # Whatever is asked for, it comes in the order of the file.
+        places = [place for place, name in enumerate(names) if columns is None or name in columns]
+        dictionaries = [header[place] for place in self.dictionaries]
         # What Arrow buffers ahead it keeps until the file is closed.
         options = {"read_dictionary": dictionaries, "pre_buffer": False}
         for path in self.source.paths:
             try:
                 with pyarrow.parquet.ParquetFile(path, **options) as file:
-                    for batch in file.iter_batches(rows):
-                        yield pyarrow.table(batch.columns, names=list(self.source.columns))
+                    for batch in file.iter_batches(rows, columns=[header[place] for place in places]):
+                        yield pyarrow.table(batch.columns, names=[names[place] for place in places])
             except pyarrow.ArrowException as error:
                 why = next(iter(str(error).splitlines()), "")
                 raise DataError(f"{path!r} cannot be read as Parquet: {why}") from None

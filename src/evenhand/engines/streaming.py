@@ -193,15 +193,16 @@ class Run:
             return self.source.line + END
         return named_line(self.source.header, self.written.delimiter)
 
-    def rows(self, straight: Straight) -> Iterator[Any]:
-        """Read batches of whole rows."""
-        most = int(current().memory * BATCH_SHARE / straight.row)
-        return straight.batches(max(min(BATCH, MOST_TOGETHER, most), 1))
+    def batches(self, duck_: Any, *, whole: bool = False) -> Iterator[Any]:
+        """Read the file's batches in order: so many rows, or as many as their share of the memory holds.
 
-    def batches(self, duck_: Any) -> Iterator[Any]:
-        """Read the file's batches in order: so many rows, or as many as their share of the memory holds."""
+        They have what is needed of each row; or, where Arrow reads them, all of it, if rows are to be ``whole``.
+        """
         most = current().memory * BATCH_SHARE
-        return batches(duck_, self.query, self.needed, rows=BATCH, memory=most, step=STEP)
+        if self.straight is None:
+            return batches(duck_, self.query, self.needed, rows=BATCH, memory=most, step=STEP)
+        rows = max(min(BATCH, MOST_TOGETHER, int(most / self.straight.row)), 1)
+        return self.straight.batches(rows, None if whole else self.needed)
 
 
 class Done(Protocol):
@@ -394,7 +395,7 @@ def _saying(run: Run, what: str, duck_: Any) -> Callable[[int], None]:
 def _transformed(run: Run, cursor: Any, planned: _Planned | None) -> Iterator[tuple[Any, Tally]]:
     """Transform batch after batch; an empty file is one empty batch."""
     first = 0
-    for arrow in run.batches(cursor) if run.straight is None else run.rows(run.straight):
+    for arrow in run.batches(cursor, whole=True):
         drawn = None if planned is None else planned.draws(first, len(arrow)).__getitem__
         done = transform_piece(run.mode, read(arrow.select(run.needed)), run.how, drawn, first=first, text=run.text)
         new = done.table.to_native()
@@ -437,7 +438,7 @@ def _planned(run: Run, cursor: Any, folder: Path) -> _Planned:
     def rows() -> Iterator[tuple[Cells, Cells]]:
         first = 0
         for arrow in run.batches(cursor):
-            table = read(arrow)
+            table = read(arrow.select(run.needed))
             located = locate(run.mode, table, text=run.text, first=first)
             yield balancing.number(located), single_draws(run.mode, table, run.how, first=first)
             first += len(table)

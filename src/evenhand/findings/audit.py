@@ -23,7 +23,7 @@ from evenhand.findings.theory.applying import ON_AVERAGE
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
-from evenhand.spec import Problem
+from evenhand.spec import By, Problem
 from evenhand.tables import frame, labels
 
 if TYPE_CHECKING:
@@ -199,7 +199,8 @@ def _notes(
         yield from constraint.after.compared.left_out
         before, parity = constraint.before, constraint.before.parity
         # Of another table a constraint may compare nobody; what is left out says why.
-        if len(before.value) and before.violation <= 0:
+        # Where nobody is relabelled, nobody bears it: only what else is bounded makes such a bound matter.
+        if len(before.value) and before.violation <= 0 and not parity.given_outcome:
             yield (
                 f"{type(parity).__name__} binds nothing: the table as it is keeps every bound of it (at most "
                 f"{before.value.max():.3f}, the smallest bound is {parity.smallest_bound:g})"
@@ -214,12 +215,19 @@ def _notes(
             f"the released outcome depends on the released features alone, p(ŷ|x̂,d) = p(ŷ|x̂), within "
             f"{measured.outcome_leak:.1e}: the bounds carry over to a model that may not see the protected columns"
         )
+    elif any(parity.compares_features for parity in problem.parity):
+        yield from _of_drawn_features(problem)
     else:
         yield (
             "a model that may not see the protected columns is not covered: it can depend on them through the features"
         )
     if problem.utility_on_features:
         yield "p(ŷ|x̂) is that of a given model: what is bounded is that model's mean score on the released features"
+    if problem.blind and any(isinstance(c.limit, By) and c.per == "fitted" for c in problem.charges):
+        yield (
+            'budgets per "fitted" hold for the people who were fitted: a new person of another group, whose limit is '
+            "smaller, can exceed it, since the mapping does not know the group"
+        )
     if problem.blind:
         yield (
             "the mapping is the same for every group, and apply mode needs no protected column; it then averages over "
@@ -228,3 +236,16 @@ def _notes(
         )
     elif problem.suppresses:
         yield "apply mode still reads the protected columns, although the model does not; a blind mapping would not"
+
+
+def _of_drawn_features(problem: Problem) -> Iterator[str]:
+    """Say which models a bound on released features covers."""
+    for parity in problem.parity:
+        if parity.compares_features:
+            columns = problem.features if parity.features is None else parity.features
+            where = "in train mode" if problem.blind else "in train and apply mode"
+            yield (
+                f"whatever is selected by {' × '.join(columns)} as released alone, the groups' shares of it differ by "
+                f"no more than the bound on features, {where}, in expectation over the draws; a model that reads any "
+                f"other column, or scores averaged over the draws of a person, is not covered"
+            )

@@ -58,7 +58,7 @@ def comparison(counts: Counts, part: ParityAchieved, at: int) -> Furthest:
     compared = part.compared
     return Furthest(
         apart=float(part.value[at]),
-        outcome=counts.domain.y.words(int(compared.outcome[at])),
+        outcome=compared.event_words(at),
         of=compared.own_words(at),
         rate=float(part.rate[at]),
         against=compared.other_words(at),
@@ -131,7 +131,7 @@ def budget_found(part: BudgetAchieved) -> BudgetFound:
 def table(counts: Counts, parity: Sequence[ParityAchieved], budgets: Sequence[BudgetAchieved] = ()) -> pd.DataFrame:
     """List every bound with what was achieved, and the slack; negative where a bound is exceeded."""
     parts = [
-        (type(p.parity).__name__, [p.compared.words(at, counts.domain.y) for at in range(len(p.value))],
+        (type(p.parity).__name__, [p.compared.words(at) for at in range(len(p.value))],
          p.compared.bound, p.value)
         for p in parity
     ]  # fmt: skip

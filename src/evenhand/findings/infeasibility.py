@@ -7,7 +7,7 @@ positive. That is the proof (weak duality with no utility at all); it verifies i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,16 +90,18 @@ class _Story:
 
     def _release_prices(self, source: Cells, to_x: Cells, to_y: Cells) -> Numbers:
         """Return what the proof charges sources for releasing (x̂, ŷ), allowed or not, budgets aside."""
-        total, first, n_y = np.zeros(len(source)), 0, self.counts.domain.y.size
-        for part in self.compiled.compared:
+        total, first, domain = np.zeros(len(source)), 0, self.counts.domain
+        for part, values in zip(self.compiled.compared, self.compiled.parity.values, strict=True):
             segments = np.unique(part.segment)
-            size = len(part.populations) * len(segments) * n_y
+            size = len(part.populations) * len(segments) * len(values)
             block = self.on_rates[first : first + size].reshape(len(part.populations), -1)
-            priced = (part.weights.T @ block).reshape(-1, len(segments), n_y)
-            known, place = np.ones(len(source), dtype=bool), np.zeros(len(source), dtype=np.int64)
+            priced = (part.weights.T @ block).reshape(-1, len(segments), len(values))
+            known, value = positions(values, part.events.value(domain, to_x, to_y))
+            place = np.zeros(len(source), dtype=np.int64)
             if part.segments is not None and part.within_released:
-                known, place = positions(segments, self.counts.domain.x.cells_of(part.segments, to_x))
-            total += np.where(known, priced[source, place, to_y], 0.0)
+                inside, place = positions(segments, domain.x.cells_of(part.segments, to_x))
+                known &= inside
+            total += np.where(known, priced[source, place, value], 0.0)
             first += size
         return total
 
@@ -125,7 +127,7 @@ class _Story:
         rows = []
         for i, e, share in self.entries():
             part = self.compiled.compared[i]
-            where = part.words(e, self.counts.domain.y)
+            where = part.words(e)
             rows.append((type(part.parity).__name__, where, float(part.bound[e]), share))
         for i, holder, share in self.holders():
             charge = self.problem.charges[i]
@@ -136,31 +138,35 @@ class _Story:
 
     def reach(self) -> dict[str, list[Any]]:
         rows, outcomes = [], outcome_by_source(self.counts, unchanged(self.counts))
-        for i, population, y in self._rates():
+        for i, population, event in self._rates():
             part = self.compiled.compared[i]
-            low, high = self._limits(i, population, y)
-            now = float((part.weights[[population]] @ outcomes)[0, y])
+            low, high = self._limits(i, population, event)
+            now = float((part.weights[[population]] @ outcomes)[0] @ part.events.members[event])
             words = part.populations[population].words
-            rows.append((words, self.counts.domain.outcome.levels[y], now, low, high))
+            rows.append((words, part.events.label(event), now, low, high))
         return _table(("group", self.problem.outcome, "now", "lowest", "highest"), rows)
 
     def _rates(self) -> list[tuple[int, int, int]]:
-        """Return the rates in the conflict; a rate within a released segment is a quotient, and is left out."""
+        """Return the rates in the conflict.
+
+        A rate within a released segment is a quotient, and a free event is none that is the same whatever happens: they
+        are left out.
+        """
         found: dict[tuple[int, int, int], None] = {}
         for i, e, _ in self.entries():
-            if self.compiled.compared[i].segment[e] != EVERYWHERE:
-                continue
             part = self.compiled.compared[i]
+            if part.segment[e] != EVERYWHERE or part.events.free:
+                continue
             for population in (int(part.population[e]), int(part.against[e])):
                 if population != AGAINST_TARGET:
-                    found[i, population, int(part.outcome[e])] = None
+                    found[i, population, int(part.event[e])] = None
         return list(found)
 
-    def _limits(self, i: int, population: int, y: int) -> tuple[float, float]:
-        weights = self.compiled.compared[i].weights[[population]]
-        moves = self.compiled.moves
+    def _limits(self, i: int, population: int, event: int) -> tuple[float, float]:
+        part, moves = self.compiled.compared[i], self.compiled.moves
         _, to_y = self.counts.domain.split_xy(moves.target)
-        per_move = np.asarray(weights.toarray()[0])[moves.source] * (to_y == y)
+        weights = np.asarray(part.weights[[population]].toarray()[0])
+        per_move = weights[moves.source] * part.events.members[event, to_y]
         return reachable_rates(self.compiled.program, self.compiled.choices.spread.T @ per_move, self.clock)
 
     def forbidden(self) -> dict[str, list[Any]]:
@@ -202,17 +208,23 @@ class _Story:
 
     def _entry_words(self, i: int, e: int) -> str:
         """Say what one entry compares, how far its rates can go, and the bound."""
-        part, now, y = self.compiled.compared[i], self.now[i], int(self.compiled.compared[i].outcome[e])
-        bound, outcome = f"{part.bound[e]:g}", self.counts.domain.y.words(y)
+        part, now = self.compiled.compared[i], self.now[i]
+        bound, outcome, event = f"{part.bound[e]:g}", part.event_words(e), int(part.event[e])
         own, against = int(part.population[e]), int(part.against[e])
         name = part.populations[own].words
+        if part.events.free:
+            return (
+                f"What is released of {part.events.label(event)} differs between {name} and "
+                f"{part.populations[against].words} by {now.value[e]:.4f} now, in total variation; the bound is "
+                f"{bound}."
+            )
         if part.segment[e] != EVERYWHERE and part.segments is not None:
             name += f" with the released {part.segments.words(int(part.segment[e]))}"
             return (
                 f"{outcome} among {name} is {now.rate[e]:.4f} now. The target is {now.other[e]:.4f}, the bound {bound}."
             )
         said = f"{outcome} among {name} is {now.rate[e]:.4f} now"
-        low, high = self._limits(i, own, y)
+        low, high = self._limits(i, own, event)
         if np.isfinite(low):
             budgets = "budgets and " if self.problem.charges else ""
             fixed = ", with ŷ drawn given x̂ alone," if self.problem.suppresses else ""
@@ -220,7 +232,7 @@ class _Story:
         if against == AGAINST_TARGET:
             return f"{said}. The target is {now.other[e]:.4f}, the bound {bound}."
         said += f". Among {part.populations[against].words} it is {now.other[e]:.4f} now"
-        low, high = self._limits(i, against, y)
+        low, high = self._limits(i, against, event)
         if np.isfinite(low):
             said += f" and can reach {low:.4f} to {high:.4f}"
         together = " A blind mapping moves both together." if self.problem.blind else ""
@@ -231,7 +243,7 @@ class _Story:
         words: dict[str, None] = {}
         for bar in (bar for barred in self.compiled.barred for bar in barred):
             part, e = self.compiled.compared[bar.constraint], bar.entry
-            outcome = self.counts.domain.y.words(int(part.outcome[e]))
+            outcome = part.event_words(e)
             (other,) = {int(part.population[e]), int(part.against[e])} - {bar.population}
             because = f"The target gives {outcome} no probability"
             if other != AGAINST_TARGET:
@@ -254,8 +266,8 @@ class _Story:
         ranked = sorted(found.items(), key=lambda item: -sum(share for _, share in item[1]))
         outcome, sentences = domain.outcome, []
         for (i, group, y), cells in ranked[:MOST_TOLD]:
-            charge = self.problem.charges[i]
-            limits = np.unique(charge.limits(counts)[[holder for holder, _ in cells]])
+            charge, holders = self.problem.charges[i], [holder for holder, _ in cells]
+            limits = np.unique(held := charge.limits(counts)[holders])
             limit = f"{limits[0]:g}" if len(limits) == 1 else f"{limits[0]:g} to {limits[-1]:g}"
             words = (
                 f"The budget {charge.words} ≤ {limit} of {group} with {outcome.name}={outcome.levels[y]} stands in the "
@@ -268,7 +280,13 @@ class _Story:
                 for b in np.flatnonzero(costs > limits[-1])
             ]
             told = charged and self.problem.distortion.function is None
-            sentences.append(f"{words}: {'; '.join(charged)}." if told else f"{words}.")
+            said = f"{words}: {'; '.join(charged)}." if told else f"{words}."
+            if np.any(replace(charge, of_any_group=False).limits(counts)[holders] > held):
+                said += (
+                    " It is the limit of other groups, whose people may come to have the same row of a blind mapping; "
+                    'with per="fitted" groups count only where they were fitted.'
+                )
+            sentences.append(said)
         return sentences
 
 

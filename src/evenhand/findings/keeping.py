@@ -17,7 +17,7 @@ from evenhand.data.counts import Counts
 from evenhand.findings.bounds import ROUNDING, Furthest, furthest, told_from
 from evenhand.findings.document import written
 from evenhand.kernel.achieved import ParityAchieved
-from evenhand.spec import AGAINST_TARGET, EVERYWHERE
+from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons
 
 WHOLE = 1e-6
 """An expected number of people this close to a whole one is that."""
@@ -175,9 +175,10 @@ def _moved(part: ParityAchieved, best: np.ufunc, *, rounded: bool = False) -> Nu
     """
     compared = part.compared
     by, rest = _one_person(part)
+    each, whole = _outcomes_moved(compared), ~rest & compared.parity.of_outcomes
     found = part.excess
-    for own in _steps(part.rate, by[compared.population], rounded & ~rest[compared.population]):
-        for other in _steps(part.other, by[compared.against], rounded & ~rest[compared.against]):
+    for own in _steps(part.rate, each * by[compared.population], rounded & whole[compared.population]):
+        for other in _steps(part.other, each * by[compared.against], rounded & whole[compared.against]):
             # A target stays what it is.
             held = np.where(compared.against == AGAINST_TARGET, part.other, np.clip(part.other + other, 0, 1))
             excess = compared.parity.distance.excess(np.clip(part.rate + own, 0, 1), held, compared.bound)
@@ -192,6 +193,17 @@ def _steps(rate: Numbers, one: Numbers, rounded: Flags) -> tuple[Numbers, Number
     down = np.where(rounded, people - np.floor(people + WHOLE), 1.0)
     up = np.where(rounded, np.ceil(people - WHOLE) - people, 1.0)
     return -down * one, np.zeros_like(one), up * one
+
+
+def _outcomes_moved(compared: Comparisons) -> Numbers:
+    """Return how many outcomes of an entry's event can each be off by a person: of those in it, or of those not in it.
+
+    Of features it is not known here how many people have which.
+    """
+    if compared.events.free:
+        return np.zeros(len(compared))
+    inside = compared.events.members[compared.event].sum(axis=1)
+    return np.asarray(np.minimum(inside, compared.events.members.shape[1] - inside))
 
 
 def _one_person(part: ParityAchieved) -> tuple[Numbers, Flags]:

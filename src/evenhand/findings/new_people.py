@@ -176,9 +176,9 @@ def held_against(problem: Problem, against: float | Sequence[float] | None) -> P
 
 
 class Origins:
-    """People by what they were and what they became: their original group and features, and their new outcome.
+    """People by what they were and what they became: their original group and segment, and their new outcome.
 
-    Of features those are told apart that segments are made of.
+    Of original features and outcomes those are told apart that segments are made of.
     """
 
     def __init__(self, domain: Domain, segments: Sequence[str]) -> None:
@@ -188,7 +188,13 @@ class Origins:
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The columns that are read of the original table, and of the new one."""
-        return (*self.domain.d.names, *self.domain.x.names), (*self.domain.d.names, *self.domain.y.names)
+        domain = self.domain
+        outcome = domain.y.names if self._by_outcome else ()
+        return (*domain.d.names, *domain.x.names, *outcome), (*domain.d.names, *domain.y.names)
+
+    @property
+    def _by_outcome(self) -> bool:
+        return self.domain.outcome.name in self.segments
 
     def add(self, pair: Pair) -> None:
         """Count some rows; those with a value that is no level have no cell."""
@@ -202,8 +208,13 @@ class Origins:
             )
         levels = zip(domain.x.variables, domain.x.unravel(x), strict=True)
         x = domain.x.ravel([codes if v.name in self.segments else np.zeros_like(codes) for v, codes in levels])
+        was = np.zeros_like(y)
+        if self._by_outcome:
+            was, unknown = tables.cells(domain.y, before.table, text=before.text)
+            new_y = new_y | unknown
         counted = ~(new_d | new_x | new_y) & (pair.weight > 0)
-        cell, at = np.unique(domain.dxy(d, x, y)[counted], return_inverse=True)
+        became = domain.dxy(d, x, was)[counted] * domain.y.size + y[counted]
+        cell, at = np.unique(became, return_inverse=True)
         weight = pair.weight[counted]
         sums_ = [sums(at, of, len(cell)) for of in (weight, np.ones(len(weight)), weight**2)]
         self.found.append((cell, np.stack(sums_)))
@@ -215,35 +226,55 @@ class Origins:
         distinct, at = np.unique(cells, return_inverse=True)
         return distinct, np.stack([sums(at, of, len(distinct)) for of in numbers])
 
-    def counts(self) -> Counts:
-        """Return all that was counted."""
+    def became(self) -> Became:
+        """Return all that was counted: who there was, and what became of them."""
         cell, (weight, people, squares) = self._together()
-        dx, y = np.divmod(cell, self.domain.y.size)
+        source, to_y = np.divmod(cell, self.domain.y.size)
+        own, at = np.unique(source, return_inverse=True)
+        dx, was = np.divmod(own, self.domain.y.size)
         d, x = np.divmod(dx, self.domain.x.size)
-        return replace(Counts.of(self.domain, d, x, y, weight, people, squares), elsewhere=True)
+        each = (sums(at, of, len(own)) for of in (weight, people, squares))
+        counts = replace(Counts.of(self.domain, d, x, was, *each), elsewhere=True)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(at))])
+        return Became(counts, Kernel(starts, self.domain.xy(x[at], to_y), weight / counts.weight[at]))
+
+
+@dataclass(frozen=True, eq=False)
+class Became:
+    """People by their original values, and the shares of them that a release gave each outcome."""
+
+    counts: Counts
+    shares: Kernel
 
 
 def left_segments(problem: Problem, domain: Domain) -> tuple[str, ...]:
     """Return the columns that make segments of original values which people may leave."""
-    named = (name for parity in problem.parity if not parity.released for name in parity.given or ())
+    named = (name for parity in problem.parity for name in _original_segments(problem, parity))
     moved = any(_left(problem, domain, parity) for parity in problem.parity)
     return tuple(dict.fromkeys(named)) if moved else ()
 
 
-def realised(problem: Problem, fitted: Counts, met: Meeting, origin: Counts | None = None) -> Realised:
+def _original_segments(problem: Problem, parity: Parity) -> tuple[str, ...]:
+    """Return the columns whose original values make the segments of a constraint."""
+    given = () if parity.released else tuple(parity.given or ())
+    return (*given, *([problem.outcome] * parity.given_outcome))
+
+
+def realised(problem: Problem, fitted: Counts, met: Meeting, origin: Became | None = None) -> Realised:
     """Hold a table's own rates against the bounds of a problem.
 
-    ``origin`` has its people by their original features, where these are known: a bound within original segments is
+    ``origin`` has its people by their original values, where these are known: a bound within original segments is
     held by them.
     """
     counts = met.counts
     uncounted = (*met.uncounted, *without_people(fitted, counts))
     segments = tuple(_released_segments(problem, fitted)) if origin is None else ()
-    parts = []
+    parts, as_it_is = [], unchanged(counts)
     for parity in problem.parity:
-        own = counts if origin is None or parity.given is None or parity.released else origin
-        parts.append(parity_achieved(comparisons(parity, own), own, unchanged(own)))
-    as_it_is = unchanged(counts)
+        own, shares = counts, as_it_is
+        if origin is not None and _original_segments(problem, parity):
+            own, shares = origin.counts, origin.shares
+        parts.append(parity_achieved(comparisons(parity, own), own, shares))
     words = []
     for part in parts:
         worst = bounds.furthest(counts, part)
@@ -273,7 +304,7 @@ def _released_segments(problem: Problem, fitted: Counts) -> Iterator[str]:
 
 def _left(problem: Problem, domain: Domain, parity: Parity) -> list[str]:
     """Return the columns of a constraint's original segments that may change."""
-    columns = () if parity.released else parity.given or ()
+    columns = _original_segments(problem, parity)
     return [name for name in columns if _may_change(problem, domain.variable(name))]
 
 

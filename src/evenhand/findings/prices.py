@@ -95,13 +95,13 @@ def _parity(
         yield base | {"level": "total", "where": "all bounds", "bound": smallest, "price": total, "number": i}
         if unknown:
             continue
-        for y in np.unique(part.outcome):
-            here = part.outcome == y
-            where, price = counts.domain.y.words(int(y)), float(by_entry[here].sum())
+        for event in np.unique(part.event):
+            here = part.event == event
+            where, price = part.events.words(int(event)), float(by_entry[here].sum())
             yield base | {"level": "outcome", "where": where, "bound": float(part.bound[here].min()), "price": price}
         for e in np.argsort(-by_entry):
             if by_entry[e] > ROUNDING:
-                where, price = part.words(int(e), counts.domain.y), float(by_entry[e])
+                where, price = part.words(int(e)), float(by_entry[e])
                 yield base | {"level": "pair", "where": where, "bound": float(part.bound[e]), "price": price}
 
 

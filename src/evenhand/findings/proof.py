@@ -32,6 +32,7 @@ from evenhand.optimise.compile import (
     budget_multipliers,
     compile_problem,
     entry_multipliers,
+    free_event,
 )
 from evenhand.optimise.program import Multipliers, least_price
 from evenhand.optimise.tabulate import tabulated
@@ -39,6 +40,7 @@ from evenhand.spec import (
     AGAINST_TARGET,
     EVERYWHERE,
     Comparisons,
+    Features,
     Line,
     Problem,
     comparisons,
@@ -240,7 +242,8 @@ class _Writer:
         return [
             {
                 "name": type(part.parity).__name__,
-                "kind": "target" if part.against_target else "pairwise",
+                "kind": "features" if part.events.free else "target" if part.against_target else "pairwise",
+                **self.about(part),
                 "distance": {"measure": part.parity.distance.word}
                 if _named(part)
                 else {"measure": "lines", "lines": _lines(part, keys.index(key))},
@@ -251,6 +254,13 @@ class _Writer:
             }
             for key in dict.fromkeys(keys)
         ]
+
+    def about(self, part: Comparisons) -> Document:
+        """Return what is compared, where it is not the rates of single outcomes."""
+        events = part.events
+        if isinstance(events, Features):
+            return {"features": list(events.axis.names)}
+        return {} if part.parity.of_outcomes else {"cumulative": True}
 
     def entry(self, part: Comparisons, e: int) -> Document:
         own, against = part.populations[int(part.population[e])], int(part.against[e])
@@ -263,7 +273,7 @@ class _Writer:
         if part.segments is not None and place != EVERYWHERE:
             segment = _codes(part.segments, np.array([place]))[0]
         return {
-            "outcome": int(part.outcome[e]),
+            "outcome": int(part.event[e]),
             "group": _codes(part.groups, np.array([own.group]))[0],
             "against": other,
             "segment": segment,
@@ -280,7 +290,8 @@ class _Writer:
         kept = self._limited(number)
         return {
             "threshold": charge.threshold,
-            "per": charge.per,
+            # What is limited is listed, so that it does not matter who else could have been.
+            "per": "xy" if charge.averaged else "individual",
             "limits": [[holders[i], float(limits[i])] for i in kept],
         }
 
@@ -313,9 +324,10 @@ class _Writer:
         price = program.prices(multipliers.released, on_rates, multipliers.budgets)
         closed = self.closing(compiled.barred, float(np.abs(price).max(initial=0.0)) + 1.0)
         parity = {key: parity.get(key, 0.0) + closed[0].get(key, 0.0) for key in {**parity, **closed[0]}}
-        return self.written(parity, budgets | closed[1]) | (
-            {"released": self._released(multipliers)} if released else {}
-        )
+        written = self.written(parity, budgets | closed[1])
+        if events := self._events(multipliers.parity):
+            written["events"] = events
+        return written | ({"released": self._released(multipliers)} if released else {})
 
     def written(self, parity: dict[tuple[int, int, int], float], budgets: dict[tuple[int, int], float]) -> Document:
         """Return multipliers on lines of entries and on limits as the file has them."""
@@ -325,10 +337,7 @@ class _Writer:
             part = self.compared[i]
             written = value / float(part.lines[line].scale[e]) if _named(part) else value
             if written > 0:
-                # Blocks are numbered through all constraints.
-                before = sum(len(dict.fromkeys(_block_keys(earlier))) for earlier in self.compared[:i])
-                block, position = self.places[i][e]
-                rows.append([before + block, position, line, written])
+                rows.append([*self._place(i, e), line, written])
         return {
             "released": [],
             "parity": rows,
@@ -337,6 +346,29 @@ class _Writer:
                 for (charge, holder), value in sorted(budgets.items())
             ],
         }
+
+    def _place(self, constraint: int, entry: int) -> tuple[int, int]:
+        """Return the block of an entry, numbered through all constraints, and its position there."""
+        before = sum(len(dict.fromkeys(_block_keys(earlier))) for earlier in self.compared[:constraint])
+        block, position = self.places[constraint][entry]
+        return before + block, position
+
+    def _events(self, on_parity: Numbers) -> list[list[Any]]:
+        """Return which set of features the multiplier of each bound on them is about: values with their shares."""
+        compiled = self.given
+        assert compiled is not None
+        moves, rows = compiled.moves, []
+        for i, part in enumerate(self.compared):
+            if not isinstance(part.events, Features):
+                continue
+            _, place = part.events.told_apart(self.domain, *self.domain.split_xy(moves.target))
+            codes = _codes(part.events.axis, compiled.parity.values[i])
+            for e in range(len(part)):
+                reached = np.zeros(len(codes), dtype=bool)
+                reached[place[part.populations[int(part.against[e])].member[moves.source]]] = True
+                share = free_event(compiled.parity, i, e, on_parity, reached)
+                rows += [[*self._place(i, e), codes[v], float(share[v])] for v in np.flatnonzero(share)]
+        return rows
 
     def _line(self, constraint: int, entry: int, line: int) -> tuple[int, int, int]:
         """Return where a line is written: the last of an entry stands for its repetitions."""

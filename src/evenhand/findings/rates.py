@@ -75,7 +75,8 @@ def permitted(problem: Problem, counts: Counts, after: Numbers) -> dict[int, tup
     Against a target the band lies around it; between every two groups it begins at the lowest rate after.
     """
     for parity in problem.parity:
-        if not parity.holds_everybody or parity.given or parity.on or parity.distance.reach(1.0, 1.0) is None:
+        plain = parity.holds_everybody and parity.of_outcomes and not parity.segmented and not parity.on
+        if not plain or parity.distance.reach(1.0, 1.0) is None:
             continue
         if isinstance(parity.bound, int | float) and np.isfinite(parity.bound):
             break
@@ -84,8 +85,8 @@ def permitted(problem: Problem, counts: Counts, after: Numbers) -> dict[int, tup
     if not len(after):
         return {}
     compared, bands = comparisons(parity, counts), {}
-    for y in np.unique(compared.outcome):
-        middle = compared.target[compared.outcome == y][0] if parity.against_target else after[:, y].min()
+    for y in np.unique(compared.event):
+        middle = compared.target[compared.event == y][0] if parity.against_target else after[:, y].min()
         reach = parity.distance.reach(middle, parity.bound) or 0.0
         below = reach if parity.against_target else 0.0
         bands[int(y)] = (max(0.0, float(middle - below)), min(1.0, float(middle + reach)))

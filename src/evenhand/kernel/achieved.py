@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
@@ -177,12 +178,24 @@ def parity_achieved(compared: Comparisons, counts: Counts, kernel: Kernel) -> Pa
     """Return J for every entry of one parity constraint."""
     if compared.within_released:
         rate, other = _rates_in_released_segments(compared, counts, kernel), compared.target
+    elif compared.events.free:
+        rate, other = _rates_where_apart(compared, counts, kernel)
     else:
-        rates = compared.weights @ outcome_by_source(counts, kernel)
-        rate = rates[compared.population, compared.outcome]
-        other = compared.target if compared.against_target else rates[compared.against, compared.outcome]
+        rates = compared.weights @ outcome_by_source(counts, kernel) @ compared.events.members.T
+        rate = rates[compared.population, compared.event]
+        other = compared.target if compared.against_target else rates[compared.against, compared.event]
     excess = compared.parity.distance.excess(rate, other, compared.bound)
     return ParityAchieved(compared, rate, other, np.asarray(compared.bound + excess), excess)
+
+
+def _rates_where_apart(compared: Comparisons, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:
+    """Return the shares of two populations in the values that the first has more of: their difference is largest."""
+    values, place = compared.events.told_apart(counts.domain, *counts.domain.split_xy(kernel.targets))
+    of_source = sparse.csr_array((kernel.probability, (kernel.rows, place)), shape=(len(kernel), len(values)))
+    shares = (compared.weights @ of_source).toarray()
+    own, other = shares[compared.population], shares[compared.against]
+    more = own > other
+    return (own * more).sum(axis=1), (other * more).sum(axis=1)
 
 
 def _rates_in_released_segments(compared: Comparisons, counts: Counts, kernel: Kernel) -> Numbers:
@@ -196,9 +209,9 @@ def _rates_in_released_segments(compared: Comparisons, counts: Counts, kernel: K
         inside = Kernel(kernel.starts, kernel.targets, np.where(segment == place, kernel.probability, 0.0))
         joint = compared.weights @ outcome_by_source(counts, inside)
         here = np.flatnonzero(compared.segment == place)
-        of, outcome = compared.population[here], compared.outcome[here]
-        total = joint.sum(axis=1)[of]
-        rate[here] = np.where(total > 0, joint[of, outcome] / np.where(total > 0, total, 1.0), compared.target[here])
+        of, total = compared.population[here], joint.sum(axis=1)[compared.population[here]]
+        share = (joint @ compared.events.members.T)[of, compared.event[here]] / np.where(total > 0, total, 1.0)
+        rate[here] = np.where(total > 0, share, compared.target[here])
     return rate
 
 

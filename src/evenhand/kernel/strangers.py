@@ -18,7 +18,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.kernel.stochastic import Kernel, gather
 from evenhand.spec import Charge, Problem
-from evenhand.spec.by import By, each, fields_of, numbers_at
+from evenhand.spec.by import By, Field, each, fields_of, numbers_at, smallest_at
 
 Policy = Literal["typical", "keep"]
 """What becomes of people whose cell nobody had."""
@@ -123,9 +123,7 @@ def _typical(problem: Problem, counts: Counts, kernel: Kernel) -> Strangers:
     mixed = np.ones(rows.shape[:2])
     for charge in problem.charges:
         spent = (rows * charge.of(np.where(allowed, cost, 0.0))).sum(axis=2)
-        limit = _limits(charge, counts, kinds)
-        # A blind mapping does not know whose limit it is.
-        limit = limit.min(axis=0, keepdims=True) if blind else limit
+        limit = _limits(charge, counts, kinds, blind=blind)
         mixed = np.minimum(mixed, np.divide(limit, spent, out=np.ones(spent.shape), where=spent > limit))
     rows = mixed[:, :, None] * rows + (1 - mixed[:, :, None]) * stays
     group, kind = np.nonzero(there[:, kinds.y] > 0)
@@ -146,7 +144,7 @@ def _kinds(problem: Problem, counts: Counts) -> _Kinds:
         # Of a user's own costs it is known what those of the fitted records are.
         return _Kinds(domain.x, *domain.split_xy(counts.records.cells))
     limits = [charge.limit for charge in problem.charges]
-    named = {column for limit in limits if isinstance(limit, By) for where, _ in limit.cases for column in where}
+    named = {column for limit in limits if isinstance(limit, By) for column in limit.columns}
     part = Axis(tuple(variable for variable in domain.x.variables if variable.name in named))
     size = part.size if part.size * domain.y.size * len(counts.groups.cells) <= LARGEST_TABLE else 1
     cell, y = np.divmod(np.arange(size * domain.y.size), domain.y.size)
@@ -163,16 +161,18 @@ def _costs(problem: Problem, domain: Domain, kinds: _Kinds) -> Numbers:
     return cost.reshape(-1, domain.y.size)
 
 
-def _limits(charge: Charge, counts: Counts, kinds: _Kinds) -> Numbers:
-    """Return the limit of a charge by group and kind."""
+def _limits(charge: Charge, counts: Counts, kinds: _Kinds, *, blind: bool) -> Numbers:
+    """Return the limit of a charge by group and kind; one row for all groups where they do not differ."""
     domain, groups, size = counts.domain, counts.groups.cells, len(kinds.y)
-    named = {column for where, _ in charge.limit.cases for column in where} if isinstance(charge.limit, By) else set()
+    named = charge.limit.columns if isinstance(charge.limit, By) else set()
     if kinds.features is None and named & set(domain.x.names):
-        return np.full((len(groups), size), min(each(charge.limit)))
-    fields = fields_of(domain.y, np.tile(kinds.y, len(groups)))
+        return np.full((1, size), min(each(charge.limit)))
+    what, fields = f"the limit of {charge.words}", fields_of(domain.y, kinds.y)
     if kinds.features is not None:
-        fields |= fields_of(kinds.features, np.tile(kinds.cell, len(groups)))
-    if not charge.averaged:
-        fields |= fields_of(domain.d, np.repeat(groups, size))
-    limit = numbers_at(f"the limit of {charge.words}", charge.limit, fields, len(groups) * size)
-    return limit.reshape(len(groups), size)
+        fields |= fields_of(kinds.features, kinds.cell)
+    if blind or charge.averaged:
+        # A blind mapping does not know whose limit it is.
+        return smallest_at(what, charge.limit, domain.d, fields, size)[None]
+    everybody = {name: Field(own.variable, np.tile(own.codes, len(groups))) for name, own in fields.items()}
+    everybody |= fields_of(domain.d, np.repeat(groups, size))
+    return numbers_at(what, charge.limit, everybody, len(groups) * size).reshape(-1, size)

@@ -77,7 +77,7 @@ def _parity(counts: Counts, constraint: Constraint, kept: Cells) -> Json:
         "furthest_after": after and asdict(after),
         "rows": [
             {
-                "where": part.compared.words(int(at), counts.domain.y),
+                "where": part.compared.words(int(at)),
                 "bound": float(part.compared.bound[at]),
                 "achieved": float(part.value[at]),
             }
@@ -119,7 +119,7 @@ def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:
     hidden_places = {("group", names[i]) for i in np.flatnonzero(~shown.groups)}
     for part in m.achieved.parity:
         for at in np.flatnonzero(~shown.comparisons(part, m.kernel)):
-            hidden_places.add(("pair", part.compared.words(int(at), m.counts.domain.y)))
+            hidden_places.add(("pair", part.compared.words(int(at))))
     listed = [row for row in wide.to_dict("records") if (row["level"], row["where"]) not in hidden_places]
     cells: list[Json] = []
     hidden = 0

@@ -257,7 +257,7 @@ def _budgets(s: Json) -> Table:
     rows = []
     for part in s["bounds"]["budgets"]:
         limit = ends(part["smallest_limit"], part["largest_limit"])
-        whom = "each person" if part["per"] == "individual" else "each (features, outcome), on average over groups"
+        whom = "each (features, outcome), on average over groups" if part["per"] == "xy" else "each person"
         rows.append(
             (part["constraint"], whom, limit, number(part["largest"]), f"{part['at_limit']} of {part['cells']}")
         )

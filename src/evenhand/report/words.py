@@ -92,6 +92,8 @@ def _changes(problem: Problem) -> Iterator[str]:
 def budget_words(budget: Budget) -> str:
     """Say what a budget bounds."""
     whom = "each person (each cell of protected columns, features and outcome)"
+    if budget.per == "fitted":
+        whom = "each person who was fitted (each cell of protected columns, features and outcome)"
     if budget.averaged:
         whom = "each combination of features and outcome, on average over the groups"
 
@@ -108,12 +110,13 @@ def rule_words(rule: Rule, *, costs: bool = True) -> str:
     """Say what a rule allows and, unless another function says so, what it costs."""
     if isinstance(rule, Ordinal):
         up = rule.step if rule.up_step is None else rule.up_step
+        per = " per step" if rule.power == 1 else f" times the number of steps to the power {rule.power:g}"
         ways = []
         if rule.up and rule.down and (up == rule.step or not costs):
-            ways.append(f"up or down{_cost(rule.step, costs, ' per step')}")
+            ways.append(f"up or down{_cost(rule.step, costs, per)}")
         else:
-            ways += [f"up{_cost(up, costs, ' per step')}"] if rule.up else []
-            ways += [f"down{_cost(rule.step, costs, ' per step')}"] if rule.down else []
+            ways += [f"up{_cost(up, costs, per)}"] if rule.up else []
+            ways += [f"down{_cost(rule.step, costs, per)}"] if rule.down else []
         most = f", at most {rule.max_steps} step{'s' * (rule.max_steps != 1)}" if rule.max_steps is not None else ""
         return " or ".join(ways) + most if ways else NEVER
     if isinstance(rule, Nominal):

@@ -13,6 +13,7 @@ from evenhand.spec.conditional import Conditional, outcome_given_features
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance, Line, Ratio
 from evenhand.spec.distortion import CostedMoves, CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
+from evenhand.spec.events import Features
 from evenhand.spec.nesting import Nest, nest
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 from evenhand.spec.people import EVERYWHERE
@@ -40,6 +41,7 @@ __all__ = [
     "Epigraph",
     "ExcessDistortion",
     "ExpectedDistortion",
+    "Features",
     "Fixed",
     "Free",
     "Learned",

@@ -18,11 +18,11 @@ from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.errors import SpecError
-from evenhand.spec.by import By, change_each, each, fields_of, numbers_at
+from evenhand.spec.by import By, change_each, each, fields_of, numbers_at, smallest_at
 from evenhand.spec.frozen import FrozenMap
 
-Per = Literal["individual", "xy"]
-PER = ("individual", "xy")
+Per = Literal["individual", "xy", "fitted"]
+PER = ("individual", "xy", "fitted")
 
 
 class _Held:
@@ -40,12 +40,14 @@ class _Held:
 class Charge(_Held):
     """The expectation of one function of the distortion, its limit, and for whom it holds.
 
-    ``threshold`` None charges the distortion itself (eq. 5), else one where it is exceeded (eq. 6).
+    ``threshold`` None charges the distortion itself (eq. 5), else one where it is exceeded (eq. 6). ``of_any_group``:
+    people of any group may come to have the (x, y) of those who are counted, and get the same row.
     """
 
     limit: float | By
     threshold: float | None = None
     per: Per = "individual"
+    of_any_group: bool = False
 
     def of(self, distortion: Numbers) -> Numbers:
         """Return what moves of the given distortion are charged."""
@@ -58,14 +60,22 @@ class Charge(_Held):
         return counts.records.of_source if self.averaged else np.arange(len(counts))
 
     def limits(self, counts: Counts) -> Numbers:
-        """Return the limit of every holder: of each source, or with ``per="xy"`` of each (x, y); infinite for none."""
+        """Return the limit of every holder: of each source, or with ``per="xy"`` of each (x, y); infinite for none.
+
+        Where people of any group may come to have a source's row, it is the smallest limit of all groups.
+        """
         domain, what = counts.domain, f"the limit of {self.words}"
         if self.averaged:
             x, y = domain.split_xy(counts.records.cells)
             fields = {**fields_of(domain.x, x), **fields_of(domain.y, y)}
             return numbers_at(what, self.limit, fields, len(x), elsewhere=counts.elsewhere)
-        fields = {**fields_of(domain.d, counts.d), **fields_of(domain.x, counts.x), **fields_of(domain.y, counts.y)}
-        return numbers_at(what, self.limit, fields, len(counts), elsewhere=counts.elsewhere)
+        record = {**fields_of(domain.x, counts.x), **fields_of(domain.y, counts.y)}
+        own = numbers_at(
+            what, self.limit, fields_of(domain.d, counts.d) | record, len(counts), elsewhere=counts.elsewhere
+        )
+        if not self.of_any_group or counts.elsewhere:
+            return own
+        return smallest_at(what, self.limit, domain.d, record, len(counts))
 
     @property
     def words(self) -> str:
@@ -81,14 +91,16 @@ class ExpectedDistortion(_Held):
     ----------
     limit : float or By
         The budget c, the same for all or by columns of (d, x, y) with :class:`By`.
-    per : {"individual", "xy"}
+    per : {"individual", "xy", "fitted"}
         Whether it holds for every (d, x, y), as the paper's equation reads, or for every (x, y) on average
-        over D, which is weaker: some groups may be changed more.
+        over D, which is weaker: some groups may be changed more. A blind mapping has one row per (x, y), which people
+        of any group may come to have: limits that differ by group are then the smallest of all groups; with ``fitted``
+        the smallest of those groups alone that have the (x, y) in the fitted table.
 
     Examples
     --------
     >>> ExpectedDistortion(0.5).charges
-    (Charge(limit=0.5, threshold=None, per='individual'),)
+    (Charge(limit=0.5, threshold=None, per='individual', of_any_group=False),)
     >>> ExpectedDistortion(By(0.5, [({"hired": 1}, 0.2)])).limit.default
     0.5
     """
@@ -123,7 +135,7 @@ class ExcessDistortion(_Held):
     ----------
     thresholds : mapping of float to float or By
         For each threshold the largest probability with which it may be exceeded.
-    per : {"individual", "xy"}
+    per : {"individual", "xy", "fitted"}
         As in :class:`ExpectedDistortion`.
 
     Examples

@@ -81,6 +81,11 @@ class By:
         """Every value, the default first."""
         return (self.default, *(value for _, value in self.cases))
 
+    @property
+    def columns(self) -> set[str]:
+        """The columns that cases name."""
+        return {column for where, _ in self.cases for column in where}
+
     def which(self, what: str, fields: Fields, against: Fields | None, size: int, *, elsewhere: bool = False) -> Cells:
         """Return at every place the number of the case that counts, 0 for the default.
 
@@ -124,6 +129,22 @@ def numbers_at(
     if not isinstance(value, By):
         return np.full(size, float(value))
     return np.array(value.values, dtype=float)[value.which(what, fields, against, size, elsewhere=elsewhere)]
+
+
+def smallest_at(what: str, value: Any, axis: Axis, fields: Fields, size: int) -> Numbers:
+    """Return at every place the smallest number of any cell of an axis, of which nothing else is known there."""
+    named = Axis(tuple(v for v in axis.variables if isinstance(value, By) and v.name in value.columns))
+    if not named.variables:
+        return numbers_at(what, value, fields, size, elsewhere=True)
+    everywhere = fields_of(named, np.arange(named.size))
+    sides = [{column: levels for column, levels in where.items() if column in everywhere} for where, _ in value.cases]
+    # Cells that the same cases fit have the same numbers.
+    _, cells = np.unique([_one_side(what, side, everywhere, named.size) for side in sides], axis=1, return_index=True)
+    smallest = np.full(size, math.inf)
+    for cell in cells:
+        own = {**fields, **fields_of(named, np.full(size, cell))}
+        smallest = np.minimum(smallest, numbers_at(what, value, own, size, elsewhere=True))
+    return smallest
 
 
 def _case(case: Any) -> tuple[Where, Any]:

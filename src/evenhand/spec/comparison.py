@@ -1,13 +1,13 @@
 """Which rates a parity constraint compares, on a given table: eqs. (1), (2) and (4) written out.
 
 A population is a group, a group within a segment, or the rest of a segment beside a group. An entry holds the rate of
-one outcome in a population against its rate in another, or against a target: the form of parity says which. Knows
-nothing of how rates come about.
+one event (an outcome, mostly) in a population against its rate in another, or against a target: the form of parity says
+which. Knows nothing of how rates come about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,10 @@ from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.data.sentences import Said
-from evenhand.errors import DataError, SpecError, did_you_mean
+from evenhand.errors import DataError
 from evenhand.spec.by import Field, fields_of, numbers_at
 from evenhand.spec.distance import Line
+from evenhand.spec.events import Events
 from evenhand.spec.parity import Parity
 from evenhand.spec.people import EVERYWHERE, People, Population, Segment
 
@@ -46,8 +47,10 @@ class Comparisons:
         Who is compared.
     weights : sparse array
         One row per population, one column per source: p(source | population).
-    outcome, population, against : arrays
-        For each entry the outcome, the population whose rate is bounded, and the one it is held against
+    events : Events
+        What of a released record rates are about.
+    event, population, against : arrays
+        For each entry the event, the population whose rate is bounded, and the one it is held against
         (``AGAINST_TARGET`` for a target).
     segment : array
         The *released* segment of each entry, a cell of :attr:`segments`; ``EVERYWHERE`` where rates are not
@@ -64,7 +67,8 @@ class Comparisons:
     weights: Any
     groups: Axis
     segments: Axis | None
-    outcome: Cells
+    events: Events
+    event: Cells
     population: Cells
     against: Cells
     segment: Cells
@@ -73,7 +77,7 @@ class Comparisons:
     left_out: tuple[str, ...]
 
     def __len__(self) -> int:
-        return len(self.outcome)
+        return len(self.event)
 
     @property
     def against_target(self) -> bool:
@@ -92,10 +96,13 @@ class Comparisons:
             return self.parity.distance.within(self.bound, self.target)
         return self.parity.distance.lines(self.bound)
 
-    def words(self, entry: int, outcomes: Axis) -> str:
+    def words(self, entry: int) -> str:
         """Say what an entry compares."""
-        outcome = outcomes.words(int(self.outcome[entry]))
-        return f"{outcome}: {self.own_words(entry)} against {self.other_words(entry)}"
+        return f"{self.event_words(entry)}: {self.own_words(entry)} against {self.other_words(entry)}"
+
+    def event_words(self, entry: int) -> str:
+        """Name what an entry's rate is the rate of."""
+        return self.events.words(int(self.event[entry]))
 
     def own_words(self, entry: int) -> str:
         """Name the people whose rate an entry bounds."""
@@ -112,8 +119,8 @@ class Comparisons:
 
 def comparisons(parity: Parity, counts: Counts) -> Comparisons:
     """Write a constraint out for a table."""
-    what, people, variable = type(parity).__name__, parity.people(counts), counts.domain.outcome
-    outcomes = _outcomes(parity, people)
+    what, people, events = type(parity).__name__, parity.people(counts), parity.events(counts)
+    compared = _compared(parity, people)
     left_out: list[str] = []
     number: dict[Population, int] = {}
     rows = []
@@ -123,44 +130,48 @@ def comparisons(parity: Parity, counts: Counts) -> Comparisons:
         at = segment.cell if people.released else EVERYWHERE
         for own, other in parity.held(segment):
             second = AGAINST_TARGET if other is None else number.setdefault(other, len(number))
-            rows += [(number[own], second, at, y) for y in outcomes]
-    population, against, released, outcome = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+            rows += [(number[own], second, at, event) for event in compared]
+    population, against, released, event = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     groups, places = (np.array([getattr(p, w) for p in number], dtype=np.int64) for w in ("group", "segment"))
     place = released if people.released else places[population]
-    fields = {**fields_of(people.groups, groups[population]), variable.name: Field(variable, outcome)}
-    if people.segments is not None:
-        fields |= fields_of(people.segments, place)
+    fields = {} if people.segments is None else fields_of(people.segments, place)
+    fields |= fields_of(people.groups, groups[population])
+    if not events.free:
+        fields[counts.domain.outcome.name] = Field(counts.domain.outcome, event)
     # Only where the other is a group as well can a bound depend on the pair.
     pairs = not any(p.rest for p in number) and not np.any(against == AGAINST_TARGET)
     others = fields_of(people.groups, groups[against]) if pairs else None
     elsewhere = counts.elsewhere
-    bound = numbers_at(f"the bound of {what}", parity.bound, fields, len(outcome), others, elsewhere=elsewhere)
+    bound = numbers_at(f"the bound of {what}", parity.bound, fields, len(event), others, elsewhere=elsewhere)
     kept = np.isfinite(bound)
-    target = parity.targets(people, place, outcome)
+    target = _targets(parity, people, place, events, event)
     return Comparisons(
-        parity, counts, tuple(number), shares(tuple(number), counts), people.groups, people.segments,
-        outcome[kept], population[kept], against[kept], released[kept], target[kept], bound[kept], tuple(left_out),
+        parity, counts, tuple(number), shares(tuple(number), counts), people.groups, people.segments, events,
+        event[kept], population[kept], against[kept], released[kept], target[kept], bound[kept], tuple(left_out),
     )  # fmt: skip
 
 
-def _outcomes(parity: Parity, people: People) -> list[int]:
-    """Return the outcomes that are compared; refuse those that do not exist, and more comparisons than can be made."""
-    variable, what = people.counts.domain.outcome, type(parity).__name__
-    for level in parity.distance.outcomes():
-        if variable.place(level) is None:
-            hint = did_you_mean(level, variable.levels)
-            raise SpecError(f"the distance of {what} names outcome {level!r}, but the levels of "
-                            f"{variable.name!r} are {list(variable.levels)}.{hint}")  # fmt: skip
-    outcomes = [y for y, level in enumerate(variable.levels) if parity.distance.concerns(level)]
-    groups = len(np.unique(people.group))
+def _compared(parity: Parity, people: People) -> Sequence[int]:
+    """Return the events that are compared; refuse more comparisons than can be made."""
+    compared, groups = parity.compared(people.counts), len(np.unique(people.group))
     pairs = groups if parity.against_target else groups * (groups - 1)
-    if pairs * len(outcomes) > MOST_ENTRIES:
+    if pairs * len(compared) > MOST_ENTRIES:
         # A column of so many values is not a group but a name.
         raise DataError(
-            f"{what} would compare {groups:,} groups by {list(people.groups.names)} with each other; a protected "
-            f"column must tell groups apart, not people: leave it out, merge its levels, or use TargetParity"
+            f"{type(parity).__name__} would compare {groups:,} groups by {list(people.groups.names)} with each other; "
+            f"a protected column must tell groups apart, not people: leave it out, merge its levels, or use "
+            f"TargetParity"
         )
-    return outcomes
+    return compared
+
+
+def _targets(parity: Parity, people: People, place: Cells, events: Events, event: Cells) -> Numbers:
+    """Return the target's probability of each entry's event: the sum of those of its outcomes."""
+    if events.free or not parity.against_target:
+        return np.full(len(event), np.nan)
+    members = events.members
+    by_outcome = [parity.targets(people, place, np.full(len(event), y)) for y in range(members.shape[1])]
+    return np.asarray((np.column_stack(by_outcome) * members[event]).sum(axis=1))
 
 
 def _segments(parity: Parity, people: People, left_out: list[str]) -> Iterator[Segment]:

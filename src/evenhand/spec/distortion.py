@@ -36,9 +36,13 @@ class Rule(ABC):
         return False
 
 
+LARGEST_POWER = 8
+"""Of a number of steps, so that a long way has a cost that a solver can weigh."""
+
+
 @dataclass(frozen=True)
 class Ordinal(Rule):
-    """An ordered column: a change costs ``step`` for each level it passes.
+    """An ordered column: a change costs ``step`` for each level it passes, or for their number to some power.
 
     Parameters
     ----------
@@ -52,6 +56,9 @@ class Ordinal(Rule):
         The cost of one upward step where it differs.
     levels : sequence, optional
         The order of the levels, for a column that carries none.
+    power : float
+        n steps cost n to this power times one step. Squares (2) make two short moves cheaper than a long one, so that
+        people who may trade places keep their order.
 
     Examples
     --------
@@ -59,6 +66,8 @@ class Ordinal(Rule):
     >>> age = Variable("age", Role.FEATURE, ("young", "middle", "old"), ordered=True)
     >>> Ordinal(step=1, max_steps=1, down=False).costs(age).tolist()
     [[0.0, 1.0, inf], [inf, 0.0, 1.0], [inf, inf, 0.0]]
+    >>> Ordinal(step=0.5, power=2).costs(age).tolist()
+    [[0.0, 0.5, 2.0], [0.5, 0.0, 0.5], [2.0, 0.5, 0.0]]
     """
 
     step: float
@@ -67,8 +76,13 @@ class Ordinal(Rule):
     down: bool = True
     up_step: float | None = None
     levels: Sequence[Value] | None = None
+    power: float = 1
 
     def __post_init__(self) -> None:
+        power = check.cost("the power of Ordinal", self.power, forbids=False)
+        if not 1 <= power <= LARGEST_POWER:
+            raise SpecError(f"the power of Ordinal must be from 1 to {LARGEST_POWER}, not {power:g}")
+        object.__setattr__(self, "power", power)
         object.__setattr__(self, "step", check.cost("the step of Ordinal", self.step, forbids=False))
         for way in ("up", "down"):
             object.__setattr__(self, way, check.flag(f"{way} of Ordinal", getattr(self, way)))
@@ -88,7 +102,7 @@ class Ordinal(Rule):
         return self.levels is not None and level in self.levels
 
     def costs(self, variable: Variable) -> Numbers:
-        """Return step × number of steps, infinite where the change is not allowed."""
+        """Return step × number of steps to the power, infinite where the change is not allowed."""
         if not variable.ordered:
             raise SpecError(
                 f"Ordinal needs an order for column {variable.name!r}, whose levels {list(variable.levels)} "
@@ -99,7 +113,7 @@ class Ordinal(Rule):
         rank = np.arange(len(variable))
         rise = rank[None, :] - rank[:, None]
         upward = self.step if self.up_step is None else self.up_step
-        costs = np.where(rise > 0, upward, self.step) * np.abs(rise).astype(float)
+        costs = np.where(rise > 0, upward, self.step) * np.abs(rise).astype(float) ** self.power
         forbidden = ((rise > 0) & (not self.up)) | ((rise < 0) & (not self.down))
         if self.max_steps is not None:
             forbidden |= np.abs(rise) > self.max_steps

@@ -65,20 +65,21 @@ class _Part:
 
 
 def nest(problem: Problem, domain: Domain) -> Nest:
-    """Return the partitions that balanced draws keep: those of parity, in order, and all protected columns together.
+    """Return the partitions that balanced draws keep: those of parity, in order, then groups without segments.
 
-    One that crosses those before it is left out, and named. A blind mapping knows segments, but no groups.
+    A partition that parity compares, or that into all groups, is left out and named where it crosses those before it. A
+    blind mapping knows segments, but no groups.
     """
     notes = list(_beyond(problem))
     kept: list[_Part] = []
     asked = [_part(problem, parity) for parity in problem.parity]
     everybody = _Part(() if problem.blind else tuple(problem.protected))
-    for part in dict.fromkeys((*asked, everybody)):
+    for part in dict.fromkeys((*asked, everybody, *(_Part(part.groups) for part in asked))):
         parts = math.prod(len(domain.variable(name)) + 1 for name in part.columns)
         across = [other.words for other in kept if part.crosses(other)]
         if not across and parts <= MOST_PARTS:
             kept.append(part)
-        elif part in asked:
+        elif part in (*asked, everybody):
             why = f"cross {' and '.join(across)}, whose are" if across else "are more than can be told apart"
             notes.append(
                 f"the released outcomes of {part.words} can be further than one person from their expectation, since "
@@ -95,7 +96,8 @@ def nest(problem: Problem, domain: Domain) -> Nest:
 def _part(problem: Problem, parity: Parity) -> _Part:
     """Return the partition into the people whose rates a constraint compares, as far as it is known before a draw."""
     groups = () if problem.blind else tuple(problem.protected if parity.on is None else parity.on)
-    return _Part(groups, () if parity.released else tuple(parity.given or ()))
+    segments = () if parity.released else (*(parity.given or ()), *([problem.outcome] * parity.given_outcome))
+    return _Part(groups, segments)
 
 
 def _beyond(problem: Problem) -> Iterator[str]:
@@ -105,6 +107,11 @@ def _beyond(problem: Problem) -> Iterator[str]:
             f"this mapping is blind: train mode does not read {' × '.join(problem.protected)}, so the released "
             f"outcomes of groups are not balanced; those of every cell of features and outcome are within one person "
             f"of their expectation, and so are everybody's"
+        )
+    if any(parity.compares_features for parity in problem.parity):
+        yield (
+            "parity of features is bounded in expectation: balanced draws hold released outcomes within one person of "
+            "their expectation, not the features that people are released with"
         )
     for given in dict.fromkeys(tuple(parity.given or ()) for parity in problem.parity if parity.released):
         yield (

@@ -2,10 +2,11 @@
 
 Target parity is eq. (1): every group close to one distribution. Pairwise parity is eq. (2): every two groups close to
 each other, or every group close to all others together, or to one of them. Both are joint over all protected columns,
-or univariate with ``on``; and hold in the whole table, or within segments of it with ``given``, eq. (4).
+or univariate with ``on``; and hold in the whole table, or within segments of it with ``given``, eq. (4). Rates are
+those of each outcome, or of each with all above it; :mod:`evenhand.spec.feature_parity` compares features instead.
 
-A form says who is held against whom (:meth:`Parity.held`), against which targets, and what it asks for in words; that
-is all that others need of it. No module asks which form it is.
+A form says who is held against whom (:meth:`Parity.held`), of which events, against which targets, and what it asks for
+in words; that is all that others need of it. No module asks which form it is.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from evenhand.data.domain import Value, in_words
 from evenhand.errors import DataError, Setting, SpecError, did_you_mean
 from evenhand.spec.by import By, change_each, each, fields_of
 from evenhand.spec.distance import Distance, Ratio
+from evenhand.spec.events import CUMULATIVE, LEVELS, SINGLE, Events, Outcomes
 from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.people import EVERYWHERE, People, Population, Segment
 
@@ -45,6 +47,8 @@ class Parity(ABC):
         What TOML calls it; the name of its class where this is empty.
     holds_functions : bool
         Whether the form itself (its distance apart) holds a user's functions, which no file can keep.
+    compares_features : bool
+        Whether what is compared is features, not an outcome.
     against_target : bool
         Whether rates are held against a target, eq. (1), and not against each other.
     holds_everybody : bool
@@ -55,6 +59,12 @@ class Parity(ABC):
         The one distribution that rates are held against everywhere, if the statement gives it.
     released : bool
         Whether segments are formed by what is released, not by the original values.
+    given_outcome : bool
+        Whether segments are those of the original outcome, too.
+    levels : {"each", "cumulative"}
+        Whether rates are those of each outcome, or of each with all above it.
+    features : sequence of str or None
+        The features that are compared, where not all are or the outcome is.
     """
 
     bound: float | By
@@ -69,6 +79,10 @@ class Parity(ABC):
     own_target: bool = False
     stated_target: Mapping[Value, float] | None = None
     released: bool = False
+    given_outcome: bool = False
+    levels: str = SINGLE
+    features: Sequence[str] | None = None
+    compares_features: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -78,10 +92,11 @@ class Parity(ABC):
             raise SpecError(f"the bound of {name} must be finite somewhere, not {self.bound}: it would bound nothing")
         check.kind(f"the distance of {name}", self.distance, Distance, "a distance such as Ratio()")
         for what in ("on", "given"):
-            object.__setattr__(self, what, _columns(f"{what} of {name}", getattr(self, what)))
+            object.__setattr__(self, what, columns(f"{what} of {name}", getattr(self, what)))
+        check.one_of(f"levels of {name}", self.levels, LEVELS)
         low = check.finite(f"min_segment of {name}", self.min_segment, low=0)
         object.__setattr__(self, "min_segment", low)
-        if low and self.given is None:
+        if low and not self.segmented:
             raise SpecError(f"min_segment of {name} is about segments; say which with ", Setting("given", [...]))
 
     def with_bounds(self: P, change: Any) -> P:
@@ -94,13 +109,39 @@ class Parity(ABC):
         return replace(self, distance=distance)  # type: ignore[type-var]
 
     @property
+    def segmented(self) -> bool:
+        """Whether rates are compared within segments of the table."""
+        return self.given is not None or self.given_outcome
+
+    @property
+    def of_outcomes(self) -> bool:
+        """Whether the rates of single outcomes are what is compared."""
+        return self.levels == SINGLE and not self.compares_features
+
+    @property
     def smallest_bound(self) -> float:
         """The smallest of the bounds."""
         return float(min(each(self.bound)))
 
     def people(self, counts: Counts) -> People:
         """Return the groups and segments of a table that the constraint is about."""
-        return People.of(counts, type(self).__name__, self.on, self.given, self.released)
+        return People.of(counts, type(self).__name__, self.on, self.given, self.released, self.given_outcome)
+
+    def events(self, counts: Counts) -> Events:
+        """Return what of a released record is compared: its outcome."""
+        return Outcomes.of(counts, type(self).__name__, self.levels)
+
+    def compared(self, counts: Counts) -> Sequence[int]:
+        """Return the events that are compared: those of outcomes that the distance is about."""
+        variable, events = counts.domain.outcome, Outcomes(counts.domain.y, self.levels == CUMULATIVE)
+        for level in self.distance.outcomes():
+            if variable.place(level) is None:
+                hint = did_you_mean(level, variable.levels)
+                raise SpecError(
+                    f"the distance of {type(self).__name__} names outcome {level!r}, but the levels of "
+                    f"{variable.name!r} are {list(variable.levels)}.{hint}"
+                )
+        return [y for y in events.compared if self.distance.concerns(variable.levels[y])]
 
     @abstractmethod
     def held(self, segment: Segment) -> Iterator[tuple[Population, Population | None]]:
@@ -123,58 +164,32 @@ class Parity(ABC):
     def where(self) -> str:
         """Say by which columns groups and segments are formed, where the statement names some."""
         by = "" if self.on is None else f" by {' × '.join(self.on)}"
-        if self.given is None:
+        if not self.segmented:
             return by
-        return f"{by} within each {'released ' * self.released}segment by {' × '.join(self.given)}"
+        columns = [*(self.given or ()), *(["the original outcome"] * self.given_outcome)]
+        return f"{by} within each {'released ' * self.released}segment by {' × '.join(columns)}"
+
+    @property
+    def from_levels_on(self) -> str:
+        """Say that rates are those of outcomes from a level on, where they are."""
+        return ", each outcome taken with all above it" * (self.levels == CUMULATIVE)
 
 
-@dataclass(frozen=True)
-class PairwiseParity(Parity):
-    """Eq. (2): J(p(ŷ|d1), p(ŷ|d2)) ≤ bound for every outcome and every two groups.
+class BetweenGroups(Parity):
+    """Parity of groups with each other: with each other one, with all other people, or with one reference group."""
 
-    Parameters
-    ----------
-    bound : float or By
-        The bound ε; by outcome, group, pair of groups or segment with :class:`By`. An infinite value in a By leaves
-        that case unbounded.
-    distance : Distance
-        J; the probability ratio of eq. (3) by default.
-    on : sequence of str, optional
-        Some of the protected columns: groups are formed by these alone. None is all of them.
-    given : sequence of str, optional
-        Feature columns: the bound holds within each segment of people who share their original values, eq. (4).
-    against : {"each", "rest"} or mapping
-        What each group is held against: each other group, in both orders; all other people together; or one reference
-        group, as in ``{"sex": "Male"}``.
-    min_segment : float
-        Segments of a smaller weight are left out, and named in the audit.
-
-    Examples
-    --------
-    >>> PairwiseParity(0.1).bound
-    0.1
-    >>> PairwiseParity(0.1, on=["sex"], against={"sex": "Male"}).against
-    {'sex': 'Male'}
-    """
-
-    bound: float | By
-    distance: Distance = field(default_factory=Ratio)
-    on: Sequence[str] | None = None
-    given: Sequence[str] | None = None
-    against: str | Mapping[str, Value] = "each"
-    min_segment: float = 0.0
-    word = "pairwise"
+    against: str | Mapping[str, Value]
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        what = f"against of {type(self).__name__}"
         if isinstance(self.against, Mapping):
             if not self.against:
-                raise SpecError("against of PairwiseParity names a reference group, such as {'sex': 'Male'}")
-            what = "against of PairwiseParity"
+                raise SpecError(f"{what} names a reference group, such as {{'sex': 'Male'}}")
             levels = {check.column(what, c): check.level(f"{what}: {c!r}", v) for c, v in self.against.items()}
             object.__setattr__(self, "against", FrozenMap(levels))
         else:
-            check.one_of("against of PairwiseParity", self.against, AGAINST)
+            check.one_of(what, self.against, AGAINST)
 
     @property
     def holds_everybody(self) -> bool:  # type: ignore[override]
@@ -195,7 +210,7 @@ class PairwiseParity(Parity):
             reference = self._reference(segment.people)
             found = [population for population in groups if population.group == reference]
             if not found and segment.cell == EVERYWHERE and not segment.people.counts.elsewhere:
-                raise DataError(f"against of PairwiseParity: nobody in the table is {axis.words(reference)}")
+                raise DataError(f"against of {type(self).__name__}: nobody in the table is {axis.words(reference)}")
             if not found:
                 segment.leave_out(f"has nobody of the reference group {axis.words(reference)}", reference)
             yield from ((own, other) for other in found for own in groups if own is not other)
@@ -205,7 +220,7 @@ class PairwiseParity(Parity):
         named: Any = self.against
         if set(named) != set(people.groups.names):
             raise SpecError(
-                f"against of PairwiseParity must name one group by the columns {list(people.groups.names)}, not "
+                f"against of {type(self).__name__} must name one group by the columns {list(people.groups.names)}, not "
                 f"{dict(named)!r}"
             )
         codes = []
@@ -214,21 +229,73 @@ class PairwiseParity(Parity):
             if level not in variable.levels:
                 hint = did_you_mean(level, variable.levels)
                 raise SpecError(
-                    f"against of PairwiseParity: {variable.name!r} has no level {level!r}; its levels are "
+                    f"against of {type(self).__name__}: {variable.name!r} has no level {level!r}; its levels are "
                     f"{list(variable.levels)}.{hint}"
                 )
             codes.append(np.array([variable.levels.index(level)]))
         return int(people.groups.ravel(codes)[0])
 
+
+@dataclass(frozen=True)
+class PairwiseParity(BetweenGroups):
+    """Eq. (2): J(p(ŷ|d1), p(ŷ|d2)) ≤ bound for every outcome and every two groups.
+
+    Parameters
+    ----------
+    bound : float or By
+        The bound ε; by outcome, group, pair of groups or segment with :class:`By`. An infinite value in a By leaves
+        that case unbounded.
+    distance : Distance
+        J; the probability ratio of eq. (3) by default.
+    on : sequence of str, optional
+        Some of the protected columns: groups are formed by these alone. None is all of them.
+    given : sequence of str, optional
+        Feature columns: the bound holds within each segment of people who share their original values, eq. (4).
+    against : {"each", "rest"} or mapping
+        What each group is held against: each other group, in both orders; all other people together; or one reference
+        group, as in ``{"sex": "Male"}``.
+    min_segment : float
+        Segments of a smaller weight are left out, and named in the audit.
+    levels : {"each", "cumulative"}
+        Whether the rates are those of each outcome, or of an ordered outcome's level with all above it: Pr(ŷ ≥ k | d)
+        for every k, which are the selection rates at every threshold.
+    given_outcome : bool
+        Whether the bound holds among people of the same original outcome, Pr(ŷ|d,y): who bears the relabelling.
+
+    Examples
+    --------
+    >>> PairwiseParity(0.1).bound
+    0.1
+    >>> PairwiseParity(0, levels="cumulative").words
+    "for every two groups, each outcome's rates are equal, each outcome taken with all above it"
+    >>> PairwiseParity(0.1, on=["sex"], against={"sex": "Male"}).against
+    {'sex': 'Male'}
+    """
+
+    bound: float | By
+    distance: Distance = field(default_factory=Ratio)
+    on: Sequence[str] | None = None
+    given: Sequence[str] | None = None
+    against: str | Mapping[str, Value] = "each"
+    min_segment: float = 0.0
+    levels: str = SINGLE
+    given_outcome: bool = False
+    word = "pairwise"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "given_outcome", check.flag("given_outcome of PairwiseParity", self.given_outcome))
+        super().__post_init__()
+
     @property
     def words(self) -> str:
         """Say how far apart groups may be."""
         if self.against == "each":
-            return f"for every two groups{self.where}, {self.distance.apart(self.bound)}"
-        if self.against == "rest":
-            return f"for every group{self.where}, {self.distance.near(self.bound, 'that of all other people')}"
-        named: Any = self.against
-        return f"for every other group{self.where}, {self.distance.near(self.bound, f'that of {in_words(named)}')}"
+            return f"for every two groups{self.where}, {self.distance.apart(self.bound)}{self.from_levels_on}"
+        who, other = "every group", "that of all other people"
+        if self.against != "rest":
+            named: Any = self.against
+            who, other = "every other group", f"that of {in_words(named)}"
+        return f"for {who}{self.where}, {self.distance.near(self.bound, other)}{self.from_levels_on}"
 
 
 @dataclass(frozen=True)
@@ -244,7 +311,7 @@ class TargetParity(Parity):
         and p(y|b) within segments.
     distance : Distance
         J; the probability ratio of eq. (3) by default.
-    on, given, min_segment
+    on, given, min_segment, levels
         As in :class:`PairwiseParity`.
     released : bool
         Whether ``given`` means the released values of those columns, which a recipient sees, instead of the original
@@ -265,6 +332,7 @@ class TargetParity(Parity):
     given: Sequence[str] | None = None
     released: bool = False
     min_segment: float = 0.0
+    levels: str = SINGLE
     word = "target"
     against_target = True
     holds_everybody = True
@@ -336,13 +404,14 @@ class TargetParity(Parity):
             target = "the target of its segment"
         else:
             target = f"the target ({', '.join(f'{level}: {share:g}' for level, share in self.target.items())})"
-        return f"for every group{self.where}, {self.distance.near(self.bound, target)}"
+        return f"for every group{self.where}, {self.distance.near(self.bound, target)}{self.from_levels_on}"
 
 
-def _columns(what: str, columns: Any) -> tuple[str, ...] | None:
-    if columns is None:
+def columns(what: str, named: Any) -> tuple[str, ...] | None:
+    """Return the columns that a part of a constraint names, at least one; None where it names none."""
+    if named is None:
         return None
-    listed = check.columns(what, columns)
+    listed = check.columns(what, named)
     if not listed:
         raise SpecError(f"{what} must name at least one column")
     return listed

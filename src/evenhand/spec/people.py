@@ -44,11 +44,16 @@ class People:
     released: bool = False
 
     @classmethod
-    def of(cls, counts: Counts, what: str, on: Any, given: Any, released: bool) -> People:
-        """Form groups by the columns ``on`` (all protected ones for None), and segments by the columns ``given``."""
+    def of(cls, counts: Counts, what: str, on: Any, given: Any, released: bool, given_outcome: bool = False) -> People:
+        """Form groups by the columns ``on`` (all protected ones for None), and segments by the columns ``given``.
+
+        With ``given_outcome`` segments are those of the original outcome, too.
+        """
         domain = counts.domain
-        groups = domain.d if on is None else _part(f"on of {what}", domain.d, on, "protected column")
-        segments = None if given is None else _part(f"given of {what}", domain.x, given, "feature")
+        groups = domain.d if on is None else part_of(f"on of {what}", domain.d, on, "protected column")
+        segments = None if given is None else part_of(f"given of {what}", domain.x, given, "feature")
+        if given_outcome:
+            segments = Axis((*(() if segments is None else segments.variables), domain.outcome))
         return cls(counts, groups, segments, released)
 
     @cached_property
@@ -59,9 +64,11 @@ class People:
     @cached_property
     def segment(self) -> Cells:
         """The original segment of each source."""
+        domain, counts = self.counts.domain, self.counts
         if self.segments is None:
-            return np.full(len(self.counts), EVERYWHERE)
-        return self.counts.domain.x.cells_of(self.segments, self.counts.x)
+            return np.full(len(counts), EVERYWHERE)
+        codes = dict(zip(domain.x.names, domain.x.unravel(counts.x), strict=True)) | {domain.outcome.name: counts.y}
+        return self.segments.ravel([codes[name] for name in self.segments.names])
 
     def inside(self, segment: int) -> NDArray[np.bool_]:
         """Return the sources that are in a segment; all of them everywhere."""
@@ -105,7 +112,7 @@ class Segment:
         self.left_out.append(Said(f"{where} {why}", own, self.people.groups.labels(group)))
 
 
-def _part(what: str, axis: Axis, names: Any, kind: str) -> Axis:
+def part_of(what: str, axis: Axis, names: Any, kind: str) -> Axis:
     """Return the named variables of an axis as an axis."""
     for name in names:
         if name not in axis.names:

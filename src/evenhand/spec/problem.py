@@ -159,7 +159,15 @@ class Problem:
     @property
     def charges(self) -> tuple[Charge, ...]:
         """Every charge of every budget."""
-        return tuple(charge for budget in self.budgets for charge in budget.charges)
+        charges = (charge for budget in self.budgets for charge in budget.charges)
+        # A blind mapping does not know who of those to come has whose row.
+        return tuple(replace(c, of_any_group=self.blind and c.per == "individual") for c in charges)
+
+    @property
+    def limits_of_any_group(self) -> bool:
+        """Whether people are held to limits of groups that they may not belong to: the mapping knows no groups."""
+        named = (each.limit.columns for each in self.charges if each.of_any_group and isinstance(each.limit, By))
+        return any(columns & set(self.protected) for columns in named)
 
     @property
     def one_limit(self) -> float | None:
@@ -321,8 +329,8 @@ class Problem:
             seen[column] = role
         for parity in self.parity:
             name = type(parity).__name__
-            for what, named, known in (("on", parity.on, self.protected), ("given", parity.given, self.features)):
-                for column in named or ():
+            for what, known in (("on", self.protected), ("given", self.features), ("features", self.features)):
+                for column in getattr(parity, what) or ():
                     if column not in known:
                         kind = "protected" if what == "on" else "features"
                         hint = did_you_mean(column, known)
@@ -371,11 +379,16 @@ class Problem:
             raise SpecError(
                 f"a user's distortion reads features, of which {name} leaves cells alone; write a rule for the outcome"
             )
+        if compared := [type(parity).__name__ for parity in self.parity if parity.compares_features]:
+            raise SpecError(
+                f"{compared[0]} bounds released features, which with {name} stay as they are; leave it out, or state "
+                f"features that may change"
+            )
         if not self.observed_only:
             raise SpecError(f'with {name} features stay as they are: write targets="observed"')
         if self.conditional is not None:
             raise SpecError(f"a conditional p(ŷ|x̂) is about features as levels, and does not go together with {name}")
-        named = {column for value in self._varying for where, _ in value.cases for column in where}
+        named = {column for value in self._varying for column in value.columns}
         if unknown := sorted(named & (over - set(self.given))):
             raise SpecError(
                 f"a case names {unknown[0]!r}, over which {name} learns cells; cases may name protected columns, the "

@@ -29,6 +29,7 @@ from evenhand.spec.user_distance import UserDistance as UserDistance
 
 from evenhand.spec.parity import PairwiseParity as PairwiseParity
 from evenhand.spec.parity import TargetParity as TargetParity
+from evenhand.spec.feature_parity import FeatureParity as FeatureParity
 
 from evenhand.spec.bins.cuts import Edges as Edges
 from evenhand.spec.bins.cuts import Quantiles as Quantiles

@@ -17,6 +17,7 @@ from evenhand.findings import proof
 from evenhand.findings.feasibility import budget_edge, parity_edge, raised
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
+from evenhand.findings.together import implied
 from evenhand.optimise.certificate import bounding
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
@@ -186,7 +187,7 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, 
             words.append("No bound costs utility: relaxing none of them would lose less of it.")
     if edge is not None:
         words.append(f"The smallest parity bound that all constraints could share is {edge:.7f}.")
-    return replace(found, sentences=tuple(words))
+    return replace(found, sentences=(*words, *implied(problem, counts)))
 
 
 def _edges(
@@ -234,7 +235,10 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         smallest_budget=_limits(problem, factor),
         smallest_budget_factor=factor,
         cheapest=cheapest,
-        sentences=(str(error),) if why is None else tuple(_why(asked, why, bound, factor, cheapest)),
+        sentences=(
+            *((str(error),) if why is None else _why(asked, why, bound, factor, cheapest)),
+            *implied(problem, counts),
+        ),
         conflict=why,
         reason=error if why is None else None,
         stranded=compiled is None,

@@ -14,7 +14,7 @@ from evenhand import check, engines, tables
 from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.engines import AnyTable
-from evenhand.errors import EvenhandError, SpecError, StorageError
+from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
@@ -280,7 +280,7 @@ class Mapping:
             return realised(problem, self.counts, met)
         origins = Origins(self.release_mode.with_missing(missing).domain, segments)
         engines.each_pair(origins.add, original, table, origins.columns, weights, self.problem.csv, progress)
-        return realised(problem, self.counts, met, origins.counts())
+        return realised(problem, self.counts, met, origins.became())
 
     def _met(
         self,
@@ -389,6 +389,8 @@ class Mapping:
             tables.read(frame)  # which says that a model needs rows in memory
         seed, protected = check.seed("seed", seed), check.flag("protected", protected)
         check_model(model)
+        if not len(tables.read(frame)):
+            raise DataError("the table has no rows, on which a model could be fitted")
         train, new = self.release(frame, seed=seed, missing=missing), self.apply(frame, seed=seed + 1, missing=missing)
         rates: pd.DataFrame = model_rates(
             self.problem, self.counts, self.kernel, train, new, model, protected=protected

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -55,6 +55,10 @@ FAVOURABLE = 4
 LEARNED = 4
 """From this version on cells may be learned; earlier readers refuse that key of a problem."""
 
+ANY_GROUP = 4
+"""From this version on limits that differ by group hold of a blind mapping for people of any group, fitted or not, and
+a budget may be for those who were fitted: earlier readers took every budget so, and do not know the word."""
+
 PLAIN, CODED = 1, 2
 """What a reader must know: plain levels alone, or also how values become levels."""
 
@@ -89,7 +93,8 @@ class Stored:
 
 def write(path: str | os.PathLike[str], stored: Stored) -> None:
     """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
-    arrays, needs = _arrays(stored), _needed_of(stored.problem, stored.counts.domain)
+    needs = max(_needed_of(stored.problem, stored.counts.domain), ANY_GROUP * stored.problem.limits_of_any_group)
+    arrays = _arrays(stored)
     # Whose people an earlier file does not tell, a later one cannot.
     version = VERSION if stored.counts.knows_people else max(PEOPLE - 1, needs)
     document = {
@@ -115,7 +120,8 @@ def _is_plain(variable: Variable) -> bool:
 def _needed_of(problem: Problem, domain: Domain) -> int:
     """Return the oldest version whose readers know a problem and all of its variables."""
     stated = PLAIN if problem.favourable is None else FAVOURABLE
-    return max(stated, *map(_needed, domain.variables))
+    held = ANY_GROUP if any(budget.per == "fitted" for budget in problem.budgets) else PLAIN
+    return max(stated, held, *map(_needed, domain.variables))
 
 
 def _needed(variable: Variable) -> int:
@@ -310,8 +316,12 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
         raise StorageError("the columns are not in the order of protected, features, outcome")
     if (words := disagreement(problem, domain)) is not None:
         raise StorageError(f"the table contradicts the problem: {words}")
-    if document.get("needs", document["version"]) < _needed_of(problem, domain):
+    needs = document.get("needs", document["version"])
+    if needs < _needed_of(problem, domain):
         raise StorageError("the file holds more than the format that it says a reader needs")
+    if needs < ANY_GROUP and problem.limits_of_any_group:
+        held = [replace(each, per="fitted") if each.per == "individual" else each for each in problem.budgets]
+        problem = replace(problem, budget=held if len(held) > 1 else held[0])
     counts = _read_counts(document, domain, arrays)
     kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
     _check_kernel(kernel, counts)

@@ -52,7 +52,7 @@ class Theory:
     @cached_property
     def _constraint(self) -> Parity | None:
         for parity in self.problem.parity:
-            in_the_whole_table = parity.holds_everybody and parity.given is None
+            in_the_whole_table = parity.holds_everybody and parity.of_outcomes and not parity.segmented
             bounded = not any(math.isinf(bound) for bound in each(parity.bound))
             if isinstance(parity.distance, Ratio) and in_the_whole_table and bounded:
                 return parity
@@ -88,7 +88,7 @@ class Theory:
         if compared is None or not compared.against_target:
             return None
         found = np.zeros(self.counts.domain.y.size)
-        found[compared.outcome] = compared.target
+        found[compared.event] = compared.target
         return found
 
     def advantage(self) -> Advantage:

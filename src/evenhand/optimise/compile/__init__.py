@@ -16,7 +16,7 @@ from evenhand.data.counts import Counts
 from evenhand.kernel import Kernel
 from evenhand.optimise.compile.choices import Choices, choices_of, outcome_choices
 from evenhand.optimise.compile.distortion import BudgetRows, budget_rows
-from evenhand.optimise.compile.inverse import EntryMultipliers, budget_multipliers, entry_multipliers
+from evenhand.optimise.compile.inverse import EntryMultipliers, budget_multipliers, entry_multipliers, free_event
 from evenhand.optimise.compile.moves import Moves, allowed_moves, moves_of_records
 from evenhand.optimise.compile.parity import (
     LEAST_OF_ALL,
@@ -44,6 +44,7 @@ __all__ = [
     "compile_outcomes",
     "compile_problem",
     "entry_multipliers",
+    "free_event",
     "moves_of_records",
     "refuse_beyond_memory",
 ]

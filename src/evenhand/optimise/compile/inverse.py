@@ -2,7 +2,8 @@
 
 Every entry of a parity constraint is one inequality per line of its distance, every budget one per holder. Where a
 programme holds all rates against their minimum m, its multipliers are shared out over pairs of groups: what the rates
-above m carry is what the rates at m must bear.
+above m carry is what the rates at m must bear. Where an event is free, the rows on what two populations have in common
+tell which event the multiplier is about: every value with some share between none and all.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Cells, Numbers
-from evenhand.optimise.compile.parity import LEAST_OF_ALL, ParityRows
+from evenhand.arrays import Cells, Flags, Numbers
+from evenhand.optimise.compile.parity import IN_COMMON_OF_OTHER, IN_COMMON_OF_OWN, LEAST_OF_ALL, ParityRows
 from evenhand.optimise.program import Multipliers, Program
 from evenhand.spec import Comparisons
 
@@ -47,7 +48,7 @@ def entry_multipliers(rows: ParityRows, compared: list[Comparisons], multipliers
     """Turn multipliers on parity rows into multipliers on entries."""
     direct = (rows.auxiliary < 0) & (multipliers > 0)
     parts = [(rows.constraint[direct], rows.entry[direct], rows.line[direct], multipliers[direct])]
-    for least in np.unique(rows.auxiliary[rows.auxiliary >= 0]):
+    for least in np.unique(rows.auxiliary[rows.entry == LEAST_OF_ALL]):
         mine = rows.auxiliary == least
         parts.append(_pairs(rows, compared, mine, multipliers))
     constraint, entry, line, multiplier = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -80,11 +81,28 @@ def _pairs(rows: ParityRows, compared: list[Comparisons], mine: NDArray[np.bool_
     first, second = np.nonzero(share)
     above_m, below_m = population[first].tolist(), population[second].tolist()
     own, other = (below_m, above_m) if part.parity.distance.holds_the_lower else (above_m, below_m)
-    here = np.flatnonzero(part.outcome == part.outcome[rows.entry[above[0]]])
+    here = np.flatnonzero(part.event == part.event[rows.entry[above[0]]])
     pairs = zip(part.population[here].tolist(), part.against[here].tolist(), strict=True)
     place = dict(zip(pairs, here.tolist(), strict=True))
     entry = np.array([place[pair] for pair in zip(own, other, strict=True)], dtype=np.int64)
     return np.full(len(entry), constraint), entry, np.zeros(len(entry), dtype=np.int64), share[first, second]
+
+
+def free_event(rows: ParityRows, constraint: int, entry: int, multipliers: Numbers, reached: Flags) -> Numbers:
+    """Return the event that the multiplier of an entry is about: the share w of each value, between 0 and 1.
+
+    With μ on Σ m ≥ 1 − ε, α on m ≤ own rates and β on m ≤ other rates, any μ(1 − w) ≤ α and μw ≤ β prove as much. What
+    the other population cannot have (values that are not ``reached``) is in the event whole.
+    """
+    mine = (rows.constraint == constraint) & (rows.of_entry == entry)
+    price = float(multipliers[mine & (rows.entry == entry)].sum())
+    share = np.where(reached, 0.0, 1.0)
+    if price <= 0:
+        return share
+    own, other = (np.flatnonzero(mine & (rows.entry == kind)) for kind in (IN_COMMON_OF_OWN, IN_COMMON_OF_OTHER))
+    least, most = 1 - multipliers[own] / price, multipliers[other] / price
+    share[rows.value[own]] = np.clip((least + most) / 2, 0.0, 1.0)
+    return share
 
 
 def budget_multipliers(program: Program, multipliers: Multipliers) -> Numbers:

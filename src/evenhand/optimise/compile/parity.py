@@ -1,9 +1,10 @@
 """Parity, eqs. (1) to (4), as rows over the rates g.
 
 A rate is the probability of an outcome in a population (and, where a constraint is about released segments, of the
-segment as well). Held against a target, a rate has a row for each line of the distance; held between populations, so
-has a pair. Where all pairs of a segment share one bound, each rate is held against the smallest of them, m: two rows
-per rate instead of one per pair.
+segment as well); that of an event is a sum of them. Held against a target, an event has a row for each line of the
+distance; held between populations, so has a pair. Where all pairs of a segment share one bound, each is held against
+the smallest of them, m: two rows per event instead of one per pair. Where the event is free, the m are what two
+populations have in common of each value: TV ≤ ε says that they sum to 1 − ε at least.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons
 LEAST_OF_ALL = -2
 """In place of the entry for the rows that hold m below every rate."""
 
+IN_COMMON_OF_OWN, IN_COMMON_OF_OTHER = -3, -4
+"""The same for the rows that hold what two populations have in common below the rates of the first, and the second."""
+
 
 @dataclass(frozen=True, eq=False)
 class ParityRows:
     """Rows over (g, m) with their relief; the rates g as rows over the moves; and what each row is about.
 
     ``constraint``, ``entry`` and ``line`` say of each row to which comparison it belongs. With a shared m the entry
-    is the first of the rate's own, or ``LEAST_OF_ALL`` for the rows ``m ≤ rate``; ``rate`` and ``auxiliary`` are the
-    columns.
+    is the first of the rate's own, or ``LEAST_OF_ALL`` for the rows ``m ≤ rate``; ``auxiliary`` is the column of m, -1
+    where a row has none or, for a free event, all of its entry. ``values`` are those that each constraint's rates tell
+    apart, and ``value`` is that of each row which holds down what two populations have in common.
     """
 
     rows: Inequalities
@@ -42,8 +47,10 @@ class ParityRows:
     constraint: Cells
     entry: Cells
     line: Cells
-    rate: Cells
     auxiliary: Cells
+    value: Cells
+    of_entry: Cells
+    values: tuple[Cells, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,35 +64,60 @@ class _Block:
     slope_limit: Numbers
     entry: Cells
     line: Cells
-    rate: Cells
     auxiliary: Cells
+    value: Cells
+    of_entry: Cells
+
+
+@dataclass(frozen=True, eq=False)
+class _Rates:
+    """The rates of one constraint as rows over the moves: by population, released segment and value.
+
+    ``first`` is the column of the first, among those of all constraints.
+    """
+
+    part: Comparisons
+    matrix: Matrix
+    values: Cells
+    first: int
+
+    def start(self, population: Cells) -> Cells:
+        """Return the column of the first rate of each entry's population, in the entry's released segment."""
+        segments = _released_segments(self.part)
+        place = np.searchsorted(segments, self.part.segment)
+        return np.asarray(self.first + (population * max(1, len(segments)) + place) * len(self.values))
+
+    def of_events(self, row: Cells, start: Cells, event: Cells, weight: Numbers) -> tuple[Cells, Cells, Numbers]:
+        """Return weighted rates of events as (row, column, value): each is the sum of the rates of its values."""
+        members = self.part.events.members[event]
+        at, value = np.nonzero(members)
+        return row[at], start[at] + value, weight[at] * members[at, value]
 
 
 def parity_rows(compared: list[Comparisons], counts: Counts, moves: Moves) -> ParityRows:
     """Return the rows of every parity constraint, one below the other."""
-    rate_blocks, blocks, width = [], [], 0
-    shared = [_shared(part) for part in compared]
+    rates: list[_Rates] = []
     for part in compared:
-        rates = _rates(part, counts, moves)
-        rate_blocks.append(rates)
-        width += rates.shape[0]
-    first_rate, first_m = 0, width
-    for part, rates, is_shared in zip(compared, rate_blocks, shared, strict=True):
-        if is_shared:
-            block, n_m = _against_least(part, counts, first_rate, first_m)
-            first_m += n_m
+        rates.append(_rates(part, counts, moves, sum(each.matrix.shape[0] for each in rates)))
+    width = sum(each.matrix.shape[0] for each in rates)
+    blocks, first_m = [], width
+    for each in rates:
+        if each.part.events.free:
+            block, n_m = _in_common(each, first_m)
+        elif _shared(each.part):
+            block, n_m = _against_least(each, first_m)
         else:
-            block = _held(part, counts, first_rate)
+            block, n_m = _held(each), 0
+        first_m += n_m
         blocks.append(block)
-        first_rate += rates.shape[0]
-    return _assembled(blocks, rate_blocks, len(moves.source), width, first_m - width)
+    return _assembled(blocks, rates, len(moves.source), width, first_m - width)
 
 
 def _shared(part: Comparisons) -> bool:
-    """Whether every rate of a segment and outcome is held against every other, within one bound."""
+    """Whether every rate of a segment and event is held against every other, within one bound."""
     if not len(part) or part.against_target or part.parity.distance.both(part.bound) is None:
         return False
-    key = _segment_and_outcome(part)
+    key = _segment_and_event(part)
     low, high = (np.full(key.max() + 1, start) for start in (np.inf, -np.inf))
     np.minimum.at(low, key, part.bound)
     np.maximum.at(high, key, part.bound)
@@ -96,10 +128,10 @@ def _shared(part: Comparisons) -> bool:
     return bool(np.all(low == high) and np.all(size == members * (members - 1)))
 
 
-def _segment_and_outcome(part: Comparisons) -> Cells:
-    """Number the distinct (segment, outcome) of the entries."""
+def _segment_and_event(part: Comparisons) -> Cells:
+    """Number the distinct (segment, event) of the entries."""
     segment = np.array([population.segment for population in part.populations])[part.population]
-    _, number = np.unique(segment * (part.outcome.max() + 1) + part.outcome, return_inverse=True)
+    _, number = np.unique(segment * (part.event.max() + 1) + part.event, return_inverse=True)
     return np.asarray(number, dtype=np.int64).ravel()
 
 
@@ -107,11 +139,11 @@ def _released_segments(part: Comparisons) -> Cells:
     return np.unique(part.segment)
 
 
-def _rates(part: Comparisons, counts: Counts, moves: Moves) -> Matrix:
-    """Return the rates of a constraint as rows over the moves: by population, released segment and outcome."""
+def _rates(part: Comparisons, counts: Counts, moves: Moves, first: int) -> _Rates:
+    """Return the rates of a constraint."""
     heed()
-    n_y = counts.domain.y.size
     to_x, to_y = counts.domain.split_xy(moves.target)
+    values, of_move = part.events.told_apart(counts.domain, to_x, to_y)
     by_source = sparse.csr_array(part.weights)[:, moves.source].tocoo()
     population, move, weight = by_source.coords[0], by_source.coords[1], by_source.data
     segments = _released_segments(part)
@@ -123,25 +155,18 @@ def _rates(part: Comparisons, counts: Counts, moves: Moves) -> Matrix:
         population, move, weight, place = population[known], move[known], weight[known], place[known]
     heed()
     n_segments = max(1, len(segments))
-    row = (population * n_segments + place) * n_y + to_y[move]
-    shape = (len(part.populations) * n_segments * n_y, len(moves.source))
-    return sparse.csr_array((weight, (row, move)), shape=shape)
+    row = (population * n_segments + place) * len(values) + of_move[move]
+    shape = (len(part.populations) * n_segments * len(values), len(moves.source))
+    return _Rates(part, sparse.csr_array((weight, (row, move)), shape=shape), values, first)
 
 
-def _rate_index(part: Comparisons, counts: Counts, population: Cells, outcome: Cells) -> Cells:
-    """Return the position of a rate among those of its constraint, in the released segment of its entry."""
-    segments = _released_segments(part)
-    place = np.searchsorted(segments, part.segment)
-    return (population * max(1, len(segments)) + place) * counts.domain.y.size + outcome
-
-
-def _held(part: Comparisons, counts: Counts, first: int) -> _Block:
+def _held(rates: _Rates) -> _Block:
     """Hold each entry's rate against its target or its counterpart, with one row per line of the distance."""
+    part = rates.part
     size, n_lines = len(part), len(part.lines)
-    own = first + _rate_index(part, counts, part.population, part.outcome)
 
-    def stacked(lines: list[tuple[Numbers, Numbers, Numbers]]) -> tuple[tuple[Cells, Cells, Numbers], Numbers]:
-        terms = [_terms(part, counts, first, own, line) for line in lines]
+    def stacked(lines: list[tuple[Numbers, Numbers, Numbers]]) -> tuple[Entries, Numbers]:
+        terms = [_terms(rates, line) for line in lines]
         row = np.concatenate([np.zeros(0, np.int64), *(t[0] + i * size for i, t in enumerate(terms))])
         column, value, right = (np.concatenate([np.zeros(0), *(t[i] for t in terms)]) for i in (1, 2, 3))
         return (row, column.astype(np.int64), value), right
@@ -150,65 +175,97 @@ def _held(part: Comparisons, counts: Counts, first: int) -> _Block:
     slope, slope_limit = stacked([line.slope for line in part.lines])
     entry, line = np.tile(np.arange(size), n_lines), np.repeat(np.arange(n_lines), size)
     none = np.full(len(entry), -1)
-    return _Block(len(limit), matrix, limit, slope, slope_limit, entry, line, np.tile(own, n_lines), none)
+    return _Block(len(limit), matrix, limit, slope, slope_limit, entry, line, none, none, entry)
 
 
+Entries = tuple[Cells, Cells, Numbers]
 Terms = tuple[Cells, Cells, Numbers, Numbers]
 
 
-def _terms(part: Comparisons, counts: Counts, first: int, own: Cells, line: tuple[Numbers, Numbers, Numbers]) -> Terms:
+def _terms(rates: _Rates, line: tuple[Numbers, Numbers, Numbers]) -> Terms:
     """Write ``on_p·p + on_q·q ≤ limit`` over the rates: rows, columns, values and right-hand sides."""
-    on_p, on_q, limit = line
-    row = np.arange(len(part))
+    part, (on_p, on_q, limit) = rates.part, line
+    row, start = np.arange(len(part)), rates.start(part.population)
+    own = rates.of_events(row, start, part.event, on_p)
     if not part.against_target:
-        other = first + _rate_index(part, counts, part.against, part.outcome)
-        return np.concatenate([row, row]), np.concatenate([own, other]), np.concatenate([on_p, on_q]), limit
+        return *_joined(own, rates.of_events(row, rates.start(part.against), part.event, on_q)), limit
     right = limit - on_q * part.target
     if np.all(part.segment == EVERYWHERE):
-        return row, own, on_p, right
+        return *own, right
     # Given a released segment p is a share of the segment's own probability: multiply the line by that.
-    n_y = counts.domain.y.size
-    every = own - part.outcome
-    columns = np.concatenate([own, *(every + y for y in range(n_y))])
-    values = np.concatenate([on_p, *([-right] * n_y)])
-    return np.concatenate([row] * (n_y + 1)), columns, values, np.zeros(len(part))
+    every = [(row, start + value, -right) for value in range(len(rates.values))]
+    return *_joined(own, *every), np.zeros(len(part))
 
 
-def _against_least(part: Comparisons, counts: Counts, first: int, first_m: int) -> tuple[_Block, int]:
-    """Hold every rate of a segment and outcome against the smallest, m, and m below every rate."""
-    key = _segment_and_outcome(part)
-    own = first + _rate_index(part, counts, part.population, part.outcome)
-    rate, at = np.unique(own, return_index=True)
-    least = first_m + key[at]
+def _joined(*parts: Entries) -> Entries:
+    row, column, value = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return row, column, value
+
+
+def _against_least(rates: _Rates, first_m: int) -> tuple[_Block, int]:
+    """Hold every rate of a segment and event against the smallest, m, and m below every rate."""
+    part, key = rates.part, _segment_and_event(rates.part)
+    _, at = np.unique(np.stack([part.population, part.event]), axis=1, return_index=True)
+    start, event, least = rates.start(part.population)[at], part.event[at], first_m + key[at]
     found = part.parity.distance.both(part.bound[at])
     assert found is not None
-    size, row = len(rate), np.arange(len(rate))
+    size, row = len(at), np.arange(len(at))
 
-    def over(on_p: Numbers, on_q: Numbers) -> tuple[Cells, Cells, Numbers]:
-        return np.concatenate([row, row]), np.concatenate([rate, least]), np.concatenate([on_p, on_q])
+    def over(on_p: Numbers, on_q: Numbers) -> Entries:
+        return _joined(rates.of_events(row, start, event, on_p), (row, least, on_q))
 
     one, zero = np.ones(size), np.zeros(size)
     above, below, slope = over(found.on_p, found.on_q), over(-one, one), over(found.slope[0], found.slope[1])
-    matrix = (np.concatenate([above[0], below[0] + size]), *(np.concatenate([above[i], below[i]]) for i in (1, 2)))
-    return (
-        _Block(
-            2 * size,
-            matrix,  # type: ignore[arg-type]
-            np.concatenate([found.limit, zero]),
-            slope,
-            np.concatenate([found.slope[2], zero]),
-            np.concatenate([at, np.full(size, LEAST_OF_ALL)]),
-            np.zeros(2 * size, dtype=np.int64),
-            np.concatenate([rate, rate]),
-            np.concatenate([least, least]),
-        ),
-        int(key.max()) + 1,
+    block = _Block(
+        size=2 * size,
+        matrix=_joined(above, (below[0] + size, *below[1:])),
+        limit=np.concatenate([found.limit, zero]),
+        slope=slope,
+        slope_limit=np.concatenate([found.slope[2], zero]),
+        entry=np.concatenate([at, np.full(size, LEAST_OF_ALL)]),
+        line=np.zeros(2 * size, dtype=np.int64),
+        auxiliary=np.concatenate([least, least]),
+        value=np.full(2 * size, -1),
+        of_entry=np.concatenate([at, at]),
     )
+    return block, int(key.max()) + 1
 
 
-def _assembled(
-    blocks: list[_Block], rate_blocks: list[Matrix], n_moves: int, n_rates: int, n_auxiliary: int
-) -> ParityRows:
+def _in_common(rates: _Rates, first_m: int) -> tuple[_Block, int]:
+    """Hold what two populations have in common, m, below both rates of every value, and its sum above 1 − ε.
+
+    A value that one of them cannot have is in neither sum.
+    """
+    part = rates.part
+    reached = np.diff(rates.matrix.indptr) > 0
+    own, other = (rates.start(p)[:, None] + np.arange(len(rates.values)) for p in (part.population, part.against))
+    entry, value = np.nonzero(reached[own - rates.first] & reached[other - rates.first])
+    size, many = len(part), len(entry)
+    m, row, one = first_m + np.arange(many), size + np.arange(many), np.ones(many)
+    sums_ = (entry, m, -one)
+    below = [
+        _joined((row + shift, which[entry, value], -one), (row + shift, m, one))
+        for which, shift in ((own, 0), (other, many))
+    ]
+    nothing = np.zeros(2 * many)
+    empty = np.zeros(0, dtype=np.int64)
+    places = np.arange(size)
+    block = _Block(
+        size=size + 2 * many,
+        matrix=_joined(sums_, *below),
+        limit=np.concatenate([part.bound - 1, nothing]),
+        slope=(empty, empty, np.zeros(0)),
+        slope_limit=np.concatenate([np.ones(size), nothing]),
+        entry=np.concatenate([places, np.full(many, IN_COMMON_OF_OWN), np.full(many, IN_COMMON_OF_OTHER)]),
+        line=np.zeros(size + 2 * many, dtype=np.int64),
+        auxiliary=np.concatenate([np.full(size, -1), m, m]),
+        value=np.concatenate([np.full(size, -1), value, value]),
+        of_entry=np.concatenate([places, entry, entry]),
+    )
+    return block, many
+
+
+def _assembled(blocks: list[_Block], rates: list[_Rates], n_moves: int, n_rates: int, n_auxiliary: int) -> ParityRows:
     width = n_rates + n_auxiliary
     shift = np.cumsum([0, *(block.size for block in blocks)])
     size = int(shift[-1])
@@ -225,17 +282,21 @@ def _assembled(
         return np.concatenate([np.zeros(0), *(getattr(block, which) for block in blocks)])
 
     constraint = np.repeat(np.arange(len(blocks)), [block.size for block in blocks]).astype(np.int64)
-    entry, line, rate, auxiliary = (column(w).astype(np.int64) for w in ("entry", "line", "rate", "auxiliary"))
+    entry, line, auxiliary, value, of_entry = (
+        column(w).astype(np.int64) for w in ("entry", "line", "auxiliary", "value", "of_entry")
+    )
     return ParityRows(
         Inequalities(matrix("matrix"), column("limit")),
         Inequalities(matrix("slope"), column("slope_limit")),
-        sparse.vstack([sparse.csr_array((0, n_moves)), *rate_blocks], format="csr"),
+        sparse.vstack([sparse.csr_array((0, n_moves)), *(each.matrix for each in rates)], format="csr"),
         n_auxiliary,
         constraint,
         entry,
         line,
-        rate,
         auxiliary,
+        value,
+        of_entry,
+        tuple(each.values for each in rates),
     )
 
 
@@ -261,8 +322,11 @@ def without_unreachable(compared: list[Comparisons], counts: Counts, moves: Move
     if len(stranded):
         lost = int(stranded[0])
         bars = [(compared[bar.constraint], bar) for because in rounds for bar in because]
-        barred = {int(part.outcome[b.entry]) for part, b in bars if lost in part.populations[b.population].member}
-        names = ", ".join(repr(counts.domain.outcome.levels[y]) for y in sorted(barred))
+        events = [
+            part.events.members[part.event[b.entry]] for part, b in bars if part.populations[b.population].member[lost]
+        ]
+        barred = np.flatnonzero(np.any([np.zeros(counts.domain.y.size), *events], axis=0))
+        names = ", ".join(repr(counts.domain.outcome.levels[y]) for y in barred)
         where = counts.domain.words(int(counts.d[lost]), int(counts.x[lost]), int(counts.y[lost]))
         raise InfeasibleError(
             f"parity by ratio means that nobody may have the outcome {names}: its target probability is zero, or "
@@ -299,12 +363,12 @@ def _barred_outcomes(
     barred = np.zeros((len(counts), size), dtype=bool)
     because: list[Barring] = []
     for i, part in enumerate(compared):
-        if part.within_released:
+        if part.within_released or part.events.free:
             continue
-        reachable = (part.weights @ reaches) > 0
+        reachable = (part.weights @ reaches @ part.events.members.T) > 0
         target = part.against == AGAINST_TARGET
-        empty = np.where(target, part.target == 0, ~reachable[np.where(target, 0, part.against), part.outcome])
-        own = ~target & ~reachable[part.population, part.outcome]
+        empty = np.where(target, part.target == 0, ~reachable[np.where(target, 0, part.against), part.event])
+        own = ~target & ~reachable[part.population, part.event]
         for number, line in enumerate(part.lines):
             # One rate may be no more than a multiple of another, and that is zero.
             for e in np.flatnonzero((line.limit == 0) & (line.on_p > 0) & empty):
@@ -313,5 +377,6 @@ def _barred_outcomes(
                 because.append(Barring(i, int(e), number, int(part.against[e]), float(line.on_q[e])))
     for bar in because:
         part = compared[bar.constraint]
-        barred[part.populations[bar.population].member, part.outcome[bar.entry]] = True
+        event = part.events.members[part.event[bar.entry]] > 0
+        barred[np.ix_(part.populations[bar.population].member, event)] = True
     return barred, because

@@ -1,0 +1,83 @@
+"""Parity of what is released of people's features: whatever a model does with them alone, its rates stay close.
+
+The total variation between p(x̂|d) and p(x̂|d') is the largest difference between the two probabilities of any set of
+x̂, so also of the set that a model selects, at any threshold. It needs an x̂ that is drawn, and covers the features of
+the problem alone: no other column, and no protected one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Value, in_words
+from evenhand.spec.by import By, words_of
+from evenhand.spec.distance import Difference, hundredths
+from evenhand.spec.events import Events, Features
+from evenhand.spec.parity import BetweenGroups, columns
+from evenhand.spec.people import Population, Segment, part_of
+
+
+@dataclass(frozen=True)
+class FeatureParity(BetweenGroups):
+    """TV(p(x̂|d1), p(x̂|d2)) ≤ bound for every two groups.
+
+    Parameters
+    ----------
+    bound : float or By
+        The bound ε; by group or pair of groups with :class:`By`.
+    features : sequence of str, optional
+        Some of the features: these alone are compared, together. None is all of them.
+    on, against
+        As in :class:`PairwiseParity`.
+
+    Examples
+    --------
+    >>> FeatureParity(0.05).words
+    'for every two groups, the shares of any set of released features differ by at most 5 percentage points'
+    """
+
+    bound: float | By
+    features: Sequence[str] | None = None
+    on: Sequence[str] | None = None
+    against: str | Mapping[str, Value] = "each"
+    word = "features"
+    compares_features = True
+    distance = Difference()
+    given = None
+    min_segment = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", columns("features of FeatureParity", self.features))
+        super().__post_init__()
+
+    def events(self, counts: Counts) -> Events:
+        """Return what of a released record is compared: any set of its features."""
+        axis = counts.domain.x
+        if self.features is not None:
+            axis = part_of("features of FeatureParity", axis, self.features, "feature")
+        return Features(axis)
+
+    def compared(self, counts: Counts) -> Sequence[int]:
+        """Return the one event there is: the set that tells two groups apart best."""
+        return [0]
+
+    def held(self, segment: Segment) -> Iterator[tuple[Population, Population | None]]:
+        """Yield every two groups once, or each with the rest, or with the reference."""
+        order = {population: place for place, population in enumerate(segment.groups)}
+        for own, other in super().held(segment):
+            # What is true of two groups is true of them in the other order.
+            if not self.holds_everybody or other is None or order[own] < order[other]:
+                yield own, other
+
+    @property
+    def words(self) -> str:
+        """Say how far apart released features may be."""
+        of = "released features" if self.features is None else f"released {' × '.join(self.features)}"
+        points = words_of(self.bound, hundredths)
+        apart = f"the shares of any set of {of} differ by at most {points} percentage points"
+        if self.against == "each":
+            return f"for every two groups{self.where}, {apart}"
+        other = "all other people" if self.against == "rest" else in_words(dict(self.against))  # type: ignore[arg-type]
+        return f"for every group{self.where} beside {other}, {apart}"
