@@ -309,5 +309,7 @@ def _ratio_bound(problem: Problem) -> float:
     if len(problem.parity) != 1 or problem.one_bound is None:
         return float("nan")
     (parity,) = problem.parity
-    everybody = isinstance(parity, PairwiseParity) and parity.against == "each" and parity.on is parity.given is None
-    return problem.one_bound if everybody and isinstance(parity.distance, Ratio) else float("nan")
+    if not isinstance(parity, PairwiseParity) or not isinstance(parity.distance, Ratio) or parity.given_outcome:
+        return float("nan")
+    everybody = parity.levels == parity.against == "each" and parity.on is parity.given is None
+    return problem.one_bound if everybody else float("nan")
