@@ -3,9 +3,10 @@
     python benchmarks/models.py [--seeds 1 2 3] [--tables adult compas german bank] [--quick] [--fresh]
 
 ``raw_tables.py`` has the tables, ``wide_tables.py`` says who is compared and what is read. Each is split at random,
-seven tenths to fit on, once per seed; of these at most 2,500 people of each group are fitted, and all others are
-judged, by the outcomes that they really have. A logistic regression, a random forest and boosted trees are trained as
-they are, and by ``eh.PreprocessedClassifier(model, protected=..., bound=0.05)``.
+seven tenths to fit on, once per seed; of these at most 2,500 people of each group are fitted, with weights so that
+groups count as they do in the table, and all others are judged, by the outcomes that they really have. A logistic
+regression, a random forest and boosted trees are trained as they are, and by
+``eh.PreprocessedClassifier(model, protected=..., bound=0.05)``.
 
 Of mean scores it says how far apart they are, as J of the parity constraint has it, and the log loss, beside the bare
 model *shifted*: each group's scores are shifted on the logit until mean scores are within the bound, with the
@@ -36,7 +37,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from splits import model_ways
-from wide_tables import BOUND, CERTAIN, WIDE, boosted, judged, logistic, shifted
+from wide_tables import BOUND, CERTAIN, WIDE, boosted, judged, logistic, scores, shifted, trained
 
 import evenhand as eh
 from evenhand.findings.decisions import gap_floor, quantile_barycentre, worst_gap
@@ -68,17 +69,13 @@ def measured(score, group, outcome):
     return found | {"gap": gap, "chance": chance, "excess": gap - chance}
 
 
-def measure(study, fitted, others):
+def measure(study, fitted, weight, others):
     """Train every model in every way, and judge all of them by people who were not fitted."""
     outcome, group = others[study.outcome].to_numpy(), pd.factorize(others[study.protected], sort=True)[0]
     X, y, new = fitted.drop(columns=study.outcome), fitted[study.outcome], others.drop(columns=study.outcome)
     found = []
     for kind, make in MODELS.items():
-
-        def scored(model):
-            return np.clip(model.fit(X, y).predict_proba(new)[:, 1], CERTAIN, 1 - CERTAIN)
-
-        bare = scored(make())
+        bare = scores(trained(make(), X, y, weight), new)
         ways = {
             BARE: bare,
             SHIFTED: shifted(bare, group, outcome, BOUND),
@@ -87,7 +84,7 @@ def measure(study, fitted, others):
         out_of_fold = {}
         for way, asked in WAYS.items():
             model = eh.PreprocessedClassifier(make(), protected=[study.protected], **asked)
-            ways[way] = scored(model)
+            ways[way] = scores(model.fit(X, y, sample_weight=weight), new)
             out_of_fold[way] = float(model.parity_["apart"].max())
         for way, score in ways.items():
             row = {"model": kind, "way": way, "out_of_fold": out_of_fold.get(way)}
@@ -100,12 +97,16 @@ def child(table, seed):
     # That mean scores of some clones exceed the bound before they are shifted is the point here.
     warnings.simplefilter("ignore", eh.EvenhandWarning)
     study = WIDE[table]
-    fitted, others = split(study.read(), seed, None)
-    # Parity compares groups, so that none is made smaller than it must be.
-    mixed = fitted.sample(frac=1, random_state=int(seed))
+    people, others = split(study.read(), seed, None)
+    # Parity compares groups, so that none is made smaller than it must be; each still counts as much as it did.
+    mixed = people.sample(frac=1, random_state=int(seed))
     fitted = mixed.groupby(study.protected, observed=True).head(FITTED).reset_index(drop=True)
+    weight = None
+    if len(fitted) < len(people):
+        before, after = (each[study.protected].astype(str).value_counts() for each in (people, fitted))
+        weight = fitted[study.protected].astype(str).map(before / after).to_numpy()
     row = {"split": f"{table} {seed}", "table": table, "title": study.title, "seed": seed, "bound": BOUND}
-    found = measure(study, fitted, others.reset_index(drop=True))
+    found = measure(study, fitted, weight, others.reset_index(drop=True))
     return row | {"fitted": len(fitted), "others": len(others), "ways": found}
 
 
