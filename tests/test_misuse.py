@@ -35,6 +35,7 @@ from evenhand.errors import EvenhandError, InfeasibleError, SolverError
 from evenhand.findings.models import Predictor
 from evenhand.findings.theory import Theory
 from evenhand.report.charts import Chart
+from evenhand.use.history import History
 
 SECONDS = 30
 """A call that takes longer hangs."""
@@ -207,6 +208,12 @@ class World:
     @cached_property
     def mapping(self):
         return eh.fit(self.problem, self.counts)
+
+    @cached_property
+    def history(self):
+        path = self.folder / "history.jsonl"
+        self.mapping.monitor(self.frame, history=path)
+        return self.mapping.history(path)
 
     @cached_property
     def file(self):
@@ -462,6 +469,26 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"table": w.frame, "weights": "w", "missing": "error", "unseen": "keep", **TOLD},
     ),
     "Mapping.audit:file": lambda w: (w.mapping.audit, {"table": w.file, "weights": "w", "missing": "level", **TOLD}),
+    "Mapping.monitor": lambda w: (
+        w.mapping.monitor,
+        {
+            "table": w.frame,
+            "weights": "w",
+            "confidence": 0.9,
+            "history": w.folder / "log.jsonl",
+            "name": "a batch",
+            "seed": 0,
+            "unseen": "keep",
+            "missing": "error",
+            **TOLD,
+        },
+    ),
+    "Mapping.monitor:file": lambda w: (
+        w.mapping.monitor,
+        {"table": w.file, "weights": "w", "missing": "level", **TOLD},
+    ),
+    "Mapping.history": lambda w: (w.mapping.history, {"path": w.folder / "other.jsonl"}),
+    "History.chart": lambda w: (w.history.chart, {}),
     "Mapping.realised": lambda w: (
         w.mapping.realised,
         {"table": w.frame, "original": w.frame, "against": 0.1, "weights": "w", "missing": "error", **TOLD},
@@ -781,7 +808,7 @@ def public() -> Iterator[str]:
         if inspect.isclass(found) and not issubclass(found, SAID):
             yield from (f"{name}.{method}" for method in methods(found))
     yield "By.map"
-    for kind in (Theory, Predictor, Chart):
+    for kind in (Theory, Predictor, Chart, History):
         yield from (f"{kind.__name__}.{method}" for method in methods(kind))
     yield from ("datasets.load", "verifier.verify", "spark.is_spark", "spark.counts", "spark.release", "spark.apply")
 

@@ -261,6 +261,17 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
     return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 
+def in_number(people: float) -> str:
+    """Write how many people there are.
+
+    Examples
+    --------
+    >>> in_number(1), in_number(1200)
+    ('1 person', '1,200 people')
+    """
+    return f"{people:,.0f} {'person' if round(people) == 1 else 'people'}"
+
+
 def some_of(names: Iterable[object], most: int = MOST_NAMED) -> str:
     """Name some of many, and say how many more there are.
 

@@ -1,6 +1,6 @@
 """Tables that are not in memory: files through DuckDB, Spark, and databases through the text of a query."""
 
-from evenhand.engines.counting import AnyTable, Rows, counts_of, distinct_rows
+from evenhand.engines.counting import AnyTable, Rows, columns_in, counts_of, distinct_rows
 from evenhand.engines.expanding import Expanded, expand_file
 from evenhand.engines.files import Opened, Source, opened, read_file
 from evenhand.engines.pairing import Pair, each_pair
@@ -17,6 +17,7 @@ __all__ = [
     "Rows",
     "Source",
     "Written",
+    "columns_in",
     "counts_of",
     "distinct_rows",
     "each_pair",

@@ -34,11 +34,13 @@ from evenhand.tables.keys import key_text, key_texts
 from evenhand.tables.learned import (
     HOLDS,
     NEW_GAP,
+    Unlike,
     blanks_among_numbers,
+    is_word,
     leaves,
-    reads_numbers,
     refuse_other_kinds,
     unlike_fitted,
+    unlike_words,
 )
 from evenhand.tables.numbering import NULL
 from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
@@ -100,6 +102,7 @@ __all__ = [
     "Restore",
     "Restoring",
     "Table",
+    "Unlike",
     "as_levels",
     "as_single",
     "as_whole",
@@ -122,6 +125,7 @@ __all__ = [
     "gaps",
     "is_missing",
     "is_path",
+    "is_word",
     "key_text",
     "key_texts",
     "labels",
@@ -136,7 +140,6 @@ __all__ = [
     "plain_value",
     "quoted",
     "read",
-    "reads_numbers",
     "refuse_gaps",
     "refuse_other_kind",
     "refuse_other_kinds",
@@ -147,6 +150,7 @@ __all__ = [
     "take",
     "to_pandas",
     "unlike_fitted",
+    "unlike_words",
     "values",
     "variable_of",
     "weights_column",

@@ -7,6 +7,7 @@ that they are legible in grey and to the colour-blind.
 from evenhand.report.charts.chart import Chart, check_ending, save
 from evenhand.report.charts.frontier import EDGES, frontier
 from evenhand.report.charts.grid import DIVERGING, SEQUENTIAL, Shades, grid, panels_within, side_by_side, stacked
+from evenhand.report.charts.history import history_chart
 from evenhand.report.charts.models import Panel, models
 from evenhand.report.charts.rates import rates
 
@@ -20,6 +21,7 @@ __all__ = [
     "check_ending",
     "frontier",
     "grid",
+    "history_chart",
     "models",
     "panels_within",
     "rates",
