@@ -102,7 +102,7 @@ def test_bad_input(by_race, compas_mapping, compas):
         eh.metric_inputs(model, X)
     with pytest.raises(eh.DataError, match="leave it out"):
         eh.metric_inputs(compas_mapping, compas.frame, y)
-    with pytest.raises(eh.DataError, match="y has 3 rows"):
+    with pytest.raises(eh.DataError, match=r"X and y: .*inconsistent numbers"):
         eh.metric_inputs(model, X, y[:3])
     with pytest.raises(eh.SpecError, match="scores must be"):
         eh.metric_inputs(model, X, y, scores="yes")

@@ -12,6 +12,7 @@ import numpy as np
 from evenhand import check
 from evenhand.errors import DataError
 from evenhand.tables import arrays, as_levels, column, read, to_pandas
+from evenhand.use.estimator.conventions import outcome_of
 from evenhand.use.mapping import Mapping
 
 
@@ -51,7 +52,10 @@ def metric_inputs(fitted: Any, X: Any, y: Any = None, *, scores: bool = False, s
     if isinstance(fitted, Mapping):
         if y is not None:
             raise DataError("y is None for a mapping, whose tables hold the outcome; leave it out")
-        whole = read(X)
+        try:
+            whole = read(X)
+        except DataError as error:
+            raise DataError("X: ", *error.pieces) from None
         true = column(whole, fitted.problem.outcome)
         released = read(fitted.release(whole.to_native(), seed=drawn))
         predicted = column(released, fitted.problem.outcome)
@@ -64,9 +68,7 @@ def metric_inputs(fitted: Any, X: Any, y: Any = None, *, scores: bool = False, s
     if y is None:
         raise DataError("y is None: give the outcomes of these people as y")
     predicted = fitted.predict_proba(X)[:, -1] if wanted else fitted.predict(X)
-    if len(np.asarray(y)) != len(predicted):
-        raise DataError(f"y has {len(np.asarray(y))} rows, and X has {len(predicted)}")
-    return _inputs(mapping, X, np.asarray(y), predicted)
+    return _inputs(mapping, X, outcome_of(y, predicted), predicted)
 
 
 def _inputs(mapping: Mapping, X: Any, true: Any, predicted: Any) -> dict[str, Any]:

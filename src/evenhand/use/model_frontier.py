@@ -23,7 +23,7 @@ from evenhand.findings.scores import MEASURES, Judged
 from evenhand.report.charts import Chart, Panel, models
 from evenhand.resources import Progress
 from evenhand.spec import Problem
-from evenhand.tables import Frame, arrays, column, dealt_folds, read
+from evenhand.tables import Frame, arrays, dealt_folds, read
 from evenhand.tables import frame as table_of
 from evenhand.use.estimator import OptimizedPreprocessor, PreprocessedClassifier
 from evenhand.use.estimator.conventions import classes_of
@@ -225,8 +225,10 @@ class _People:
         whole = read(table)
         if not arrays.is_frame(table):
             table = whole.to_native()
-        for name in (*names, target):
-            column(whole, name)  # which must be there
+        for what, wanted in (("protected", names), ("outcome", (target,))):
+            lacking = [name for name in wanted if name not in whole.columns]
+            if lacking:
+                raise DataError(f"the table lacks {lacking}, which {what} names; it has {some_of(whole.columns)}")
         X, series = arrays.split(table, target)
         y = arrays.numbers(series)
         if len(classes_of(y)) != 2:

@@ -146,6 +146,9 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             )  # fmt: skip
             people = before._checked(X, y, sample_weight)
             if before.problem is not None:
+                there = arrays.names(people.features.frame)
+                if self.key is not None and self.key not in there:
+                    raise DataError(f"X has no column {self.key!r}, which key names; it has {some_of(there)}")
                 asked = Trained.on(self.model, people.features, before.problem.features)
                 before.problem = replace(before.problem, conditional=self._conditional(before, asked, people))
             before._learn(people)
@@ -306,5 +309,7 @@ def _ratio_bound(problem: Problem) -> float:
     if len(problem.parity) != 1 or problem.one_bound is None:
         return float("nan")
     (parity,) = problem.parity
-    everybody = isinstance(parity, PairwiseParity) and parity.against == "each" and parity.on is parity.given is None
-    return problem.one_bound if everybody and isinstance(parity.distance, Ratio) else float("nan")
+    if not isinstance(parity, PairwiseParity) or not isinstance(parity.distance, Ratio) or parity.given_outcome:
+        return float("nan")
+    everybody = parity.levels == parity.against == "each" and parity.on is parity.given is None
+    return problem.one_bound if everybody else float("nan")
