@@ -84,6 +84,49 @@ def test_ranks_stay_within_a_group(trial):
         assert np.all(np.diff(found[mine][np.argsort(raw[mine], kind="stable")]) >= 0)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_stay_in_a_small_group(seed):
+    """Groups of 80, 15 and 5 in a hundred: those of the smallest move furthest."""
+    X, y = people(3000, seed)
+    rng = np.random.default_rng(seed)
+    X["sex"] = rng.choice(["m", "f", "x"], 3000, p=[0.8, 0.15, 0.05])
+    X["skill"] += 1.2 * X["sex"].eq("x")
+    fitted = deciding(decisions=0.03).fit(X[:1000], y[:1000])
+    raw = linear().fit(X[:1000], y[:1000]).predict_proba(X[1000:])[:, 1]
+    found = fitted.predict_proba(X[1000:])[:, 1]
+    for sex in ("m", "f", "x"):
+        mine = X["sex"][1000:].eq(sex).to_numpy()
+        assert np.all(np.diff(found[mine][np.argsort(raw[mine], kind="stable")]) >= 0)
+
+
+def test_what_chance_leaves_open_is_beside_what_was_found(trial):
+    X, y, _, _ = trial
+    found = deciding(decisions=0.05).fit(X[:800], y[:800]).parity_
+    chance = 1.36 * np.sqrt(1 / found["people"][0] + 1 / found["people"][1])
+    assert found["up_to"].to_numpy() == pytest.approx(found["apart"].to_numpy() + chance)
+
+
+def test_a_ratio_is_moved_by_chance_too(trial):
+    """Where few are selected, rates by chance alone are far apart as a ratio: no warning."""
+    X, y, _, _ = trial
+    fitted = deciding(decisions=eh.PairwiseParity(0.2)).fit(X[:700], y[:700])
+    assert fitted.parity_["up_to"].max() > fitted.parity_["apart"].max()
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    X, y = people(300)
+
+    class Broken(LogisticRegression):
+        def predict_proba(self, X):
+            found = super().predict_proba(X)
+            found[0] = np.nan
+            return found
+
+    with pytest.raises(eh.DataError, match="Broken gives no score to row 1"):
+        deciding(with_words(Broken())).fit(X, y)
+
+
 def test_one_threshold_is_held_and_decides(trial):
     X, y, new, _ = trial
     fitted = deciding(decisions=0.04, threshold=0.6).fit(X, y)
@@ -137,7 +180,7 @@ def test_no_label_decides_what_is_released():
     assert np.array_equal(one, other)
 
 
-def test_everybodys_move_is_within_the_budget(trial):
+def test_the_mean_move_of_a_level_is_within_the_budget(trial):
     X, y, _, _ = trial
     mapping = deciding(decisions=0.0).fit(X, y).mapping_
     (part,) = mapping.achieved.budgets

@@ -188,7 +188,7 @@ def _targets(parity: Parity, people: People, place: Cells, events: Events, event
     members = events.members
     by_outcome = [parity.targets(people, place, np.full(len(event), y)) for y in range(members.shape[1])]
     # A sum of all may be above one in its last digit.
-    return np.minimum((np.column_stack(by_outcome) * members[event]).sum(axis=1), 1.0)
+    return np.asarray(np.minimum((np.column_stack(by_outcome) * members[event]).sum(axis=1), 1.0))
 
 
 def _segments(parity: Parity, people: People, left_out: list[str]) -> Iterator[Segment]:
