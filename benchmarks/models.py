@@ -5,8 +5,8 @@
 ``raw_tables.py`` has the tables, ``wide_tables.py`` says who is compared and what is read. Each is split at random,
 seven tenths to fit on, once per seed; of these at most 2,500 people of each group are fitted, with weights so that
 groups count as they do in the table, and all others are judged, by the outcomes that they really have. A logistic
-regression, a random forest and boosted trees are trained as they are, and by
-``eh.PreprocessedClassifier(model, protected=..., bound=0.05)``.
+regression, a random forest and boosted trees are trained as they are, and by ``eh.PreprocessedClassifier(model,
+protected=..., bound=0.05)``, and with ``decisions=0.03`` in place of the bound.
 
 Of mean scores it says how far apart they are, as J of the parity constraint has it, and the log loss, beside the bare
 model *shifted*: each group's scores are shifted on the logit until mean scores are within the bound, with the
@@ -47,8 +47,8 @@ FITTED = 2500
 """So many people of every group are fitted at most: eleven trainings of a forest on more take long."""
 
 BARE, SHIFTED, BARYCENTRE = "bare", "shifted", "barycentre"
-WAYS = {"one line": {"bound": BOUND}}
-"""What is asked of ``PreprocessedClassifier``, beside the protected column; a way with ``decisions=`` belongs here."""
+WAYS = {"one line": {"bound": BOUND}, "decisions": {"decisions": 0.03, "predict_with": "draw"}}
+"""What is asked of ``PreprocessedClassifier``, beside the protected column."""
 
 
 def forest():
