@@ -437,10 +437,8 @@ def _named(part: Comparisons) -> bool:
 def _block_keys(part: Comparisons) -> list[Any]:
     if _named(part):
         return [None] * len(part)
-    return [
-        (float(bound), None if np.isnan(target) else float(target))
-        for bound, target in zip(part.bound, part.target, strict=True)
-    ]
+    # Entries with the same lines are one block.
+    return [tuple(map(tuple, _lines(part, entry))) for entry in range(len(part))]
 
 
 def _says_nothing(line: Line, entry: int) -> bool:

@@ -13,6 +13,7 @@ from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb, warn
+from evenhand.findings.assurance import Assurance, quantile
 from evenhand.findings.bounds import comparison
 from evenhand.findings.feasibility import Edge, budget_edge, parity_edge, raised
 from evenhand.kernel import unchanged
@@ -23,12 +24,17 @@ from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
 from evenhand.resources import Progress, heeding
-from evenhand.spec import Problem, check_problem
+from evenhand.spec import Problem, check_problem, with_margins
 from evenhand.use.alternating import alternate
+from evenhand.use.confidence import Trials, enough, not_enough_people
+from evenhand.use.folds import Fold, folds_of
 from evenhand.use.mapping import Mapping
 from evenhand.use.telling import Teller, TellingClock
 
 LOG = logging.getLogger("evenhand")
+
+PLAIN_SHARE, FOLDS_SHARE = 0.1, 0.85
+"""Of a fit with confidence: until the optimum without it is found, and until the margins are."""
 
 COUNTING_SHARE = 0.05
 """Of a whole fit; a large file says in words how far it is counted."""
@@ -95,7 +101,10 @@ def fit(
     """
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     with heeding(clock.check):
-        mapping = fitted(problem, counts, clock, report)
+        if problem.confidence is None:
+            mapping = fitted(problem, counts, clock, report)
+        else:
+            mapping = assured(problem, counts, folds_of(problem, counts, frame, weights), clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
@@ -117,6 +126,39 @@ def fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> 
     raise SolverError(
         f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
     )
+
+
+def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Clock, report: Progress) -> Mapping:
+    """Fit with margins for the confidence that a problem asks for, found from folds of its table."""
+    assert problem.confidence is not None
+    error = 1 - problem.confidence
+    # Bounds that cannot be met at all are refused first; and the optimum without confidence tells what it costs.
+    plain = fitted(problem, counts, clock, part_of(report, 0.0, PLAIN_SHARE))
+    stray, z = Trials(problem, counts, folds, clock, part_of(report, PLAIN_SHARE, FOLDS_SHARE)).settled()
+    for last in (False, False, True):
+        margins = stray.margins(z)
+        stated = with_margins(problem, margins)
+        try:
+            mapping = _mapped(stated, tabulated(stated, counts), counts, clock, part_of(report, FOLDS_SHARE, 1.0))
+        except InfeasibleError as refused:
+            raise not_enough_people(problem, counts, margins, clock, refused) from None
+        own = stray.of_mapping(counts, mapping.kernel)
+        if last or enough(own, error):
+            break
+        # Where the mapping of the whole table strays further than those of the folds, its own errors count; at last
+        # a union over all lines, whatever room they have.
+        stray = replace(stray, errors=tuple(map(np.maximum, stray.errors, own.errors)))
+        z = max(z, quantile(error, own.reach))
+    promised = Assurance(
+        plain.problem, counts, mapping.kernel, problem.confidence, margins, stray.leaning, plain.objective
+    )
+    certificate = replace(mapping.certificate, without_confidence=without)
+    return replace(mapping, problem=stated, certificate=certificate, assurance=promised)
+
+
+def part_of(report: Progress, first: float, last: float) -> Progress:
+    """Tell of a part of the work, between two shares of the whole."""
+    return lambda stage, share: report(stage, first + (last - first) * share)
 
 
 def silent(stage: str, share: float) -> None:
