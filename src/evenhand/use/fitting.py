@@ -149,9 +149,8 @@ def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Cloc
         # a union over all lines, whatever room they have.
         stray = replace(stray, errors=tuple(map(np.maximum, stray.errors, own.errors)))
         z = max(z, quantile(error, own.reach))
-    promised = Assurance(
-        plain.problem, counts, mapping.kernel, problem.confidence, margins, stray.leaning, plain.objective
-    )
+    stated, without = plain.problem, plain.objective
+    promised = Assurance(stated, counts, mapping.kernel, problem.confidence, margins, stray.leaning, without)
     certificate = replace(mapping.certificate, without_confidence=without)
     return replace(mapping, problem=stated, certificate=certificate, assurance=promised)
 

@@ -54,7 +54,7 @@ FAVOURABLE = 4
 """From this version on a problem may say which outcome is good for a person; earlier readers refuse that key."""
 
 CONFIDENT = 4
-"""From this version on a problem may ask for confidence, and its mapping has margins; earlier readers refuse the key."""
+"""From this version on a problem may ask for confidence, and its mapping has margins; earlier readers refuse it."""
 
 LEARNED = 4
 """From this version on cells may be learned; earlier readers refuse that key of a problem."""
