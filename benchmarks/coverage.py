@@ -43,6 +43,7 @@ POOLED, LARGEST = 0.055, 0.082
 JOURNAL = harness.ROOT / "build" / "coverage.jsonl"
 PAGE, CHART = harness.ROOT / "docs" / "coverage.md", harness.ROOT / "docs" / "coverage.svg"
 CHUNK = 10
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,8 @@ def population(table):
     """Return everybody of a table, with bands and with the columns as they are."""
     if table == "compas":
         banded, raw = eh.datasets.load("compas").frame, raw_tables.compas()
-        own = ["age", "juv_fel_count", "juv_misd_count", "juv_other_count", "c_charge_degree", "sex", "race", "is_recid"]
         assert len(raw) == len(banded)
-        return {"hand": banded, "whole": raw[own].assign(priors=raw["priors_count"])}
+        return {"hand": banded, "whole": raw.rename(columns={"priors_count": "priors"})}
     raw = getattr(raw_tables, table)()
     if table == "adult":
         banded = real_tables.adult()
@@ -148,7 +148,8 @@ def sample(setting, rng):
         return frame.iloc[rng.integers(len(frame), size=setting.people)].reset_index(drop=True)
     number = rng.multinomial(setting.people, counts.probability)
     some = number > 0
-    return Counts.of(counts.domain, counts.d[some], counts.x[some], counts.y[some], number[some].astype(float)).repeated()
+    drawn = Counts.of(counts.domain, *(of[some] for of in (counts.d, counts.x, counts.y)), number[some].astype(float))
+    return drawn.repeated()
 
 
 def beyond(setting, mapping):
@@ -227,9 +228,6 @@ def summary(number, rows):
     setting, n = SETTINGS[number], len(rows)
     both = [row for row in rows if row["plain"] is not None and row["sure"] is not None]
 
-    def share(name):
-        return sum(row[name] is not None and row[name] > 1e-9 for row in rows) / n
-
     def cells_of():
         if setting.cells is not None:
             return f"{setting.cells.most} leaves"
@@ -243,8 +241,8 @@ def summary(number, rows):
         "parity": f"{'target' if setting.target else 'pairwise'} {setting.bound:g}",
         "cells": cells_of(),
         "samples": n,
-        "exceeded, plain": share("plain"),
-        "exceeded": share("sure"),
+        "exceeded, plain": exceeded("plain", rows),
+        "exceeded": exceeded("sure", rows),
         "refused": sum(row["sure"] is None for row in rows) / n,
         "loss, plain": mean(row["plain_loss"] for row in both) if both else math.nan,
         "loss": mean(row["sure_loss"] for row in both) if both else math.nan,
@@ -252,9 +250,9 @@ def summary(number, rows):
     }
 
 
-def pooled(rows):
-    """Return the share of all samples in which some bound was exceeded, with confidence and without."""
-    return {name: sum(row[name] is not None and row[name] > 1e-9 for row in rows) / len(rows) for name in ("plain", "sure")}
+def exceeded(name, rows):
+    """Return the share of samples in which some bound was exceeded."""
+    return sum(row[name] is not None and row[name] > ROUNDING for row in rows) / len(rows)
 
 
 def main():
@@ -274,7 +272,8 @@ def main():
         by[row["setting"]].append(row)
     table = pd.DataFrame([summary(number, by[number]) for number in sorted(by)])
     print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
-    print(f"all {len(rows):,} samples: exceeded {pooled(rows)['sure']:.3%} with confidence, {pooled(rows)['plain']:.1%} plain")
+    sure, plain = exceeded("sure", rows), exceeded("plain", rows)
+    print(f"all {len(rows):,} samples: exceeded {sure:.2%} with confidence, {plain:.1%} plain")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ expected outcomes, not how a mapping was found.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -330,13 +331,10 @@ def _rows(
     return rows
 
 
-def people_needed(people: int, share: float) -> str:
-    """Say how many people a table would need for margins to shrink to a share of what they are."""
-    if share <= 0:
-        return "no number of people would do: the bounds can be met only just"
-    needed = people / share**2
-    digits = 10 ** max(int(np.floor(np.log10(needed))) - 1, 0)
-    return f"about {np.ceil(needed / digits) * digits:,.0f} people like these {people:,} would be needed"
+def rounded_up(number: float) -> float:
+    """Return a number of people as one says it: two digits, not less than it is."""
+    digits = 10.0 ** max(math.floor(math.log10(number)) - 1, 0)
+    return math.ceil(number / digits) * digits
 
 
 def parts_of(problem: Problem, counts: Counts) -> Sequence[Comparisons]:

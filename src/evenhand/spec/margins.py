@@ -69,8 +69,12 @@ class WithMargin(Distance):
 
 
 def with_margins(problem: Problem, margins: Sequence[Margin] | None) -> Problem:
-    """Return the problem whose parity constraints are to be kept with margins, on the table that these are for."""
-    if margins is None:
-        return problem
-    both = zip(problem.parity, margins, strict=True)
-    return replace(problem, parity=[parity.with_distance(WithMargin(parity.distance, each)) for parity, each in both])
+    """Return the problem whose parity constraints are to be kept with margins, on the table that these are for.
+
+    The margins stand for its confidence, which it therefore does not ask for.
+    """
+    parities = list(problem.parity)
+    if margins is not None:
+        both = zip(parities, margins, strict=True)
+        parities = [parity.with_distance(WithMargin(parity.distance, margin)) for parity, margin in both]
+    return replace(problem, parity=parities, confidence=None)

@@ -19,10 +19,10 @@ from evenhand.findings.assurance import (
     Sides,
     exceeding,
     parts_of,
-    people_needed,
     quantile,
     rates_compared,
     refuse_small,
+    rounded_up,
 )
 from evenhand.findings.feasibility import parity_edge
 from evenhand.kernel import Kernel
@@ -182,17 +182,40 @@ def enough(found: Strayed, error: float) -> bool:
     return exceeding(found.reach) <= error * (1 + SETTLED)
 
 
+class NotSure(InfeasibleError):
+    """The bounds can be met, but not with the margins that a confidence takes.
+
+    ``problem`` is the one with margins, ``reason`` what was said of it, and ``people_needed`` about how many people
+    the table would need, all else as it is; None where no number would do.
+    """
+
+    def __init__(
+        self, *message: object, problem: Problem, reason: InfeasibleError, people_needed: float | None
+    ) -> None:
+        super().__init__(
+            *message,
+            smallest_parity_bound=reason.smallest_parity_bound,
+            smallest_budget_factor=reason.smallest_budget_factor,
+        )
+        self.problem, self.reason, self.people_needed = problem, reason, people_needed
+
+
 def not_enough_people(
     problem: Problem, counts: Counts, margins: Margins, clock: Clock, error: InfeasibleError
-) -> InfeasibleError:
+) -> NotSure:
     """Return the error that says that the bounds can be met, but not with the confidence, and what would help."""
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if _can_be_met(problem, counts, margins, middle, clock) else (low, middle)
+    needed = rounded_up(counts.people / low**2) if low > 0 else None
+    more = (
+        f"About {needed:,.0f} people like these {counts.people:,} would be needed, all else as it is. "
+        if needed is not None
+        else "No number of people would do: without margins the bounds can be met only just. "
+    )
     pieces = [
-        f"The bounds can be met in this table, but not with margins for a confidence of {problem.confidence:g}: "
-        f"{people_needed(counts.people, low)}, with all else as it is. ",
+        f"The bounds can be met in this table, but not with margins for a confidence of {problem.confidence:g}. {more}"
     ]
     if error.smallest_parity_bound is not None:
         pieces.append(
@@ -200,11 +223,12 @@ def not_enough_people(
         )
     if error.smallest_budget_factor is not None:
         pieces.append(f"Or multiply the budgets by {error.smallest_budget_factor:.4g}. ")
-    return InfeasibleError(
+    return NotSure(
         *pieces,
         "Or ask for less confidence.",
-        smallest_parity_bound=error.smallest_parity_bound,
-        smallest_budget_factor=error.smallest_budget_factor,
+        problem=with_margins(problem, margins),
+        reason=error,
+        people_needed=needed,
     )
 
 

@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -101,10 +102,7 @@ def fit(
     """
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     with heeding(clock.check):
-        if problem.confidence is None:
-            mapping = fitted(problem, counts, clock, report)
-        else:
-            mapping = assured(problem, counts, folds_of(problem, counts, frame, weights), clock, report)
+        mapping = fitted_as_asked(problem, counts, frame, weights, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
@@ -126,6 +124,15 @@ def fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> 
     raise SolverError(
         f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
     )
+
+
+def fitted_as_asked(
+    problem: Problem, counts: Counts, frame: AnyTable | Counts, weights: Any, clock: Clock, report: Progress
+) -> Mapping:
+    """Fit to the counts of a table, with confidence where the problem asks for it."""
+    if problem.confidence is None:
+        return fitted(problem, counts, clock, report)
+    return assured(problem, counts, folds_of(problem, counts, frame, weights), clock, report)
 
 
 def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Clock, report: Progress) -> Mapping:
