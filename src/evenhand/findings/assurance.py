@@ -38,6 +38,9 @@ TWO_SIDES = 2
 
 HALVINGS = 60
 
+EVEN = 0.5
+"""The rate that the fewest people are enough for."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sides:
@@ -157,6 +160,11 @@ def _covariances(part: Comparisons, counts: Counts, outcomes: Numbers) -> Number
     return np.asarray((influence @ influence.T).toarray())
 
 
+def refuse_tiny(part: Comparisons, counts: Counts) -> None:
+    """Refuse populations of so few people that no rate of theirs would follow a normal law."""
+    refuse_small(part, counts, np.full((len(counts), counts.domain.y.size), EVEN))
+
+
 def refuse_small(part: Comparisons, counts: Counts, outcomes: Numbers) -> None:
     """Refuse populations of so few people that their rates follow no normal law."""
     rates = part.weights @ outcomes @ part.events.members.T
@@ -169,13 +177,12 @@ def refuse_small(part: Comparisons, counts: Counts, outcomes: Numbers) -> None:
     if enough[at] >= FEWEST:
         return
     who, rate = int(population[at]), float(rates[population[at], event[at]])
-    least = FEWEST / max(rate * (1 - rate), 1 / people[who])
-    among = f", {rate:.3g} of whom are to have {part.events.words(int(event[at]))}"
+    least = rounded_up(max(FEWEST / max(rate * (1 - rate), 1 / people[who]), FEWEST / EVEN**2))
+    number = f"{people[who]:,.0f} {'person' if round(people[who]) == 1 else 'people'}{' by weight' * counts.weighed}"
     raise DataError(
-        f"confidence: {part.populations[who].words} has {people[who]:,.0f} {'people' if people[who] != 1 else 'person'}"
-        f"{' by weight' * counts.weighed}{among}: too few to say how far its rate may stray. About "
-        f"{np.ceil(least):,.0f} would be needed; merge the group with another, leave it unbounded (a bound of inf), or "
-        f"leave out confidence{_repeated(counts)}"
+        f"confidence: {part.populations[who].words} has {number}, too few to say how far the rate of "
+        f"{part.events.words(int(event[at]))} may stray. About {least:,.0f} would be needed; merge "
+        f"the group with another, leave it unbounded (a bound of inf), or leave out confidence{_repeated(counts)}"
     )
 
 

@@ -14,11 +14,11 @@ from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb, warn
-from evenhand.findings.assurance import Assurance, quantile
+from evenhand.findings.assurance import Assurance, parts_of, quantile, refuse_small, refuse_tiny
 from evenhand.findings.bounds import comparison
 from evenhand.findings.feasibility import Edge, budget_edge, parity_edge, raised
 from evenhand.kernel import unchanged
-from evenhand.kernel.achieved import achieved, distances
+from evenhand.kernel.achieved import achieved, distances, outcome_by_source
 from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
 from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
@@ -139,8 +139,13 @@ def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Cloc
     """Fit with margins for the confidence that a problem asks for, found from folds of its table."""
     assert problem.confidence is not None
     error = 1 - problem.confidence
+    parts = parts_of(problem, counts)
+    for part in parts:
+        refuse_tiny(part, counts)
     # Bounds that cannot be met at all are refused first; and the optimum without confidence tells what it costs.
     plain = fitted(problem, counts, clock, part_of(report, 0.0, PLAIN_SHARE))
+    for part in parts:
+        refuse_small(part, counts, outcome_by_source(counts, plain.kernel))
     stray, z = Trials(problem, counts, folds, clock, part_of(report, PLAIN_SHARE, FOLDS_SHARE)).settled()
     for last in (False, False, True):
         margins = stray.margins(z)
