@@ -261,6 +261,67 @@ def exceeded(name, rows):
     return sum(row[name] is not None and row[name] > ROUNDING for row in rows) / len(rows)
 
 
+def percent(share):
+    """Write a share."""
+    return f"{100 * share:.1f} %"
+
+
+HEAD = f"""# Bounds in the population, measured
+
+Written by `benchmarks/coverage.py --write`. Public tables are the populations. Samples are drawn from them with
+replacement and fitted with `confidence={CONFIDENCE:g}` and without; the expected rates of both mappings in the whole
+population are held against the bounds. Outcomes alone change, for the better (either way for a target), everybody's
+with probability 0.5 at most; the utility is KL.
+The [guide](guide.md#bounds-that-hold-in-the-population-confidence) says what is promised.
+"""
+FOOT = """
+*Exceeded*: of all samples, those for which an answer was given and some bound does not hold in the population.
+*Refused*: with confidence, because the bounds cannot be met with margins, or a group is too small. *Loss*: the mean
+objective over samples that were answered both times. *Seconds* of processor time are those of one fit with confidence.
+"""
+
+
+def page(table, rows):
+    """Return the page: what was measured, setting by setting."""
+    sure, plain = exceeded("sure", rows), exceeded("plain", rows)
+    fewest, most = table["samples"].min(), table["samples"].max()
+    each = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    found = (
+        f"{len(rows):,} samples, {each} of each of {len(table)} settings: **{percent(sure)} exceed a bound** with "
+        f"confidence, {percent(plain)} without.\nIn the setting with most it is {percent(table['exceeded'].max())}; "
+        f"where 5 % exceed, {fewest} samples have a standard error of {percent((0.05 * 0.95 / fewest) ** 0.5)}."
+    )
+    names = list(table.columns)
+    lines = [HEAD, found, "", f"![How often bounds are exceeded]({CHART.name})", ""]
+    lines += [f"| {' | '.join(['', *names[1:]])} |", "|---" * len(names) + "|"]
+    for row in table.to_dict("records"):
+        row |= {name: percent(row[name]) for name in ("exceeded, plain", "exceeded", "refused")}
+        row |= {name: "" if math.isnan(row[name]) else f"{row[name]:.4f}" for name in ("loss, plain", "loss")}
+        row["seconds"] = f"{row['seconds']:.1f}"
+        lines.append(f"| {' | '.join(str(row[name]) for name in names)} |")
+    return "\n".join([*lines, FOOT])
+
+
+def chart(table):
+    """Return a picture of how often bounds are exceeded."""
+    import altair as alt
+
+    long = table.melt("setting", ["exceeded, plain", "exceeded"], "fit", "share")
+    long["fit"] = long["fit"].map({"exceeded, plain": "without", "exceeded": f"confidence {CONFIDENCE:g}"})
+    points = (
+        alt.Chart(long)
+        .mark_point(filled=True, size=60)
+        .encode(
+            x=alt.X("setting:O", title="setting"),
+            y=alt.Y("share:Q", title="samples that exceed a bound", axis=alt.Axis(format="%")),
+            color=alt.Color("fit:N", title=None),
+            shape=alt.Shape("fit:N", title=None),
+        )
+    )
+    line = alt.Chart(pd.DataFrame({"y": [1 - CONFIDENCE]})).mark_rule(strokeDash=[4, 3]).encode(y="y:Q")
+    return (points + line).properties(width=640, height=260)
+
+
 def main():
     """Run, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -280,6 +341,13 @@ def main():
     print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     sure, plain = exceeded("sure", rows), exceeded("plain", rows)
     print(f"all {len(rows):,} samples: exceeded {sure:.2%} with confidence, {plain:.1%} plain")
+    kept = sure <= POOLED and table["exceeded"].max() <= LARGEST
+    print(
+        f"the promise (at most {POOLED:.1%} of all, {LARGEST:.1%} of any setting) is {'kept' if kept else 'not kept'}"
+    )
+    if given.write:
+        PAGE.write_text(page(table, rows), encoding="utf-8")
+        chart(table).save(CHART)
 
 
 if __name__ == "__main__":
