@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One thread of BLAS each: the processes of the tests share the cores already.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
-REST := download or browser or spark or postgres
+REST := download or browser or spark or postgres or xgboost
 # AIF360 needs packages of 2023, and these a Python from 3.9 to 3.12.
 AIF360 := .venv-aif360
 AIF360_PYTHON ?= $(shell for each in $(PYTHON) python3.12 python3.11 python3.10; do \
@@ -24,7 +24,7 @@ test: $(VENV)/.test
 	$(PYTEST) -n auto -m 'not (slow or $(REST))'
 
 # Also what needs a package registry, headless Chromium (on the path, or CHROMIUM=/its/path), Java 17 or newer for Spark,
-# and the programs of a PostgreSQL server (which the tests start and stop).
+# XGBoost, and the programs of a PostgreSQL server (which the tests start and stop).
 test-all: test test-slow test-rest
 
 test-slow: $(VENV)/.test

@@ -45,6 +45,7 @@ PARTS = {
     "families": Part("families", (), ("--problems", "6", "--largest", "8000", "--limit", "20", "--own-limit", "60")),
     "new_people": Part("new_people", (), ("--seeds", "1", "2")),
     "wide_tables": Part("wide_tables", (), ("--quick",)),
+    "models": Part("models", (), ("--quick",)),
     "files": Part("files", (), ("--rounds", "1", "--rows", "200000")),
     "files_large": Part("files", (*LARGE, "--rows", "100000000"), (*LARGE, "--rows", "400000")),
     "release": Part("release", (), ("--rounds", "1", "--rows", "200000")),

@@ -173,6 +173,30 @@ def finished(journal, fresh, by):
     return rows
 
 
+def each_split(script, asked, *, beside, fresh, show, options=lambda table, seed: (), kind=""):
+    """Measure those splits of tables that are not yet measured, each in a process of its own; return all of them.
+
+    Every one is a line of a journal in ``build``, named after the script, so that an interrupted run goes on, unless
+    evenhand, the script, or those ``beside`` it that decide what is measured have changed. ``asked`` are tables and
+    seeds; ``options`` gives a split's own for the child, ``kind`` tells runs apart whose options differ.
+    """
+    here = Path(script)
+    scripts = [here, *(here.with_name(f"{name}.py") for name in beside), *sorted((ROOT / "scripts").glob("*.py"))]
+    journal = ROOT / "build" / here.stem / f"{kind}{fingerprint(*scripts)}.jsonl"
+    rows = finished(journal, fresh, by="split")
+    if rows:
+        print(f"{len(rows)} splits were measured before: {journal}")
+    for table, seed in asked:
+        if f"{table} {seed}" in rows:
+            continue
+        row = child(script, "--child", table, seed, *options(table, seed), environment=ONE_THREAD)
+        with journal.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        rows[row["split"]] = row
+        show(row)
+    return [rows[f"{table} {seed}"] for table, seed in asked]
+
+
 def keep(name, content, *, began, packages=()):
     """Keep what a benchmark found, with the machine, its load, the versions, the date and how long it took.
 

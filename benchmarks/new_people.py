@@ -26,7 +26,6 @@ import time
 import warnings
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import harness
 import numpy as np
@@ -139,26 +138,17 @@ def show(row):
 
 def run(given):
     """Measure what is not yet measured; return all splits."""
-    here = Path(__file__)
-    tables = [here.with_name(name) for name in ("raw_tables.py", "real_tables.py")]
-    scripts = [here, *tables, *sorted((harness.ROOT / "scripts").glob("*.py"))]
-    sizes = "-".join(map(str, given.features))
-    journal = harness.ROOT / "build" / "new_people" / f"{sizes}-{harness.fingerprint(*scripts)}.jsonl"
-    rows = harness.finished(journal, given.fresh, by="split")
-    if rows:
-        print(f"{len(rows)} splits were measured before: {journal}")
     asked = [(table, OWN) for table in given.tables if STUDIES[table].own_split]
     asked += [(table, seed) for table in given.tables for seed in given.seeds]
-    for table, seed in asked:
-        if f"{table} {seed}" in rows:
-            continue
-        own = [str(size) for size in (STUDIES[table].own_sizes if seed == OWN else given.features)]
-        row = harness.child(__file__, "--child", table, seed, "--features", *own, environment=harness.ONE_THREAD)
-        with journal.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        rows[row["split"]] = row
-        show(row)
-    return [rows[f"{table} {seed}"] for table, seed in asked]
+
+    def options(table, seed):
+        sizes = STUDIES[table].own_sizes if seed == OWN else given.features
+        return ("--features", *map(str, sizes))
+
+    kind = "-".join(map(str, given.features)) + "-"
+    return harness.each_split(
+        __file__, asked, beside=("raw_tables", "real_tables"), fresh=given.fresh, show=show, options=options, kind=kind
+    )
 
 
 def main():

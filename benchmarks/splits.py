@@ -122,3 +122,35 @@ def wide_times(rows):
                 line[f"{what}_ratio"] = took[what] / row["took"]["by hand, outcomes alone"][what]
             lines.append(line)
     return lines
+
+
+def model_ways(rows):
+    """Return one row per table, model and way, as words: what new people's scores are, over the splits.
+
+    *Beyond* is the log loss less that of the bare model with shifted scores, in the same split.
+    """
+    judged = []
+    for row in rows:
+        limits = {each["model"]: each["log_loss"] for each in row["ways"] if each["way"] == "shifted"}
+        judged.append(
+            row | {"ways": [each | {"beyond": each["log_loss"] - limits[each["model"]]} for each in row["ways"]]}
+        )
+    return [
+        {
+            "table": key["table"],
+            "model": key["model"],
+            "scores": key["way"],
+            "apart": _plus_minus([each["apart"] for each in found], 3),
+            "pooled": f"{apart(np.mean([each['means'] for each in found], axis=0)):.3f}",
+            "log loss": _plus_minus([each["log_loss"] for each in found], 4),
+            "beyond shifted": _plus_minus([each["beyond"] for each in found], 4, sign="+"),
+            "AUC": _plus_minus([each["auc"] for each in found], 4),
+            "gap beyond chance": _plus_minus([each["excess"] for each in found], 3, sign="+"),
+        }
+        for key, found in _grouped(judged, "ways", ("table", "model", "way"))
+    ]
+
+
+def _plus_minus(values, digits, sign=""):
+    mean, half = interval(values)
+    return f"{mean:{sign}.{digits}f}" + ("" if half is None else f" ± {half:.{digits}f}")

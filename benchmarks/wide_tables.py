@@ -30,7 +30,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import harness
 import numpy as np
@@ -338,24 +337,10 @@ def show(row):
 
 def run(given):
     """Measure what is not yet measured; return all splits, and how long each table took."""
-    here = Path(__file__)
-    beside = [here.with_name(f"{name}.py") for name in ("raw_tables", "real_tables", "new_people", "splits")]
-    scripts = [here, *beside, *sorted((harness.ROOT / "scripts").glob("*.py"))]
-    journal = harness.ROOT / "build" / "wide_tables" / f"{harness.fingerprint(*scripts)}.jsonl"
-    rows = harness.finished(journal, given.fresh, by="split")
-    if rows:
-        print(f"{len(rows)} splits were measured before: {journal}")
     # A run that is interrupted has about as many splits of every table.
     asked = [(table, seed) for seed in (TIMES, *given.seeds) for table in given.tables]
-    for table, seed in asked:
-        if f"{table} {seed}" in rows:
-            continue
-        row = harness.child(__file__, "--child", table, seed, environment=harness.ONE_THREAD)
-        with journal.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        rows[row["split"]] = row
-        show(row)
-    return [rows[f"{table} {seed}"] for table, seed in asked]
+    beside = ("raw_tables", "real_tables", "new_people", "splits")
+    return harness.each_split(__file__, asked, beside=beside, fresh=given.fresh, show=show)
 
 
 def main():

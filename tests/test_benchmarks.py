@@ -838,6 +838,37 @@ def test_an_interrupted_run_of_wide_tables_goes_on(wide, monkeypatch, capsys):
     assert "1 splits were measured before" in capsys.readouterr().out
 
 
+@pytest.fixture
+def one_line(wide, modules, monkeypatch):
+    """The benchmark of models with the made-up wide table, and quick models."""
+    module = modules("models")
+    monkeypatch.setattr(module, "WIDE", wide.WIDE)
+    for kind in ("random forest", "boosted trees"):
+        monkeypatch.setitem(module.MODELS, kind, module.MODELS["logistic regression"])
+    return module
+
+
+@pytest.mark.slow
+def test_models_in_one_line_are_judged_by_people_who_were_not_fitted(one_line, modules, capsys, monkeypatch):
+    monkeypatch.setattr(one_line, "FITTED", 350)
+    row = one_line.child("made-up", "1")
+    assert (row["fitted"], row["others"]) == (700, 450)
+    by = {(each["model"], each["way"]): each for each in row["ways"]}
+    assert len(by) == len(row["ways"]) == 3 * (3 + len(one_line.WAYS))
+    for model in one_line.MODELS:
+        bare, shifted, barycentre, own = (by[model, way] for way in ("bare", "shifted", "barycentre", "one line"))
+        assert own["apart"] < bare["apart"] / 2
+        assert own["out_of_fold"] <= one_line.BOUND + 1e-6
+        assert shifted["apart"] <= one_line.BOUND + 1e-6
+        assert barycentre["gap"] < barycentre["chance"] < bare["gap"]
+        assert bare["excess"] == pytest.approx(bare["gap"] - bare["chance"])
+    one_line.show(row)
+    assert "boosted trees         one line" in capsys.readouterr().out
+    lines = modules("splits").model_ways([row, row | {"seed": "2"}])
+    assert len(lines) == len(by)
+    assert next(line for line in lines if line["scores"] == "shifted")["beyond shifted"] == "+0.0000 ± 0.0000"
+
+
 @pytest.mark.download
 @pytest.mark.parametrize(
     ("name", "people", "features", "rates"),

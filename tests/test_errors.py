@@ -2,12 +2,14 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from families import small_frame, small_problem
 
 import evenhand as eh
+from evenhand import errors
 from evenhand.errors import Made, Option, Setting, Verb
 
 ADVISED = [
@@ -104,3 +106,23 @@ def test_sweeps_say_what_they_lack():
         "bounds",
         "budgets",
     ]
+
+
+def test_whoever_hears_is_told_instead_with_who_says_it():
+    told = []
+
+    def speaks():
+        errors.warn("something")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with errors.hearing(lambda what, message: told.append((what[0].split(".")[-1], message))):
+            speaks()
+    assert told == [("speaks", "something")]
+    with pytest.warns(eh.EvenhandWarning, match="something"):
+        speaks()
+
+
+def test_who_hears_may_warn():
+    with pytest.warns(eh.EvenhandWarning, match="heard: it"), errors.hearing(lambda _, it: errors.warn(f"heard: {it}")):
+        errors.warn("it")

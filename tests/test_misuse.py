@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.naive_bayes import CategoricalNB
 
 import evenhand as eh
@@ -34,6 +35,7 @@ from evenhand.errors import EvenhandError, InfeasibleError, SolverError
 from evenhand.findings.models import Predictor
 from evenhand.findings.theory import Theory
 from evenhand.report.charts import Chart
+from evenhand.use.history import History
 
 SECONDS = 30
 """A call that takes longer hangs."""
@@ -208,6 +210,12 @@ class World:
         return eh.fit(self.problem, self.counts)
 
     @cached_property
+    def history(self):
+        path = self.folder / "history.jsonl"
+        self.mapping.monitor(self.frame, history=path)
+        return self.mapping.history(path)
+
+    @cached_property
     def file(self):
         path = self.folder / "people.csv"
         self.frame.to_csv(path, index=False)
@@ -244,6 +252,20 @@ class World:
     def classifier(self):
         before = eh.OptimizedPreprocessor(self.problem)
         return eh.PreprocessedClassifier(self.model, before).fit(self.features, self.frame["hired"])
+
+    @cached_property
+    def trained(self):
+        """A model that does not read the group."""
+        return clone(self.model).fit(self.frame[["age"]], self.frame["hired"])
+
+    @cached_property
+    def shielded(self):
+        return eh.ShieldedClassifier(self.trained, self.problem).fit(self.features, self.frame["hired"])
+
+    @cached_property
+    def model_frontier(self):
+        table = self.frame[["sex", "age", "hired"]]
+        return eh.model_frontier(self.model, table, bounds=[0.3], protected=["sex"], outcome="hired", folds=2)
 
 
 Call = tuple[Callable[..., object], Mapping[str, object]]
@@ -447,6 +469,26 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"table": w.frame, "weights": "w", "missing": "error", "unseen": "keep", **TOLD},
     ),
     "Mapping.audit:file": lambda w: (w.mapping.audit, {"table": w.file, "weights": "w", "missing": "level", **TOLD}),
+    "Mapping.monitor": lambda w: (
+        w.mapping.monitor,
+        {
+            "table": w.frame,
+            "weights": "w",
+            "confidence": 0.9,
+            "history": w.folder / "log.jsonl",
+            "name": "a batch",
+            "seed": 0,
+            "unseen": "keep",
+            "missing": "error",
+            **TOLD,
+        },
+    ),
+    "Mapping.monitor:file": lambda w: (
+        w.mapping.monitor,
+        {"table": w.file, "weights": "w", "missing": "level", **TOLD},
+    ),
+    "Mapping.history": lambda w: (w.mapping.history, {"path": w.folder / "other.jsonl"}),
+    "History.chart": lambda w: (w.history.chart, {}),
     "Mapping.realised": lambda w: (
         w.mapping.realised,
         {"table": w.frame, "original": w.frame, "against": 0.1, "weights": "w", "missing": "error", **TOLD},
@@ -650,6 +692,78 @@ VALID: dict[str, Callable[[World], Call]] = {
             "weights": None,
         },
     ),
+    "OptimizedResampler": lambda w: (
+        eh.OptimizedResampler,
+        {
+            "problem": w.problem,
+            "bound": 0.3,
+            "budget": 0.8,
+            "seed": 0,
+            "key": None,
+            "unseen": "keep",
+            "missing": "level",
+        },
+    ),
+    "OptimizedResampler.fit": lambda w: (
+        eh.OptimizedResampler(w.problem).fit,
+        {"X": w.features, "y": w.frame["hired"], "sample_weight": None},
+    ),
+    "OptimizedResampler.fit_resample": lambda w: (
+        eh.OptimizedResampler(w.problem).fit_resample,
+        {"X": w.features, "y": w.frame["hired"], "sample_weight": None},
+    ),
+    "ShieldedClassifier": lambda w: (
+        eh.ShieldedClassifier,
+        {
+            "model": w.trained,
+            "problem": w.problem,
+            "bound": 0.3,
+            "budget": 0.8,
+            "seed": 0,
+            "key": None,
+            "unseen": "keep",
+            "missing": "level",
+            "predict_with": "expected",
+        },
+    ),
+    "ShieldedClassifier.fit": lambda w: (
+        eh.ShieldedClassifier(w.trained, w.problem).fit,
+        {"X": w.features, "y": w.frame["hired"], "sample_weight": None},
+    ),
+    "ShieldedClassifier.predict": lambda w: (w.shielded.predict, {"X": w.features}),
+    "ShieldedClassifier.predict_proba": lambda w: (w.shielded.predict_proba, {"X": w.features}),
+    "parity_scoring": lambda w: (eh.parity_scoring, {"X": w.features, "protected": ["sex"], "score": "roc_auc"}),
+    "best_within": lambda w: (eh.best_within, {"bound": 0.1, "of": "selected", "otherwise": "nearest"}),
+    "metric_inputs": lambda w: (
+        eh.metric_inputs,
+        {"fitted": w.classifier, "X": w.features, "y": w.frame["hired"], "scores": True, "seed": 1},
+    ),
+    "metric_inputs:mapping": lambda w: (eh.metric_inputs, {"fitted": w.mapping, "X": w.frame, "seed": 1}),
+    "model_frontier": lambda w: (
+        eh.model_frontier,
+        {
+            "estimator": w.model,
+            "table": w.frame[["sex", "age", "hired"]],
+            "bounds": [0.3],
+            "protected": ["sex"],
+            "outcome": "hired",
+            "folds": 2,
+            "threshold": 0.5,
+            "seed": 0,
+            **TOLD,
+        },
+    ),
+    "model_frontier:problem": lambda w: (
+        eh.model_frontier,
+        {
+            "estimator": w.model,
+            "table": w.frame[["sex", "age", "hired"]],
+            "bounds": [0.3],
+            "problem": w.problem,
+            "folds": 2,
+        },
+    ),
+    "ModelFrontier.chart": lambda w: (w.model_frontier.chart, {"title": "title"}),
     # The other public modules.
     "datasets.load": lambda w: (eh.datasets.load, {"name": "compas"}),
     "verifier.verify": lambda w: (verifier.verify, {"path": w.proof_file}),
@@ -662,7 +776,7 @@ VALID: dict[str, Callable[[World], Call]] = {
 NEEDS_SPARK = {"spark.counts"}
 """Their call works with a Spark dataframe alone; what is wrong is refused without one."""
 
-MADE = {eh.Audit, eh.Certificate, eh.Diagnosis, eh.Frontier, eh.Mapping, eh.Report}
+MADE = {eh.Audit, eh.Certificate, eh.Diagnosis, eh.Frontier, eh.Mapping, eh.ModelFrontier, eh.Report}
 """Results: evenhand makes them, and their constructors are not for calling."""
 
 SAID = (spec.Utility, spec.Distance, spec.Rule, spec.Binning, spec.Parity, eh.Distortion, eh.Conditional, eh.By)
@@ -694,7 +808,7 @@ def public() -> Iterator[str]:
         if inspect.isclass(found) and not issubclass(found, SAID):
             yield from (f"{name}.{method}" for method in methods(found))
     yield "By.map"
-    for kind in (Theory, Predictor, Chart):
+    for kind in (Theory, Predictor, Chart, History):
         yield from (f"{kind.__name__}.{method}" for method in methods(kind))
     yield from ("datasets.load", "verifier.verify", "spark.is_spark", "spark.counts", "spark.release", "spark.apply")
 
@@ -737,6 +851,9 @@ DRAWN_OUT = {
     "Chart.save": 1,
     "Frontier.chart": 1,
     "Mapping.chart": 1,
+    "ModelFrontier.chart": 1,
+    "model_frontier": 5,
+    "model_frontier:problem": 5,
     "Mapping.chart:changes": 1,
     "Mapping.chart:cohorts": 7,
     "Mapping.chart:heat": 1,
@@ -805,7 +922,11 @@ def used(world: World, value: object) -> None:
             return
     if isinstance(value, Iterator):
         list(value)
-    if isinstance(value, eh.OptimizedPreprocessor | eh.PreprocessedClassifier):
+    if isinstance(value, eh.OptimizedResampler):
+        value.fit_resample(world.features, world.frame["hired"])
+        return
+    estimators = eh.OptimizedPreprocessor | eh.PreprocessedClassifier | eh.ShieldedClassifier
+    if isinstance(value, estimators):
         fitted = value.fit(world.features, world.frame["hired"])
         (fitted.transform if hasattr(fitted, "transform") else fitted.predict)(world.features)
         repr(fitted)

@@ -86,6 +86,7 @@ def test_the_commands_exist():
         "CONTRIBUTING.md",
         "docs/benchmarks.md",
         "docs/guide.md",
+        "docs/models.md",
         "docs/proof-file.md",
         "docs/command-line.md",
     ],

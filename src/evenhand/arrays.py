@@ -1,6 +1,8 @@
-"""Arrays and what is done with them everywhere: sums by group, and looking cells up."""
+"""Arrays and what is done with them everywhere: sums by group, looking cells up, telling rows apart."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +10,9 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 Cells = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+LARGEST_KEY = 1 << 62
+"""Rows are numbered by signed 64-bit integers."""
 
 
 def positions(known: Cells, wanted: Cells) -> tuple[Flags, Cells]:
@@ -35,3 +40,26 @@ def quotient(p: Numbers, q: Numbers) -> Numbers:
     ratio = np.divide(p, q, out=np.full(p.shape, np.inf), where=q > 0)
     # A rate found as a difference may come out just below zero.
     return np.where((p == 0) & (q <= 0), 1.0, ratio)
+
+
+def alike(parts: Sequence[Cells]) -> tuple[Cells, Cells]:
+    """Return the first row of each kind, in their order, and the kind of every row: those of one kind agree in all.
+
+    Examples
+    --------
+    >>> first, kind = alike([np.array([1, 0, 1, 1]), np.array([2, 2, 2, 0])])
+    >>> first.tolist(), kind.tolist()
+    ([0, 1, 3], [0, 1, 0, 2])
+    """
+    number, size = np.zeros(len(parts[0]), dtype=np.int64), 1
+    for part in parts:
+        own = int(part.max(initial=0)) + 1
+        if size * own > LARGEST_KEY:
+            distinct, number = np.unique(number, return_inverse=True)
+            size = len(distinct)
+        number, size = number * own + part, size * own
+    _, first, kind = np.unique(number, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[kind]

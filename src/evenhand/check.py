@@ -190,7 +190,9 @@ def columns(what: str, value: Any) -> tuple[str, ...]:
     names = listed(what, value, "a list of column names")
     for name in names:
         if not isinstance(name, str):
-            raise SpecError(f"{what} must list column names, not {shown(name)}")
+            number = isinstance(name, int) and not isinstance(name, bool)
+            hint = f"; write {str(name)!r}, and frame.rename(columns=str)" if number else ""
+            raise SpecError(f"{what} must list column names, which are texts, not {shown(name)}{hint}")
     return tuple(text(what, name) for name in names)
 
 

@@ -23,7 +23,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import EllipsisType, FrameType
 
@@ -197,11 +199,32 @@ def warn(message: str, beyond: Collection[str] = (), at: Line | None = None) -> 
     """Warn at the line of whoever called evenhand, however deep in it this is, or at a line that was kept.
 
     Packages that are named in ``beyond`` are passed over too, down to a line in which something can be changed.
+    Whoever is :func:`hearing` is told instead.
     """
-    if at is None:
+    heard = _HEARD.get()
+    if heard is not None:
+        with hearing(None):
+            heard((sys._getframe(1).f_code.co_qualname,), message)
+    elif at is None:
         warnings.warn(message, EvenhandWarning, stacklevel=_caller(beyond)[0])
     else:
         warnings.warn_explicit(message, EvenhandWarning, *at)
+
+
+Tell = Callable[[tuple[str, ...], str], None]
+"""Is told what kind of thing a warning is about, and the warning."""
+
+_HEARD: ContextVar[Tell | None] = ContextVar("evenhand_heard", default=None)
+
+
+@contextmanager
+def hearing(tell: Tell | None) -> Iterator[None]:
+    """Be told, within the ``with`` block, what would be warned of: by whom it is said, so that it can be told once."""
+    token = _HEARD.set(tell)
+    try:
+        yield
+    finally:
+        _HEARD.reset(token)
 
 
 def calling_line(beyond: Collection[str] = ()) -> Line:
@@ -236,6 +259,17 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
 
     near = get_close_matches(str(word).lower(), names, n=1)
     return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def in_number(people: float) -> str:
+    """Write how many people there are.
+
+    Examples
+    --------
+    >>> in_number(1), in_number(1200)
+    ('1 person', '1,200 people')
+    """
+    return f"{people:,.0f} {'person' if round(people) == 1 else 'people'}"
 
 
 def some_of(names: Iterable[object], most: int = MOST_NAMED) -> str:

@@ -71,6 +71,32 @@ def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[str]:
         Path(temporary).unlink(missing_ok=True)
 
 
+@contextmanager
+def alone(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Wait until no other process is in here for a file of the same folder, so that two do not replace it at once.
+
+    Where the system has no such locks, nothing is waited for.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise StorageError(f"cannot write into {folder!r}: {error.strerror}") from None
+    try:
+        # Some network drives have no locks.
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        # Whoever closes it lets the next one in.
+        os.close(handle)
+
+
 def _dress(temporary: str, before: os.stat_result | None) -> None:
     """Give a file, which is its owner's alone so far, the owner and mode of the one before, or those of a new one."""
     if before is None:

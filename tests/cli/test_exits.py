@@ -29,6 +29,10 @@ ANSWERS = {
     "audit": (("fine.mapping", "people.csv"), ("rates", "bounds", "exceeded", "coverage", "headlines")),
     "report": (("fine.mapping", "--no-frontier"), ("written", "summary")),
     "verify": (("fine.mapping",), ("stands", "verdict", "rows")),
+    "monitor": (
+        ("fine.mapping", "people.csv", "--history", "log.jsonl"),
+        ("people", "verdict", "coverage", "drift", "bounds", "sentences", "written"),
+    ),
     "theory": (("fine.mapping", "--holdout", "people.csv"), ("sentences", "intervals")),
     "demo": (("compas",), ("study", "objective", "rates")),
 }

@@ -15,7 +15,11 @@ import evenhand as eh
 from evenhand.data.tree import Asked, Kind
 from evenhand.spec.cells.learning import Node, Question, planted
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*not in the fitted table", "ignore:PySpark does not yet:FutureWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*not in the fitted table",
+    "ignore:.*rows have (a word|no value) in column",
+    "ignore:PySpark does not yet:FutureWarning",
+)
 
 OPTIONS = {"seed": 11, "key": "id"}
 

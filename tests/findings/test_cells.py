@@ -27,6 +27,29 @@ def test_cells_are_what_counting_by_hand_gives(favourable):
     assert found["people"].sum() == len(frame)
 
 
+@pytest.mark.parametrize(("given", "limit"), [([], 0.3), (["job"], 0.3), (["married", "job"], 0.9)])
+def test_a_cell_has_one_number_everywhere(given, limit):
+    """That of its leaf, also where segments come first; and prices name cells by it."""
+    frame = wide_frame(2).assign(job=lambda f: f["job"].fillna("none"))
+    stated = wide_problem(
+        parity=[eh.PairwiseParity(0.02, given=given)] if given else [eh.PairwiseParity(0.02)],
+        budget=eh.ExpectedDistortion(limit),
+    )
+    found = eh.diagnose(stated, frame)
+    mapping = found.mapping
+    leaf = next(variable for variable in mapping.counts.domain.x.variables if variable.tree is not None)
+    cells = mapping.cells
+    assert found.cells.equals(cells)
+    assert set(cells["cell"]) == set(range(1, len(leaf) + 1))
+    for number, rule in zip(cells["cell"], cells["rule"], strict=True):
+        assert leaf.levels[number - 1] == f"{number}: {rule}"
+    assert set(mapping.cell_of(frame)) == set(cells["cell"])
+    rows = eh.report_on(mapping, trace=False, hide_below=0).summary["learned_cells"]["rows"]
+    assert [(row["cell"], row["rule"]) for row in rows] == list(zip(cells["cell"], cells["rule"], strict=True))
+    named = found.prices.query("level == 'cell'")["where"]
+    assert named.str.contains(r"learned cell=\d+(?:;|,)").all()
+
+
 def test_cells_of_levels_and_people_whom_nobody_is_like():
     frame = small_frame()
     mapping = eh.fit(small_problem(), frame)

@@ -309,3 +309,22 @@ def test_segments_that_people_may_leave_are_not_judged():
     rules = eh.Distortion({"score": eh.Fixed(), "hired": eh.Ordinal(1)})
     fixed = eh.fit(small_problem(**stated, distortion=rules), small_frame())
     assert fixed.realised(fixed.release(small_frame(), draw="balanced")).kept is not None
+
+
+def test_many_people_are_not_one():
+    """Of an outcome counted from a level on, eight people across the level are more than one in each group."""
+    rng = np.random.default_rng(0)
+    level = np.tile(np.arange(20), 20)
+    frame = pd.DataFrame({"d": np.repeat(["a", "b"], 200), "x": 0, "y": level})
+    problem = eh.Problem(
+        protected=["d"], features=["x"], outcome="y", budget=eh.ExpectedDistortion(1.0),
+        parity=[eh.PairwiseParity(0.01, eh.Difference(), levels="cumulative")],
+        distortion=eh.Distortion({"y": eh.Ordinal(1)}),
+    )  # fmt: skip
+    mapping = eh.fit(problem, frame)
+    moved = frame.copy()
+    across = rng.choice(np.flatnonzero((frame["d"] == "a") & (frame["y"] == 9)), 8, replace=False)
+    moved.loc[across, "y"] = 10
+    verdict = mapping.realised(moved).verdict
+    assert verdict.exceeded
+    assert not verdict.one_person

@@ -138,6 +138,31 @@ def test_two_groups_are_compared_once():
     assert len(comparisons(eh.FeatureParity(0.1, against={"group": "b"}), counts)) == 1
 
 
+@pytest.mark.parametrize("named", ["a", "b", "c"])
+def test_a_bound_on_one_groups_features_holds_whichever_it_is(named):
+    frame = pd.DataFrame({"d": list("abc") * 40, "x": [0, 0, 1] * 20 + [0, 1, 1] * 20, "y": [0, 1] * 60})
+    problem = eh.Problem(
+        protected=["d"], features=["x"], outcome="y", parity=[eh.FeatureParity(eh.By(0.9, [({"d": named}, 0.05)]))],
+        distortion=eh.Distortion({"x": eh.Nominal(1), "y": eh.Nominal(1)}),
+    )  # fmt: skip
+    part = comparisons(problem.parity[0], eh.count(problem, frame))
+    pairs = {
+        "".join(sorted(part.populations[int(p[e])].words[-1] for p in (part.population, part.against))): part.bound[e]
+        for e in range(len(part))
+    }
+    assert pairs == {pair: 0.05 if named in pair else 0.9 for pair in ("ab", "ac", "bc")}
+
+
+def test_targets_from_a_level_on_are_probabilities():
+    """The sum of all of a target's outcomes but an empty one is one, and not one and a digit."""
+    frame = graded()
+    for seed in range(60):
+        share = np.random.default_rng(seed).dirichlet(np.ones(3))
+        target = dict(zip((0, 1, 2, 3), (0.0, *share), strict=True))
+        problem = graded_problem(parity=[eh.TargetParity(0.5, target, eh.Difference(), levels="cumulative")])
+        assert comparisons(problem.parity[0], eh.count(problem, frame)).target.max() <= 1
+
+
 def test_features_that_stay_cannot_be_brought_together():
     problem = {"protected": ["group"], "features": ["score"], "outcome": "hired", "parity": [eh.FeatureParity(0.1)]}
     with pytest.raises(eh.SpecError, match="FeatureParity bounds released features, which with Leaves stay"):
@@ -170,6 +195,13 @@ def test_diagnosis_tells_what_two_bounds_leave(bound):
     problem = small_problem(parity=both, utility=eh.L1(), budget=None)
     words = eh.diagnose(replace(problem, distortion=eh.Distortion({"hired": eh.Nominal(1)})), small_frame()).explanation
     assert ("tells nothing of the original one" if bound == 0 else "tells little of the original one") in words
+
+
+def test_nothing_is_said_of_bounds_that_leave_out_a_segment():
+    both = [eh.PairwiseParity(0), eh.PairwiseParity(0, eh.Difference(), given_outcome=True, min_segment=90)]
+    problem = small_problem(parity=both, utility=eh.L1(), budget=None)
+    words = eh.diagnose(replace(problem, distortion=eh.Distortion({"hired": eh.Nominal(1)})), small_frame()).explanation
+    assert "original one" not in words
 
 
 @pytest.mark.parametrize("seed", range(6))

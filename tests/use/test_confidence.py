@@ -270,7 +270,7 @@ def test_bounds_hold_in_a_population_as_often_as_promised(compas, form):
 
 @pytest.mark.slow
 def test_bounds_hold_where_cells_are_many():
-    """400 cells and 2,000 people: nearly all plain fits exceed the bound, because they lean on noise."""
+    """400 cells and 2,000 people, of whom many are alone in theirs: plain fits lean on noise."""
     rng = np.random.default_rng(SEED)
     size, groups = 400, 2
     share = rng.dirichlet(np.ones(size))
@@ -281,16 +281,17 @@ def test_bounds_hold_where_cells_are_many():
     p = share[cells["cell"]] * np.where(cells["hired"] == 1, moved, 1 - moved) / groups
     problem = eh.Problem(
         protected=["group"], features=["cell"], outcome="hired", parity=[eh.PairwiseParity(0.3)],
-        distortion=eh.Distortion({"hired": eh.Ordinal(step=1)}), budget=eh.ExpectedDistortion(0.6),
+        utility=eh.L1(),
+        distortion=eh.Distortion({"hired": eh.Ordinal(step=1, down=False)}), budget=eh.ExpectedDistortion(0.6),
     )  # fmt: skip
     everybody = eh.count(problem, cells, weights=(p * 1e9).tolist())
     plain, sure = 0, 0
-    for _ in range(40):
+    for _ in range(20):
         people = sample(everybody, 2000, rng)
         plain += exceeds(problem, eh.fit(problem, people), everybody)
         try:
             sure += exceeds(problem, eh.fit(replace(problem, confidence=SURE), people), everybody)
         except eh.InfeasibleError:
             continue
-    assert plain > 20
-    assert sure <= 6
+    assert plain > 5
+    assert sure <= 4

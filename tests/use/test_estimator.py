@@ -30,7 +30,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
-from evenhand.use.estimator import _Telling, stated, takes_weights
+from evenhand.use.estimator.once import Telling
+from evenhand.use.estimator.preprocessor import stated
+from evenhand.use.training import takes_weights
 
 EXACT = 1e-12
 OTHERS = pytest.mark.filterwarnings(
@@ -909,7 +911,7 @@ class TestColumnsOutsideTheProblem:
 
     def test_threads_that_share_a_model_say_it_once(self):
         """A search within a search fits clones in the threads of a worker, which look at the same time."""
-        telling, words = _Telling(), ("town",)
+        telling, words = Telling(), ("town",)
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)
         try:
@@ -950,26 +952,3 @@ folds = StratifiedKFold(4, shuffle=True, random_state=0)
         )
         assert done.stderr.count("outside the problem") == 1, done.stderr
         assert done.stderr.startswith("<string>:13: EvenhandWarning")
-
-
-def test_fairlearn_reads_the_results(compas):
-    """MetricFrame on predictions and mean scores, by the same groups that the mapping bounds."""
-    metrics = pytest.importorskip("fairlearn.metrics")
-    X, y = compas.frame.drop(columns="is_recid"), compas.frame["is_recid"]
-    linear = make_pipeline(OneHotEncoder(), LogisticRegression())
-    problem, X = replace(compas.problem, protected=["race"]), X.drop(columns="sex")
-    model = eh.PreprocessedClassifier(linear, eh.OptimizedPreprocessor(problem)).fit(X, y)
-    decided, scores = model.predict(X), model.predict_proba(X)[:, 1]
-
-    def mean_score(y_true, y_pred):
-        return float(np.mean(y_pred))
-
-    chosen = metrics.MetricFrame(metrics=metrics.selection_rate, y_true=y, y_pred=decided, sensitive_features=X["race"])
-    assert chosen.by_group.to_dict() == pytest.approx(
-        {race: float(decided[X["race"] == race].mean()) for race in ("African-American", "Caucasian")}
-    )
-    means = metrics.MetricFrame(metrics=mean_score, y_true=y, y_pred=scores, sensitive_features=X["race"])
-    bare = linear.fit(X, y).predict_proba(X)[:, 1]
-    before = metrics.MetricFrame(metrics=mean_score, y_true=y, y_pred=bare, sensitive_features=X["race"])
-    assert means.ratio() > 0.9, "near the bound of 1.1, which a linear model need not meet exactly"
-    assert before.ratio() < 0.8

@@ -1,7 +1,9 @@
 """Everything that works on levels works on learned cells: transform, explain, prove, keep in a file."""
 
 import io
+import warnings
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -85,6 +87,7 @@ def test_expand_and_the_audit_agree(mapping, frame):
     assert after.max() / after.min() <= 1.1 + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:.*rows have (a word|no value) in column")
 def test_new_people_are_in_leaves_whatever_they_bring(mapping):
     new = wide_frame(99, people=500).assign(town="Atlantis", job=None, pay=np.nan)
     assert (mapping.cell_of(new) > 0).all()
@@ -173,6 +176,13 @@ def test_a_column_that_changes_its_kind_is_refused(mapping, frame):
         mapping.release(frame.assign(age="x"))
     with pytest.raises(eh.DataError, match="'job' holds 3 in row 1, where the fitted table had words"):
         mapping.release(frame.assign(job=3))
+    for other in (True, b"clerk", pd.Timestamp("2020-01-01"), 1.5):
+        with pytest.raises(eh.DataError, match=r"'job' holds .* in row 1, where the fitted table had words"):
+            mapping.release(frame.assign(job=other))
+        with pytest.raises(eh.DataError, match=r"'job' holds .* in row 3, where the fitted table had words"):
+            mapping.release(frame.assign(job=frame["job"].astype(object).where(frame.index != 2, other)))
+    with pytest.raises(eh.DataError, match="'job' holds True"):
+        mapping.person({**frame.iloc[0].to_dict(), "job": True}, mode="release")
     with pytest.raises(eh.DataError, match="no column 'pay'"):
         mapping.release(frame.drop(columns="pay"))
     record = frame.iloc[0].to_dict()
@@ -180,6 +190,49 @@ def test_a_column_that_changes_its_kind_is_refused(mapping, frame):
         mapping.person({**record, "age": "x"}, mode="release")
     with pytest.raises(eh.DataError, match="no entry 'age'"):
         mapping.person({k: v for k, v in record.items() if k != "age"}, mode="release")
+
+
+@pytest.mark.parametrize("how", ["frame", "file", "expand", "balanced"])
+def test_many_new_words_and_gaps_are_warned_of_once(mapping, frame, how, tmp_path):
+    def used(table):
+        if how == "file":
+            table.to_csv(tmp_path / "new.csv", index=False)
+            return mapping.release(tmp_path / "new.csv", to=tmp_path / "released.csv", seed=0)
+        return mapping.expand(table) if how == "expand" else mapping.release(table, draw="balanced", seed=0)
+
+    few = frame.assign(job=frame["job"].mask(frame.index % 50 == 0, "pilot"))
+    many = frame.assign(
+        job=frame["job"].mask(frame.index % 3 == 0, "pilot"), age=frame["age"].mask(frame.index % 2 == 0)
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        used(few)
+        assert not [each for each in caught if "'job'" in str(each.message)], "a few are counted by audits"
+        used(many)
+    said = [str(each.message) for each in caught]
+    words = f"{len(frame.index[frame.index % 3 == 0])} of {len(frame)} rows have a word in column 'job' that nobody"
+    assert sum(each.startswith(words) for each in said) == 1
+    gaps = f"{len(frame.index[frame.index % 2 == 0])} of {len(frame)} rows have no value in column 'age'"
+    assert sum(each.startswith(gaps) for each in said) == 1
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_decimals_are_numbers(mapping, frame, kind):
+    exact = frame.assign(pay=[None if np.isnan(pay) else Decimal(repr(pay)) for pay in frame["pay"]])
+    assert mapping.cell_of(as_kind(exact, kind)).tolist() == mapping.cell_of(frame).tolist()
+    assert eh.fit(wide_problem(), as_kind(exact, kind)).cells["rule"].tolist() == mapping.cells["rule"].tolist()
+
+
+def test_words_of_several_kinds_are_what_they_were(frame):
+    """A number, or a truth, that was among the words of the fitted table is a word in a new one."""
+    mixed = frame["job"].astype(object)
+    mixed[frame.index % 3 == 0] = 7
+    many = eh.fit(wide_problem(), frame.assign(job=mixed))
+    assert (many.cell_of(frame.assign(job=7)) > 0).all()
+    rare = frame["job"].astype(object)
+    rare.iloc[0], rare.iloc[1] = 7, True
+    few = eh.fit(wide_problem(), frame.assign(job=rare))
+    assert (few.cell_of(frame.assign(job=rare)) > 0).all()
 
 
 def test_values_that_stand_for_missing_ones(frame):

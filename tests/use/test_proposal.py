@@ -444,6 +444,14 @@ class TestNumbersAsGroups:
         assert "not at 40 and 65, beside which there are few people" in words
         assert self.cut(self.ages(17, 90, "AgeYears"), "AgeYears")[0] == (25, 40, 65)
 
+    @pytest.mark.parametrize(("rate", "edges"), [(0.9, (40, 65)), (None, (40,))])
+    def test_a_small_share_of_many_people_is_a_group_if_its_rate_is_another(self, rate, edges):
+        frame = self.ages(26, 65, n=6000)
+        frame.loc[:239, "age"] = 70
+        if rate is not None:
+            frame.loc[:239, "hired"] = (np.random.default_rng(1).random(240) < rate).astype(int)
+        assert self.cut(frame)[0] == edges
+
     @pytest.mark.parametrize("name", ["wage_a_day", "mileage"])
     def test_other_numbers_are_cut_with_a_word(self, name):
         edges, words = self.cut(self.ages(100, 900, name), name)
@@ -778,7 +786,7 @@ class TestLeaves:
     def test_many_columns_that_tell_something(self):
         frame = wide()
         found = propose(frame, protected=["group"], outcome="hired")
-        assert found.problem.cells == eh.Leaves(most=20, at_least=5)
+        assert found.problem.cells == eh.Leaves(most=40, at_least=5)
         assert set(found.problem.features) == {*TELLING_COLUMNS, "rare"}, "also what is nearly constant"
         assert not set(found.problem.features) & set(found.problem.bins)
         assert list(found.problem.distortion.rules) == ["hired"]
@@ -819,6 +827,31 @@ class TestLeaves:
         least = found.bounds.limit * eh.smallest_budget_factor(found.problem, frame)
         assert least == pytest.approx(found.bounds.smallest_limit, abs=1e-6)
 
+    def test_a_copy_of_a_protected_column_is_named(self):
+        frame = wide().assign(born=lambda f: np.where(f["group"] == "f", "daughter", "son"))
+        found = propose(frame, protected=["group"], outcome="hired")
+        assert dict(found.draft.left_out)["born"] == "gives away group, which is protected: a copy, or made of it"
+        asked = propose(frame, protected=["group"], outcome="hired", features=["score1", "born"])
+        assert "Asked for, but gives away group" in said(asked)
+
+    def test_a_column_that_is_called_like_learned_cells(self):
+        frame = wide().rename(columns={"word0": eh.Leaves.variable})
+        found = propose(frame, protected=["group"], outcome="hired")
+        assert found.problem.cells is not None
+        assert "rename it to use it" in dict(found.draft.left_out)[eh.Leaves.variable]
+        levels = propose(frame, protected=["group"], outcome="hired", cells="levels")
+        assert eh.Leaves.variable in {*levels.problem.features, *dict(levels.draft.left_out)}
+
+    def test_numbers_of_many_digits(self, tmp_path):
+        """They are what a fit reads: exact whole numbers up to eighteen digits, else words; never one value."""
+        large = np.where(wide()["score1"] > 0, 10**17 + 1, 10**17 + 2)
+        frame = wide().assign(large=large, larger=[f"{10**25 + int(each) % 2}" for each in large])
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        for table in (frame, tmp_path / "people.csv"):
+            found = propose(table, protected=["group"], outcome="hired")
+            assert {"large", "larger"} <= set(found.problem.features)
+            assert found.draft.found["large"].values == (10**17 + 1, 10**17 + 2)
+
     def test_either_can_be_asked_for(self):
         levels = propose(wide(), protected=["group"], outcome="hired", cells="levels")
         assert levels.problem.cells is None
@@ -850,14 +883,41 @@ class TestLeaves:
         assert 1 <= found.problem.cells.at_least <= smallest / 8
         eh.fit(found.problem, few)
 
-    def test_groups_too_small_for_leaves(self):
-        """Every leaf has people of every group: of twelve people few leaves can be made, which tell too little."""
+    def test_small_groups_leave_few_leaves(self):
+        """Every leaf has people of every group: of twelve people few leaves can be made, which tell less."""
         frame = wide()
         frame.loc[:11, "group"] = "x"
         found = propose(frame, protected=["group"], outcome="hired")
+        assert found.problem.cells is not None
+        trial = found.draft.tried.trial
+        assert 0 < trial.told < trial.told_by_few
+        assert trial.size <= 12
+        words = said(found)
+        assert "They could tell more, but every leaf has people of every group, and group=x has 12 people" in words
+        assert "init --cells levels proposes that choice" in words
+
+    def test_a_group_too_small_for_leaves(self):
+        """One person is in one leaf, and everybody else would be there too."""
+        frame = wide()
+        frame.loc[0, "group"] = "x"
+        found = propose(frame, protected=["group"], outcome="hired")
         assert found.problem.cells is None
-        assert found.draft.tried.trial.told < 0.9 * found.draft.tried.trial.told_by_few
-        assert "Every leaf has people of every group, and group=x has 12 people" in said(found)
+        assert 0 < len(found.problem.features) <= 5
+        words = said(found)
+        assert "every leaf has people of every group, and group=x has 1 person. Put that group together" in words
+
+    def test_the_number_of_leaves_is_what_new_people_ask_for(self):
+        """Where outcomes are drawn by few questions, more leaves tell nothing more; where by many, they do."""
+        rng = np.random.default_rng(4)
+        n = 1500
+        frame = pd.DataFrame({f"c{i}": rng.integers(0, 2, n) for i in range(7)} | {"group": rng.choice(["f", "m"], n)})
+        by_one = (rng.random(n) < 0.2 + 0.6 * frame["c0"]).astype(int)
+        by_all = (rng.random(n) < 0.05 + 0.9 * frame[[f"c{i}" for i in range(7)]].mean(axis=1)).astype(int)
+        few, many = (
+            propose(frame.assign(y=y), protected=["group"], outcome="y", cells="leaves").problem.cells.most
+            for y in (by_one, by_all)
+        )
+        assert few < many
 
     def test_without_scikit_learn(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "sklearn.tree", None)
@@ -902,9 +962,9 @@ class TestLeaves:
         frame = wide(60_000)
         found = propose(frame, protected=["group"], outcome="hired", cells="leaves")
         assert found.problem.cells == eh.Leaves(most=64, at_least=20)
-        few = propose(frame, protected=["group"], outcome="hired")
-        assert few.problem.cells is None, "sums of scores are hard for a tree"
-        assert "There are no more than 64 leaves, and with a larger number they may tell more" in said(few)
+        assert found.draft.tried.trial.told < found.draft.tried.trial.told_by_few, "sums of scores are hard for a tree"
+        assert "no column is left out, and nobody new is in a cell that nobody had" in said(found)
+        assert "They could tell more" not in said(found), "no group is small"
         assert eh.smallest_parity_bound(found.problem, frame) == pytest.approx(found.bounds.smallest_bound, abs=1e-4)
 
 

@@ -6,8 +6,11 @@ import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -38,6 +41,14 @@ class Memory(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         known = np.array([float(tuple(row) in self.known_) for row in X.to_numpy()])
         return np.column_stack([1 - known, known])
+
+
+def test_what_an_estimator_cannot_read_is_named():
+    frame = table().assign(u=lambda f: f["u"].mask(f.index == 3), v=lambda f: np.where(f["v"] > 0, "high", "low"))
+    with pytest.raises(eh.DataError, match=r"^LogisticRegression cannot .*'v': put an encoder .*'u': put an imputer"):
+        eh.out_of_fold(LogisticRegression(), frame, problem())
+    with pytest.raises(eh.DataError, match="a Pipeline of LogisticRegression cannot"):
+        eh.out_of_fold(make_pipeline(StandardScaler(), LogisticRegression()), frame, problem())
 
 
 def test_nobody_is_scored_by_a_model_that_has_seen_them():

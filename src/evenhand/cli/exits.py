@@ -2,7 +2,8 @@
 
 =====  ==============================================================================================================
 0      done, and the answer is yes
-1      the answer is no: no mapping meets the bounds, a file does not stand, a number is not the reference
+1      the answer is no: no mapping meets the bounds, a file does not stand, a number is not the reference,
+       a batch has what monitor is to fail on
 2      the command line is wrong: an unknown command or option, a value that an option does not take
 3      something given is wrong: the problem, the table, a file that cannot be read, an output that cannot be written
 4      no answer: the solver gave up, or the time limit came first

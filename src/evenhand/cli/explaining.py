@@ -71,6 +71,7 @@ def audit_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
     """Return every table and sentence of an audit."""
     tables = {name: getattr(audit, name) for name in TABLES}
     return {
+        "cells": None if mapping.problem.cells is None else mapping.cells,
         "outcome": mapping.problem.outcome,
         "favourable": mapping.problem.favourable,
         **tables,
@@ -80,6 +81,16 @@ def audit_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
         "who_gains": audit.who_gains,
         "notes": audit.notes,
     }
+
+
+def show_cells(cells: pd.DataFrame, most: int | None = None, elsewhere: str = "") -> None:
+    """List who is in each learned cell, by its number; of more than ``most`` the largest, the others ``elsewhere``."""
+    listed = cells if most is None or len(cells) <= most else cells.nlargest(most, "people").sort_values("cell")
+    screen.heading("The learned cells: who is in each")
+    names = {"cell": "Cell", "people": "People", "rule": "Who is in it"}
+    screen.frame_table(listed[list(names)].rename(columns=names))
+    if len(listed) < len(cells):
+        screen.bullets([f"these are the largest of {len(cells)}; {elsewhere}"])
 
 
 def show_verdict(audit: Audit) -> None:

@@ -10,7 +10,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import NOBODY_SAID, audit_document, audited, show_readers, show_verdict
+from evenhand.cli.explaining import NOBODY_SAID, audit_document, audited, show_cells, show_readers, show_verdict
 from evenhand.cli.files import check_readable, read_table
 from evenhand.cli.options import (
     ConfidenceOption,
@@ -66,6 +66,8 @@ def audit(
         else:
             screen.explain(f"{mapping} on {table}", "", fitted, found, lambda: show_verdict(found))
         show_readers(fitted, found)
+        if fitted.problem.cells is not None:
+            show_cells(fitted.cells)
         if found.ledger is None:
             screen.heading("Who is helped and who is harmed")
             screen.bullets([NOBODY_SAID])

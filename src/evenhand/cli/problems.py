@@ -12,7 +12,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, outside, show_readers
+from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, outside, show_cells, show_readers
 from evenhand.cli.files import check_outputs, columns_of, csv_text, problem_and_table, read_table
 from evenhand.cli.options import (
     ForceOption,
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 TOP = 8
 """How many rows of a long table are shown."""
+
+CELLS = 16
+"""How many learned cells are listed where they are not what was asked about."""
 
 MappingOut = Annotated[Path, typer.Option(help="Where to write the mapping.")]
 
@@ -107,6 +110,8 @@ def _fit_and_write(
         size = mapping.counts.weight.sum()
         screen.explain(f"{name}: {size:,.0f} people" + " by weight" * (weights is not None), "", mapping, audit)
         show_readers(mapping, audit)
+        if stated.cells is not None:
+            show_cells(mapping.cells, CELLS, f"{screen.command('audit', out)} lists all")
         screen.heading("One draw")
         screen.bullets(mapping.theory.draw_spread().words)
         screen.heading("What was written")
@@ -177,6 +182,7 @@ def diagnose(
         "reach": None if conflict is None else conflict.reach,
         "prices": prices,
         "objective": None if found.mapping is None else found.mapping.objective,
+        "cells": None if stated.cells is None else found.cells,
     }
 
     def show() -> None:
@@ -190,6 +196,8 @@ def diagnose(
         if prices is not None and len(prices):
             screen.heading("What each bound costs: utility gained for each unit that it is relaxed, at first")
             screen.frame_table(prices, 2 * TOP)
+        if stated.cells is not None and (conflict is not None or prices is not None):
+            show_cells(found.cells)
         if proof is not None:
             screen.heading("What was written")
             _proof_written(proof)

@@ -110,7 +110,7 @@ def release(
     document = {**done.document, "weights": weights, "against": held, **drawn.document}
 
     def show() -> None:
-        _show_done(done, "features or outcome", "train")
+        _show_done(done, "outcome" if done.fitted.problem.cells is not None else "features or outcome", "train")
         if drawn.found is not None:
             show_realised(done.fitted, drawn.found)
         else:

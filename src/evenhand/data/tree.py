@@ -242,13 +242,18 @@ class Tree:
     @cached_property
     def rules(self) -> tuple[str, ...]:
         """Who is in each leaf, in words."""
+        return tuple(", ".join(said.values()) or "everybody" for said in self.told)
+
+    @cached_property
+    def told(self) -> tuple[dict[str, str], ...]:
+        """The parts of each leaf's rule, by the column that each is about; columns it says nothing of are not there."""
         found = dict(self._walked(0 if self.splits else ~0, {}))
         return tuple(found[leaf] for leaf in range(self.size))
 
-    def _walked(self, place: int, held: Mapping[int, _Held]) -> Iterator[tuple[int, str]]:
+    def _walked(self, place: int, held: Mapping[int, _Held]) -> Iterator[tuple[int, dict[str, str]]]:
         if place < 0:
-            words = [one for column in held if (one := held[column].told(self.columns[column]))]
-            yield ~place, ", ".join(words) or "everybody"
+            said = {self.columns[column].name: held[column].told(self.columns[column]) for column in held}
+            yield ~place, {name: words for name, words in said.items() if words}
             return
         split = self.splits[place]
         asked = self.columns[split.column]

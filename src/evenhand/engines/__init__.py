@@ -1,6 +1,6 @@
 """Tables that are not in memory: files through DuckDB, Spark, and databases through the text of a query."""
 
-from evenhand.engines.counting import AnyTable, Rows, counts_of, distinct_rows, rows_in_memory
+from evenhand.engines.counting import AnyTable, Rows, columns_in, counts_of, distinct_rows, rows_in_memory
 from evenhand.engines.expanding import Expanded, expand_file
 from evenhand.engines.files import Opened, Source, opened, read_file
 from evenhand.engines.learning import learn_in_pieces
@@ -18,6 +18,7 @@ __all__ = [
     "Rows",
     "Source",
     "Written",
+    "columns_in",
     "counts_of",
     "distinct_rows",
     "each_pair",

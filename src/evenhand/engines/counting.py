@@ -391,6 +391,17 @@ def distinct_rows(
     return _rows_of(given.run(grouped, progress), names, name, text=given.text, source=given.source)
 
 
+def columns_in(table: AnyTable, format: CsvFormat | None = None) -> tuple[AnyTable, list[str]]:
+    """Return a table, what is lazy collected, and the names of its columns."""
+    if is_path(table):
+        return table, list(Source.of(table, format).columns)
+    if spark.is_spark(table):
+        frame: Any = table
+        return table, list(frame.columns)
+    found = read(table)
+    return found, list(found.columns)
+
+
 def _rows_of(grouped: Any, columns: Sequence[str], name: str, *, text: bool, source: Source | None = None) -> Rows:
     if not len(grouped):
         raise DataError(f"{name} has no rows")

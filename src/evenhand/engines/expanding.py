@@ -47,6 +47,7 @@ from evenhand.tables.transforming import (
     Transformer,
     locate,
     met,
+    report_unlike,
     report_unseen,
 )
 from evenhand.tables.unfolding import (
@@ -116,6 +117,7 @@ def expand_file(
     with replacing(target, suffix=".part") as temporary:
         done = copied(run, temporary, target, _written)
         report_unseen(mode, done.tally, how.unseen)
+        report_unlike(mode, done.tally)
         report_weightless(mode, run.weighed)
     tally = done.tally
     return Expanded(tally.rows, done.results, done.weight, tally.unseen, tally.typical, tally.missing, target)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers, sums
+from evenhand.arrays import Cells, Numbers, alike, sums
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, Option
@@ -24,7 +24,6 @@ from evenhand.tables.sampling import Pieces, sample_in_pieces
 HELD_SHARE = 1 / 4
 """How much of the memory rows may take that stand for all of their kind."""
 
-LARGEST_KEY = 1 << 62
 MOST_PARTS = 1 << 20
 """Counts of so many cells are put together before more are added."""
 
@@ -146,28 +145,12 @@ def _kinds(domain: Domain, table: Table, *, text: bool, first: int) -> tuple[lis
         for flags in () if variable.is_column else unlike_fitted(variable, table, text=text).values():
             parts.append(flags.astype(np.int64))
             values.append(None)
-    at, kind = _alike(parts)
+    at, kind = alike(parts)
     columns = [
         part[at].tolist() if own is None else [own[code] for code in part[at].tolist()]
         for part, own in zip(parts, values, strict=True)
     ]
     return list(zip(*columns, strict=True)), at, kind
-
-
-def _alike(parts: Sequence[Cells]) -> tuple[Cells, Cells]:
-    """Return the first row of each kind, in their order, and the kind of every row: rows of one kind agree in all."""
-    number, size = np.zeros(len(parts[0]), dtype=np.int64), 1
-    for part in parts:
-        own = int(part.max(initial=0)) + 1
-        if size * own > LARGEST_KEY:
-            distinct, number = np.unique(number, return_inverse=True)
-            size = len(distinct)
-        number, size = number * own + part, size * own
-    _, first, kind = np.unique(number, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[kind]
 
 
 def _told_apart(variable: Variable, table: Table, *, text: bool, first: int) -> tuple[Cells, list[Any] | None]:

@@ -31,11 +31,11 @@ from evenhand.tables import (
     Piece,
     Table,
     becomes_text,
+    is_word,
     learned_variable,
     leaves,
     level_rows,
     read,
-    reads_numbers,
     refuse_gaps,
     refuse_other_kinds,
     take,
@@ -363,7 +363,9 @@ def _refuse_other_kinds(learned: Variable, frame: SparkFrame) -> None:
         if (
             (texts and asked.kind is Kind.NUMBER)
             or (numbers and asked.kind is Kind.DATE)
-            or (numbers and asked.kind is Kind.WORD and asked.words and not reads_numbers(asked))
+            or (numbers and asked.kind is Kind.WORD and not is_word(asked, 0))
+            or (isinstance(kind, types.BooleanType) and asked.kind is Kind.WORD and not is_word(asked, True))
+            or (isinstance(kind, types.BinaryType))
             or (days and asked.kind is not Kind.DATE)
         ):
             raise DataError(

@@ -54,6 +54,7 @@ from evenhand.tables.transforming import (
     Transformer,
     locate,
     report_balance,
+    report_unlike,
     report_unseen,
     single_draws,
     transform_piece,
@@ -109,6 +110,7 @@ def transform_file(
     with replacing(target, suffix=".part") as temporary:
         tally = copied(run, temporary, target, _written)
         report_unseen(mode, tally, how.unseen)
+        report_unlike(mode, tally)
     report_balance(mode, tally, how)
     return Written(**vars(tally), path=target)
 

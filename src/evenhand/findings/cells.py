@@ -1,4 +1,7 @@
-"""The cells of the features, one row for each: who is in it, how many people of each group, and their rates."""
+"""The cells of the features, one row for each: who is in it, how many people of each group, and their rates.
+
+A cell has one number wherever it is named: a learned cell that of its leaf, any other its place among those that occur.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 from evenhand import tables
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
+from evenhand.data.tree import Tree
 from evenhand.findings.naming import group_names
 from evenhand.kernel import Kernel
 from evenhand.spec import Problem
@@ -25,6 +29,8 @@ class CellTable:
 
     Attributes
     ----------
+    numbers : array
+        What each is called.
     rules : list of str
         Who is in each, in words.
     groups : list of str
@@ -37,6 +43,7 @@ class CellTable:
         The rate of the outcome, one row per cell and one column per group; NaN where a group has nobody.
     """
 
+    numbers: Cells
     rules: list[str]
     groups: list[str]
     outcome: str
@@ -48,7 +55,7 @@ class CellTable:
     def frame(self) -> pd.DataFrame:
         """The same as a frame, with three columns for each group."""
         columns: dict[str, Any] = {
-            "cell": np.arange(1, len(self.rules) + 1),
+            "cell": self.numbers,
             "rule": self.rules,
             "people": self.people.sum(axis=1),
         }
@@ -75,7 +82,8 @@ def cell_table(problem: Problem, counts: Counts, kernel: Kernel) -> CellTable:
     with np.errstate(invalid="ignore"):
         rates = [by_group(counts.weight * of) / weight for of in ((counts.y == shown).astype(float), after)]
     return CellTable(
-        rules=[_rule(counts, int(cell)) for cell in counts.features.cells],
+        numbers=cell_numbers(counts),
+        rules=cell_rules(counts),
         groups=group_names(counts),
         outcome=f"{problem.outcome}={domain.outcome.levels[shown]}",
         people=by_group(counts.unweighted.weight).astype(np.int64),
@@ -84,10 +92,31 @@ def cell_table(problem: Problem, counts: Counts, kernel: Kernel) -> CellTable:
     )
 
 
-def _rule(counts: Counts, cell: int) -> str:
-    """Say who is in a cell: the rule of a leaf alone, where cells are learned, for it tells of segments too."""
+def cell_numbers(counts: Counts) -> Cells:
+    """Return the number of each cell that somebody is in."""
+    found = _leaves(counts)
+    return np.arange(1, len(counts.features.cells) + 1) if found is None else found[1] + 1
+
+
+def cell_rules(counts: Counts) -> list[str]:
+    """Say who is in each cell: the rule of a leaf alone, where cells are learned, for it tells of segments too."""
+    found = _leaves(counts)
+    if found is None:
+        return [counts.domain.x.words(int(cell)) for cell in counts.features.cells]
+    tree, leaves = found
+    return [tree.rules[leaf] for leaf in leaves]
+
+
+def who_is_where(counts: Counts) -> pd.DataFrame:
+    """Return the number, the rule and the people of each cell, where no mapping is needed."""
+    people = sums(counts.features.of_source, counts.unweighted.weight, len(counts.features.cells))
+    return tables.frame({"cell": cell_numbers(counts), "rule": cell_rules(counts), "people": people.astype(np.int64)})
+
+
+def _leaves(counts: Counts) -> tuple[Tree, Cells] | None:
+    """Return the tree of learned cells and the leaf of each cell; None where none are learned."""
     axis = counts.domain.x
-    for variable, code in zip(axis.variables, axis.unravel(np.array([cell])), strict=True):
+    for variable, leaves in zip(axis.variables, axis.unravel(counts.features.cells), strict=True):
         if variable.tree is not None:
-            return variable.tree.rules[int(code[0])]
-    return axis.words(cell)
+            return variable.tree, leaves
+    return None

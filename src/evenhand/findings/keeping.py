@@ -105,7 +105,7 @@ def verdict(
     one_person = (
         exceeded > 0
         and not counts.weighed
-        and all(np.all(_moved(part, np.minimum)[at] <= ROUNDING) for part, at in zip(parts, over, strict=True))
+        and all(np.all(_moved(part, np.minimum, 1.0)[at] <= ROUNDING) for part, at in zip(parts, over, strict=True))
     )
     bound = float(worst.compared.bound[worst.worst])
     return Verdict(bounds, exceeded, furthest(counts, worst), bound, one_person, uncounted, decided, remarks)
@@ -119,7 +119,7 @@ def rooms(parts: Sequence[ParityAchieved]) -> tuple[float | None, ...]:
     """
     found: list[float | None] = []
     for part in parts:
-        excess = _moved(part, np.maximum)
+        excess = _moved(part, np.maximum, _outcomes_moved(part.compared))
         tight = excess > ROUNDING
         found.append(float((excess - part.excess)[tight].max()) if tight.any() else None)
     return tuple(found)
@@ -130,7 +130,7 @@ def excess_at_most(part: ParityAchieved) -> float:
 
     The people of a group with an outcome are then their expected number, rounded down or up.
     """
-    return float(_moved(part, np.maximum, rounded=True).max(initial=-np.inf))
+    return float(_moved(part, np.maximum, _outcomes_moved(part.compared), rounded=True).max(initial=-np.inf))
 
 
 def bound_with_room(part: ParityAchieved, room: float) -> float:
@@ -155,8 +155,9 @@ def room_words(parts: Sequence[ParityAchieved]) -> Iterator[str]:
         bound, smaller = part.compared.bound, bound_with_room(part, room)
         said = (
             f"{type(part.parity).__name__}{part.parity.where}: a bound that is met with nothing to spare can be "
-            f"exceeded by the rounding to whole people, by less than one person's outcome in each group; a balanced "
-            f"release of the fitted table exceeds it by {written(excess, '.2g')} at most"
+            f"exceeded by the rounding to whole people, by less than one person's outcome in each group"
+            f"{'' if part.parity.of_outcomes else ' for each outcome that is counted together'}; a balanced release of "
+            f"the fitted table exceeds it by {written(excess, '.2g')} at most"
         )
         if smaller == 0:
             yield f"{said}, and its smallest groups are too small for a bound that would always leave room"
@@ -168,14 +169,14 @@ def room_words(parts: Sequence[ParityAchieved]) -> Iterator[str]:
             yield f"{said}; one by a mapping whose bounds are smaller by {less:.3g}, where these can be met, does not"
 
 
-def _moved(part: ParityAchieved, best: np.ufunc, *, rounded: bool = False) -> Numbers:
+def _moved(part: ParityAchieved, best: np.ufunc, each: Numbers | float, *, rounded: bool = False) -> Numbers:
     """Return the least, or the largest, J − ε of each comparison where its rates may move by whole people.
 
-    By one person each, or ``rounded`` to whole numbers of them.
+    By so many people ``each``, or ``rounded`` to whole numbers of them.
     """
     compared = part.compared
     by, rest = _one_person(part)
-    each, whole = _outcomes_moved(compared), ~rest & compared.parity.of_outcomes
+    whole = ~rest & compared.parity.of_outcomes
     found = part.excess
     for own in _steps(part.rate, each * by[compared.population], rounded & whole[compared.population]):
         for other in _steps(part.other, each * by[compared.against], rounded & whole[compared.against]):

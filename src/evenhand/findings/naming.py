@@ -70,7 +70,10 @@ def target_levels(counts: Counts, target: int) -> dict[str, Any]:
 
 
 def holder_names(counts: Counts, charge: Charge, holders: Cells) -> list[str]:
-    """Name those who have budgets of their own: sources, or with ``per="xy"`` records (x, y)."""
+    """Name those who have budgets of their own: sources, or with ``per="xy"`` records (x, y).
+
+    There are many of them: learned cells are named by their numbers, whose rules are listed once elsewhere.
+    """
     domain = counts.domain
     parts = [(domain.d, counts.d[holders]), (domain.x, counts.x[holders]), (domain.y, counts.y[holders])]
     if charge.averaged:
@@ -79,7 +82,7 @@ def holder_names(counts: Counts, charge: Charge, holders: Cells) -> list[str]:
     for axis, cells in parts:
         # Few cells of an axis are many holders': each is named once.
         distinct, place = np.unique(cells, return_inverse=True)
-        words = [axis.words(int(cell)) for cell in distinct]
+        words = [in_words(axis.shown(int(cell))) for cell in distinct]
         named.append([words[i] for i in place])
     return ["; ".join(words) for words in zip(*named, strict=True)]
 

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand import check, tables
 from evenhand.arrays import Cells, Flags, Numbers, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Domain, Variable
+from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.engines import Pair, Rows
 from evenhand.errors import DataError, Option, SpecError, some_of
 from evenhand.findings import bounds
@@ -25,7 +25,7 @@ from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, gather, unchanged
 from evenhand.kernel.achieved import group_rates, parity_achieved
 from evenhand.spec import Parity, Problem, comparisons
-from evenhand.tables.transforming import Transformer, locate
+from evenhand.tables.transforming import Located, Transformer, locate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,20 +50,10 @@ class Meeting:
 
 def meeting(mode: Transformer, rows: Rows) -> Meeting:
     """Count a table, and give each of its cells the row of the kernel that train mode would use."""
+    axes, new = known_values(mode, rows)
     groups = mode.domain.d
-    if not len(rows.people):
-        raise DataError("the table has no rows")
-    if rows.together:
-        tables.refuse_gaps((groups, *mode.reads), rows.table, rows.where, people=rows.people, text=rows.text)
     located = locate(mode, rows.table, text=rows.text)
-    d, new_d = tables.cells(groups, rows.table, text=rows.text)
-    axes = tuple(dict.fromkeys((groups, *mode.reads)))
-    new = np.any([tables.cells(axis, rows.table, text=rows.text)[1] for axis in axes], axis=0) | new_d
-    if new.all():
-        why = some_of(_unknown_values(coverage(axes, rows, 0.0, 0.0, None)))
-        raise DataError(
-            f"every row of the table has a value that the fitted table did not have ({why}): nothing can be said of it"
-        )
+    d, _ = tables.cells(groups, rows.table, text=rows.text)
     x, y = located.own()
     d, x, y = d[~new], x[~new], y[~new]
     counted = Counts.of(mode.domain, d, x, y, *(of[~new] for of in (rows.weight, rows.people, rows.squares)))
@@ -81,11 +71,41 @@ def meeting(mode: Transformer, rows: Rows) -> Meeting:
         np.concatenate([mode.kernel.probability[entry], np.ones(len(kept))]),
         len(counts),
     )
-    strange = ~located.sourced & ~new
-    drawn, kept_people = (float(rows.people[strange & of].sum()) for of in (located.known, ~located.known))
-    covered = coverage(axes, rows, drawn, kept_people, mode.drawn_by)
+    covered = _covered(mode, axes, rows, located, new)
     keeps = groups in mode.reads and (mode.strangers is None or groups in mode.strangers.by)
     return Meeting(counts, kernel, covered, tuple(_uncounted(covered, rows, new)), keeps)
+
+
+def known_values(mode: Transformer, rows: Rows) -> tuple[tuple[Axis, ...], Flags]:
+    """Return the axes of groups and of what a mode reads, and which rows have a value there that is no level.
+
+    A table without rows, or without one that could be counted, is refused, and so are missing values that are none.
+    """
+    axes = tuple(dict.fromkeys((mode.domain.d, *mode.reads)))
+    if not len(rows.people):
+        raise DataError("the table has no rows")
+    if rows.together:
+        tables.refuse_gaps(axes, rows.table, rows.where, people=rows.people, text=rows.text)
+    new = np.any([tables.cells(axis, rows.table, text=rows.text)[1] for axis in axes], axis=0)
+    if new.all():
+        why = some_of(_unknown_values(coverage(axes, rows, 0.0, 0.0, None)))
+        raise DataError(
+            f"every row of the table has a value that the fitted table did not have ({why}): nothing can be said of it"
+        )
+    return axes, new
+
+
+def _covered(mode: Transformer, axes: tuple[Axis, ...], rows: Rows, located: Located, new: Flags) -> dict[str, Any]:
+    strange = ~located.sourced & ~new
+    drawn, kept = (float(rows.people[strange & of].sum()) for of in (located.known, ~located.known))
+    return coverage(axes, rows, drawn, kept, mode.drawn_by)
+
+
+def covered_without_outcomes(mode: Transformer, rows: Rows) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the coverage of people by apply mode, which reads no outcome, and who is not counted."""
+    axes, new = known_values(mode, rows)
+    covered = _covered(mode, axes, rows, locate(mode, rows.table, text=rows.text), new)
+    return covered, tuple(_uncounted(covered, rows, new))
 
 
 def _uncounted(covered: dict[str, Any], rows: Rows, new: Flags) -> Iterator[str]:

@@ -39,7 +39,8 @@ class Prices:
     frame : pandas.DataFrame
         Columns ``kind`` (parity or budget), ``constraint``, ``level`` (of detail: total, outcome, pair, group or cell),
         ``where``, ``bound`` (the smallest, of several) and ``price``; pairs and cells that cost something are listed,
-        the most expensive first. NaN is a price that is not known: of a user's own distance, or of a limit of zero.
+        the most expensive first. Learned cells are named by their numbers in ``mapping.cells``. NaN is a price that is
+        not known: of a user's own distance, or of a limit of zero.
     parity, budgets : tuple of float
         The total of each parity constraint (all its bounds relaxed by one unit together), and of each charge.
     cells : tuple of arrays

@@ -50,7 +50,9 @@ def implied(problem: Problem, counts: Counts) -> Iterator[str]:
 
 def _points(parity: Parity) -> float | None:
     """Return by how many points of probability groups may differ; None where the statement gives no one number."""
-    if parity.given is not None or not parity.holds_everybody or parity.against_target or not parity.of_outcomes:
+    plain = parity.holds_everybody and parity.of_outcomes and not parity.against_target
+    # A segment that is left out is bounded by nothing.
+    if not plain or parity.given is not None or parity.min_segment > 0:
         return None
     bound = parity.bound
     # A ratio or a share of a rate, which is one at most, is no more points than that.

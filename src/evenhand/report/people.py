@@ -66,14 +66,15 @@ def learned_cells(problem: Problem, counts: Counts, kernel: Kernel, shown: Discr
         return None
     found = cell_table(problem, counts, kernel)
     enough = shown.enough(found.people.min(axis=1)) & shown.groups.all()
-    rows = zip(found.rules, found.people.tolist(), found.before.tolist(), found.after.tolist(), enough, strict=True)
+    numbers = found.people.tolist(), found.before.tolist(), found.after.tolist()
+    rows = zip(found.numbers.tolist(), found.rules, *numbers, enough, strict=True)
     return {
         "words": problem.cells.words,
         "outcome": found.outcome,
         "groups": found.groups,
         "rows": [
             {"cell": number, "rule": rule, "people": people, "before": before, "after": after}
-            for number, (rule, people, before, after, is_shown) in enumerate(rows, 1)
+            for number, rule, people, before, after, is_shown in rows
             if is_shown
         ],
         "cells_hidden": int((~enough).sum()),

@@ -54,7 +54,7 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
         where = "in the population that the table is a sample of, all at once"
         yield "Confidence", f"{problem.confidence:g} that these bounds hold {where}"
     for budget in problem.budgets:
-        yield "Bounded", budget_words(budget)
+        yield "Bounded", budget_words(budget, problem.cell_words)
     if not problem.parity:
         yield "Not bounded", "how far apart the rates of groups may be"
     if not problem.budgets:
@@ -65,8 +65,11 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
             source = "a p(ŷ|x̂) found by alternating minimisation"
         yield "For whom", f"readers who may not see the protected columns: ŷ is drawn given x̂ alone, from {source}"
     if problem.blind:
-        yield "Blind", "everybody with the same features and outcome is treated alike, whatever their group"
-    what = "features" if problem.utility_on_features else "(features, outcome)"
+        yield (
+            "Blind",
+            f"everybody with the same {problem.cell_words} and outcome is treated alike, whatever their group",
+        )
+    what = problem.cell_words if problem.utility_on_features else f"({problem.cell_words}, outcome)"
     yield "Minimised", f"{problem.utility.words} from the original to the released distribution of {what}"
 
 
@@ -92,13 +95,12 @@ def _changes(problem: Problem) -> Iterator[str]:
         yield "Combinations of features that nobody has may be released."
 
 
-def budget_words(budget: Budget) -> str:
-    """Say what a budget bounds."""
-    whom = "each person (each cell of protected columns, features and outcome)"
-    if budget.per == "fitted":
-        whom = "each person who was fitted (each cell of protected columns, features and outcome)"
+def budget_words(budget: Budget, cells: str = "features") -> str:
+    """Say what a budget bounds; ``cells`` is what features are called."""
+    person = "each person who was fitted" if budget.per == "fitted" else "each person"
+    whom = f"{person} (each cell of protected columns, {cells} and outcome)"
     if budget.averaged:
-        whom = "each combination of features and outcome, on average over the groups"
+        whom = f"each combination of {cells} and outcome, on average over the groups"
 
     def limit(value: Any) -> str:
         return words_of(value, "{:g}".format, "limited")

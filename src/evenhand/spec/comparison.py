@@ -143,6 +143,8 @@ def comparisons(parity: Parity, counts: Counts) -> Comparisons:
     others = fields_of(people.groups, groups[against]) if pairs else None
     elsewhere = counts.elsewhere
     bound = numbers_at(f"the bound of {what}", parity.bound, fields, len(event), others, elsewhere=elsewhere)
+    if events.free:
+        bound = _of_either_order(population, against, bound)
     kept = np.isfinite(bound)
     target = _targets(parity, people, place, events, event)
     return Comparisons(
@@ -165,13 +167,28 @@ def _compared(parity: Parity, people: People) -> Sequence[int]:
     return compared
 
 
+def _of_either_order(population: Cells, against: Cells, bound: Numbers) -> Numbers:
+    """Return the smaller bound of two populations that are compared in both orders once, and infinity the other time.
+
+    Which set tells them apart best is the same in either order.
+    """
+    place = {pair: entry for entry, pair in enumerate(zip(population.tolist(), against.tolist(), strict=True))}
+    found = bound.copy()
+    for (own, other), entry in place.items():
+        back = place.get((other, own))
+        if back is not None:
+            found[entry] = min(bound[entry], bound[back]) if own < other else np.inf
+    return found
+
+
 def _targets(parity: Parity, people: People, place: Cells, events: Events, event: Cells) -> Numbers:
     """Return the target's probability of each entry's event: the sum of those of its outcomes."""
     if events.free or not parity.against_target:
         return np.full(len(event), np.nan)
     members = events.members
     by_outcome = [parity.targets(people, place, np.full(len(event), y)) for y in range(members.shape[1])]
-    return np.asarray((np.column_stack(by_outcome) * members[event]).sum(axis=1))
+    # A sum of all may be above one in its last digit.
+    return np.asarray(np.minimum((np.column_stack(by_outcome) * members[event]).sum(axis=1), 1.0))
 
 
 def _segments(parity: Parity, people: People, left_out: list[str]) -> Iterator[Segment]:

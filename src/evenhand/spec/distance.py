@@ -106,6 +106,10 @@ class Distance(ABC):
         """The levels of the outcome that the distance names."""
         return ()
 
+    def about(self, level: Value) -> Distance:
+        """Return the same distance about another level of the outcome, where it is about one."""
+        return self
+
     @property
     def good_outcome(self) -> Value | None:
         """The level of the outcome that the distance takes for good for a person; None where it takes none."""
@@ -334,6 +338,10 @@ class FourFifths(Distance):
     def outcomes(self) -> tuple[Value, ...]:
         """The favourable outcome."""
         return (self.favourable,)
+
+    def about(self, level: Value) -> FourFifths:
+        """Return the rule about another outcome."""
+        return FourFifths(level)
 
     @property
     def good_outcome(self) -> Value:

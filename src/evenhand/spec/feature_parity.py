@@ -7,7 +7,7 @@ the problem alone: no other column, and no protected one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evenhand.data.counts import Counts
@@ -16,7 +16,7 @@ from evenhand.spec.by import By, words_of
 from evenhand.spec.distance import Difference, hundredths
 from evenhand.spec.events import Events, Features
 from evenhand.spec.parity import BetweenGroups, columns
-from evenhand.spec.people import Population, Segment, part_of
+from evenhand.spec.people import part_of
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,6 @@ class FeatureParity(BetweenGroups):
     def compared(self, counts: Counts) -> Sequence[int]:
         """Return the one event there is: the set that tells two groups apart best."""
         return [0]
-
-    def held(self, segment: Segment) -> Iterator[tuple[Population, Population | None]]:
-        """Yield every two groups once, or each with the rest, or with the reference."""
-        order = {population: place for place, population in enumerate(segment.groups)}
-        for own, other in super().held(segment):
-            # What is true of two groups is true of them in the other order.
-            if not self.holds_everybody or other is None or order[own] < order[other]:
-                yield own, other
 
     @property
     def words(self) -> str:

@@ -234,6 +234,11 @@ class Problem:
         return self.conditional is not None
 
     @property
+    def cell_words(self) -> str:
+        """What people are told apart by, beside groups and outcomes: features, or learned cells."""
+        return "features" if self.cells is None else "learned cells"
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Every column the problem reads, in the order D, X, Y."""
         return (*self.protected, *self.features, self.outcome)

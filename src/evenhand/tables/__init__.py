@@ -34,11 +34,13 @@ from evenhand.tables.keys import key_text, key_texts
 from evenhand.tables.learned import (
     HOLDS,
     NEW_GAP,
+    Unlike,
     blanks_among_numbers,
+    is_word,
     leaves,
-    reads_numbers,
     refuse_other_kinds,
     unlike_fitted,
+    unlike_words,
 )
 from evenhand.tables.numbering import NULL
 from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
@@ -61,7 +63,7 @@ from evenhand.tables.reading import (
     weights_column,
     weights_of,
 )
-from evenhand.tables.sampling import Piece, dealt_folds, order_by_content
+from evenhand.tables.sampling import Piece, by_content, dealt_folds, order_by_content
 from evenhand.tables.writing import (
     FEW_ROWS,
     Lots,
@@ -100,12 +102,14 @@ __all__ = [
     "Restore",
     "Restoring",
     "Table",
+    "Unlike",
     "as_levels",
     "as_single",
     "as_whole",
     "becomes_text",
     "blank_numbers",
     "blanks_among_numbers",
+    "by_content",
     "canonical",
     "categories",
     "cells",
@@ -122,6 +126,7 @@ __all__ = [
     "gaps",
     "is_missing",
     "is_path",
+    "is_word",
     "key_text",
     "key_texts",
     "labels",
@@ -137,7 +142,6 @@ __all__ = [
     "plain_value",
     "quoted",
     "read",
-    "reads_numbers",
     "refuse_gaps",
     "refuse_other_kind",
     "refuse_other_kinds",
@@ -148,6 +152,7 @@ __all__ = [
     "take",
     "to_pandas",
     "unlike_fitted",
+    "unlike_words",
     "values",
     "variable_of",
     "weights_column",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -155,3 +155,33 @@ def distinct(frame: Frame) -> tuple[Cells, Cells]:
         kind = np.unique(kind * max(len(found), 1) + codes, return_inverse=True)[1]
     _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
     return np.asarray(first, dtype=np.int64), np.asarray(kind, dtype=np.int64)
+
+
+def kinds(frame: Frame, columns: Sequence[str]) -> dict[str, Any]:
+    """Return the dtypes of columns of a pandas frame; of any other none are known."""
+    return {name: frame[name].dtype for name in columns} if isinstance(frame, pd.DataFrame) else {}
+
+
+def of_kinds(frame: Frame, wanted: Mapping[str, Any]) -> Frame:
+    """Return a pandas frame with columns of given dtypes, where they hold nothing that these cannot.
+
+    Examples
+    --------
+    >>> known = pd.CategoricalDtype(["a", "b"])
+    >>> [str(of_kinds(pd.DataFrame({"x": x}), {"x": known})["x"].dtype) for x in (["a"], ["c"])]
+    ['category', 'str']
+    """
+    if not isinstance(frame, pd.DataFrame):
+        return frame
+    changed = {name: _as_kind(frame[name], kind) for name, kind in wanted.items() if frame[name].dtype != kind}
+    return frame.assign(**changed) if changed else frame
+
+
+def _as_kind(column: pd.Series[Any], kind: Any) -> pd.Series[Any]:
+    if isinstance(kind, pd.CategoricalDtype):
+        return column.astype(kind) if column.dropna().isin(kind.categories).all() else column
+    try:
+        found = column.astype(kind)
+    except (TypeError, ValueError):
+        return column
+    return found if ((found == column) | column.isna()).all() else column

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -61,6 +61,8 @@ def column(table: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     """Return a column that must be there."""
     if name not in table.columns:
         hint = did_you_mean(name, table.columns)
+        if any(not isinstance(each, str) for each in table.columns):
+            hint = " Some names are not texts; make them so: frame.rename(columns=str)."
         raise DataError(f"the table has no column {name!r}; it has {some_of(table.columns)}.{hint}")
     return table.get_column(name)
 
@@ -170,11 +172,13 @@ class Coded:
     """A column as small codes, and the level of each code; the last is that of code NULL.
 
     ``encoded`` is the column with its own values numbered, blanks among them; None where it was not needed.
+    ``unlike`` is how many rows have, by column, what learned cells were not grown on.
     """
 
     codes: NDArray[Any]
     level: Cells
     encoded: Encoded | None = None
+    unlike: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False, first: int = 0) -> Coded:

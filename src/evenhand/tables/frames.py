@@ -34,6 +34,8 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
         return frame
     if is_path(frame):
         raise DataError(f"expected a dataframe here, not the path {str(frame)!r}; read the file first")
+    if isinstance(frame, pd.DataFrame):
+        _refuse_shared_names(list(frame.columns))
     try:
         table = nw.from_native(frame)
     except nw.exceptions.NarwhalsError as error:
@@ -44,10 +46,7 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
             f"{type(frame).__name__}"
         ) from None
     if isinstance(table, nw.DataFrame):
-        names = table.columns
-        if len(set(names)) < len(names):
-            name, times = Counter(names).most_common(1)[0]
-            raise DataError(f"the table has {times} columns called {name!r}; rename all but one")
+        _refuse_shared_names(table.columns)
         return _without_views(table)
     backend = table.implementation
     if backend is nw.Implementation.DUCKDB:
@@ -59,6 +58,12 @@ def read(frame: Frame) -> nw.DataFrame[Any]:
     ways = {nw.Implementation.DASK: ".compute()", nw.Implementation.IBIS: ".to_pandas()"}
     collect = ways.get(backend, ".toPandas()")
     raise DataError(f"this needs rows in memory: a {backend} frame must be collected first, for example with {collect}")
+
+
+def _refuse_shared_names(names: Sequence[Any]) -> None:
+    if len(set(names)) < len(names):
+        name, times = Counter(names).most_common(1)[0]
+        raise DataError(f"the table has {times} columns called {name!r}; rename or drop all but one")
 
 
 def _without_views(table: nw.DataFrame[Any]) -> nw.DataFrame[Any]:

@@ -6,8 +6,9 @@ Knows frames and trees, not how a tree is grown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -32,6 +33,18 @@ DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(.{6,25})?"
 RARE_WORD, NEW_GAP = "rare or new word", "missing, where nobody's was"
 """What a tree was not grown on."""
 
+MANY, MOST = 0.05, 0.95
+"""From these shares of rows on, what a tree was not grown on is warned of: what the fitted table did not have, and rare
+words where it had some."""
+
+ENOUGH = 20
+"""Of fewer rows shares say nothing."""
+
+Unlike = Mapping[tuple[str, str], int]
+"""How many rows have, by column, what a tree was not grown on."""
+
+NUMBERS = (int, float, Decimal)
+
 HOLDS = {Kind.NUMBER: "numbers", Kind.TRUTH: "truths", Kind.DATE: "dates", Kind.WORD: "words"}
 
 Where = Callable[[int], str]
@@ -54,16 +67,46 @@ def variable_of_tree(cells: Learned, tree: Tree, blanks: Sequence[Value]) -> Var
 
 def leaves(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, first: int = 0) -> Cells:
     """Return the leaf of each row; ``first`` is the position of the first, where a table comes in pieces."""
+    return leaves_and_unlike(variable, table, text=text, first=first)[0]
+
+
+def leaves_and_unlike(
+    variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, first: int = 0
+) -> tuple[Cells, Unlike]:
+    """Return the leaf of each row, and how many rows have what the tree was not grown on."""
     assert variable.tree is not None
-    return variable.tree.leaves(_given(variable, table, text, lambda row: f" in row {first + row + 1}"), len(table))
+    rows = _given(variable, table, text, lambda row: f" in row {first + row + 1}")
+    found = ((what, int(np.count_nonzero(flags))) for what, flags in _unlike(variable.tree, rows).items())
+    return variable.tree.leaves(rows, len(table)), {what: number for what, number in found if number}
 
 
 def unlike_fitted(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> dict[tuple[str, str], Flags]:
     """Return which rows have what the tree was not grown on: by column, words that it does not know, and new gaps."""
-    tree = variable.tree
-    assert tree is not None
+    assert variable.tree is not None
+    return _unlike(variable.tree, _given(variable, table, text, None))
+
+
+def unlike_words(variable: Variable, unlike: Unlike, rows: int) -> Iterator[str]:
+    """Say which columns hold in many rows what the tree was not grown on."""
+    assert variable.tree is not None
+    for asked in variable.tree.columns:
+        words, gaps = (unlike.get((asked.name, what), 0) for what in (RARE_WORD, NEW_GAP))
+        # Where the fitted table had rare words too, some are no news.
+        if words >= max((MOST if asked.others else MANY) * rows, ENOUGH):
+            yield (
+                f"{words} of {rows} rows have a word in column {asked.name!r} that nobody, or hardly anybody, of the "
+                f"fitted table had; they go where rare words go"
+            )
+        if gaps >= max(MANY * rows, ENOUGH):
+            yield (
+                f"{gaps} of {rows} rows have no value in column {asked.name!r}, where nobody's was missing in the "
+                f"fitted table; they go along one branch of every split"
+            )
+
+
+def _unlike(tree: Tree, rows: Sequence[Given]) -> dict[tuple[str, str], Flags]:
     found: dict[tuple[str, str], Flags] = {}
-    for place, (asked, held) in enumerate(zip(tree.columns, _given(variable, table, text, None), strict=True)):
+    for place, (asked, held) in enumerate(zip(tree.columns, rows, strict=True)):
         if asked.kind is Kind.WORD:
             found[asked.name, RARE_WORD] = tree.unknown(place, held)
         if not asked.gaps:
@@ -103,7 +146,7 @@ def kind_of(series: nw.Series[Any], blanks: Sequence[Value]) -> Kind:
         return Kind.WORD
     if all(isinstance(value, bool) or _fits(TRUE_OR_FALSE, value) for value in values):
         return Kind.TRUTH
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+    if all(isinstance(value, NUMBERS) and not isinstance(value, bool) for value in values):
         return Kind.NUMBER
     if all(day_of(value) is not None for value in values):
         return Kind.DATE
@@ -157,7 +200,7 @@ def plain_values(tree: Tree, values: Sequence[Any], blanks: Sequence[Value]) -> 
         if value is None or canonical(value) in blank:
             found.append(None)
         elif asked.kind is Kind.WORD:
-            if isinstance(value, int | float) and not isinstance(value, bool) and not reads_numbers(asked):
+            if not is_word(asked, value):
                 raise _other_kind(asked, value)
             found.append(canonical(value))
         else:
@@ -219,7 +262,7 @@ def _number(kind: Kind, value: Any, text: bool) -> float | None:
         return day_of(value)
     if kind is Kind.TRUTH:
         return TRUTHS.get(canonical(value).lower())
-    if isinstance(value, int | float):
+    if isinstance(value, NUMBERS):
         return float(value)
     return _parsed(value) if text and isinstance(value, str) else None
 
@@ -242,14 +285,35 @@ def reads_numbers(asked: Asked) -> bool:
     return any(_parsed(word) is not None for word in asked.words)
 
 
+def reads_truths(asked: Asked) -> bool:
+    """Whether words of a column are truths that were written out."""
+    return any(_fits(TRUE_OR_FALSE, word) for word in asked.words)
+
+
+def is_word(asked: Asked, value: Any) -> bool:
+    """Whether a value is a word to a column of words: a text; or a number or a truth, where some of its words are."""
+    value = plain(value)
+    if isinstance(value, bool):
+        return not asked.words or reads_truths(asked)
+    if isinstance(value, NUMBERS):
+        return not asked.words or reads_numbers(asked)
+    return isinstance(value, str)
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(plain(value), str | int | float)
+
+
 def _words(asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, text: bool, where: Where | None) -> Given:
-    numbers = series.dtype.is_numeric() and asked.words and not reads_numbers(asked)
-    if numbers or isinstance(series.dtype, nw.Date | nw.Datetime):
-        # A column without any value may be of any type.
-        there = np.flatnonzero(~(series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()))
-        if len(there):
-            raise _other_kind(asked, series[int(there[0])], "" if where is None else where(int(there[0])))
+    # A column without any value may be of any type.
     encoded: Encoded = encode(series, _blanks(asked, blanks, text))
+    # Among objects of several kinds, a number may have been one of the rare words of the fitted table.
+    rare = asked.others and isinstance(series.dtype, nw.Object)
+    fits = (is_word(asked, value) or (rare and _plain(value)) for value in encoded.values)
+    odd = [place for place, each in enumerate(fits) if not each]
+    if odd:
+        row = int(np.argmax(np.isin(encoded.codes, odd)))
+        raise _other_kind(asked, encoded.values[encoded.codes[row]], "" if where is None else where(row))
     # 1 and "1" are one word.
     place: dict[str, int] = {}
     places = [place.setdefault(canonical(value), len(place)) for value in encoded.values]

@@ -35,7 +35,7 @@ from evenhand.tables.columns import (
     refuse_missing,
 )
 from evenhand.tables.frames import Frame, read, take
-from evenhand.tables.learned import leaves, variable_of_tree
+from evenhand.tables.learned import leaves, leaves_and_unlike, variable_of_tree
 from evenhand.tables.sampling import Groups, sample_of
 
 PROBABILITY = "probability"
@@ -204,8 +204,8 @@ def cells(axis: Axis, table: nw.DataFrame[Any], *, text: bool = False) -> tuple[
 def levels_in(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, first: int = 0) -> Coded:
     """Return a variable's levels in a table, by the codes of its column, or by leaves where cells are learned."""
     if not variable.is_column:
-        leaf = leaves(variable, table, text=text, first=first)
-        return Coded(leaf, np.append(np.arange(len(variable)), UNSEEN))
+        leaf, unlike = leaves_and_unlike(variable, table, text=text, first=first)
+        return Coded(leaf, np.append(np.arange(len(variable)), UNSEEN), unlike=unlike)
     return levels_of(variable, column(table, variable.name), text=text, first=first)
 
 

@@ -25,7 +25,7 @@ from evenhand.resources import each_of
 from evenhand.spec import Problem
 from evenhand.spec.cells import Sample, Seen
 from evenhand.tables.columns import REAL, canonical, codes_of, column
-from evenhand.tables.frames import stacked, take
+from evenhand.tables.frames import Frame, read, stacked, take
 from evenhand.tables.learned import DATE, TRUE_OR_FALSE, day_of, given, kind_of
 
 Contents = NDArray[np.uint64]
@@ -150,6 +150,14 @@ def contents(columns: Iterable[Given], rows: int) -> Contents:
     return mixed
 
 
+def by_content(table: Frame) -> Numbers:
+    """Return a number from 0 to 1 for each row, by what it holds and nothing else: equal rows have the same."""
+    read_ = read(table)
+    names = [name for name in read_.columns if _can_be_read(read_, name)]
+    mixed = contents(_held(read_, names, ()), len(read_)) * MIXING
+    return np.asarray((mixed >> np.uint64(11)).astype(float) / float(1 << 53))
+
+
 def dealt_folds(table: nw.DataFrame[Any], columns: Sequence[str], number: int, *ties: NDArray[Any]) -> Cells:
     """Return the fold of each row, by what it holds: rows of which there are many alike are spread over all folds.
 
@@ -183,9 +191,15 @@ def _can_be_read(table: nw.DataFrame[Any], name: str) -> bool:
 
 def _kinds_of_rows(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value]) -> tuple[Cells, Cells]:
     """Return the number of each row's kind, where equal rows are of one, and the people of each kind."""
-    held = [given(Asked(name, kind_of(column(table, name), blanks)), column(table, name), blanks) for name in columns]
-    _, kind, people = np.unique(contents(held, len(table)), return_inverse=True, return_counts=True)
+    _, kind, people = np.unique(
+        contents(_held(table, columns, blanks), len(table)), return_inverse=True, return_counts=True
+    )
     return np.asarray(kind), np.asarray(people)
+
+
+def _held(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value]) -> list[Given]:
+    """Return what columns hold, each as the kind that it is."""
+    return [given(Asked(name, kind_of(column(table, name), blanks)), column(table, name), blanks) for name in columns]
 
 
 def _together(people: Cells, number: int) -> Cells:

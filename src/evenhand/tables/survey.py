@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +22,7 @@ from evenhand.data.counts import checked_weights
 from evenhand.data.domain import Value
 from evenhand.errors import DataError, did_you_mean, some_of
 from evenhand.resources import heed
+from evenhand.tables.columns import REAL, WHOLE
 from evenhand.tables.frames import Frame, read
 
 TOKENS = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "-", ".")
@@ -29,8 +31,8 @@ TOKENS = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "-", ".")
 ONLY_AMONG_NUMBERS = ("-", ".")
 """Tokens that mean something else among words."""
 
-NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
-"""A text that is a number; one with leading zeros is a code."""
+STORED = (str, int, float, np.number, Decimal)
+"""What numbers are stored as."""
 
 PAIRS_EXPECTED = 3.0
 """So many pairs of equal rows are to be expected where their lack says something."""
@@ -290,16 +292,20 @@ def _typed(texts: Sequence[Any], parse: bool) -> tuple[list[Any], bool]:
 
 
 def _numbers(values: Sequence[Any]) -> list[int | float] | None:
-    """Return numbers for values, whole ones as integers if all are whole; None where one is no number."""
-    if not values or not all(_is_number(value) for value in values):
+    """Return numbers for values, whole ones as integers if all are whole; None where one is no number.
+
+    Texts are numbers where a fit would read them as such: of too many digits they are words, as codes are.
+    """
+    if not values or any(isinstance(value, bool) or not isinstance(value, STORED) for value in values):
         return None
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) == len(values) and all(re.fullmatch(WHOLE, text) for text in texts):
+        return [int(text) for text in texts]
+    if not all(re.fullmatch(REAL, text) for text in texts):
+        return None
+    if all(isinstance(value, int | np.integer) for value in values):
+        # Large ones are no real numbers.
+        return [int(value) for value in values]
     found = [float(value) for value in values]
-    written = [value for value in values if isinstance(value, str)]
-    whole = all(number.is_integer() for number in found) and not any("." in text or "e" in text for text in written)
+    whole = all(number.is_integer() for number in found) and not any(set(text) & set(".eE") for text in texts)
     return [int(number) for number in found] if whole else found
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, str):
-        return NUMBER.fullmatch(value) is not None
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -379,12 +379,15 @@ class Located:
         By which each row's kind is numbered: codes, and how many there are, a null among them.
     encoded : mapping of str to Encoded
         The columns that may be written, with their values numbered.
+    unlike : mapping
+        How many rows have, by column, what learned cells were not grown on.
     """
 
     mode: Transformer
     kinds: Kinds
     digits: Sequence[tuple[NDArray[Any], int]]
     encoded: Mapping[str, Encoded]
+    unlike: tables.Unlike = field(default_factory=dict)
 
     def kind(self, at: Any = slice(None)) -> Cells:
         """Return the kind of rows."""
@@ -474,6 +477,8 @@ class Tally:
     new_cells : mapping of int to int
         Sources that the fitted table did not have, by their numbers, in the order in which they first occur, with the
         number of their rows: all of them, of a table that was added to another the first few.
+    unlike : mapping
+        How many rows have, by column, what learned cells were not grown on: rare and new words, and new gaps.
     """
 
     rows: int = 0
@@ -486,6 +491,7 @@ class Tally:
     shared: int = 0
     pooled: bool = False
     new_cells: Mapping[int, int] = field(default_factory=dict)
+    unlike: tables.Unlike = field(default_factory=dict)
 
     def __add__(self, more: Tally) -> Tally:
         first, example = self.first_unseen, self.example
@@ -498,6 +504,7 @@ class Tally:
             example=example,
             pooled=self.pooled or more.pooled,
             new_cells={cell: self.new_cells.get(cell, 0) + more.new_cells.get(cell, 0) for cell in named},
+            unlike=Counter(self.unlike) + Counter(more.unlike),
         )
 
 
@@ -513,6 +520,7 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
     """Draw and write a target for every row of a table, and warn of sources that are unknown."""
     done = transform_piece(mode, table, how)
     report_unseen(mode, done.tally, how.unseen)
+    report_unlike(mode, done.tally)
     report_balance(mode, done.tally, how)
     return done
 
@@ -526,6 +534,7 @@ def transform_piece(
     warns of them.
     """
     together = None
+    unlike: tables.Unlike = {}
     few = len(table) <= FEW_ROWS and drawn is None and not (text or how.balanced)
     moves = moves_of_few(mode, table, how, first=first) if few else None
     if moves is None:
@@ -533,7 +542,9 @@ def transform_piece(
         if drawn is None and how.balanced:
             drawn, together = _together(mode, table, located, how)
         moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
+        unlike = located.unlike
     done = write(mode, table, moves, how, first=first, text=text)
+    done = replace(done, tally=replace(done.tally, unlike=unlike))
     if together is not None:
         done = replace(done, tally=replace(done.tally, **together._asdict()))
     if how.unseen == "error":
@@ -552,6 +563,7 @@ def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     columns = {variable.name: each for variable, each in zip(mode.read, coded, strict=True)}
     written = (columns[variable.name].encoded for variable in mode.written)
     encoded = {each.series.name: each for each in written if each is not None}
+    unlike = {what: rows for each in coded for what, rows in each.unlike.items()}
     shape = [len(column.level) for column in coded]
     if math.prod(shape) <= max(len(table) // 4, FEW_KINDS):
         kind, levels = np.arange(math.prod(shape)), {}
@@ -560,10 +572,10 @@ def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 
             # A null comes first.
             levels[name] = np.roll(column.level, 1)[code]
         digits = [(column.codes, number) for column, number in zip(coded, shape, strict=True)]
-        return Located(mode, _kinds(mode, levels.__getitem__), digits, encoded)
+        return Located(mode, _kinds(mode, levels.__getitem__), digits, encoded, unlike)
     # So many kinds that every row may as well be one by itself.
     kinds = _kinds(mode, lambda name: columns[name].level[columns[name].codes])
-    return Located(mode, kinds, [(np.arange(len(table)) + tables.NULL, len(table))], encoded)
+    return Located(mode, kinds, [(np.arange(len(table)) + tables.NULL, len(table))], encoded, unlike)
 
 
 def _kinds(mode: Transformer, levels: Levels) -> Kinds:
@@ -915,6 +927,13 @@ def report_unseen(mode: Transformer, tally: Tally, unseen: Unseen | None) -> Non
     warn(f"{message}; {then}")
 
 
+def report_unlike(mode: Transformer, tally: Tally) -> None:
+    """Warn of columns that hold in many rows what learned cells were not grown on."""
+    for variable in mode.read if tally.unlike else ():
+        for words in () if variable.is_column else tables.unlike_words(variable, tally.unlike, tally.rows):
+            warn(words)
+
+
 def report_balance(mode: Transformer, tally: Tally, how: How) -> None:
     """Warn of what balanced draws could not balance."""
     for words in unbalanced(mode, tally, how.key) if how.balanced else ():
@@ -947,4 +966,5 @@ def met(mode: Transformer, table: Table, located: Located, *, text: bool = False
     """Count the rows of a table, and those whose source is unknown."""
     unknown = np.flatnonzero(~located.sourced)
     typical = int((located.known & ~located.sourced).sum())
-    return replace(_tally(mode, table, 0, unknown, text), typical=typical, new_cells=located.new_cells(unknown))
+    tally = _tally(mode, table, 0, unknown, text)
+    return replace(tally, typical=typical, new_cells=located.new_cells(unknown), unlike=located.unlike)

@@ -14,7 +14,7 @@ from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import Option, SpecError, some_of, warn
 from evenhand.tables import Table
-from evenhand.tables.transforming import How, Located, Transformer, locate, met, report_unseen
+from evenhand.tables.transforming import How, Located, Transformer, locate, met, report_unlike, report_unseen
 
 
 def unfold(mode: Transformer, table: Table, how: How, weight: Numbers | None = None) -> tuple[Table, Cells, Numbers]:
@@ -27,7 +27,9 @@ def unfold(mode: Transformer, table: Table, how: How, weight: Numbers | None = N
     if weight is not None:
         report_weightless(mode, weight_by_group(mode, located, weight))
     found = unfold_piece(mode, table, located, how)
-    report_unseen(mode, met(mode, table, located), how.unseen)
+    tally = met(mode, table, located)
+    report_unseen(mode, tally, how.unseen)
+    report_unlike(mode, tally)
     return found
 
 

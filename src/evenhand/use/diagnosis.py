@@ -14,6 +14,7 @@ from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
 from evenhand.errors import InfeasibleError, SpecError
 from evenhand.findings import proof
+from evenhand.findings.cells import who_is_where
 from evenhand.findings.feasibility import budget_edge, parity_edge, raised
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
@@ -98,6 +99,11 @@ class Diagnosis:
     def prices(self) -> pd.DataFrame | None:
         """The table of prices, None where there are none."""
         return None if self.price_list is None else self.price_list.frame
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """Who is in each cell of the features, by the numbers by which prices and conflicts name learned cells."""
+        return who_is_where(self.counts) if self.mapping is None else self.mapping.cells
 
     @cached_property
     def price_list(self) -> Prices | None:

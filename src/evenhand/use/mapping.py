@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from evenhand.engines import AnyTable
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit, audit
-from evenhand.findings.cells import cell_table
+from evenhand.findings.cells import cell_numbers, cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
 from evenhand.findings.models import Predictor, check_model, model_rates, predicted_scores
+from evenhand.findings.monitoring import Monitored, monitor
 from evenhand.findings.new_people import (
     Meeting,
     Origins,
@@ -34,6 +35,7 @@ from evenhand.findings.new_people import (
 )
 from evenhand.findings.prices import Prices, prices
 from evenhand.findings.theory import Theory
+from evenhand.findings.theory.rates import share
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import Achieved, achieved, released_conditional
 from evenhand.kernel.strangers import Policy, strangers
@@ -60,6 +62,7 @@ from evenhand.tables.transforming import (
 )
 from evenhand.tables.unfolding import unfold
 from evenhand.use import storage
+from evenhand.use.history import History, add_batch, read_history
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +185,7 @@ class Mapping:
         axis = domain_with(self.counts.domain, missing).x
         cell, new = tables.cells(axis, tables.read(frame))
         found, place = positions(self.counts.features.cells, cell)
-        return np.where(found & ~new, place + 1, 0)
+        return np.where(found & ~new, np.append(cell_numbers(self.counts), 0)[place], 0)
 
     def audit(
         self,
@@ -239,6 +242,89 @@ class Mapping:
             predicted_scores(*given, protected=sees, people=people, policy=policy) for sees in (True, False)
         )
         return seeing, not_seeing
+
+    def monitor(
+        self,
+        table: AnyTable,
+        *,
+        weights: str | Sequence[float] | None = None,
+        confidence: float = 0.95,
+        history: Path | None = None,
+        name: str | None = None,
+        seed: int = 0,
+        unseen: Policy | None = None,
+        missing: Missing | None = None,
+        progress: Progress | None = None,
+    ) -> Monitored:
+        """Watch a batch of new people, with or without outcomes: coverage, drift, and a word on every parity bound.
+
+        Parameters
+        ----------
+        table : dataframe or path
+            The batch, none of whom was used for fitting. Without a column of outcomes no bound is decided.
+        weights : str or sequence of float, optional
+            A column of it, or one number per row; limits and intervals are then approximate.
+        confidence : float
+            With which a random sample of the fitted people's population has nothing told as drifted, and every interval
+            holds, all at once.
+        history : path, optional
+            A file to which one line is added about this batch: made if there is none, refused if it is damaged or that
+            of another mapping. :meth:`history` reads it.
+        name : str, optional
+            What the batch is called there; by default the path's own name.
+        seed : int
+            Of the one release whose rates have intervals, and of what sampling alone gives.
+        unseen : {"typical", "keep"}, optional
+            As in :meth:`audit`.
+        missing : {"level", "error"}, optional
+            As in :meth:`audit`.
+        progress : callable, optional
+            For a path: called with a text and the share that is counted.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> new = data.frame.sample(2000, replace=True, random_state=1)
+        >>> found = mapping.monitor(new)
+        >>> found
+        <Monitored: 2,000 people; bounds not decided; 0 of 13 drifted>
+        >>> mapping.monitor(data.frame).fitted
+        True
+        """
+        check.progress(progress)
+        check.one_of("unseen", unseen, (None, *get_args(Policy)))
+        # A history that cannot be added to is refused before any work is done.
+        before = None if history is None else self.history(check.path("history", history))
+        if name is not None:
+            check.text("name", name)
+        elif engines.is_path(table):
+            name = os.path.basename(os.fspath(cast(Path, table)))
+        modes = self._mode("release", unseen, missing), self._mode("apply", None, missing)
+        found = monitor(
+            self.problem, self.counts, modes, table, weights=weights, confidence=share("confidence", confidence),
+            seed=check.seed("seed", seed), progress=progress,
+        )  # fmt: skip
+        if before is not None:
+            add_batch(before, found, name)
+        return found
+
+    def history(self, path: Path) -> History:
+        """Read the batches that :meth:`monitor` wrote into a file; a file that is not there yet has none.
+
+        Examples
+        --------
+        >>> import evenhand as eh, os, tempfile
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> path = os.path.join(tempfile.mkdtemp(), "log.jsonl")
+        >>> for seed in range(2):
+        ...     _ = mapping.monitor(data.frame.sample(500, random_state=seed), history=path, name=f"week {seed}")
+        >>> mapping.history(path).batches[["batch", "name", "people", "verdict"]].to_dict("list")
+        {'batch': [1, 2], 'name': ['week 0', 'week 1'], 'people': [500, 500], 'verdict': ['not decided', 'not decided']}
+        """
+        return read_history(check.path("path", path), storage.fingerprint(self.problem, self.counts, self.kernel))
 
     def realised(
         self,

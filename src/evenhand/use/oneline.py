@@ -9,27 +9,28 @@ Knows estimators, tables and the fit of a mapping; nothing of scikit-learn's con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Flags, Numbers, sums
-from evenhand.data.domain import Value, in_words
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.domain import in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import DataError
+from evenhand.errors import DataError, Tell
 from evenhand.findings.feasibility import budget_edge
+from evenhand.findings.scores import apart, by_group
 from evenhand.optimise.solve import Clock
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
-from evenhand.tables import Frame, arrays, column, dealt_folds, frame, level_rows, read
-from evenhand.tables.columns import codes_of
+from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
 from evenhand.use.fitting import begin, fitted
+from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, tell_new_groups, unused
 from evenhand.use.mapping import Mapping
-from evenhand.use.scoring import TrainingRows, held_out, probabilities, trained
+from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained
 
 FOLDS = 5
 LEVELS = 20
@@ -57,9 +58,6 @@ EXCEEDED = 1e-6
 """Mean scores that are further apart than the bound by more than this are told of."""
 
 ROW, WEIGHT = "evenhand row", "evenhand weight"
-
-Tell = Callable[[tuple[str, ...], str], None]
-"""Warns, unless that was told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,40 +128,62 @@ class Calibrated:
     shift: Numbers
     parity: Any
 
-    def scores(self, X: Any, groups: Frame, tell: Tell) -> Numbers:
+    def scores(self, X: Any, table: Frame, tell: Tell) -> Numbers:
         """Return scores of new people; those of a group that was not fitted are not shifted, and told of."""
+        groups = arrays.select(table, tuple(self.mapping.problem.protected))
         group = fitted_groups(self.mapping, groups)
+        tell_new_groups(group, groups, tell)
         found = probabilities(self.estimator, X, self.classes)
-        new = np.flatnonzero(group == UNSEEN)
-        if len(new):
-            words = in_words(_values(groups, int(new[0])))
-            tell(
-                ("a group that was not fitted", words),
-                f"{len(new)} of {len(group)} people are of no group that was fitted, first {words} in row "
-                f"{new[0] + 1}: their scores are the estimator's own, and no bound covers them",
-            )
         for place in np.unique(group[group != UNSEEN]):
             if np.any(self.shift[place]):
                 found[group == place] = shifted(found[group == place], self.shift[place])
         return found
 
+    def chosen(self, scores: Numbers) -> Cells:
+        """Return the class of largest score."""
+        return np.asarray(np.argmax(scores, axis=1))
 
-def fit_one_line(estimator: Any, people: People, wanted: Wanted, tell: Tell) -> Calibrated:
-    """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """People with the score that clones of an estimator gave them, none trained on those whom it scored.
+
+    ``by_all`` has what each clone gives everybody, those whom it was trained on among them: one row per fold.
+    """
+
+    people: People
+    score: Numbers
+    by_all: Numbers | None = None
+
+
+def scored_out_of_fold(estimator: Any, people: People, *, by_all: bool = False) -> Scored:
+    """Score everybody by clones that were trained on others; whatever the bound, once is enough."""
     if people.weight is not None and not np.all(people.weight):
         people = people.of(np.flatnonzero(people.weight))
-    problem, table = _stated(people, wanted.bound)
-    _refuse_no_levels(problem, table, people)
+    # Whoever could not be fitted is refused before anything is trained.
+    _refuse_no_levels(*_stated(people, 1.0), people)
     _refuse_thin_parts(people)
+    rows = TrainingRows(np.arange(len(people.fold)), people.outcome, people.weight)
+    if not by_all:
+        return Scored(people, held_out(estimator, people.X, people.fold, rows, people.classes)[:, -1])
+    score, found = np.zeros(len(people.fold)), []
+    for test, model in each_clone(estimator, people.X, people.fold, rows):
+        found.append(probabilities(model, people.X, people.classes)[:, -1])
+        score[test] = found[-1][test]
+    return Scored(people, score, np.stack(found))
+
+
+def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted, tell: Tell) -> Calibrated:
+    """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
+    people = scored.people
     X, fold, classes = people.X, people.fold, people.classes
-    raw = TrainingRows(np.arange(len(fold)), people.outcome, people.weight)
-    score = held_out(estimator, X, fold, raw, classes)[:, -1]
-    table = arrays.with_column(table, problem.features[0], score)
+    problem, table = _stated(people, wanted.bound)
+    table = arrays.with_column(table, problem.features[0], scored.score)
     mapping = _mapping(problem, table, people)
     rows = _released(mapping, table, people, wanted.expected)
     scores = held_out(estimator, X, fold, rows, classes)
     group = fitted_groups(mapping, people.groups)
-    rates, weight = _rates(mapping, classes), mapping.counts.group_weight
+    rates = _rates(mapping, classes)
     each = np.ones(len(fold)) if people.weight is None else people.weight
     shift = np.zeros(rates.shape)
     if wanted.calibrate:
@@ -172,20 +192,11 @@ def fit_one_line(estimator: Any, people: People, wanted: Wanted, tell: Tell) -> 
             shift[place] = shift_to(scores[of], each[of], rates[place])
             scores[of] = shifted(scores[of], shift[place])
     chosen = np.eye(len(classes))[np.argmax(scores, axis=1)]
-    means, selected = (_by_group(group, each, table, weight) for table in (scores, chosen))
+    means, selected = (by_group(group, each, table, len(rates)) for table in (scores, chosen))
     _tell_excess(means, wanted, tell)
-    parity = _parity(mapping, classes, means, selected, wanted.bound)
+    found = {"released": rates, "mean_score": means, "selected": selected}
+    parity = parity_frame(mapping, classes, found, means, wanted.bound)
     return Calibrated(trained(estimator, X, rows), mapping, classes, shift, parity)
-
-
-def fitted_groups(mapping: Mapping, groups: Frame) -> Cells:
-    """Return the place of each row's group among those that were fitted, UNSEEN where it is none of them."""
-    table, axis = read(groups), mapping.counts.domain.d
-    codes = [codes_of(variable.allowing_missing(True), column(table, variable.name)) for variable in axis.variables]
-    known = np.all([code != UNSEEN for code in codes], axis=0)
-    cells, there = axis.ravel(codes), mapping.counts.groups.cells
-    place = np.minimum(np.searchsorted(there, cells), len(there) - 1)
-    return np.where(known & (there[place] == cells), place, UNSEEN)
 
 
 def shift_to(scores: Numbers, weight: Numbers, rates: Numbers) -> Numbers:
@@ -240,23 +251,18 @@ def _above(logs: Numbers, share: Numbers, wanted: Numbers, shift: Numbers) -> fl
     return float(share @ np.logaddexp.reduce(logs + shift, axis=1) - wanted @ shift)
 
 
-def _values(table: Frame, row: int) -> dict[str, Value]:
-    """Return what a row of a frame holds."""
-    return {name: arrays.numbers(column(read(table), name).to_native())[row] for name in arrays.names(table)}
-
-
 def _refuse_thin_parts(people: People) -> None:
     """Refuse a group or a class that is in one part of the table alone: a clone would have seen nothing of it."""
     first, group = arrays.distinct(people.groups)
     if len(first) < 2:
-        words = in_words(_values(people.groups, 0))
+        words = in_words(row_values(people.groups, 0))
         raise DataError(f"there is a single group in this table, {words}; bounds between groups need at least two")
     for part in np.unique(people.fold):
         seen = people.fold != part
         left = np.bincount(group[seen], minlength=len(first))
         if not left.all():
             lost = int(np.argmin(left))
-            words = in_words(_values(people.groups, int(first[lost])))
+            words = in_words(row_values(people.groups, int(first[lost])))
             raise DataError(
                 f"scores are made by models that are each trained on {FOLDS - 1} of {FOLDS} parts of the table, and "
                 f"one would see nobody of {words}, of whom there are {int(np.sum(group == lost))}; put that group "
@@ -272,12 +278,12 @@ def _refuse_thin_parts(people: People) -> None:
 
 def _stated(people: People, bound: float) -> tuple[Problem, Frame]:
     """Return the problem, in which outcomes alone change, and the table of (d, y) to which the score will be added."""
-    outcome = _unused(people.outcome_name, people.protected)
+    outcome = unused(people.outcome_name, people.protected)
     table = arrays.with_column(people.groups, outcome, arrays.one_column(people.outcome, whole=True))
     smallest = int(np.bincount(arrays.distinct(people.groups)[1]).min())
     problem = Problem(
         protected=people.protected,
-        features=[_unused("score", (*people.protected, outcome))],
+        features=[unused("score", (*people.protected, outcome))],
         outcome=outcome,
         cells=ScoreLevels(LEVELS, at_least=int(np.clip(smallest // FEWEST_LEVELS, 1, PEOPLE))),
         parity=[PairwiseParity(bound)],
@@ -309,10 +315,6 @@ def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
     return fitted(problem, counts, clock, report)
 
 
-def _unused(name: str, taken: Sequence[str]) -> str:
-    return _unused(f"{name}_", taken) if name in taken else name
-
-
 def _released(mapping: Mapping, table: Frame, people: People, expected: bool) -> TrainingRows:
     """Return what the estimator is trained on: everybody's possible outcomes with weights, or one draw of them."""
     name, kind = mapping.problem.outcome, people.classes.dtype
@@ -332,45 +334,12 @@ def _rates(mapping: Mapping, classes: Any) -> Numbers:
     return np.asarray(mapping.achieved.rates_after[:, np.argsort(levels, kind="stable")])
 
 
-def _by_group(group: Cells, each: Numbers, values: Numbers, weight: Numbers) -> Numbers:
-    """Return the mean of every column in every group."""
-    return np.column_stack([sums(group, each * one, len(weight)) / weight for one in values.T])
-
-
-def _apart(means: Numbers) -> Numbers:
-    """Return how far each group is from the furthest other, for any class, as the ratio of mean scores less one."""
-    low, high = means.min(axis=0), means.max(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.maximum(means / low, high / means)
-    there: Flags = high > 0
-    return np.asarray(np.where(there, ratio, 1.0).max(axis=1) - 1)
-
-
 def _tell_excess(means: Numbers, wanted: Wanted, tell: Tell) -> None:
-    apart = float(_apart(means).max())
-    if apart > wanted.bound + EXCEEDED:
+    furthest = float(apart(means).max())
+    if furthest > wanted.bound + EXCEEDED:
         advice = "" if wanted.calibrate else "; calibrate=True shifts them to the released rates"
         tell(
             ("mean scores exceed the bound",),
-            f"mean scores of people whom the estimator was not trained on are {apart:.3f} apart by group, more than "
+            f"mean scores of people whom the estimator was not trained on are {furthest:.3f} apart by group, more than "
             f"the bound of {wanted.bound:g}: see parity_{advice}",
         )
-
-
-def _parity(mapping: Mapping, classes: Any, means: Numbers, selected: Numbers, bound: float) -> Any:
-    """Return what is known of each group, for the last class, or for each where there are more than two."""
-    counts, released = mapping.counts, _rates(mapping, classes)
-    shown = np.array(counts.domain.shown_outcomes)
-    group, place = np.repeat(np.arange(len(means)), len(shown)), np.tile(shown, len(means))
-    labels = [counts.domain.d.labels(int(counts.groups.cells[g])) for g in group]
-    who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
-    who[mapping.problem.outcome] = classes[place]
-    found = {
-        "people": counts.group_weight[group],
-        "released": released[group, place],
-        "mean_score": means[group, place],
-        "selected": selected[group, place],
-        "apart": _apart(means)[group],
-        "bound": np.full(len(group), bound),
-    }
-    return frame(who | {_unused(name, tuple(who)): values for name, values in found.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, EvenhandError, SpecError, some_of
 from evenhand.spec import Problem, check_problem
 from evenhand.tables import Frame, arrays, column, dealt_folds, read, weights_of
-from evenhand.use.training import fitted_on, takes_weights
+from evenhand.tables.columns import encode
+from evenhand.use.training import fitted_on, last_step, takes_weights
 
 
 def out_of_fold(
@@ -84,7 +85,32 @@ def out_of_fold(
     if wanted not in classes:
         raise DataError(f"nobody in the table has {problem.outcome}={wanted!r}")
     rows = TrainingRows(np.arange(len(y)), y, weight)
-    return held_out(estimator, X, fold, rows, classes)[:, int(np.flatnonzero(classes == wanted)[0])]
+    try:
+        scores = held_out(estimator, X, fold, rows, classes)
+    except EvenhandError:
+        raise
+    except Exception as error:  # whatever an estimator has against a table it says in its own way
+        raise DataError(
+            f"{_named(estimator)} cannot be trained on, or asked about, {some_of(map(repr, columns))}: "
+            f"{type(error).__name__}: {check.shown(next(iter(str(error).splitlines()), ''))}{_remedy(table, columns)}"
+        ) from error
+    return scores[:, int(np.flatnonzero(classes == wanted)[0])]
+
+
+def _named(estimator: Any) -> str:
+    """Name an estimator; of a pipeline, its last step too."""
+    last = last_step(estimator)
+    return type(last).__name__ if last is estimator else f"a {type(estimator).__name__} of {type(last).__name__}"
+
+
+def _remedy(table: Any, columns: Sequence[str]) -> str:
+    """Say what columns hold that many estimators do not read, and what to put before one."""
+    encoded = {name: encode(table[name]) for name in columns}
+    words = [name for name, each in encoded.items() if any(isinstance(value, str) for value in each.values)]
+    gaps = [name for name, each in encoded.items() if each.missing.any()]
+    said = [f"no numbers are in {some_of(map(repr, words))}: put an encoder before it"] * bool(words)
+    said += [f"values are missing in {some_of(map(repr, gaps))}: put an imputer before it"] * bool(gaps)
+    return "".join(f"; {each}" for each in said)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +135,26 @@ def trained(estimator: Any, X: Any, rows: TrainingRows) -> Any:
 def held_out(estimator: Any, X: Any, fold: Cells, rows: TrainingRows, classes: Any) -> Numbers:
     """Return scores of every row of X for every class, by clones that were trained on rows of other folds alone."""
     scores = np.zeros((len(fold), len(classes)))
+    for test, model in each_clone(estimator, X, fold, rows):
+        scores[test] = probabilities(model, arrays.rows(X, np.flatnonzero(test)), classes)
+    return scores
+
+
+def each_clone(estimator: Any, X: Any, fold: Cells, rows: TrainingRows) -> Iterator[tuple[Flags, Any]]:
+    """Yield for every fold its rows of X, and a clone that was trained on those of the others alone."""
     for test in (fold == place for place in np.unique(fold)):
         others = rows.of(~test[rows.place])
         if len(np.unique(others.outcome)) < 2:
             raise DataError("a part of the table has only one outcome without the others; ask for fewer folds")
-        model = trained(estimator, X, others)
-        scores[test] = probabilities(model, arrays.rows(X, np.flatnonzero(test)), classes)
-    return scores
+        yield test, trained(estimator, X, others)
 
 
 def probabilities(model: Any, X: Any, classes: Any) -> Numbers:
     """Return a fitted model's scores for classes, in order; one that it was not trained on has none."""
     found = np.asarray(model.predict_proba(X), dtype=float)
+    if not np.all(np.isfinite(found)):
+        row = int(np.argmin(np.isfinite(found).all(axis=1)))
+        raise DataError(f"{type(last_step(model)).__name__} gives no score to row {row + 1}: {found[row].tolist()}")
     scores = np.zeros((len(found), len(classes)))
     scores[:, np.searchsorted(classes, model.classes_)] = found
     return scores

@@ -35,7 +35,7 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.strangers import Policy
 from evenhand.optimise.certificate import ROW_TOLERANCE
 from evenhand.optimise.program import Multipliers
-from evenhand.spec import Problem
+from evenhand.spec import Problem, comparisons
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
 from evenhand.spec.toml import registered
@@ -117,6 +117,27 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
     signed = document | {"sha256": _digest(document, arrays)}
     text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
     replace_file(path, safetensors.numpy.save(arrays, metadata={"evenhand": text}))
+
+
+def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
+    """Return what tells a mapping from others: a checksum of its variables, counts, moves and parity bounds.
+
+    It is the same before it is written and after it is read.
+    """
+    compared = [comparisons(parity, counts) for parity in problem.parity]
+    document = {
+        "domain": [_described(variable) for variable in counts.domain.variables],
+        "people": counts.people,
+        "parity": [
+            [type(each.parity).__name__ + each.parity.where, each.words(at), float(each.bound[at])]
+            for each in compared
+            for at in range(len(each))
+        ],
+    }
+    parts = {"counts": counts, "kernel": kernel}
+    names = [name for name in INTEGERS + REALS if name.partition(".")[0] in parts]
+    arrays = {name: np.asarray(getattr(parts[name.partition(".")[0]], name.partition(".")[2])) for name in names}
+    return _digest(document, arrays)
 
 
 def _is_plain(variable: Variable) -> bool:
@@ -285,12 +306,12 @@ def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
     try:
         deserialize: Any = safetensors.deserialize
         tensors = dict(deserialize(content))
-    except safetensors.SafetensorError as error:
+    except safetensors.SafetensorError:
         if content.lstrip()[:1] == b"{":
             raise StorageError(
                 "this is JSON text, perhaps a proof file, not a mapping; evenhand verify takes both"
             ) from None
-        raise StorageError(f"not a mapping file, or a truncated one ({error})") from None
+        raise StorageError("not a mapping file, or one that was damaged or cut short") from None
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     document = json.loads(header.get("__metadata__", {}).get("evenhand", "{}"))
     if not isinstance(document, dict):

@@ -118,6 +118,16 @@ def test_nothing_is_listed_before_the_refusal(monkeypatch):
         eh.fit(replace(problem, distortion=eh.Distortion({"y": eh.Nominal(1)})), frame)
 
 
+def test_an_outcome_of_many_levels_is_named(monkeypatch):
+    monkeypatch.setattr(size, "free_memory", lambda: in_bytes("1GB"))
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"d": rng.integers(0, 2, 9000), "u": rng.random(9000), "y": rng.integers(0, 3000, 9000)})
+    rules = eh.Distortion({"y": eh.Ordinal(1)})
+    learned = eh.Problem(protected=["d"], features=["u"], outcome="y", cells=eh.Leaves(8, 5), distortion=rules)
+    with pytest.raises(eh.DataError, match=r"\{'y': eh.Ordinal\(step=..., max_steps=\d+\)\} in the distortion"):
+        eh.fit(learned, frame)
+
+
 def test_what_is_advised_would_do(monkeypatch):
     problem, frame = wide(300, rule=eh.Ordinal(0.01))
     counts = eh.count(problem, frame)

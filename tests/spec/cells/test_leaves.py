@@ -109,7 +109,7 @@ def test_columns_that_tell_nothing_are_asked_nothing():
     alone = wide_problem(features=["constant", "key"])
     with pytest.warns(eh.EvenhandWarning, match="all people are in one cell"):
         assert tree_of(alone, frame).rules == ("everybody",)
-    with pytest.warns(eh.EvenhandWarning, match="no split of one leaves 10 of every group"):
+    with pytest.warns(eh.EvenhandWarning, match="no split of one leaves 10 people of every group"):
         assert eh.fit(alone, frame).certificate.status == "optimal"
 
 
@@ -175,7 +175,7 @@ def test_what_is_wrong_is_refused_by_name():
         wide_problem(cells=64)
     with pytest.raises(eh.SpecError, match="rename that column"):
         wide_problem(features=["age", "learned cell"])
-    with pytest.raises(eh.DataError, match=r"at least 2000 people of every group, .*d=a \(\d+\), d=b"):
+    with pytest.raises(eh.DataError, match=r"at least 2,000 people of every group, .*d=a \(\d+\), d=b"):
         eh.fit(wide_problem(cells=eh.Leaves(at_least=2000)), frame)
     with pytest.raises(eh.DataError, match="no column 'age'"):
         eh.fit(wide_problem(), frame.drop(columns="age"))

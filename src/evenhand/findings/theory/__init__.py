@@ -1,8 +1,8 @@
 """Theory as numbers: what the paper's propositions say for one table, and what data says beside them.
 
-``advantage`` is section 3.3, ``applying`` section 3.4, ``robustness`` (with ``merging``) section 3.5; ``intervals`` and
-``spread`` are what people can use where those say little. Every function takes frozen values and returns one,
-with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping was found.
+``advantage`` is section 3.3, ``applying`` section 3.4, ``robustness`` (with ``merging``) section 3.5; ``intervals``,
+``judging`` and ``spread`` are what people can use where those say little. Every function takes frozen values and
+returns one, with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping was found.
 """
 
 from evenhand.findings.theory.advantage import Advantage, Estimator, advantage, estimator
@@ -15,6 +15,7 @@ from evenhand.findings.theory.intervals import (
     rate_intervals,
     small_groups,
 )
+from evenhand.findings.theory.judging import Judgement, judge, overall
 from evenhand.findings.theory.mapped import Theory
 from evenhand.findings.theory.merging import Merge
 from evenhand.findings.theory.rates import l1_distance, regrouped
@@ -28,6 +29,7 @@ __all__ = [
     "DrawSpread",
     "Estimator",
     "HoldOut",
+    "Judgement",
     "Merge",
     "Robustness",
     "SmallGroups",
@@ -40,7 +42,9 @@ __all__ = [
     "draw_spread",
     "estimator",
     "holdout",
+    "judge",
     "l1_distance",
+    "overall",
     "radius",
     "rate_intervals",
     "regrouped",

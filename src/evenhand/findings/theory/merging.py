@@ -98,8 +98,10 @@ Radius = Callable[[int], float]
 def start(counts: Counts) -> State:
     """Return every feature with its levels as they are."""
     pairs = zip(counts.domain.x.variables, counts.domain.x.unravel(counts.x), strict=True)
-    # After regrouping, protected columns may stand among the features; they are not merged.
-    masses = ((v, sums(code, counts.probability, len(v))) for v, code in pairs if v.role is Role.FEATURE)
+    # After regrouping, protected columns may stand among the features; they are not merged. Nor are learned cells, of
+    # which there are as many as were asked for.
+    merged = ((v, code) for v, code in pairs if v.role is Role.FEATURE and v.is_column)
+    masses = ((v, sums(code, counts.probability, len(v))) for v, code in merged)
     return tuple(
         Column(v.name, v.ordered, tuple(Level((level,), float(m)) for level, m in zip(v.levels, mass, strict=True)))
         for v, mass in masses
@@ -165,6 +167,24 @@ def as_frame(merges: tuple[Merge, ...]) -> pd.DataFrame:
     names = [f.name for f in fields(Merge) if f.name != "levels"]
     columns = {name: [getattr(merge, name) for merge in merges] for name in names}
     return frame({"what": [merge.words for merge in merges], **columns, "worth": [merge.worth for merge in merges]})
+
+
+def fewer_leaves(counts: Counts, needed: int | None) -> list[str]:
+    """Say how many learned cells a domain of at most ``needed`` cells leaves room for."""
+    said = []
+    for variable in counts.domain.x.variables:
+        if variable.is_column:
+            continue
+        others = counts.domain.d.size * counts.domain.x.size * counts.domain.y.size // len(variable)
+        room = 0 if needed is None else needed // others
+        if room >= len(variable):
+            continue
+        enough = f"; {room} leave {room * others} cells" if room >= 2 else ""
+        said.append(
+            f"There are {len(variable)} learned cells: fewer of them (most, or number, in the problem's cells) make "
+            f"the domain smaller, and tell less{enough}."
+        )
+    return said
 
 
 def words(merges: tuple[Merge, ...], steps: tuple[Merge, ...], needed: int | None) -> list[str]:

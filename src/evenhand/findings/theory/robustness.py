@@ -352,8 +352,8 @@ def robustness(
     plan = () if needed is None else merging.plan(state, cells, needed, after)
     table = {f.name: np.array([getattr(s, f.name) for s in statements], dtype=object) for f in fields(Statement)}
     found = Robustness(statements, frame(table), n, cells, setting.smallest, pair, merges, plan, ())
-    words = (*_words(setting, found, fewest), *merging.words(merges, plan, needed), *people_words(counts, n))
-    return replace(found, words=words)
+    fewer = (*merging.words(merges, plan, needed), *merging.fewer_leaves(counts, needed))
+    return replace(found, words=(*_words(setting, found, fewest), *fewer, *people_words(counts, n)))
 
 
 def _statement(setting: _Setting, n: int, cells: int, fewest: int, constants: Constants) -> Statement:

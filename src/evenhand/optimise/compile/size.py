@@ -228,9 +228,15 @@ def _smaller(problem: Problem, counts: Counts, free: int, per_move: int | None) 
         allowed, scale = _allowed(problem, variable)
         return float(_options(allowed, scale, np.arange(len(allowed))).mean())
 
+    outcome = counts.domain.outcome
     widest = max(counts.domain.x.variables, key=options)
+    largest = max(counts.domain.x.variables, key=len)
+    if options(outcome) > (options(widest) if options(widest) > 1 else len(largest)):
+        widest = outcome
     if options(widest) <= 1:
-        widest = max(counts.domain.x.variables, key=len)
+        widest = largest
+        if not widest.is_column:
+            return [f"there are {len(widest):,} learned cells: state fewer of them in the problem's cells"]
         return [f"column {widest.name!r} has {len(widest):,} levels: merge some of them (bins), or leave it out"]
     if not widest.ordered:
         return ["write ", Setting("distortion", Made("Fixed"), column=widest.name), ", or merge its levels"]

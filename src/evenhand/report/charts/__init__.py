@@ -7,6 +7,8 @@ that they are legible in grey and to the colour-blind.
 from evenhand.report.charts.chart import Chart, check_ending, save
 from evenhand.report.charts.frontier import EDGES, frontier
 from evenhand.report.charts.grid import DIVERGING, SEQUENTIAL, Shades, grid, panels_within, side_by_side, stacked
+from evenhand.report.charts.history import history_chart
+from evenhand.report.charts.models import Panel, models
 from evenhand.report.charts.rates import rates
 
 __all__ = [
@@ -14,10 +16,13 @@ __all__ = [
     "EDGES",
     "SEQUENTIAL",
     "Chart",
+    "Panel",
     "Shades",
     "check_ending",
     "frontier",
     "grid",
+    "history_chart",
+    "models",
     "panels_within",
     "rates",
     "save",

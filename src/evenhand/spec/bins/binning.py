@@ -53,11 +53,14 @@ class Binning(ABC):
         Its name in a problem's TOML.
     coding : type of Coding
         What it becomes.
+    by_outcome : bool
+        Whether levels are chosen by what they tell about the outcome, so that it differs between them by chance, too.
     """
 
     word: ClassVar[str] = ""
     holds_functions: ClassVar[bool] = False
     coding: ClassVar[type[Coding]]
+    by_outcome: ClassVar[bool] = False
 
     @abstractmethod
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:

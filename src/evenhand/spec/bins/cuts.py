@@ -271,6 +271,7 @@ class ChosenBins(Cut):
     """
 
     word = "data"
+    by_outcome = True
     most: int = 6
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.tree import NOWHERE, Asked, Given, Split, Tree
-from evenhand.errors import DataError, warn
+from evenhand.errors import DataError, in_number, warn
 
 MOST_CELLS = 10_000
 """More are no cells that anybody could read."""
@@ -154,8 +154,8 @@ class Learned(ABC):
         ]
         if few:
             raise DataError(
-                f"every cell is to have at least {self.at_least} people of every group, but there are fewer in all of "
-                f"{', '.join(few)}; write at_least={max(int(people.min()), 1)}, or merge groups with bins"
+                f"every cell is to have at least {in_number(self.at_least)} of every group, but there are fewer in all "
+                f"of {', '.join(few)}; write at_least={max(int(people.min()), 1)}, or merge groups with bins"
             )
 
     def settled(self, node: Node, sample: Sample) -> Node:

@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.tree import Tree
-from evenhand.errors import MissingExtraError, warn
+from evenhand.errors import MissingExtraError, in_number, warn
 from evenhand.spec.cells.learning import Learned, Node, Question, Sample, Seen
 
 
@@ -71,7 +71,7 @@ class Leaves(Learned):
     @property
     def words(self) -> str:
         """How cells are made."""
-        return f"at most {self.most} leaves of a tree, each with {self.at_least} people or more of every group"
+        return f"at most {self.most} leaves of a tree, each with {in_number(self.at_least)} or more of every group"
 
     def tree(self, sample: Sample) -> Tree:
         """Return the tree that a sample gives, and say so where it has one leaf."""
@@ -80,7 +80,7 @@ class Leaves(Learned):
             few = int(np.argmin(sample.everybody))
             warn(
                 f"all people are in one cell: no feature tells anything of the outcome, or no split of one leaves "
-                f"{self.at_least} of every group on both sides (at_least; {sample.group_words[few]} has "
+                f"{in_number(self.at_least)} of every group on both sides (at_least; {sample.group_words[few]} has "
                 f"{sample.everybody[few]} in all)"
             )
         return tree

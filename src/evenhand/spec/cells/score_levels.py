@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.data.tree import Kind
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, SpecError, in_number
 from evenhand.spec.cells.learning import Learned, Node, Question, Sample
 from evenhand.spec.cells.leaves import simplest_between
 
@@ -56,7 +56,7 @@ class ScoreLevels(Learned):
     @property
     def words(self) -> str:
         """How cells are made."""
-        return f"at most {self.number} levels of a score, each with {self.at_least} people or more of every group"
+        return f"at most {self.number} levels of a score, each with {in_number(self.at_least)} or more of every group"
 
     def refuse_columns(self, features: Sequence[str]) -> None:
         """Refuse anything but one score."""

@@ -72,8 +72,8 @@ def propose(
         tell most about the outcome.
     cells : {"leaves", "levels"}, optional
         Whether cells are the leaves of a tree over all features, which stay as they are, or the combinations of their
-        levels. By default leaves, where nobody names the features, more than five columns tell something about the
-        outcome, and leaves tell nearly as much as the best five or more; and where scikit-learn is installed.
+        levels. By default leaves, where nobody names the features and more than five columns tell something about the
+        outcome; but levels where groups are too small for leaves that tell anything, or scikit-learn is not installed.
     favourable : value, optional
         The outcome that is good for a person: people then move towards it only, if the bound can be met that way. If
         not, and many would lose it, a distance by which clearly fewer do is proposed where there is one.

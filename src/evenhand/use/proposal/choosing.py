@@ -36,14 +36,16 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
     together = np.zeros(len(outcome), dtype=np.int64)
     while len(chosen) < MOST_FEATURES:
         gains = {}
-        before = _bits(together, outcome, weight)
+        before = tabulated(together, outcome, weight)
         for name, codes in candidates.items():
             if name in chosen:
                 continue
             heed()
-            finer = joined(together, codes)
-            if _large_enough(groups, finer, people):
-                gains[name] = before - _bits(finer, outcome, weight) - _by_chance(together, finer, outcome)
+            finer = _within(together, codes, outcome, weight)
+            # Mostly there are people enough even if all combinations with groups occur.
+            least = people / PEOPLE_PER_CELL
+            if (int(groups.max()) + 1) * len(finer) <= least or _combinations(groups, together, codes) <= least:
+                gains[name] = _told_beyond_chance(before, finer)
         best = max(gains, key=lambda name: gains[name], default=None)
         if best is None or gains[best] <= 0:
             break
@@ -52,24 +54,25 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
     return tuple(chosen)
 
 
-def _large_enough(groups: Cells, cells: Cells, people: float) -> bool:
-    """Whether the combinations of groups and cells have people enough on average."""
-    most = people / PEOPLE_PER_CELL
-    # Mostly there are few enough even if all of them occur.
-    possible = (int(groups.max()) + 1) * (int(cells.max()) + 1)
-    return possible <= most or int(joined(groups, cells).max()) + 1 <= most
+def _within(cells: Cells, codes: Cells, outcome: Cells, weight: Weight) -> Numbers:
+    """Return how many people of each combination that occurs of cells and codes have each outcome."""
+    number = int(codes.max()) + 1
+    if (int(cells.max()) + 1) * number > SPREAD * len(cells):
+        return tabulated(joined(cells, codes), outcome, weight)
+    table = tabulated(cells * number + codes, outcome, weight)
+    return np.asarray(table[table.any(axis=1)])
+
+
+def _combinations(*codes: Cells) -> int:
+    return int(all_joined(codes).max()) + 1
 
 
 def telling(candidates: Mapping[str, Cells], chosen: Sequence[str], outcome: Cells, weight: Weight = None) -> set[str]:
     """Return the columns that tell more than chance would beyond those that were chosen."""
     together = all_joined([np.zeros_like(outcome), *(candidates[name] for name in chosen)])
-    before = _bits(together, outcome, weight)
-    found = set()
-    for name, codes in candidates.items():
-        finer = joined(together, codes)
-        if before - _bits(finer, outcome, weight) > _by_chance(together, finer, outcome):
-            found.add(name)
-    return found
+    before = tabulated(together, outcome, weight)
+    finer = {name: _within(together, codes, outcome, weight) for name, codes in candidates.items()}
+    return {name for name, table in finer.items() if _told_beyond_chance(before, table) > 0}
 
 
 def joined(first: Cells, second: Cells) -> Cells:
@@ -98,9 +101,10 @@ def all_joined(codes: Sequence[Cells]) -> Cells:
     return together
 
 
-def _by_chance(before: Cells, after: Cells, outcome: Cells) -> float:
-    """Return the bits that finer cells tell about the outcome by chance."""
-    return BY_CHANCE * (int(after.max()) - int(before.max())) * int(outcome.max())
+def _told_beyond_chance(before: Numbers, after: Numbers) -> float:
+    """Return the bits that finer cells tell about the outcome beyond those that they would tell by chance."""
+    by_chance = BY_CHANCE * (len(after) - len(before)) * (before.shape[1] - 1)
+    return float(_bits(before) - _bits(after) - by_chance)
 
 
 def told(cells: Cells, outcome: Cells, weight: Weight = None) -> float:
@@ -111,8 +115,27 @@ def told(cells: Cells, outcome: Cells, weight: Weight = None) -> float:
     >>> told(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))
     1.0
     """
-    unknown = _bits(np.zeros_like(cells), outcome, weight)
-    return 1 - _bits(cells, outcome, weight) / unknown if unknown > 0 else 0.0
+    return told_by(tabulated(cells, outcome, weight))
+
+
+def told_by(table: Numbers) -> float:
+    """Return the same share from how many people of each cell have each outcome."""
+    unknown = _bits(table.sum(axis=0, keepdims=True))
+    return 1 - _bits(table) / unknown if unknown > 0 else 0.0
+
+
+def beyond_chance(table: Numbers) -> float:
+    """Return the same share less what chance would give; at most zero where cells tell nothing.
+
+    Examples
+    --------
+    >>> alike, apart = np.array([[21.0, 20.0], [20.0, 21.0]]), np.array([[30.0, 10.0], [10.0, 30.0]])
+    >>> beyond_chance(alike) > 0, beyond_chance(apart) > 0
+    (False, True)
+    """
+    everybody = table.sum(axis=0, keepdims=True)
+    unknown = _bits(everybody)
+    return _told_beyond_chance(everybody, table[table.any(axis=1)]) / unknown if unknown > 0 else 0.0
 
 
 def tabulated(cells: Cells, outcome: Cells, weight: Weight = None) -> Numbers:
@@ -122,9 +145,8 @@ def tabulated(cells: Cells, outcome: Cells, weight: Weight = None) -> Numbers:
     return table.astype(np.float64).reshape(-1, size)
 
 
-def _bits(cells: Cells, outcome: Cells, weight: Weight) -> float:
+def _bits(within: Numbers) -> float:
     """Return the entropy of the outcome within cells, over all people."""
-    within = tabulated(cells, outcome, weight)
     return float(_sum_log(within.sum(axis=1)) - _sum_log(within))
 
 

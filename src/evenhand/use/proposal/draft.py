@@ -14,8 +14,17 @@ from evenhand.data.domain import in_words
 from evenhand.errors import DataError, SpecError, did_you_mean, some_of
 from evenhand.spec.cells import Leaves
 from evenhand.tables.survey import Column, Survey, by_code
-from evenhand.use.proposal.choosing import MOST_FEATURES, PEOPLE_PER_CELL, all_joined, choose, telling, told
-from evenhand.use.proposal.leaks import MOST_DISTINCT, asked_about, followers, known_after
+from evenhand.use.proposal.choosing import (
+    MOST_FEATURES,
+    PEOPLE_PER_CELL,
+    all_joined,
+    beyond_chance,
+    choose,
+    tabulated,
+    telling,
+    told,
+)
+from evenhand.use.proposal.leaks import MOST_DISTINCT, Beside, followers
 from evenhand.use.proposal.leaves import Trial, Tried, try_out
 from evenhand.use.proposal.levels import MOST_VALUES, Levelled, as_they_are, levelled
 from evenhand.use.proposal.outcome import level_called
@@ -33,6 +42,7 @@ DATES = "dates or times; make them a number, such as an age, to use them"
 DATES_AS_THEY_ARE = "dates or times, of which many are known only after the outcome; add those that are known before it"
 TOO_MANY_VALUES = "too many values, all of them rare"
 NEARLY_CONSTANT = "nearly constant"
+TAKEN_NAME = "what learned cells are called here; rename it to use it"
 
 FEATURE_BINS = 4
 OUTCOME_BINS = 2
@@ -188,35 +198,39 @@ def draft(
     together = all_joined([column.codes for column in groups])
     if features is None:
         barred = {**dict.fromkeys(shared, SHARED_NAME), **dict.fromkeys(unnamed, NO_NAME)}
-        usable = _usable(others, target, barred, followed)
+        usable = _usable(others, target, barred, followed, groups)
     else:
-        asked = {name: _asked(found[name], cells) for name in features}
+        asked = {name: Beside(_asked(found[name], cells), target) for name in features}
         usable = _Usable(asked, {c.name: NOT_ASKED_FOR for c in others if c.name not in asked}, ())
     whole = Draft(found, groups, (), target, rated, usable.left(others), usable.after)
-    if cells == "leaves" or (cells is None and features is None and usable.many_tell(target)):
+    by_leaves = usable.without(Leaves.variable, TAKEN_NAME) if features is None else usable
+    if cells == "leaves" or (cells is None and features is None and usable.many_tell):
         names = _group_names(groups, together)
-        tried = try_out(usable.plain, usable.codes, together, names, target.codes, weight)
+        tried = try_out(by_leaves.plain, usable.codes, together, names, target.codes, weight)
         whole = replace(whole, tried=tried)
         if cells is not None and tried.trial is None:
             raise tried.install or DataError(tried.refused)
 
-    def feature(column: Levelled, rule: str, tells: float) -> Feature:
-        doubt = _unfit(column.column) or known_after(column, target, followed) if features is not None else None
-        return Feature(column, rule, tells, doubt, asked_about(column, target))
+    def feature(beside: Beside, rule: str, tells: float) -> Feature:
+        column, doubt = beside.column, None
+        if features is not None:
+            doubt = _unfit(column.column) or beside.known_after(followed) or _copied(column, groups)
+        return Feature(column, rule, tells, doubt, beside.question)
 
     trial = whole.trial
-    if trial is not None and (cells == "leaves" or trial.worth_it):
-        kept = tuple(feature(column, "fixed", 0.0) for column in usable.columns.values())
-        left = tuple((name, DATES_AS_THEY_ARE if why == DATES else why) for name, why in whole.left_out)
+    if trial is not None and (cells == "leaves" or trial.tells):
+        kept = tuple(feature(beside, "fixed", 0.0) for beside in by_leaves.beside.values())
+        left = tuple((n, DATES_AS_THEY_ARE if why == DATES else why) for n, why in by_leaves.left(others))
         return replace(whole, features=kept, left_out=left, cells=trial.cells)
     if features is None:
         usable = _chosen(usable, together, target)
         whole = replace(whole, left_out=usable.left(others))
     listed = []
-    for column in usable.columns.values():
+    for beside in usable.beside.values():
+        column = beside.column
         rule = "nominal" if len(column.levels) <= MOST_FREE_LEVELS else "fixed"
         ordinal = column.ordered and not column.two_codes
-        listed.append(feature(column, "ordinal" if ordinal else rule, told(column.codes, together, weight)))
+        listed.append(feature(beside, "ordinal" if ordinal else rule, told(column.codes, together, weight)))
     # The last features, which tell least, are fixed first.
     whole = replace(whole, features=tuple(listed))
     for i in reversed(range(len(listed))):
@@ -284,13 +298,18 @@ def _asked(column: Column, cells: Ways | None) -> Levelled:
 
 @dataclass(frozen=True, eq=False)
 class _Usable:
-    """The columns that can be features, why each of the others cannot, and which are perhaps known only after the
-    outcome. ``rare`` are those that levels would make nothing of: nearly everybody has one value."""
+    """The columns that can be features, beside the outcome; why each of the others cannot; and which are perhaps known
+    only after the outcome. ``rare`` are those that levels would make nothing of: nearly everybody has one value."""
 
-    columns: dict[str, Levelled]
+    beside: dict[str, Beside]
     unfit: dict[str, str]
     after: tuple[str, ...]
     rare: frozenset[str] = frozenset()
+
+    @property
+    def columns(self) -> dict[str, Levelled]:
+        """Those that can be, as levels."""
+        return {name: beside.column for name, beside in self.beside.items()}
 
     @property
     def codes(self) -> dict[str, Cells]:
@@ -302,9 +321,18 @@ class _Usable:
         """The columns as they are."""
         return [column.column for column in self.columns.values()]
 
-    def many_tell(self, outcome: Levelled) -> bool:
+    @property
+    def many_tell(self) -> bool:
         """Whether more columns tell something about the outcome than a choice has."""
-        return len(telling(self.codes, (), outcome.codes, outcome.column.row_weights)) > MOST_FEATURES
+        tell = [name for name, beside in self.beside.items() if beyond_chance(beside.by_level) > 0]
+        return len(set(tell) - self.rare) > MOST_FEATURES
+
+    def without(self, name: str, why: str) -> _Usable:
+        """Return them without a column that may be there."""
+        if name not in self.beside:
+            return self
+        kept = {each: beside for each, beside in self.beside.items() if each != name}
+        return replace(self, beside=kept, unfit=self.unfit | {name: why})
 
     def left(self, columns: Sequence[Column]) -> tuple[tuple[str, str], ...]:
         """Return the columns that are left out, and why, in their order."""
@@ -312,16 +340,21 @@ class _Usable:
 
 
 def _usable(
-    columns: Sequence[Column], outcome: Levelled, barred: Mapping[str, str], followed: Mapping[str, Cells]
+    columns: Sequence[Column],
+    outcome: Levelled,
+    barred: Mapping[str, str],
+    followed: Mapping[str, Cells],
+    groups: Sequence[Levelled],
 ) -> _Usable:
     """Return the columns that can be features."""
     unfit = {c.name: reason for c in columns if (reason := barred.get(c.name) or _unfit(c))}
-    candidates = {c.name: levelled(c, FEATURE_BINS) for c in columns if c.name not in unfit}
-    unfit |= {name: TOO_MANY_VALUES for name, c in candidates.items() if _too_many_values(c)}
-    after = {n: why for n, c in candidates.items() if n not in unfit and (why := known_after(c, outcome, followed))}
+    candidates = {c.name: Beside(levelled(c, FEATURE_BINS), outcome) for c in columns if c.name not in unfit}
+    unfit |= {name: TOO_MANY_VALUES for name, c in candidates.items() if _too_many_values(c.column)}
+    after = {n: why for n, c in candidates.items() if n not in unfit and (why := c.known_after(followed))}
     unfit |= after
+    unfit |= {n: why for n, c in candidates.items() if n not in unfit and (why := _copied(c.column, groups))}
     kept = {name: column for name, column in candidates.items() if name not in unfit}
-    return _Usable(kept, unfit, tuple(after), frozenset(name for name, c in kept.items() if _nearly_constant(c)))
+    return _Usable(kept, unfit, tuple(after), frozenset(n for n, c in kept.items() if _nearly_constant(c.column)))
 
 
 def _chosen(usable: _Usable, groups: Cells, outcome: Levelled) -> _Usable:
@@ -339,13 +372,13 @@ def _chosen(usable: _Usable, groups: Cells, outcome: Levelled) -> _Usable:
         raise SpecError(
             f"no column tells enough about the outcome to be proposed as a feature; name them with --features{also}"
         )
-    taken = {name: usable.columns[name] for name in chosen}
+    taken = {name: usable.beside[name] for name in chosen}
     tells = telling(codes, chosen, outcome.codes, weight)
     unfit = usable.unfit | dict.fromkeys(usable.rare, NEARLY_CONSTANT)
     for name, column in usable.columns.items():
         if name not in unfit and name not in taken:
-            unfit[name] = _why_not(column, list(taken.values()), name in tells)
-    return replace(usable, columns=taken, unfit=unfit)
+            unfit[name] = _why_not(column, [beside.column for beside in taken.values()], name in tells)
+    return replace(usable, beside=taken, unfit=unfit)
 
 
 def _unfit(column: Column) -> str | None:
@@ -364,6 +397,19 @@ def _unfit(column: Column) -> str | None:
     return None
 
 
+def _copied(column: Levelled, groups: Sequence[Levelled]) -> str | None:
+    """Say which protected column another one gives away; None where it gives none away."""
+    for group in groups:
+        if beyond_chance(tabulated(_apart(column), group.codes, column.column.row_weights)) >= NEARLY_ALL:
+            return f"gives away {group.name}, which is protected: a copy, or made of it"
+    return None
+
+
+def _apart(column: Levelled) -> Cells:
+    """Return values of a column where they are few, else its levels."""
+    return column.column.codes + 1 if len(column.column.values) <= MOST_DISTINCT else column.codes
+
+
 def _too_many_values(column: Levelled) -> bool:
     """Whether a column has words, all of them rare, as names have."""
     return not column.column.numeric and len(column.column.values) > MOST_VALUES and len(column.levels) < 2
@@ -376,9 +422,8 @@ def _nearly_constant(column: Levelled) -> bool:
 
 
 def _why_not(column: Levelled, taken: Sequence[Levelled], tells: bool) -> str:
-    raw = column.column.codes + 1 if len(column.column.values) <= MOST_DISTINCT else column.codes
     for feature in taken:
-        if told(raw, feature.codes, column.column.row_weights) >= NEARLY_ALL:
+        if told(_apart(column), feature.codes, column.column.row_weights) >= NEARLY_ALL:
             return f"gives away what {feature.name} was: drop it before training"
     if not tells:
         return "tells too little about the outcome beyond the features above"

@@ -15,13 +15,13 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.tree import EPOCH, Asked, Given, Kind, Tree
 from evenhand.errors import DataError, MissingExtraError
-from evenhand.spec.cells import Leaves, Sample, Seen
+from evenhand.spec.cells import Learned, Leaves, Sample, Seen
 from evenhand.tables.survey import Column
 from evenhand.use.proposal.choosing import Weight, all_joined, choose, tabulated
 
 FEWEST_LEAVES, MOST_LEAVES = 8, 64
 PEOPLE_PER_LEAF = 200
-"""Between those two there is a leaf for each so many people."""
+"""Between those two there is a leaf for each so many people, at first."""
 
 FEWEST, MOST = 5, 20
 SHARE_OF_GROUP = 400
@@ -35,15 +35,11 @@ FOLDS = 5
 MANY_ROWS = 10_000
 """Of more rows one fold tells enough."""
 
-TRIED_ON = 40_000
+TRIED_ON = 20_000
 """A tree that is only tried out is learned from so many rows."""
 
 PRIOR = 2.0
 """A cell's rates are drawn towards everybody's by the weight of so many people."""
-
-NEARLY_AS_MUCH = 0.9
-"""Leaves that tell this share of what the chosen columns tell are proposed: they leave no column out, and nobody new is
-in a cell that nobody had."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +68,9 @@ class Trial:
     leaf: Cells
 
     @property
-    def worth_it(self) -> bool:
-        """Whether leaves tell nearly as much as the few columns, or more."""
-        return self.told >= NEARLY_AS_MUCH * self.told_by_few
+    def tells(self) -> bool:
+        """Whether there are leaves that tell anything: they then leave no column out, and have a place for anybody."""
+        return self.size > 1 and self.told > min(self.told_by_few, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,20 +122,29 @@ def try_out(
 
 def _tried(cells: Leaves, sample: Sample, levels: Mapping[str, Cells], weight: Weight) -> Trial:
     rows = len(sample)
-    shares: list[tuple[float, float]] = []
-    tree: Tree | None = None
+    sizes = _sizes(cells, rows)
+    shares: list[list[float]] = []
     for others, fold in _folds(rows):
-        tree = _grown(cells, sample, others)
-        leaf = _leaf(tree, sample)
+        leaves = [_leaf(_grown(size, sample, others), sample) for size in sizes]
         own = {name: codes[others] for name, codes in levels.items()}
         few = choose(own, sample.group[others], sample.outcome[others], None if weight is None else weight[others])
         by_few = all_joined([np.zeros(rows, dtype=np.int64), *(levels[name] for name in few)])
-        shares.append((_told(leaf, sample, others, fold), _told(by_few, sample, others, fold)))
-    told, told_by_few = np.mean(shares, axis=0)
-    if rows <= MANY_ROWS or tree is None:
-        tree = _grown(cells, sample, np.arange(rows))
-        leaf, few = _leaf(tree, sample), choose(levels, sample.group, sample.outcome, weight)
-    return Trial(cells, tree.size, float(told), float(told_by_few), few, leaf)
+        shares.append([_told(each, sample, others, fold) for each in (*leaves, by_few)])
+    *told, told_by_few = np.mean(shares, axis=0).tolist()
+    best = int(np.argmax(told))
+    leaf = leaves[best]
+    if rows <= MANY_ROWS:
+        leaf = _leaf(_grown(sizes[best], sample, np.arange(rows)), sample)
+        few = choose(levels, sample.group, sample.outcome, weight)
+    return Trial(sizes[best], int(leaf.max()) + 1, told[best], told_by_few, few, leaf)
+
+
+def _sizes(cells: Leaves, rows: int) -> list[Leaves]:
+    """Return leaves in the numbers that are tried out: of few rows also in larger ones, of which new people decide."""
+    most = [cells.most]
+    while rows <= MANY_ROWS and most[-1] < MOST_LEAVES:
+        most.append(min(2 * most[-1], MOST_LEAVES))
+    return [replace(cells, most=each) for each in most]
 
 
 def _folds(rows: int) -> Iterator[tuple[Cells, Cells]]:
@@ -153,7 +158,8 @@ def _grown(cells: Leaves, sample: Sample, rows: Cells) -> Tree:
     """Return a tree that is learned from rows, or from some of them: in proportion fewer people are then enough."""
     some = rows[:TRIED_ON]
     people = max(round(cells.at_least * len(some) / min(len(sample), cells.sample)), 1)
-    return replace(cells, at_least=people).tree(sample.of(np.sort(some)))
+    # A single leaf is a finding here, and nothing to warn of.
+    return Learned.tree(replace(cells, at_least=people), sample.of(np.sort(some)))
 
 
 def _leaf(tree: Tree, sample: Sample) -> Cells:

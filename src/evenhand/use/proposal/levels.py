@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers
+from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
 from evenhand.resources import heed
 from evenhand.spec.bins import Binning, Edges, Occurrence, PooledLevels
@@ -44,18 +45,23 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Levelled:
-    """A column with its levels: for each row the number of its level; missing values are a level of their own.
+    """A column with its levels: for each of its values the number of the level, and last that of missing ones.
 
     ``binning`` is None where the values are the levels; ``order`` lists words whose order is plain; ``why`` are
     sentences on how the levels were chosen, where people should know.
     """
 
     column: Column
-    codes: Cells
+    of_value: Cells
     levels: tuple[Value, ...]
     binning: Binning | None = None
     order: tuple[str, ...] | None = None
     why: str = ""
+
+    @cached_property
+    def codes(self) -> Cells:
+        """For each row the number of its level."""
+        return np.asarray(self.of_value[self.column.codes])
 
     @property
     def name(self) -> str:
@@ -99,7 +105,7 @@ def levelled(column: Column, bins: int) -> Levelled:
 
 def as_they_are(column: Column) -> Levelled:
     """Take the values of a column as its levels."""
-    return Levelled(column, _with_missing(column.codes, len(column.values)), column.values)
+    return Levelled(column, np.arange(len(column.values) + 1), column.values)
 
 
 def binned(column: Column, edges: Sequence[float]) -> Levelled:
@@ -111,12 +117,8 @@ def coded(column: Column, binning: Binning) -> Levelled:
     """Code a column by a binning, as a fit would."""
     seen = Occurrence(column.name, column.values, column.weights[:, None])
     levels, coding, _ = binning.levels(seen)
-    of_value = np.append(coding.codes(np.asarray(column.values, dtype=float if column.numeric else object)), -1)
-    return Levelled(column, _with_missing(of_value[column.codes], len(levels)), levels, binning)
-
-
-def _with_missing(codes: Cells, number: int) -> Cells:
-    return np.where(codes < 0, number, codes)
+    of_value = coding.codes(np.asarray(column.values, dtype=float if column.numeric else object))
+    return Levelled(column, np.append(of_value, len(levels)).astype(np.int64), levels, binning)
 
 
 def _pooled(column: Column) -> Levelled:
@@ -132,7 +134,7 @@ def _pooled(column: Column) -> Levelled:
         number = max(number, int(np.searchsorted(together, VERY_RARE * total)) + 1)
     pool = new_name(column, POOL_NAMES)
     if number == len(weights):
-        return Levelled(column, np.where(column.codes < 0, 1, 0), (pool,))
+        return Levelled(column, np.append(np.zeros(len(weights), dtype=np.int64), 1), (pool,))
     return coded(column, PooledLevels(keep=[column.values[i] for i in np.sort(rarest[number:])], into=pool))
 
 
@@ -167,13 +169,15 @@ def readable_edges(column: Column, bins: int) -> tuple[float, ...]:
     return (float(values[at]),) if weights[:at].sum() >= VERY_RARE * total else ()
 
 
-def enough_beside(column: Column, edges: Iterable[float]) -> tuple[float, ...]:
-    """Keep the edges, from below, that leave no rare bin beside them."""
+def enough_beside(
+    column: Column, edges: Iterable[float], apart: Callable[[Flags, Flags], bool] = lambda below, above: False
+) -> tuple[float, ...]:
+    """Keep the edges, from below, that leave no rare bin beside them; or beside which values are far enough apart."""
     values, weights = np.asarray(column.values, dtype=float), column.weights
     kept: list[float] = []
     for edge in sorted(edges):
-        below = weights[(values < edge) & (values >= (kept[-1] if kept else -np.inf))].sum()
-        if min(below, weights[values >= edge].sum()) >= RARE * weights.sum():
+        below, above = (values < edge) & (values >= (kept[-1] if kept else -np.inf)), values >= edge
+        if min(weights[below].sum(), weights[above].sum()) >= RARE * weights.sum() or apart(below, above):
             kept.append(float(edge))
     return tuple(kept)
 

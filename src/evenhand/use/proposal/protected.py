@@ -12,11 +12,14 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from statistics import NormalDist
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers
+from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
+from evenhand.errors import in_number
 from evenhand.spec.bins import MergedLevels
 from evenhand.spec.toml import key
 from evenhand.tables.survey import Column, by_code
@@ -34,6 +37,9 @@ from evenhand.use.proposal.levels import (
 
 TINY_GROUP = 50
 """The rates of a group of fewer people say little."""
+
+COMPARABLE = 200
+"""Of so many people rates can be compared, though they be a small share of all."""
 
 BINS = 3
 
@@ -91,7 +97,7 @@ class Rated:
 
 def grouped(column: Column, rated: Rated) -> Levelled:
     """Propose the groups of a protected column."""
-    if column.numeric and not _are_codes(column) and (cut := _cut(column)) is not None:
+    if column.numeric and not _are_codes(column) and (cut := _cut(column, rated)) is not None:
         return cut
     plain = binned(column, [float(v) for v in column.values[1:]]) if column.real else as_they_are(column)
     few = few_people(column)
@@ -126,17 +132,6 @@ def grouped(column: Column, rated: Rated) -> Levelled:
         return replace(plain, why=" ".join(said))
     alone = f"Without [bins.{key(column.name)}] each is a group of its own."
     return replace(coded(column, MergedLevels(merges)), why=" ".join([*said, alone]))
-
-
-def in_number(people: float) -> str:
-    """Write how many people there are.
-
-    Examples
-    --------
-    >>> in_number(1), in_number(1200)
-    ('1 person', '1,200 people')
-    """
-    return f"{people:,.0f} {'person' if round(people) == 1 else 'people'}"
 
 
 def few_people(column: Column) -> list[int]:
@@ -178,13 +173,26 @@ def _is_age(column: Column) -> bool:
     return "age" in map(str.lower, words) and 0 <= float(column.values[0]) <= float(column.values[-1]) <= OLDEST
 
 
-def _cut(column: Column) -> Levelled | None:
+def _clearly_apart(column: Column, rated: Rated, below: Flags, above: Flags) -> bool:
+    """Whether two sets of values have people enough on either side, and rates that chance would hardly make so."""
+    people = np.array([column.people[side].sum() for side in (below, above)])
+    if people.min() < COMPARABLE:
+        return False
+    weights, having = column.weights, rated.by(column.codes) * column.weights
+    rates = np.array([having[side].sum() / weights[side].sum() for side in (below, above)])
+    pooled = float(people @ rates / people.sum())
+    spread = math.sqrt(pooled * (1 - pooled) * float((1 / people).sum()))
+    return abs(float(rates[0] - rates[1])) > NormalDist().inv_cdf(1 - CHANCE / len(AGE_LINES) / 2) * spread
+
+
+def _cut(column: Column, rated: Rated) -> Levelled | None:
     """Cut numbers into a few groups, and say where and why there; None where nearly everybody has the same."""
-    lines = enough_beside(column, AGE_LINES) if _is_age(column) else ()
+    lines = enough_beside(column, AGE_LINES, partial(_clearly_apart, column, rated)) if _is_age(column) else ()
     if lines:
         reasons = _listed([f"{line:g} ({AGE_LINES[int(line)]})" for line in lines])
         others = [f"{line}" for line in AGE_LINES if line not in lines]
-        not_at = f"; not at {_listed(others)}, beside which there are few people" if others else ""
+        few = "beside which there are few people, with rates like the others'"
+        not_at = f"; not at {_listed(others)}, {few}" if others else ""
         why = f"Cut where known groups of ages begin: {reasons}{not_at}. Put in the ages that your rules name."
         return replace(binned(column, lines), why=why)
     edges = readable_edges(column, BINS)

@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from evenhand.errors import in_number
 from evenhand.spec import PairwiseParity
 from evenhand.spec.bins import Edges, MergedLevels, PooledLevels
 from evenhand.spec.csv_format import CsvFormat
@@ -18,7 +19,7 @@ from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.leaks import TELLING
 from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, any_way, forbidding, moves, one_way
-from evenhand.use.proposal.protected import Rated, in_number
+from evenhand.use.proposal.protected import Rated
 
 WIDTH = 100
 SMALLEST = 5e-5
@@ -186,20 +187,28 @@ def leaves_or_levels(draft: Draft) -> str | None:
         return f"{many} could not be learned: {tried.refused}."
     trial = tried.trial
     few = f"the best {len(trial.few)} columns as levels ({', '.join(trial.few)})" if trial.few else "a choice"
+    by_leaves, by_few = max(trial.told, 0.0), max(trial.told_by_few, 0.0)
     said = (
-        f"Of people whom they were not learned from, the leaves of a tree over all columns tell {trial.told:.0%} of "
-        f"what is not known about {outcome}, {few} {trial.told_by_few:.0%}"
+        f"Of people whom they were not learned from, the leaves of a tree over all columns tell {by_leaves:.0%} of "
+        f"what is not known about {outcome}, {few} {by_few:.0%}"
     )
+    smallest = draft.groups[0]
+    small = smallest.people < ROOM * trial.cells.most * trial.cells.at_least
+    why = f"every leaf has people of every group, and {smallest.name} has {in_number(smallest.people)}"
     if draft.cells is None:
-        smallest = draft.groups[0]
-        why = f"Every leaf has people of every group, and {smallest.name} has {in_number(smallest.people)}"
-        if smallest.people >= ROOM * trial.cells.most * trial.cells.at_least:
-            why = f"There are no more than {trial.cells.most} leaves, and with a larger number they may tell more"
-        return f"{said}. {why}; init --cells leaves proposes them all the same."
-    if trial.told > trial.told_by_few:
-        lost = 1 - trial.told_by_few / trial.told
-        return f"{said}: that choice would lose {lost:.0%} of what the leaves tell."
-    return f"{said}: no more here, but no column is left out, and nobody new is in a cell that nobody had."
+        return f"{said}. No leaves are proposed that tell nothing" + (
+            f": {why}. Put that group together with another, compare by fewer columns, or leave those people out; then "
+            f"run init again."
+            if small
+            else "; init --cells leaves proposes them all the same."
+        )
+    if by_leaves > by_few:
+        return f"{said}: that choice would lose {1 - by_few / by_leaves:.0%} of what the leaves tell."
+    more = "no more" if by_leaves == by_few else "less"
+    said = f"{said}: leaves tell {more} here, but no column is left out, and nobody new is in a cell that nobody had."
+    if by_leaves < by_few and small:
+        said = f"{said} They could tell more, but {why}: groups that are put together leave room for more leaves."
+    return f"{said} init --cells levels proposes that choice."
 
 
 def _cells(draft: Draft) -> Iterator[str]:

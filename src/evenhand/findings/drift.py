@@ -1,0 +1,352 @@
+"""How a batch of people differs from the fitted table, beside what sampling alone would explain.
+
+Both are taken for samples of one population. Whoever is in the one could then as well be in the other, so that the
+pooled people, dealt out at random into two tables of these sizes, tell how far apart two such tables are by chance: a
+permutation test, exact for any number of levels and of people in them. All that is looked at is read off the same
+deals, so that one limit in standard deviations, that of the largest of them, holds for all looks at once, however
+they depend on one another (Westfall and Young 1993, single-step maxT). With weights, whose rows cannot be
+exchanged, deals are replaced by normal deviations with the variance that the squared weights give: approximate.
+
+Distances are total variations, the share of people who would have to be in another level. Knows codes and counts, not
+tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from evenhand.arrays import Cells, Flags, Numbers, alike, sums
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Domain, Variable, in_words
+from evenhand.errors import DataError
+from evenhand.findings.naming import source_codes
+from evenhand.resources import heed
+
+DEALS, FEWEST_DEALS, MOST_DEALS = 1999, 199, 19_999
+"""How often people are dealt out anew: usually, where cells are very many, and where hardly any error is allowed."""
+
+BEYOND = 25
+"""So many deals are to lie beyond the limit, or it would be that of a few of them."""
+
+MOST_DEALT = 100_000_000
+"""So many cells are dealt out, all deals together, before deals become fewer."""
+
+BLOCK = 1_000_000
+"""So many of them are held at once."""
+
+MOST_PEOPLE = 10**9 - 1
+"""NumPy deals out no more people. More are counted as so many, which makes limits wider than they need be."""
+
+COUNTED = 16
+"""Where there are fewer people for each cell than this, they are dealt out one by one."""
+
+SALT = 0x6472696674
+"""Sets these draws apart from all others with the same seed."""
+
+DIGITS = 9
+SAME = 1e-12
+"""Shares that differ by less are the same but for rounding."""
+
+NOT_LOOKED_AT = -1
+NO_LEVEL = "a value that the fitted table did not have"
+NOT_ASKED = "not asked about"
+
+COLUMN, GROUPS, OUTCOME, CELLS = "column", "groups", "outcome in a group", "cells"
+"""What is looked at."""
+
+Named = Callable[[int], str]
+"""Names the level of a cell that somebody is in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A table over cells that it shares with another: people, weight and squared weights of each."""
+
+    people: Numbers
+    weight: Numbers
+    squares: Numbers
+
+    @property
+    def weighed(self) -> bool:
+        """Whether somebody's weight is not one."""
+        return not (np.array_equal(self.people, self.weight) and np.array_equal(self.people, self.squares))
+
+    @property
+    def effective(self) -> float:
+        """How many people of equal weight would tell as much (Kish 1965)."""
+        return float(self.weight.sum() ** 2 / self.squares.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """The fitted table and a batch over the cells that somebody of either is in.
+
+    Attributes
+    ----------
+    domain : Domain
+        The variables; the outcome has no codes where the batch has none.
+    codes : mapping of str to array
+        For each variable, the level of every cell; the number of levels where a value is none of them.
+    before, now : Sample
+        The fitted table, and the batch.
+    """
+
+    domain: Domain
+    codes: Mapping[str, Cells]
+    before: Sample
+    now: Sample
+
+    @classmethod
+    def of(cls, fitted: Counts, codes: Mapping[str, Cells], now: Sample) -> Beside:
+        """Set rows of a batch, with their level in each variable that it has, beside the fitted table."""
+        if not fitted.knows_people:
+            raise DataError(
+                "the mapping was fitted with weights by an earlier version, whose file does not tell how many people "
+                "each cell has: what sampling alone explains is not known. Fit it again"
+            )
+        known = source_codes(fitted)
+        both = {name: np.concatenate([known[name], code]) for name, code in codes.items()}
+        first, kind = alike(list(both.values()))
+        # In an order of their own, so that the same people in any order are dealt out alike.
+        order = np.lexsort([code[first] for code in both.values()])
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        first, kind = first[order], rank[kind]
+        people = fitted.unweighted.weight
+        squares = people if fitted.cell_squares is None else fitted.cell_squares
+        parts = zip((people, fitted.weight, squares), (now.people, now.weight, now.squares), strict=True)
+        own, new = kind[: len(fitted)], kind[len(fitted) :]
+        pairs = [(sums(own, old, len(first)), sums(new, more, len(first))) for old, more in parts]
+        before, after = (Sample(*each) for each in zip(*pairs, strict=True))
+        return cls(fitted.domain, {name: code[first] for name, code in both.items()}, before, after)
+
+    @property
+    def same(self) -> bool:
+        """Whether the batch has the very counts of the fitted table."""
+        both = (self.before.people, self.now.people), (self.before.weight, self.now.weight)
+        return all(np.allclose(one, other, rtol=1e-9, atol=0) for one, other in both)
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """One thing that is looked at: the level of every cell in it, NOT_LOOKED_AT where a cell has none."""
+
+    what: str
+    name: str
+    level: Cells
+    named: Named
+
+
+def looks(beside: Beside, groups: Cells, *, chosen: bool = False) -> list[Look]:
+    """List what is looked at: every column, the groups, the outcome in each of the fitted ``groups``, and the cells.
+
+    Columns of which learned cells are made are told by what the rules of the cells say of them: nothing else of them is
+    known of the fitted table. Where cells were ``chosen`` by the outcomes of that table, outcomes differ between cells
+    more than they do among new people, and are not looked at within cells.
+    """
+    domain, codes = beside.domain, beside.codes
+    own, features, outcome = domain.d.names, domain.x.names, domain.outcome.name
+    found = [_joint(beside, COLUMN, v.name, [v.name]) for v in domain.variables if v.name in codes and v.is_column]
+    learned = [variable for variable in domain.x.variables if not variable.is_column]
+    for variable in learned:
+        found += _asked_columns(variable, codes[variable.name], {look.name for look in found})
+    if len(own) > 1:
+        found.append(_joint(beside, GROUPS, " × ".join(own), own))
+    for cell in groups.tolist() if outcome in codes else ():
+        levels = zip(own, domain.d.unravel(np.array([cell])), strict=True)
+        here = np.all([codes[name] == level for name, level in levels], axis=0)
+        look = _joint(beside, OUTCOME, f"{outcome} in {domain.d.words(cell)}", [outcome])
+        found.append(replace(look, level=np.where(here, look.level, NOT_LOOKED_AT)))
+    if len(features) > 1 or learned:
+        found.append(_joint(beside, CELLS, "features together", features))
+    more = [outcome] if outcome in codes and not chosen else []
+    everything = "groups and features together" if not more else "groups, features and outcome together"
+    found.append(_joint(beside, CELLS, everything, [*own, *features, *more]))
+    return found
+
+
+def _joint(beside: Beside, what: str, name: str, columns: Sequence[str]) -> Look:
+    """Look at one column, or at several together."""
+    variables = [beside.domain.variable(column) for column in columns]
+
+    def named(cell: int) -> str:
+        levels = ((v, int(beside.codes[v.name][cell])) for v in variables)
+        said = [(v.name, v.levels[code] if code < len(v) else NO_LEVEL) for v, code in levels]
+        return str(said[0][1]) if len(said) == 1 else in_words(dict(said))
+
+    return Look(what, name, alike([beside.codes[column] for column in columns])[1], named)
+
+
+def _asked_columns(variable: Variable, leaf: Cells, known: Collection[str]) -> Iterator[Look]:
+    """Look at every column that learned cells ask about, by what their rules say of it."""
+    assert variable.tree is not None
+    for asked in variable.tree.names:
+        said = [rule.get(asked, NOT_ASKED) for rule in variable.tree.told]
+        kinds = list(dict.fromkeys(said))
+        if len(kinds) > 1 and asked not in known:
+            place = np.array([kinds.index(words) for words in said])
+            yield Look(COLUMN, asked, place[leaf], lambda cell, said=said: said[leaf[cell]])  # type: ignore[misc]
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """What was looked at, and how far apart the fitted table and the batch are.
+
+    Attributes
+    ----------
+    looks : list of Look
+        What was looked at.
+    apart : array
+        The total variation of each; NaN where one of the tables has nobody to look at.
+    expected, limit : array
+        What sampling alone gives on average, and what it exceeds anywhere, in any look, with a probability of at most
+        ``error``.
+    chance : array
+        The probability that sampling alone takes any look as far beyond what is expected there.
+    moved : list of str
+        For each look the level whose share changed most, with both shares.
+    """
+
+    looks: list[Look]
+    apart: Numbers
+    expected: Numbers
+    limit: Numbers
+    chance: Numbers
+    moved: list[str]
+    error: float
+
+    @property
+    def drifted(self) -> Flags:
+        """Which looks are further apart than sampling alone explains."""
+        return np.asarray(self.apart > self.limit)
+
+
+def drift(beside: Beside, groups: Cells, *, error: float, chosen: bool = False, seed: int = 0) -> Drift:
+    """Compare a batch with the fitted table.
+
+    Parameters
+    ----------
+    beside : Beside
+        Both tables.
+    groups : array
+        The fitted groups, in each of which the outcome is looked at.
+    error : float
+        With what probability a batch of the same population may be told as drifted, in anything that is looked at.
+    chosen : bool
+        Whether cells were chosen by the outcomes of the fitted table.
+    seed : int
+        Of the deals.
+    """
+    found = looks(beside, groups, chosen=chosen)
+    measure = _Measure.of(found)
+    now, before = (each.weight[None] / each.weight.sum() for each in (beside.now, beside.before))
+    apart = measure.apart(now, before)[:, 0]
+    number = _number_of_deals(len(now[0]), error)
+    block = max(1, BLOCK // len(now[0]))
+    generator = np.random.default_rng([seed, SALT])
+    chance = np.concatenate([measure.apart(*each) for each in _deals(beside, number, block, generator)], axis=1)
+    # A deal may leave a group without anybody: nothing is apart there.
+    chance = np.nan_to_num(chance)
+    mean, deviation = chance.mean(axis=1), chance.std(axis=1)
+    scale = np.where(deviation > SAME, deviation, np.inf)
+    largest = np.sort(((chance - mean[:, None]) / scale[:, None]).max(axis=0))
+    allowed = math.ceil((1 - error) * (number + 1))
+    furthest = largest[allowed - 1] if allowed <= number else np.inf
+    beyond = number - np.searchsorted(largest, (apart - mean) / scale, side="left")
+    probability = np.where(np.isnan(apart), np.nan, (1 + beyond) / (number + 1))
+    # What cannot vary is not apart either.
+    limit = np.where(np.isfinite(scale), mean + furthest * np.where(np.isfinite(scale), scale, 0.0), mean)
+    return Drift(found, apart, mean, limit, probability, measure.moved(found, now[0], before[0]), error)
+
+
+def _number_of_deals(cells: int, error: float) -> int:
+    wanted = min(max(DEALS, math.ceil(BEYOND / error)), MOST_DEALS)
+    return max(FEWEST_DEALS, min(wanted, MOST_DEALT // cells))
+
+
+def _deals(
+    beside: Beside, number: int, block: int, generator: np.random.Generator
+) -> Iterator[tuple[Numbers, Numbers]]:
+    """Yield the weights of cells in pairs of tables of one population, some pairs at a time."""
+    sides = beside.now, beside.before
+    deal = _deviations if any(side.weighed for side in sides) else _dealt_out
+    for start in range(0, number, block):
+        heed()
+        yield deal(*sides, min(block, number - start), generator)
+
+
+def _dealt_out(now: Sample, before: Sample, number: int, generator: np.random.Generator) -> tuple[Numbers, Numbers]:
+    """Deal the pooled people out at random."""
+    pooled, size = now.people + before.people, now.people.sum()
+    if (total := pooled.sum()) > MOST_PEOPLE:
+        pooled, size = np.floor(pooled * (MOST_PEOPLE / total)), np.floor(size * (MOST_PEOPLE / total))
+    method: Literal["count", "marginals"] = "count" if pooled.sum() < COUNTED * len(pooled) else "marginals"
+    dealt = generator.multivariate_hypergeometric(pooled.astype(np.int64), int(size), number, method=method)
+    return dealt.astype(float), pooled - dealt
+
+
+def _deviations(now: Sample, before: Sample, number: int, generator: np.random.Generator) -> tuple[Numbers, Numbers]:
+    """Return shares that deviate from the pooled ones as those of weighted samples do.
+
+    The share of a cell c deviates by Σ w(1_c − p_c) / Σw, which has the variance of g_c − p_c Σg with independent g_c
+    whose variances are the squared weights of the cells.
+    """
+    sides = now, before
+    pooled = sum(side.effective * side.weight / side.weight.sum() for side in sides) / sum(s.effective for s in sides)
+    # Cells in which a side has nobody vary as much as their share says.
+    found = []
+    for side in sides:
+        squares = np.maximum(side.squares, pooled * side.squares.sum() * (side.squares == 0))
+        each = generator.standard_normal((number, len(squares))) * np.sqrt(squares)
+        each -= np.multiply.outer(each.sum(axis=1), pooled)
+        found.append(np.maximum(pooled + each / side.weight.sum(), 0.0))
+    return found[0], found[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Measure:
+    """Sums over the levels of all looks at once: one row for each level, with a one for each of its cells."""
+
+    levels: sparse.csr_array
+    starts: Cells
+    sizes: Cells
+
+    @classmethod
+    def of(cls, found: Sequence[Look]) -> _Measure:
+        sizes = np.array([look.level.max() + 1 for look in found])
+        starts = np.cumsum(sizes) - sizes
+        rows = [start + look.level[look.level >= 0] for start, look in zip(starts, found, strict=True)]
+        cells = [np.flatnonzero(look.level >= 0) for look in found]
+        at = np.concatenate(rows), np.concatenate(cells)
+        shape = int(sizes.sum()), len(found[0].level)
+        return cls(sparse.csr_array((np.ones(len(at[0])), at), shape=shape), starts, sizes)
+
+    def shares(self, weight: Numbers) -> Numbers:
+        """Return the share of every level in its look, one column for each table; NaN where nobody is looked at."""
+        level = np.asarray(self.levels @ weight.T)
+        total = np.repeat(np.add.reduceat(level, self.starts, axis=0), self.sizes, axis=0)
+        return np.asarray(np.divide(level, total, out=np.full(level.shape, np.nan), where=total > 0))
+
+    def apart(self, now: Numbers, before: Numbers) -> Numbers:
+        """Return the total variation of every look, one column for each pair of tables."""
+        return np.asarray(np.add.reduceat(np.abs(self.shares(now) - self.shares(before)), self.starts, axis=0) / 2)
+
+    def moved(self, found: Sequence[Look], now: Numbers, before: Numbers) -> list[str]:
+        """Name the level of every look whose share changed most; nothing where none did."""
+        new, old = (self.shares(each[None])[:, 0] for each in (now, before))
+        said = []
+        for look, start, size in zip(found, self.starts, self.sizes, strict=True):
+            own = slice(start, start + size)
+            change = np.nan_to_num(np.abs(new[own] - old[own]))
+            # Of two levels one loses what the other gains: that one is told.
+            at = int(np.argmax(np.round(change, DIGITS) + SAME * (new[own] > old[own])))
+            cell = int(np.argmax(look.level == at))
+            told = f"{look.named(cell)}: {old[own][at]:.4f} to {new[own][at]:.4f}"
+            said.append(told if change[at] > SAME else "")
+        return said

@@ -1,0 +1,290 @@
+"""A batch of new people held against the fitted table and against the bounds: coverage, drift, and one word per bound.
+
+One confidence is for all of it. Half of the error is for drift: a batch of the fitted people's own population is told
+as drifted, in anything, with at most that probability. The other half is for the intervals of all bounds. Outcomes may
+be unknown: then drift of everything else is told, and no bound is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand import engines, tables
+from evenhand.data.counts import Counts, checked_weights
+from evenhand.data.domain import Axis, Domain
+from evenhand.data.levels import UNSEEN
+from evenhand.engines import AnyTable, Rows
+from evenhand.errors import DataError, some_of
+from evenhand.findings.coverage import new_cells_share
+from evenhand.findings.document import written
+from evenhand.findings.drift import Beside, Drift, Sample, drift
+from evenhand.findings.new_people import (
+    Meeting,
+    covered_without_outcomes,
+    meeting,
+    of_new_groups,
+    with_own_target,
+    without_people,
+)
+from evenhand.findings.theory import Judgement, judge, overall
+from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED
+from evenhand.resources import Progress
+from evenhand.spec import Problem
+from evenhand.tables.transforming import Transformer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMED = 5
+"""So many things that drifted, or bounds that are not met, are said in words; the tables have all of them."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Monitored:
+    """What a batch of new people says of a mapping.
+
+    Attributes
+    ----------
+    people : int
+        How many rows of the batch weigh anything.
+    confidence : float
+        The probability that nothing is told as drifted and that every interval holds, for a batch that is a random
+        sample of the population that the fitted table is one of.
+    outcomes : bool
+        Whether the batch has outcomes.
+    fitted : bool
+        Whether it has the very counts of the fitted table.
+    coverage : pandas.DataFrame
+        As in an audit: missing values, new values and new combinations, with what becomes of such rows.
+    drift : pandas.DataFrame
+        For each column, the groups, the outcome in each group and the cells: how far ``apart`` the batch and the fitted
+        table are (the total variation), what sampling alone gives (``expected``) and what it stays below in everything
+        at once (``limit``), the ``chance`` of as much by sampling alone, whether it ``drifted``, and which level's
+        share ``moved`` most.
+    bounds : pandas.DataFrame
+        For each parity bound the people and rates that are compared, the distance of one release (``value``), its exact
+        interval (``low``, ``high``), the distance ``expected`` over the draws, and a ``verdict``: shown met, shown
+        violated or not decided.
+    verdict : str or None
+        The same for all bounds together; None where nothing is bounded.
+    words : tuple of str
+        What follows, in sentences.
+    weighed : bool
+        Whether rows had weights, with which limits and intervals are approximate.
+    """
+
+    people: int
+    confidence: float
+    outcomes: bool
+    fitted: bool
+    coverage: pd.DataFrame
+    drift: pd.DataFrame
+    bounds: pd.DataFrame
+    verdict: str | None
+    words: tuple[str, ...]
+    weighed: bool = False
+
+    @cached_property
+    def drifted(self) -> tuple[str, ...]:
+        """What is further from the fitted table than sampling alone explains."""
+        return tuple(self.drift.loc[self.drift["drifted"], "name"])
+
+    @property
+    def exceeded(self) -> pd.DataFrame:
+        """The bounds that are shown violated."""
+        return self.bounds[self.bounds["verdict"] == VIOLATED]
+
+    @property
+    def undecided(self) -> pd.DataFrame:
+        """The bounds that are not decided."""
+        return self.bounds[self.bounds["verdict"] == UNDECIDED]
+
+    def __repr__(self) -> str:
+        drifted = f"{len(self.drifted)} of {len(self.drift)} drifted"
+        return f"<Monitored: {self.people:,} people; bounds {self.verdict or 'none'}; {drifted}>"
+
+
+def monitor(
+    problem: Problem,
+    fitted: Counts,
+    modes: tuple[Transformer, Transformer],
+    table: AnyTable,
+    *,
+    weights: str | Sequence[float] | None,
+    confidence: float,
+    seed: int,
+    progress: Progress | None,
+) -> Monitored:
+    """Hold a table of new people against the fitted one; ``modes`` are train mode and apply mode."""
+    given, columns = engines.columns_in(table, problem.csv)
+    release, apply = modes
+    domain = release.domain
+    missing = [name for name in problem.protected if name not in columns]
+    if missing:
+        raise DataError(
+            f"the table has no column {missing[0]!r}, which is protected: without it nothing can be said of the "
+            f"groups. It has {some_of(columns)}"
+        )
+    outcomes = problem.outcome in columns
+    read = domain if outcomes else Domain(domain.d, domain.x, Axis(()))
+    rows = engines.distinct_rows(read, given, problem.csv, weights, progress)
+    if not len(rows.people):
+        raise DataError("the table has no rows")
+    checked_weights(rows.weight)
+    met: Meeting | None = None
+    if outcomes:
+        met = meeting(release, rows)
+        covered, uncounted = met.coverage, met.uncounted
+        uncounted = (*uncounted, *without_people(fitted, met.counts), *of_new_groups(fitted, met))
+    else:
+        covered, uncounted = covered_without_outcomes(apply, rows)
+    half = (1 - confidence) / 2
+    beside = Beside.of(fitted, *_told(read, rows))
+    chosen = problem.cells is not None or any(binning.by_outcome for binning in problem.bins.values())
+    moved = drift(beside, fitted.groups.cells, error=half, chosen=chosen, seed=seed)
+    stated = with_own_target(problem, fitted).parity
+    batch = None if met is None else (met.counts, met.kernel)
+    judged = judge(stated, fitted, batch, confidence=1 - half, seed=seed)
+    found = Monitored(
+        people=int(rows.people.sum()),
+        confidence=confidence,
+        outcomes=outcomes,
+        fitted=beside.same,
+        coverage=tables.frame(covered),
+        drift=_drift_frame(moved),
+        bounds=_bounds_frame(judged),
+        verdict=overall([each.verdict for each in judged]),
+        words=(),
+        weighed=beside.now.weighed or beside.before.weighed,
+    )
+    expected = None if met is None else new_cells_share(fitted, blind=problem.blind)
+    words = _words(problem, domain, found, uncounted, expected, judged, moved)
+    return replace(found, words=tuple(words))
+
+
+def _told(domain: Domain, rows: Rows) -> tuple[dict[str, Any], Sample]:
+    """Return the level of every row that weighs anything in each variable; one more where a value is no level."""
+    there = np.flatnonzero(rows.people > 0)
+    codes = {}
+    for variable in domain.variables:
+        found = tables.levels_in(variable, rows.table, text=rows.text)
+        level = found.level[found.codes][there]
+        codes[variable.name] = np.where(level == UNSEEN, len(variable), level).astype(np.int64)
+    return codes, Sample(rows.people[there], rows.weight[there], rows.squares[there])
+
+
+def _drift_frame(found: Drift) -> pd.DataFrame:
+    return tables.frame(
+        {
+            "what": [look.what for look in found.looks],
+            "name": [look.name for look in found.looks],
+            "apart": found.apart,
+            "expected": found.expected,
+            "limit": found.limit,
+            "chance": found.chance,
+            "drifted": found.drifted,
+            "moved": found.moved,
+        }
+    )
+
+
+def _bounds_frame(judged: Sequence[Judgement]) -> pd.DataFrame:
+    rows = [asdict(each) for each in judged]
+    texts, verdict = ("constraint", "where"), "verdict"
+    numbers = [field.name for field in fields(Judgement) if field.name not in (*texts, verdict)]
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in texts}
+    columns |= {name: np.array([row[name] for row in rows], dtype=float) for name in numbers}
+    return tables.frame({**columns, verdict: [row[verdict] for row in rows]})
+
+
+def _words(
+    problem: Problem,
+    domain: Domain,
+    found: Monitored,
+    uncounted: Sequence[str],
+    expected: float | None,
+    judged: Sequence[Judgement],
+    moved: Drift,
+) -> Iterator[str]:
+    if found.fitted:
+        yield (
+            "this is the fitted table, count for count: nothing can have drifted, and what it says of the bounds is "
+            "about the people that were fitted, not about new ones"
+        )
+    yield from uncounted
+    combinations = found.coverage["what"] == "new combination"
+    share = float(found.coverage.loc[combinations, "rows"].sum()) / max(1, found.people)
+    usual = "" if expected is None else f"; about {expected:.1%} were to be expected"
+    yield f"{share:.1%} of the people are in cells that nobody fitted was in{usual}"
+    yield from _drift_words(found, moved)
+    yield from _bound_words(problem, found, judged)
+    yield (
+        f"with a confidence of {found.confidence:g} a random sample of the fitted people's population has nothing told "
+        f"as drifted and every interval right, all at once; of a hundred such batches about "
+        f"{100 * (1 - found.confidence):.2g} are told otherwise by chance"
+    )
+    if found.weighed:
+        yield (
+            "rows have weights: limits and intervals are approximate, with as many people as would tell as much if "
+            "all weighed the same"
+        )
+    yield from _unwatched(problem, domain)
+
+
+def _drift_words(found: Monitored, moved: Drift) -> Iterator[str]:
+    at = np.flatnonzero(moved.drifted)
+    if not len(at):
+        yield (
+            f"of {len(moved.looks)} things looked at, none is further from the fitted table than sampling alone "
+            f"explains"
+        )
+        return
+    order = at[np.argsort(-(moved.apart[at] / moved.limit[at]), kind="stable")]
+    for place in order[:NAMED]:
+        look = moved.looks[place]
+        yield (
+            f"drifted: {look.name}, {moved.apart[place]:.3f} apart where sampling alone explains up to "
+            f"{moved.limit[place]:.3f}; most: {moved.moved[place]}"
+        )
+    if len(order) > NAMED:
+        yield f"and {len(order) - NAMED} more drifted"
+
+
+def _bound_words(problem: Problem, found: Monitored, judged: Sequence[Judgement]) -> Iterator[str]:
+    if not judged:
+        yield "no parity bound was asked for"
+        return
+    if not found.outcomes:
+        yield f"the table has no column {problem.outcome!r}: without outcomes no parity bound is decided"
+        return
+    number = {word: sum(each.verdict == word for each in judged) for word in (VIOLATED, MET, UNDECIDED)}
+    counted = ", ".join(f"{many} {word}" for word, many in number.items() if many)
+    yield f"of {len(judged)} parity bounds: {counted}"
+    over = sorted((j for j in judged if j.verdict == VIOLATED), key=lambda j: j.bound - j.low)
+    for each in over[:NAMED]:
+        yield (
+            f"{VIOLATED}: {each.where}, between {written(each.low, '.3f')} and {written(each.high, '.3f')} where "
+            f"{each.bound:g} is allowed"
+        )
+
+
+def _unwatched(problem: Problem, domain: Domain) -> Iterator[str]:
+    """Say what the mapping file tells too little of to be watched."""
+    yield "columns outside the problem are not watched: the mapping holds nothing of them"
+    binned = [variable.name for variable in domain.variables if variable.coding is not None]
+    if binned:
+        yield f"within a level nothing is seen to move: {some_of(binned)} are told by their levels alone"
+    for variable in domain.x.variables:
+        if variable.tree is None:
+            continue
+        asked = {name for rule in variable.tree.told for name in rule}
+        silent = [name for name in problem.features if name not in asked and name not in domain.x.names]
+        yield (
+            "columns of learned cells are told by what the cells' rules say of them, which moves also with what is "
+            "asked before" + (f"; not asked about, and not watched: {some_of(silent)}" if silent else "")
+        )

@@ -1,0 +1,343 @@
+"""Decisions of a model: its score level is the outcome, and what is released is a level again.
+
+Levels of scores that clones of the estimator gave people whom they were not trained on are an ordered outcome; parity
+of it from each level on is parity of selection rates at every threshold. No label is read. Squared costs keep ranks,
+and the mean move of a group's people of one level is within a budget.
+
+New people's scores are placed among those of the fitted people: those that clones gave out of fold, which are not
+too good. A tree of few leaves, or a few words, make crowds of one score, which every clone puts elsewhere; there they
+are the trained estimator's own, the very ones that new people get, unless these show that it overfits.
+
+Knows scores, groups and the fit of a mapping; nothing of scikit-learn's conventions, which ``estimator`` keeps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import ks_2samp
+
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import Counts
+from evenhand.data.levels import UNSEEN
+from evenhand.errors import Tell
+from evenhand.findings.scores import by_group
+from evenhand.kernel import unchanged
+from evenhand.kernel.achieved import ParityAchieved, parity_achieved
+from evenhand.optimise.solve import Clock
+from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, PairwiseParity, Problem, comparisons
+from evenhand.spec.by import By
+from evenhand.spec.events import CUMULATIVE
+from evenhand.tables import Frame, arrays, by_content, frame
+from evenhand.use.fitting import begin, fitted, silent
+from evenhand.use.group_scores import fitted_groups, tell_new_groups, unused
+from evenhand.use.mapping import Mapping
+from evenhand.use.oneline import People, Scored
+from evenhand.use.released_scores import GroupRelease, ScoreScale, Ties, all_released
+from evenhand.use.scoring import TrainingRows, probabilities, trained
+
+LEVELS = 50
+"""Of the score, at most: see docs/decisions/0020-decisions.md."""
+
+LEAST_BUDGET, SPARE = 1e-4, 1e-6
+"""Where next to nothing must move, a budget is not what stops it: a hundredth of all levels, squared. And what is left
+to spare of one that is just large enough."""
+
+CHANCE = 1.36
+"""Times the root of 1/n + 1/n' is what two samples of n and n' differ by at some threshold, in one case of twenty."""
+
+CROWD = 5
+"""Scores are few where there are so many people for each."""
+
+OVERFIT = 1.1
+"""Times the root of 1/n + 1/n': by chance the mean of five such distances is 0.87 of it, and this in one case of 40."""
+
+MIDDLE = 0.5
+
+UNSPLIT = (
+    "if it is because equal people are released alike, and a crowd of them cannot be split between two levels, "
+    'predict_with="draw" splits it by a draw'
+)
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is asked of decisions: a statement of parity, at every threshold or at one of them.
+
+    ``favourable`` is the class, of two, that a person is selected for. Where people of one score are released as
+    different levels, ``drawn`` says whether that is drawn, or goes by what their rows hold.
+    """
+
+    parity: PairwiseParity
+    threshold: float | None
+    favourable: int
+    drawn: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """A trained estimator, and what its scores are released as, by group.
+
+    ``parity`` is what was found out of fold: by clones, and mappings, that were fitted on others.
+    """
+
+    estimator: Any
+    mapping: Mapping
+    classes: Any
+    parity: Any
+    scale: ScoreScale
+    releases: tuple[GroupRelease, ...]
+    asked: Decisions
+
+    def scores(self, X: Any, table: Frame, tell: Tell) -> Numbers:
+        """Return released scores of new people; those of a group that was not fitted are the estimator's own."""
+        groups = arrays.select(table, tuple(self.mapping.problem.protected))
+        group = fitted_groups(self.mapping, groups)
+        tell_new_groups(group, groups, tell)
+        found, own = probabilities(self.estimator, X, self.classes), self.asked.favourable
+        known = np.flatnonzero(group != UNSEEN)
+        ties = _ties(table, known, self.asked)
+        level = all_released(self.releases, self.scale, found[known, own], group[known], ties)
+        found[known, own] = self.scale.value[level]
+        found[known, 1 - own] = 1 - self.scale.value[level]
+        return found
+
+    def chosen(self, scores: Numbers) -> Cells:
+        """Return the class of each person: by the threshold that was asked for, else that of the larger score."""
+        if self.asked.threshold is None:
+            return np.asarray(np.argmax(scores, axis=1))
+        own = self.asked.favourable
+        return np.where(scores[:, own] >= self.asked.threshold, own, 1 - own)
+
+
+def fit_decisions(estimator: Any, scored: Scored, asked: Decisions, tell: Tell) -> Decided:
+    """Fit a mapping of score levels, train the estimator as it is, and say what holds of people not fitted on."""
+    people = scored.people
+    weight = np.ones(len(scored.score)) if people.weight is None else people.weight
+    model = trained(estimator, people.X, TrainingRows(np.arange(len(weight)), people.outcome, people.weight))
+    score, by_clones = _reference(model, scored, asked)
+    scale = ScoreScale.of(score, weight, LEVELS, asked.threshold)
+    problem = _stated(people, asked, scale)
+    mapping = _mapping(problem, _table(problem, people.groups, scale.level(score)), people)
+    every = _Everybody(mapping, scale, weight, fitted_groups(mapping, people.groups))
+    found = _Found(every, _out_of_fold(every, people, by_clones, asked), asked)
+    _tell_excess(found, asked, tell)
+    releases = every.releases(mapping, score, np.arange(len(score)))
+    return Decided(model, mapping, people.classes, found.table, scale, releases, asked)
+
+
+@dataclass(frozen=True, eq=False)
+class _ByClones:
+    """Scores out of fold, and those among which each fold's are placed: one row per fold."""
+
+    score: Numbers
+    among: Numbers
+
+
+def _reference(model: Any, scored: Scored, asked: Decisions) -> tuple[Numbers, _ByClones]:
+    """Return the scores among which those of new people are placed, and the same for every clone."""
+    people, by_all = scored.people, scored.by_all
+    assert by_all is not None
+    own, score = probabilities(model, people.X, people.classes)[:, -1], scored.score
+    if not asked.favourable:
+        own, score, by_all = 1 - own, 1 - score, 1 - by_all
+    _, group = arrays.distinct(people.groups)
+    if len(np.unique(own)) * CROWD <= len(own) and not _overfits(by_all, people.fold, group):
+        return own, _ByClones(score, by_all)
+    return score, _ByClones(score, np.broadcast_to(score, by_all.shape))
+
+
+def _overfits(by_all: Numbers, fold: Cells, group: Cells) -> bool:
+    """Whether clones' scores of people whom they were trained on are distributed otherwise than those of others."""
+    for each in np.unique(group):
+        beyond = []
+        for part, score in zip(np.unique(fold), by_all, strict=True):
+            mine, others = (score[(group == each) & known] for known in (fold == part, fold != part))
+            if len(mine):
+                chance = math.sqrt(1 / len(mine) + 1 / len(others))
+                beyond.append(float(ks_2samp(mine, others).statistic) / chance)
+        if np.mean(beyond) > OVERFIT:
+            return True
+    return False
+
+
+def _stated(people: People, asked: Decisions, scale: ScoreScale) -> Problem:
+    """Return the statement: the score's level is the outcome, and moves cost their squared share of all levels."""
+    outcome, parity = unused("score level", people.protected), replace(asked.parity, levels=CUMULATIVE)
+    if asked.threshold is not None:
+        level = int(scale.level(np.array([asked.threshold]))[0])
+        bound, distance = _at_one(parity.bound, outcome, level), parity.distance.about(level)
+        parity = replace(parity, bound=bound, distance=distance)
+    return Problem(
+        protected=people.protected,
+        features=[unused("everybody", (*people.protected, outcome))],
+        outcome=outcome,
+        utility=L1(),
+        parity=[parity],
+        distortion=Distortion({outcome: Ordinal(step=1 / len(scale) ** 2, power=2)}),
+        budget=ExpectedDistortion(1.0),
+    )
+
+
+def _at_one(bound: float | By, outcome: str, level: int) -> By:
+    """Return a bound that holds from one level on, and nowhere else."""
+    cases = [({}, bound)] if not isinstance(bound, By) else [({}, bound.default), *bound.cases]
+    return By(math.inf, [({**where, outcome: level}, value) for where, value in cases])
+
+
+def _table(problem: Problem, groups: Frame, level: Cells) -> Frame:
+    """Return groups and score levels as a table; everybody's feature is the same."""
+    alone = arrays.with_column(groups, problem.features[0], np.zeros(len(level), dtype=np.int64))
+    return arrays.with_column(alone, problem.outcome, level)
+
+
+def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
+    """Fit within the smallest budget that lets everybody move as little as possible in total, which keeps ranks."""
+    counts, clock, report = begin(problem, table, people.weights)
+    freely = fitted(replace(problem, budget=None), counts, clock, report)
+    limit = max(LEAST_BUDGET, float(freely.achieved.distortion.max()) * (1 + SPARE))
+    return fitted(replace(problem, budget=ExpectedDistortion(limit)), counts, clock, report)
+
+
+def _ties(table: Frame, people: Cells, asked: Decisions) -> Ties:
+    """Return who of some people comes before whom where scores are one: drawn, or by what rows hold in any order."""
+    if asked.drawn:
+        drawn = np.random.default_rng(0).random(len(people))
+        return lambda rows: drawn[rows]
+    return lambda rows: by_content(arrays.rows(table, people[rows]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Everybody:
+    """The fitted people: their weights and groups (by place among those of the mapping), and the levels of scores."""
+
+    mapping: Mapping
+    scale: ScoreScale
+    weight: Numbers
+    group: Cells
+
+    def counts(self, level: Cells, rows: Cells) -> Counts:
+        """Count some of them by group and a level of theirs, on the mapping's own domain."""
+        own = self.mapping.counts
+        d, nothing = own.groups.cells[self.group[rows]], np.zeros(len(rows), dtype=np.int64)
+        return replace(Counts.of(own.domain, d, nothing, level[rows], self.weight[rows]), elsewhere=True)
+
+    def releases(self, mapping: Mapping, score: Numbers, rows: Cells) -> tuple[GroupRelease, ...]:
+        """Return what a mapping makes of every group's scores, which are those of some people."""
+        counts, kernel, size = mapping.counts, mapping.kernel, len(self.scale)
+        source, (_, to) = kernel.rows, counts.domain.split_xy(kernel.targets)
+        groups = self.mapping.counts.groups.cells
+        place = np.searchsorted(groups, counts.d[source])
+        table = np.zeros((len(groups), size, size))
+        table[place, counts.y[source], to] = kernel.probability
+        parts = [rows[self.group[rows] == at] for at in range(len(groups))]
+        return tuple(GroupRelease.of(self.scale, score[of], self.weight[of], table[at]) for at, of in enumerate(parts))
+
+
+def _out_of_fold(every: _Everybody, people: People, by_clones: _ByClones, asked: Decisions) -> Cells:
+    """Return everybody's released level by a clone, and a mapping, that were fitted on the other parts of the table."""
+    fold, score = people.fold, by_clones.score
+    found = np.zeros(len(fold), dtype=np.int64)
+    # What stops a mapping of all need not stop one of four parts in five: rates are what is compared here.
+    problem = replace(every.mapping.problem, budget=None)
+    for part, among in zip(np.unique(fold), by_clones.among, strict=True):
+        others, mine = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
+        partial = fitted(problem, every.counts(every.scale.level(among), others), Clock(), silent)
+        releases, ties = every.releases(partial, among, others), _ties(people.frame, mine, asked)
+        found[mine] = all_released(releases, every.scale, score[mine], every.group[mine], ties)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was found out of fold: the level that each person was released as.
+
+    All folds are compared together. What a sample's own accidents do to a mapping is right on average over its parts,
+    so that this shows what a model or a crowd does, and not what chance does to new people: that is ``by_chance``.
+    """
+
+    every: _Everybody
+    level: Cells
+    asked: Decisions
+
+    @cached_property
+    def parity(self) -> ParityAchieved:
+        """What the statement measures of them."""
+        counts = self.every.counts(self.level, np.arange(len(self.level)))
+        return parity_achieved(comparisons(self.every.mapping.problem.parity[0], counts), counts, unchanged(counts))
+
+    @property
+    def table(self) -> Any:
+        """One row per group: people, mean score, share selected, and how far apart at the worst threshold."""
+        counts, value = self.every.mapping.counts, self.every.scale.value[self.level]
+        # Without a threshold the class of the larger score is chosen, and of two equal ones the first.
+        threshold = np.nextafter(MIDDLE, 1) if self.asked.threshold is None else self.asked.threshold
+        labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
+        who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
+        both = np.column_stack([value, value >= threshold])
+        means = by_group(self.every.group, self.every.weight, both, len(labels))
+        columns = {
+            "people": counts.group_weight,
+            "mean_score": means[:, 0],
+            "selected": means[:, 1],
+            "apart": self._by_group(self.parity.value, np.maximum, 0.0),
+            "up_to": self._by_group(self.by_chance(further=True), np.maximum, 0.0),
+            "bound": self._by_group(self.parity.compared.bound, np.minimum, np.inf),
+        }
+        return frame(who | {unused(name, tuple(who)): values for name, values in columns.items()})
+
+    def by_chance(self, *, further: bool) -> Numbers:
+        """Return every distance with its two rates moved, together, by what chance leaves open of so many people.
+
+        ``further`` apart, or nearer to each other.
+        """
+        part, half = self.parity, self._chance / 2
+        away = np.where(part.rate >= part.other, half, -half) * (1 if further else -1)
+        middle = (part.rate + part.other) / 2
+        own, other = np.clip(part.rate + away, 0, 1), np.clip(part.other - away, 0, 1)
+        if not further:
+            # Rates that chance may have brought apart meet, and do not change places.
+            met = np.sign(own - other) != np.sign(part.rate - part.other)
+            own, other = np.where(met, middle, own), np.where(met, middle, other)
+        compared = part.compared
+        return np.asarray(compared.bound + compared.parity.distance.excess(own, other, compared.bound))
+
+    @property
+    def _chance(self) -> Numbers:
+        """What the rates of two samples of these sizes differ by at some threshold, in one case of twenty."""
+        compared, counts = self.parity.compared, self.parity.compared.counts
+        assert counts.cell_squares is not None
+        weight, squares = (
+            np.array([each[population.member].sum() for population in compared.populations])
+            for each in (counts.weight, counts.cell_squares)
+        )
+        # Of people of unequal weights as many count as say as much with equal ones.
+        one = squares / weight**2
+        return np.asarray(CHANCE * np.sqrt(one[compared.population] + one[compared.against]))
+
+    def _by_group(self, values: Numbers, best: np.ufunc, start: float) -> Numbers:
+        """Return the largest, or the smallest, value that each group takes part in."""
+        compared = self.parity.compared
+        place = compared.counts.groups.of_source
+        found = np.full(len(self.every.mapping.counts.groups.cells), start)
+        for side in (compared.population, compared.against):
+            for population, value in zip(side.tolist(), values.tolist(), strict=True):
+                here = np.unique(place[compared.populations[population].member])
+                found[here] = best(found[here], value)
+        return found
+
+
+def _tell_excess(found: _Found, asked: Decisions, tell: Tell) -> None:
+    """Warn where selection rates out of fold are further beyond the bound than chance would have them."""
+    if np.all(found.by_chance(further=False) <= found.parity.compared.bound):
+        return
+    at = "" if asked.threshold is None else f" at the threshold {asked.threshold:g}"
+    tell(
+        ("decisions exceed the bound",),
+        f"selection rates{at} of people whom neither the estimator nor the mapping was fitted on exceed the bound by "
+        f"{found.parity.violation:.3f}, more than chance explains: see parity_{'' if asked.drawn else f'; {UNSPLIT}'}",
+    )

@@ -1,0 +1,295 @@
+"""A batch of new people: what is told of it, for every kind of mapping and of table."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from families import small_frame, small_problem
+from people import people, problem
+from scipy.stats import binom
+from wide import wide_frame, wide_problem
+
+import evenhand as eh
+from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED
+
+
+@pytest.fixture(scope="module")
+def small():
+    return eh.fit(small_problem(), small_frame())
+
+
+@pytest.fixture(scope="module")
+def raw():
+    """Bins, missing values that are a level, awkward texts."""
+    return eh.fit(problem(), people())
+
+
+def assert_same(one, other):
+    """Two findings agree in all that they tell."""
+    assert (one.people, one.verdict, one.outcomes, one.fitted) == (
+        other.people,
+        other.verdict,
+        other.outcomes,
+        other.fitted,
+    )
+    assert one.words == other.words
+    for name in ("coverage", "drift", "bounds"):
+        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
+
+
+def test_every_bound_has_one_of_three_words(small):
+    """With so many people that a word can be said; where outcomes are as they were, and where not."""
+    many = pd.concat([small_frame()] * 200, ignore_index=True)
+    loose = eh.fit(small_problem(parity=[eh.PairwiseParity(0.9)]), small_frame()).monitor(many)
+    assert set(loose.bounds["verdict"]) == {MET}
+    assert loose.verdict == MET
+    assert not len(loose.exceeded)
+    assert not len(loose.undecided)
+    # The fitted mapping meets its bound with nothing to spare, which no sample can show.
+    assert small.monitor(many).verdict == UNDECIDED
+    apart = many.assign(hired=(many["group"] == "a").astype(int))
+    found = small.monitor(apart)
+    assert found.verdict == VIOLATED
+    assert len(found.exceeded)
+    assert {"hired in group=a", "hired in group=b"} <= set(found.drifted)
+    assert "group" not in found.drifted
+    assert any(words.startswith("shown violated: ") for words in found.words)
+    assert f"of 4 parity bounds: {len(found.exceeded)} shown violated" in " ".join(found.words)
+
+
+def test_it_says_so_where_the_table_is_the_fitted_one(small):
+    found = small.monitor(small_frame().sample(frac=1, random_state=0))
+    assert found.fitted
+    assert found.words[0].startswith("this is the fitted table, count for count")
+    without = small.monitor(small_frame().drop(columns="hired"))
+    assert without.fitted
+    assert not small.monitor(small_frame().iloc[1:]).fitted
+
+
+def test_without_outcomes_nothing_is_decided(small):
+    found = small.monitor(small_frame().drop(columns="hired").iloc[:150])
+    assert not found.outcomes
+    assert set(found.bounds["verdict"]) == {UNDECIDED}
+    assert len(found.bounds) == 4
+    assert found.bounds["low"].isna().all()
+    assert "the table has no column 'hired': without outcomes no parity bound is decided" in found.words
+    assert "hired" not in set(found.drift["name"])
+
+
+def test_nothing_is_bounded():
+    mapping = eh.fit(small_problem(parity=[]), small_frame())
+    found = mapping.monitor(small_frame().iloc[:150])
+    assert found.verdict is None
+    assert not len(found.bounds)
+    assert "no parity bound was asked for" in found.words
+
+
+def test_coverage_is_the_audits(raw):
+    new = people(400, seed=3)
+    new.loc[:9, "sex"] = "X"
+    found, audited = raw.monitor(new), raw.audit(new)
+    pd.testing.assert_frame_equal(found.coverage, audited.coverage)
+    assert found.people == 400
+    assert "10 of 400 rows are not counted" in found.words[0]
+    assert "about" in found.words[1]
+    assert "to be expected" in found.words[1]
+    assert any("within a level nothing is seen to move: age, hours" in words for words in found.words)
+    without = raw.monitor(new.drop(columns="hired"))
+    assert "10 of 400 rows are not counted" in without.words[0]
+
+
+KINDS = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "lazy": lambda frame: pl.from_pandas(frame).lazy(),
+    "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("outcomes", [True, False])
+def test_any_kind_of_frame(raw, kind, outcomes):
+    new = people(300, seed=4)
+    new = new if outcomes else new.drop(columns="hired")
+    assert_same(raw.monitor(KINDS[kind](new)), raw.monitor(new))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("outcomes", [True, False])
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_files(raw, tmp_path, ending, outcomes, weights):
+    new = people(500, seed=5).assign(w=np.random.default_rng(0).lognormal(size=500).round(3))
+    new.loc[:4, "sex"] = "X"
+    new = new if outcomes else new.drop(columns="hired")
+    path = tmp_path / f"new.{ending}"
+    if ending == "csv":
+        new.to_csv(path, index=False)
+    else:
+        new.to_parquet(path, index=False)
+    from_file, expected = raw.monitor(path, weights=weights), raw.monitor(new, weights=weights)
+    assert from_file.weighed == (weights is not None)
+    assert from_file.words == expected.words
+    pd.testing.assert_frame_equal(from_file.drift, expected.drift)
+    pd.testing.assert_frame_equal(from_file.bounds, expected.bounds)
+    # Which of the new values is named first depends on the order of the rows.
+    pd.testing.assert_frame_equal(from_file.coverage, expected.coverage)
+
+
+VARIANTS = {
+    "leaves": (wide_problem(), wide_frame(1)),
+    "score": (wide_problem(features=["pay"], cells=eh.ScoreLevels(6)), wide_frame(2).fillna({"pay": 0.0})),
+    "segments": (wide_problem(parity=[eh.PairwiseParity(0.3, given=["married"])]), wide_frame(1)),
+    "blind": (
+        small_problem(blind=True, parity=[eh.PairwiseParity(0.5)], budget=eh.ExpectedDistortion(2.0)),
+        small_frame(),
+    ),
+    "suppressed": (
+        small_problem(
+            suppress_protected="fixed",
+            parity=[eh.PairwiseParity(0.4)],
+            distortion=eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Free()}),
+            budget=eh.ExpectedDistortion(1.0),
+        ),
+        small_frame(),
+    ),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("outcomes", [True, False])
+def test_every_kind_of_mapping(variant, outcomes, tmp_path):
+    stated, frame = VARIANTS[variant]
+    mapping = eh.fit(stated, frame)
+    new = frame.sample(400, replace=True, random_state=0)
+    new = new if outcomes else new.drop(columns=stated.outcome)
+    found = mapping.monitor(new)
+    assert not found.drifted
+    assert len(found.bounds)
+    mapping.save(tmp_path / "m")
+    assert_same(eh.Mapping.load(tmp_path / "m").monitor(new), found)
+    new.to_parquet(tmp_path / "new.parquet", index=False)
+    from_file = mapping.monitor(tmp_path / "new.parquet")
+    pd.testing.assert_frame_equal(from_file.drift, found.drift)
+    pd.testing.assert_frame_equal(from_file.bounds, found.bounds)
+
+
+def test_columns_of_learned_cells_are_told_by_the_rules_of_the_cells():
+    frame = wide_frame(3)
+    mapping = eh.fit(wide_problem(), frame)
+    tree = mapping.counts.domain.x.variables[0].tree
+    asked = {name for rule in tree.told for name in rule}
+    new = frame.sample(900, random_state=1).assign(age=20)
+    found = mapping.monitor(new).drift.set_index("name")
+    assert asked <= set(found.index)
+    assert not {"age", "pay", "job", "town", "married", "since"} - asked & set(found.index)
+    # By hand: the leaf of everybody, and what its rule says of the column.
+    leaves = [mapping.cell_of(each) - 1 for each in (frame, new)]
+    told = [pd.Series([tree.told[leaf].get("age", "not asked about") for leaf in each]) for each in leaves]
+    shares = [each.value_counts(normalize=True) for each in told]
+    assert found.loc["age", "apart"] == pytest.approx(shares[0].sub(shares[1], fill_value=0).abs().sum() / 2)
+    assert found.loc["age", "drifted"]
+    assert "groups and features together" in found.index
+    assert "groups, features and outcome together" not in found.index
+    words = " ".join(mapping.monitor(new).words)
+    assert all(name in words for name in {"age", "pay", "job", "town", "married", "since"} - asked)
+
+
+def test_outcomes_are_not_looked_at_within_bins_that_they_chose():
+    chosen = eh.fit(problem(bins={"age": eh.ChosenBins(3), "hours": eh.Quantiles(3)}), people())
+    assert "groups and features together" in set(chosen.monitor(people(200, seed=1)).drift["name"])
+
+
+def test_unseen_is_the_audits(raw):
+    new = people(400, seed=8)
+    for unseen in ("keep", "typical"):
+        found = raw.monitor(new, unseen=unseen).bounds
+        expected = raw.audit(new, unseen=unseen).bounds
+        assert found["expected"].to_numpy() == pytest.approx(expected["achieved"][: len(found)].to_numpy())
+
+
+class TestRefused:
+    def test_without_protected_columns(self, small):
+        with pytest.raises(eh.DataError, match="no column 'group', which is protected"):
+            small.monitor(small_frame().drop(columns="group"))
+
+    def test_a_blind_mapping_needs_them_too(self):
+        stated, frame = VARIANTS["blind"]
+        with pytest.raises(eh.DataError, match="no column 'group', which is protected"):
+            eh.fit(stated, frame).monitor(frame.drop(columns="group"))
+
+    def test_without_a_feature(self, small):
+        with pytest.raises(eh.DataError, match="'score'"):
+            small.monitor(small_frame().drop(columns="score"))
+
+    @pytest.mark.parametrize("outcomes", [True, False])
+    def test_nobody(self, small, outcomes):
+        frame = small_frame().head(0)
+        with pytest.raises(eh.DataError, match="no rows"):
+            small.monitor(frame if outcomes else frame.drop(columns="hired"))
+
+    @pytest.mark.parametrize("outcomes", [True, False])
+    def test_nobody_who_could_be_counted(self, small, outcomes):
+        frame = small_frame().assign(group="c")
+        with pytest.raises(eh.DataError, match="every row of the table has a value"):
+            small.monitor(frame if outcomes else frame.drop(columns="hired"))
+
+    @pytest.mark.parametrize("outcomes", [True, False])
+    def test_nobody_who_weighs_anything(self, small, outcomes):
+        frame = small_frame().assign(w=0.0)
+        with pytest.raises(eh.DataError, match="no row has a positive weight"):
+            small.monitor(frame if outcomes else frame.drop(columns="hired"), weights="w")
+
+    def test_missing_outcomes(self, small):
+        frame = small_frame().astype({"hired": "Int64"})
+        frame.loc[3, "hired"] = None
+        with pytest.raises(eh.DataError, match="'hired'"):
+            small.monitor(frame)
+
+    def test_counts_without_people(self, small):
+        counts = small.counts
+        weighed = eh.Counts(counts.domain, counts.d, counts.x, counts.y, counts.weight * 1.5, counts.people)
+        with pytest.raises(eh.DataError, match="Fit it again"):
+            replace(small, counts=weighed).monitor(small_frame())
+
+
+def moved_apart(frame, points, rng, protected, outcome):
+    """Outcomes of the two groups moved apart, so many points each."""
+    rates = frame.groupby(protected, observed=True)[outcome].mean()
+    for group, to, share in ((rates.idxmax(), 1, 1 - rates.max()), (rates.idxmin(), 0, rates.min())):
+        change = (frame[protected] == group) & (frame[outcome] != to) & (rng.random(len(frame)) < points / share)
+        frame = frame.assign(**{outcome: frame[outcome].where(~change, to)})
+    return frame
+
+
+@pytest.mark.slow
+def test_adult_outcomes_moved_apart_by_five_points_are_found_and_nothing_else(adult):
+    stated = replace(
+        adult.problem,
+        protected=adult.problem.protected[:1],
+        parity=[eh.PairwiseParity(0.1)],
+        distortion=eh.Distortion({adult.problem.outcome: eh.Nominal(1)}),
+        budget=eh.ExpectedDistortion(0.5),
+    )
+    mapping = eh.fit(stated, adult.frame)
+    rng, trials, alarms, seen = np.random.default_rng(0), 50, 0, 0
+    for seed in range(trials):
+        batch = adult.frame.sample(5000, replace=True, random_state=seed)
+        quiet = mapping.monitor(batch, seed=seed)
+        alarms += bool(quiet.drifted) or quiet.verdict == VIOLATED
+        found = mapping.monitor(moved_apart(batch, 0.05, rng, stated.protected[0], stated.outcome), seed=seed)
+        seen += bool(found.drifted) or found.verdict == VIOLATED
+    assert alarms <= binom.ppf(0.9999, trials, 0.05)
+    assert seen >= 0.9 * trials
+
+
+@pytest.mark.slow
+def test_fresh_samples_over_learned_cells_are_told_apart_no_more_than_stated():
+    """Cells are chosen by the outcomes of the fitted table, so that these must not be looked at within cells."""
+    trials, alarms = 60, 0
+    for seed in range(trials):
+        mapping = eh.fit(wide_problem(), wide_frame(seed))
+        alarms += bool(mapping.monitor(wide_frame(1000 + seed), seed=seed, confidence=0.8).drifted)
+    assert alarms <= binom.ppf(0.9999, trials, 0.1)

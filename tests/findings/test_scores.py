@@ -1,0 +1,66 @@
+"""What is measured of scores, against scikit-learn and SciPy, whole and with people who count several times."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+from evenhand.findings.decisions import worst_gap
+from evenhand.findings.scores import MEASURES, Judged
+
+
+def drawn(seed, number=400, levels=None):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 3, number)
+    score = np.clip(rng.beta(2, 3, number) + 0.1 * group, 0.01, 0.99)
+    score = score if levels is None else np.clip(np.round(score * levels) / levels, 0.01, 0.99)
+    return Judged(score, rng.random(number) < score, group, threshold=0.4), rng
+
+
+@pytest.mark.parametrize("levels", [None, 6])
+@pytest.mark.parametrize("seed", range(4))
+def test_against_others(seed, levels):
+    people, _ = drawn(seed, levels=levels)
+    found = people.measures()
+    assert tuple(found) == MEASURES
+    assert found["auc"] == pytest.approx(roc_auc_score(people.outcome, people.score))
+    assert found["log_loss"] == pytest.approx(log_loss(people.outcome, people.score))
+    chosen = people.score >= 0.4
+    assert found["accuracy"] == pytest.approx(accuracy_score(people.outcome, chosen))
+    means = np.array([people.score[people.group == g].mean() for g in range(3)])
+    assert found["apart"] == pytest.approx(max(means.max() / means.min(), (1 - means.min()) / (1 - means.max())) - 1)
+    assert found["decisions_apart"] == pytest.approx(np.ptp([chosen[people.group == g].mean() for g in range(3)]))
+    assert found["worst_gap"] == pytest.approx(worst_gap(people.score, people.group))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_who_counts_several_times_is_there_several_times(seed):
+    people, rng = drawn(seed, levels=20)
+    weight = rng.integers(0, 4, len(people.score))
+    at = np.repeat(np.arange(len(weight)), weight)
+    repeated = Judged(people.score[at], people.outcome[at], people.group[at], 0.4).measures()
+    found = people.measures(weight.astype(float))
+    for name in set(MEASURES) - {"calibration"}:  # whose levels are those of the whole table
+        assert found[name] == pytest.approx(repeated[name]), name
+
+
+def test_scores_that_are_shares_are_calibrated_and_shifted_ones_are_not():
+    rng = np.random.default_rng(0)
+    score = rng.random(200_000)
+    outcome = rng.random(len(score)) < score
+    group = rng.integers(0, 2, len(score))
+    assert Judged(score, outcome, group).measures()["calibration"] < 0.005
+    assert Judged(score * 0.8, outcome, group).measures()["calibration"] == pytest.approx(0.1, abs=0.01)
+
+
+def test_intervals_cover_as_often_as_they_say():
+    """The AUC of normal scores is known; of 60 tables, intervals of about 57 should have it."""
+    from scipy.stats import norm
+
+    truth, covered = norm.cdf(1 / np.sqrt(2)), 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        outcome = rng.random(300) < 0.5
+        score = norm.cdf(rng.normal(size=300) + outcome)
+        low, high = Judged(score, outcome, rng.integers(0, 2, 300)).intervals(100, seed)["auc"]
+        covered += low <= truth <= high
+    assert covered >= 51

@@ -1,0 +1,324 @@
+"""Decisions of any estimator: selection rates that are close at every threshold, of people not fitted on."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hiring import EXCLUDED, InHalves, coded, linear, people, with_words
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import evenhand as eh
+from evenhand.findings.decisions import gap_floor, quantile_barycentre, worst_gap
+
+
+def deciding(estimator=None, decisions=0.05, **changes):
+    return eh.PreprocessedClassifier(estimator or linear(), protected=["sex"], decisions=decisions, **changes)
+
+
+def gap(score, X):
+    return worst_gap(score, X["sex"].eq("m").to_numpy().astype(int))
+
+
+def rates(selected, X):
+    return [float(np.mean(selected[X["sex"].eq(sex).to_numpy()])) for sex in ("f", "m")]
+
+
+@pytest.fixture(scope="module")
+def trial():
+    """People to fit on, and as many whom nothing was fitted on."""
+    X, y = people(8000, seed=3)
+    return X[:4000], y[:4000], X[4000:].reset_index(drop=True), y[4000:].reset_index(drop=True)
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("decisions", [0.0, 0.05, 0.15])
+def test_selection_rates_of_new_people_are_close_at_every_threshold(trial, decisions):
+    X, y, new, _ = trial
+    fitted = deciding(decisions=decisions).fit(X, y)
+    bare = gap(linear().fit(X, y).predict_proba(new)[:, 1], new)
+    found = fitted.predict_proba(new)[:, 1]
+    floor = gap_floor(found, new["sex"].eq("m").to_numpy().astype(int))
+    assert bare > 0.25
+    assert gap(found, new) <= decisions + 2 * floor
+    assert fitted.parity_["apart"].max() == pytest.approx(decisions, abs=0.03)
+    assert fitted.mapping_.certificate.status == "optimal"
+    assert fitted.mapping_.achieved.parity[0].value.max() == pytest.approx(decisions, abs=1e-6)
+
+
+def test_at_zero_it_is_as_good_as_the_quantile_barycentre(trial):
+    X, y, new, label = trial
+    found = deciding(decisions=0).fit(X, y).predict_proba(new)[:, 1]
+    raw = linear().fit(X, y).predict_proba(new)[:, 1]
+    best = quantile_barycentre(raw, new["sex"].eq("m").to_numpy().astype(int))
+    assert roc_auc_score(label, found) >= roc_auc_score(label, best) - 0.004
+
+
+@pytest.mark.slow
+def test_a_larger_bound_costs_less(trial):
+    X, y, new, label = trial
+    scores = [deciding(decisions=d).fit(X, y).predict_proba(new)[:, 1] for d in (0.0, 0.1, 1.0)]
+    found = [roc_auc_score(label, score) for score in scores]
+    assert found[0] < found[1] < found[2]
+    raw = linear().fit(X, y).predict_proba(new)[:, 1]
+    assert found[2] == pytest.approx(roc_auc_score(label, raw), abs=0.002)
+
+
+def test_ranks_stay_within_a_group(trial):
+    X, y, new, _ = trial
+    raw = linear().fit(X, y).predict_proba(new)[:, 1]
+    found = deciding(decisions=0.02).fit(X, y).predict_proba(new)[:, 1]
+    for sex in ("f", "m"):
+        mine = new["sex"].eq(sex).to_numpy()
+        assert np.all(np.diff(found[mine][np.argsort(raw[mine], kind="stable")]) >= 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_stay_in_a_small_group(seed):
+    """Groups of 80, 15 and 5 in a hundred: those of the smallest move furthest."""
+    X, y = people(3000, seed)
+    rng = np.random.default_rng(seed)
+    X["sex"] = rng.choice(["m", "f", "x"], 3000, p=[0.8, 0.15, 0.05])
+    X["skill"] += 1.2 * X["sex"].eq("x")
+    fitted = deciding(decisions=0.03).fit(X[:1000], y[:1000])
+    raw = linear().fit(X[:1000], y[:1000]).predict_proba(X[1000:])[:, 1]
+    found = fitted.predict_proba(X[1000:])[:, 1]
+    for sex in ("m", "f", "x"):
+        mine = X["sex"][1000:].eq(sex).to_numpy()
+        assert np.all(np.diff(found[mine][np.argsort(raw[mine], kind="stable")]) >= 0)
+
+
+def test_what_chance_leaves_open_is_beside_what_was_found(trial):
+    X, y, _, _ = trial
+    found = deciding(decisions=0.05).fit(X[:800], y[:800]).parity_
+    chance = 1.36 * np.sqrt(1 / found["people"][0] + 1 / found["people"][1])
+    assert found["up_to"].to_numpy() == pytest.approx(found["apart"].to_numpy() + chance)
+
+
+def test_a_ratio_is_moved_by_chance_too(trial):
+    """Where few are selected, rates by chance alone are far apart as a ratio: no warning."""
+    X, y, _, _ = trial
+    fitted = deciding(decisions=eh.PairwiseParity(0.2)).fit(X[:700], y[:700])
+    assert fitted.parity_["up_to"].max() > fitted.parity_["apart"].max()
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    X, y = people(300)
+
+    class Broken(LogisticRegression):
+        def predict_proba(self, X):
+            found = super().predict_proba(X)
+            found[0] = np.nan
+            return found
+
+    with pytest.raises(eh.DataError, match="Broken gives no score to row 1"):
+        deciding(with_words(Broken())).fit(X, y)
+
+
+def test_one_threshold_is_held_and_decides(trial):
+    X, y, new, _ = trial
+    fitted = deciding(decisions=0.04, threshold=0.6).fit(X, y)
+    selected = fitted.predict(new)
+    assert np.array_equal(selected == 1, fitted.predict_proba(new)[:, 1] >= 0.6)
+    low, high = rates(selected == 1, new)
+    assert abs(high - low) <= 0.04 + 0.04
+    # Elsewhere nothing was asked, and so less is moved.
+    assert gap(fitted.predict_proba(new)[:, 1], new) > 0.2
+    assert fitted.parity_["apart"].max() == pytest.approx(0.04, abs=0.02)
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("favourable", [0, 1])
+def test_four_fifths_at_a_threshold(trial, favourable):
+    X, y, new, _ = trial
+    rule = eh.PairwiseParity(0.2, distance=eh.FourFifths(favourable))
+    fitted = deciding(decisions=rule, threshold=0.5).fit(X, y)
+    low, high = sorted(rates(fitted.predict(new) == favourable, new))
+    assert low / high >= 0.8 - 0.06
+    assert fitted.parity_["selected"].min() / fitted.parity_["selected"].max() >= 0.8 - 0.03
+    bare = sorted(rates(linear().fit(X, y).predict(new) == favourable, new))
+    assert bare[0] / bare[1] < 0.75
+
+
+@pytest.mark.slow
+def test_a_statement_may_name_a_reference_group(trial):
+    X, y, new, _ = trial
+    rule = eh.PairwiseParity(0.1, distance=eh.Difference(), against={"sex": "m"})
+    fitted = deciding(decisions=rule).fit(X, y)
+    assert gap(fitted.predict_proba(new)[:, 1], new) <= 0.1 + 0.08
+
+
+@pytest.mark.slow
+def test_no_label_decides_what_is_released():
+    """With other labels of the same people, scores that a model gave anyway are released the same."""
+    X, y = people(1200)
+    scores = X["skill"].rank(pct=True) * 0.8 + 0.1 * X["sex"].eq("m")
+
+    class Known(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            self.classes_ = np.array([0, 1])
+            return self
+
+        def predict_proba(self, X):
+            own = scores.loc[X.index].to_numpy()
+            return np.column_stack([1 - own, own])
+
+    one = deciding(Known()).fit(X, y).predict_proba(X)
+    other = deciding(Known()).fit(X, 1 - y).predict_proba(X)
+    assert np.array_equal(one, other)
+
+
+def test_the_mean_move_of_a_level_is_within_the_budget(trial):
+    X, y, _, _ = trial
+    mapping = deciding(decisions=0.0).fit(X, y).mapping_
+    (part,) = mapping.achieved.budgets
+    assert part.violation <= 1e-9
+    assert mapping.problem.budget.limit < 0.5
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(max_depth=3), GaussianNB(), LogisticRegression()])
+def test_models_of_few_scores_are_split_by_what_rows_hold(model):
+    """A tree has a handful of scores: people of one are told apart by their rows, whatever the order of them."""
+    X, y = people(3000, seed=5)
+    fitted = deciding(with_words(model), decisions=0.03).fit(X, y)
+    assert fitted.parity_["apart"].max() <= 0.08
+    new, _ = people(3000, seed=6)
+    found = fitted.predict_proba(new)[:, 1]
+    assert gap(found, new) <= 0.03 + 2 * gap_floor(found, new["sex"].eq("m").to_numpy().astype(int))
+    turned = fitted.predict_proba(new[::-1])[::-1, 1]
+    assert np.array_equal(found, turned)
+    assert np.array_equal(fitted.predict_proba(new[:10])[:, 1], found[:10])
+
+
+def crowds(seed, number=3000):
+    """People of a few words alone: hundreds of them are equal."""
+    X, y = people(number, seed)
+    return X.assign(skill=pd.cut(X["skill"], [-9, -0.5, 0.5, 9]).astype(str))[["sex", "town", "skill"]], y
+
+
+def crowd_model():
+    return make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+
+
+def test_a_crowd_of_equal_people_is_split_by_a_draw_alone():
+    X, y = crowds(1)
+    new, _ = crowds(2)
+    with pytest.warns(eh.EvenhandWarning, match='predict_with="draw" splits it'):
+        alike = deciding(crowd_model(), decisions=0.02).fit(X, y)
+    found = new.assign(score=alike.predict_proba(new)[:, 1])
+    assert found.groupby(["sex", "town", "skill"])["score"].nunique().max() == 1
+    drawn = deciding(crowd_model(), decisions=0.02, predict_with="draw").fit(X, y)
+    assert drawn.parity_["apart"].max() < 0.06 < alike.parity_["apart"].max()
+    score = drawn.predict_proba(new)[:, 1]
+    assert gap(score, new) <= 0.02 + 2 * gap_floor(score, new["sex"].eq("m").to_numpy().astype(int))
+
+
+@pytest.mark.slow
+def test_polars_arrays_pickles_and_clones_agree():
+    X, y = people(1000)
+    fitted = deciding().fit(X, y)
+    found = fitted.predict_proba(X)
+    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(X), found)
+    assert np.allclose(deciding().fit(pl.DataFrame(X), y.to_numpy()).predict_proba(pl.DataFrame(X)), found)
+    again = clone(fitted)
+    assert not hasattr(again, "mapping_")
+    numbers, label = coded(1000)
+    model = eh.PreprocessedClassifier(LogisticRegression(), protected=["0"], decisions=0.05)
+    assert model.fit(numbers, label).predict(numbers).shape == (1000,)
+
+
+@pytest.mark.slow
+def test_weights_count_people():
+    X, y = people(1500)
+    twice = pd.concat([X, X], ignore_index=True), pd.concat([y, y], ignore_index=True)
+    one = deciding().fit(X, y, sample_weight=np.full(1500, 2.0))
+    assert one.parity_["people"].sum() == 3000
+    assert deciding().fit(*twice).parity_["people"].sum() == 3000
+
+
+@pytest.mark.slow
+def test_in_a_cross_validation():
+    X, y = people(900)
+    found = cross_validate(
+        deciding(decisions=0.1), X, y, scoring="roc_auc", cv=StratifiedKFold(3, shuffle=True, random_state=0)
+    )
+    assert found["test_score"].min() > 0.7
+
+
+@pytest.mark.slow
+def test_three_groups(trial):
+    X, y, new, _ = trial
+    model = eh.PreprocessedClassifier(linear(), protected=["town"], decisions=0.02).fit(X, y)
+    group = np.unique(new["town"], return_inverse=True)[1]
+    found = model.predict_proba(new)[:, 1]
+    assert worst_gap(found, group) <= 0.02 + 2 * gap_floor(found, group)
+    assert len(model.parity_) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"bound": 0.1}, "write one of them"),
+        ({"decisions": -0.1}, "decisions must be"),
+        ({"decisions": "0.1"}, "decisions must be"),
+        ({"decisions": None, "threshold": 0.5, "bound": 0.1}, "threshold is where decisions are compared"),
+        ({"threshold": 1.5}, "threshold must be"),
+        ({"decisions": eh.PairwiseParity(0.1, given=["skill"])}, "whole groups"),
+        ({"decisions": eh.PairwiseParity(0.1, levels="cumulative")}, "whole groups"),
+        ({"decisions": eh.PairwiseParity(0.2, distance=eh.FourFifths(1))}, "say at which score with threshold"),
+        ({"decisions": eh.PairwiseParity(0.2, distance=eh.FourFifths("yes")), "threshold": 0.5}, "'yes', and y has"),
+        ({"decisions": eh.TargetParity(0.2)}, "decisions must be"),
+        ({"estimator": LinearSVC()}, "no predict_proba"),
+        ({"preprocessor": eh.OptimizedPreprocessor(eh.datasets.load("compas").problem)}, "one or the other"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(changes, words):
+    X, y = people(300)
+    with pytest.raises(eh.SpecError, match=words):
+        deciding(**{"estimator": None, **changes}).fit(X, y)
+
+
+def test_three_classes_are_refused():
+    X, y = people(300, classes=3)
+    with pytest.raises(eh.SpecError, match="two classes, and y has 3"):
+        deciding().fit(X, y)
+
+
+def test_new_people_must_have_their_group():
+    X, y = people(900)
+    fitted = deciding().fit(X, y)
+    with pytest.raises((ValueError, eh.DataError), match="sex"):
+        fitted.predict_proba(X.drop(columns="sex"))
+    with pytest.warns(eh.EvenhandWarning, match="no group that was fitted, first sex=x"):
+        found = fitted.predict_proba(X.assign(sex="x"))
+    own = fitted.estimator_.predict_proba(X.assign(sex="x"))
+    assert np.allclose(found, own)
+
+
+def test_nothing_is_told_where_the_bound_holds(trial):
+    X, y, _, _ = trial
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", eh.EvenhandWarning)
+        deciding().fit(X, y)
+
+
+@pytest.mark.slow(keep=5)
+@parametrize_with_checks(
+    [InHalves(LogisticRegression(), protected=["0"], decisions=0.5)], expected_failed_checks=lambda _: EXCLUDED
+)
+@pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,158 @@
+"""Searches that respect a bound: pooled over folds as by hand, and the best candidate among those within."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
+
+import evenhand as eh
+
+FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
+
+
+def people(number=900, seed=0, classes=2):
+    """Numbers alone: a group, and two columns of which one tells it."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, number)
+    X = pd.DataFrame({"group": group, "near": rng.normal(size=number) + group, "skill": rng.normal(size=number)})
+    score = X["skill"] + 0.8 * X["near"] + rng.normal(size=number)
+    return X, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+
+
+COLUMNS = [("near", "skill"), ("skill",), ("near",)]
+
+
+def seeing(columns=COLUMNS[0]):
+    """A logistic regression of some columns."""
+    return Pipeline([("see", make_column_transformer(("passthrough", list(columns)))), ("learn", LogisticRegression())])
+
+
+GRID = {"see": [seeing(columns).named_steps["see"] for columns in COLUMNS]}
+
+
+def apart_by_hand(model, X, y, of):
+    """Out-of-fold parity, from every person's own score."""
+    scores = cross_val_predict(model, X, y, cv=FOLDS, method="predict_proba")
+    if of == "selected":
+        scores = np.eye(scores.shape[1])[scores.argmax(axis=1)]
+    means = np.array([scores[X["group"] == g].mean(axis=0) for g in np.unique(X["group"])])
+    if of == "selected":
+        return np.ptp(means, axis=0).max()
+    return (means.max(axis=0) / means.min(axis=0)).max() - 1
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("of", ["mean_score", "selected"])
+def test_the_best_among_those_that_are_within(of, classes):
+    X, y = people(classes=classes)
+    score = "roc_auc" if classes == 2 else "roc_auc_ovr"
+    rule = eh.best_within(0.1, of=of, otherwise="nearest")
+    search = GridSearchCV(
+        seeing(), GRID, cv=FOLDS, scoring=eh.parity_scoring(X, ["group"], score=score), refit=rule, error_score="raise"
+    ).fit(X, y)
+    by_hand = [apart_by_hand(seeing(columns), X, y, of) for columns in COLUMNS]
+    assert rule.apart(search.cv_results_) == pytest.approx(by_hand)
+    plain = GridSearchCV(seeing(), GRID, cv=FOLDS, scoring=score).fit(X, y)
+    assert search.cv_results_["mean_test_score"] == pytest.approx(plain.cv_results_["mean_test_score"])
+    assert plain.best_index_ == 0
+    assert by_hand[0] > 0.1 > by_hand[1]
+    assert search.best_index_ == 1, "the best of all is not within"
+    assert search.predict_proba(X).shape == (len(X), classes)
+
+
+def test_a_loose_bound_changes_nothing():
+    X, y = people()
+    search = GridSearchCV(seeing(), GRID, cv=FOLDS, scoring=eh.parity_scoring(X, ["group"]), refit=eh.best_within(99))
+    assert search.fit(X, y).best_index_ == 0
+
+
+def test_the_one_line_is_searched():
+    X, y = people()
+    search = GridSearchCV(
+        eh.PreprocessedClassifier(LogisticRegression(), protected=["group"], bound=0.1),
+        {"bound": [0.02, 1.0], "estimator__C": [1e-6, 1.0]},
+        scoring=eh.parity_scoring(X, ["group"], score="neg_log_loss"), refit=eh.best_within(0.15), cv=FOLDS,
+    ).fit(X, y)  # fmt: skip
+    assert search.best_params_ == {"bound": 0.02, "estimator__C": 1.0}
+
+
+def test_none_is_within():
+    X, y = people()
+    scoring = eh.parity_scoring(X, ["group"])
+    search = GridSearchCV(seeing(), {"see": [GRID["see"][0], GRID["see"][2]]}, cv=FOLDS, scoring=scoring)
+    nearest = min(apart_by_hand(seeing(columns), X, y, "mean_score") for columns in (COLUMNS[0], COLUMNS[2]))
+    with pytest.raises(
+        eh.InfeasibleError, match=r"none of 2 candidates is within the bound of 0.01 .* nearest"
+    ) as error:
+        search.set_params(refit=eh.best_within(0.01)).fit(X, y)
+    assert error.value.smallest_parity_bound == pytest.approx(nearest)
+    search.set_params(refit=eh.best_within(0.01, otherwise="nearest"))
+    with pytest.warns(eh.EvenhandWarning, match="it is taken") as told:
+        search.fit(X, y)
+    assert [each.filename for each in told] == [__file__]
+    assert search.refit.apart(search.cv_results_)[search.best_index_] == pytest.approx(nearest)
+
+
+def test_a_fold_without_a_group_says_nothing_of_it():
+    X, y = people(60)
+    X["group"] = np.where(X.index == 7, 2, X["group"])
+    scoring = eh.parity_scoring(X, ["group"])
+    search = GridSearchCV(seeing(), GRID, cv=FOLDS, scoring=scoring, refit=eh.best_within(99))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+        search.fit(X, y)
+    found = search.refit.apart(search.cv_results_)
+    assert found[0] == pytest.approx(apart_by_hand(seeing(), X, y, "mean_score"))
+
+
+def test_arrays_other_frames_and_several_columns():
+    X, y = people()
+    model = LogisticRegression()
+    found = cross_validate(model, X.to_numpy(), y, cv=FOLDS, scoring=eh.parity_scoring(X.to_numpy(), ["0"]))
+    assert {"test_score", "test_people of 0=0", "test_mean_score of 0=1", "test_selected of 0=1"} <= set(found)
+    other = pl.from_pandas(X)
+    same = eh.parity_scoring(other, ["group"])(model.fit(X, y), other, y)
+    assert same["mean_score of group=0"] == pytest.approx(model.predict_proba(X)[X["group"] == 0, 1].mean())
+    X["old"] = np.arange(len(X)) % 2 == 0
+    crossed = pickle.loads(pickle.dumps(eh.parity_scoring(X, ["group", "old"])))
+    assert list(crossed.groups.values()) == [f"group={g}, old={o}" for g in (0, 1) for o in (False, True)]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda X: eh.parity_scoring(X, ["sex"]), eh.DataError, r"lacks \['sex'\], which protected names"),
+        (lambda X: eh.parity_scoring(X, []), eh.SpecError, "at least one column"),
+        (lambda X: eh.parity_scoring(X, "group"), eh.SpecError, r"write \['group'\]"),
+        (lambda X: eh.parity_scoring(X.assign(group=1), ["group"]), eh.DataError, "a single group"),
+        (lambda X: eh.parity_scoring(X, ["group"], score="auc"), eh.DataError, "score: .*'auc'"),
+        (lambda X: eh.parity_scoring(X, ["group"], score=3), eh.SpecError, "score must be"),
+        (lambda X: eh.parity_scoring(pl.from_pandas(X).lazy(), ["group"]), eh.DataError, "collect it first"),
+        (lambda X: eh.best_within(-1), eh.SpecError, "bound must be"),
+        (lambda X: eh.best_within(0.1, of="decisions"), eh.SpecError, "of must be"),
+        (lambda X: eh.best_within(0.1, otherwise="warn"), eh.SpecError, "otherwise must be"),
+        (lambda X: eh.best_within(0.1)({"mean_test_score": [0.5]}), eh.SpecError, "scoring=eh.parity_scoring"),
+    ],
+)
+def test_bad_input(call, error, match):
+    X, _ = people(60)
+    with pytest.raises(error, match=match):
+        call(X)
+
+
+def test_people_and_models_that_cannot_be_scored():
+    X, y = people(60)
+    scoring = eh.parity_scoring(X, ["group"])
+    with pytest.raises(eh.DataError, match="row 8 of X is of a group, group=2, that the table given to parity_scoring"):
+        scoring(DummyClassifier().fit(X, y), X.assign(group=np.where(X.index == 7, 2, X["group"])), y)
+    with pytest.raises(eh.SpecError, match="LinearSVC has no predict_proba"):
+        scoring(LinearSVC().fit(X, y), X, y)
