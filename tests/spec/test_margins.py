@@ -68,6 +68,17 @@ def test_equal_margins_of_a_difference_are_a_smaller_bound(compas, margin):
     assert found.objective == pytest.approx(smaller.objective, abs=2e-7)
 
 
+@pytest.mark.parametrize("distance", DISTANCES, ids=lambda d: d.word)
+def test_the_distance_is_about_the_same_outcomes(distance):
+    held = WithMargin(distance, Margin((), ()))
+    assert [held.concerns(level) for level in (0, 1)] == [distance.concerns(level) for level in (0, 1)]
+    assert held.outcomes() == distance.outcomes()
+    assert held.good_outcome == distance.good_outcome
+    assert held.largest_bound == distance.largest_bound
+    assert held.apart(0.2) == f"{distance.apart(0.2)}, with margins"
+    assert held.near(0.2, "it") == f"{distance.near(0.2, 'it')}, with margins"
+
+
 def test_margins_stand_for_the_confidence(compas):
     problem = replace(compas.problem, confidence=0.9)
     assert with_margins(problem, None).confidence is None

@@ -225,7 +225,7 @@ MOST = 8
 FORMS = {
     "two groups": {"parity": [eh.PairwiseParity(0.15, on=["race"])]},
     "the rest, difference": {"parity": [eh.PairwiseParity(0.09, distance=eh.Difference(), against="rest")]},
-    "four fifths": {"parity": [eh.PairwiseParity(0.25, on=["sex"], distance=eh.FourFifths(1))]},
+    "four fifths": {"parity": [eh.PairwiseParity(0.15, on=["sex"], distance=eh.FourFifths(0))]},
     "log-ratio, a reference": {
         "parity": [eh.PairwiseParity(0.2, on=["race"], distance=eh.LogRatio(), against={"race": "Caucasian"})]
     },

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evenhand.arrays import Numbers
+from evenhand.data.domain import Value
+from evenhand.spec.by import By
 from evenhand.spec.distance import Distance, Line
 from evenhand.spec.problem import Problem
 
@@ -52,6 +54,32 @@ class WithMargin(Distance):
         """Return the larger of J for the rate and for the rate with its margin."""
         above, below = np.asarray(self.margin.above), np.asarray(self.margin.below)
         return np.maximum(self.of.value(p + above, q), self.of.value(np.maximum(p - below, 0.0), q))
+
+    def concerns(self, level: Value) -> bool:
+        """Whether the distance is about this level of the outcome."""
+        return self.of.concerns(level)
+
+    def outcomes(self) -> tuple[Value, ...]:
+        """The levels of the outcome that the distance names."""
+        return self.of.outcomes()
+
+    @property
+    def good_outcome(self) -> Value | None:
+        """The level of the outcome that the distance takes for good for a person."""
+        return self.of.good_outcome
+
+    @property
+    def largest_bound(self) -> float:  # type: ignore[override]
+        """A bound that restrains nothing but ratios to zero."""
+        return self.of.largest_bound
+
+    def apart(self, bound: float | By) -> str:
+        """Say how far apart two groups' rates may be."""
+        return f"{self.of.apart(bound)}, with margins"
+
+    def near(self, bound: float | By, other: str) -> str:
+        """Say how near a group's rate must be to another."""
+        return f"{self.of.near(bound, other)}, with margins"
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
         """Return the lines with limits that the margin moves."""
