@@ -234,7 +234,7 @@ FORMS = {
         "distortion": eh.Distortion({"is_recid": eh.Ordinal(step=1)}),
     },
     "two constraints": {"parity": [eh.PairwiseParity(0.3, on=["sex"]), eh.PairwiseParity(0.15, on=["race"])]},
-    "blind": {"parity": [eh.PairwiseParity(0.2, on=["race"])], "blind": True},
+    "blind": {"parity": [eh.PairwiseParity(0.26, on=["race"])], "blind": True},
     "suppressed": {
         "parity": [eh.PairwiseParity(0.25, on=["race"])],
         "suppress_protected": "fixed",

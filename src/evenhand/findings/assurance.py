@@ -221,7 +221,8 @@ class Assurance:
         As it was asked for.
     margins, optimism : tuple of Margin
         For each parity constraint by how much the rate of every comparison may be off, above and below; and how much of
-        that is what the fit leans on the table's own noise, as folds of it show.
+        that is what the fit leans on the table's own noise, as folds of it show; negative where rates are better out of
+        fold, as they may be where many people are in cells that nobody had.
     without : float
         The objective of the same problem without confidence.
     """
@@ -248,7 +249,8 @@ class Assurance:
         if entry["confidence"] != problem.confidence or problem.confidence is None:
             raise StorageError("the margins are for another confidence than the problem's")
         sizes = [len(part) for part in parts_of(problem, counts)]
-        kept = {name: _read_margins(name, entry[name], sizes) for name in ("margins", "optimism")}
+        lowest = {"margins": 0.0, "optimism": -1.0}
+        kept = {name: _read_margins(name, entry[name], sizes, low) for name, low in lowest.items()}
         without = float(entry["without"])
         if not np.isfinite(without):
             raise StorageError("the objective without confidence is not finite")
@@ -288,7 +290,7 @@ class Assurance:
         return f"<Assurance at {self.confidence:g}: {len(self.frame)} comparisons>"
 
 
-def _read_margins(what: str, entries: Any, sizes: Sequence[int]) -> Margins:
+def _read_margins(what: str, entries: Any, sizes: Sequence[int], low: float) -> Margins:
     """Read margins of so many comparisons for each constraint."""
     if not isinstance(entries, list) or len(entries) != len(sizes):
         raise StorageError(f"the {what} are not one entry for each parity constraint")
@@ -296,8 +298,9 @@ def _read_margins(what: str, entries: Any, sizes: Sequence[int]) -> Margins:
     for entry, size in zip(entries, sizes, strict=True):
         above, below = (np.asarray(entry[side], dtype=float) for side in ("above", "below"))
         # Written so that a NaN is refused.
-        if not (above.shape == below.shape == (size,) and np.all((above >= 0) & (below >= 0) & (above + below < 2))):
-            raise StorageError(f"the {what} are not numbers from 0 to 1, one for each comparison and side")
+        sound = [side.shape == (size,) and bool(np.all((side >= low) & (side <= 1))) for side in (above, below)]
+        if not all(sound):
+            raise StorageError(f"the {what} are not numbers from {low:g} to 1, one for each comparison and side")
         found.append(Margin.of(above, below))
     return tuple(found)
 
