@@ -18,8 +18,8 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Role
 from evenhand.engines import AnyTable, learn_in_pieces, rows_in_memory
 from evenhand.errors import DataError, EvenhandWarning
+from evenhand.findings.assurance import squares_of
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.strangers import strangers
 from evenhand.spec import Problem, outcome_given_features
 from evenhand.tables import Levelled, Piece, cells, order_by_content, take
@@ -103,6 +103,7 @@ def expected_outcomes(mode: Transformer, d: Cells, x: Cells, y: Cells) -> Number
 
 def folds_of(problem: Problem, counts: Counts, table: AnyTable | Counts, weights: Any = None) -> tuple[Fold, ...]:
     """Deal the people of a table, of which these are the counts."""
+    squares_of(counts)  # which refuses counts that do not tell people
     if problem.cells is None:
         return tuple(_counted(counts))
     if isinstance(table, Counts):
@@ -168,8 +169,3 @@ def _learn(problem: Problem, counts: Counts, rows: Piece, d: Cells, y: Cells, *,
         # What is remarkable about the columns was said of the whole table.
         warnings.simplefilter("ignore", EvenhandWarning)
         return learn_in_pieces(problem, levelled, lambda: [rows], text=text).counts(problem)
-
-
-def in_sample(counts: Counts, kernel: Kernel) -> Numbers:
-    """Return the expected outcomes of the people who were fitted."""
-    return outcome_by_source(counts, kernel)
