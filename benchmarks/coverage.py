@@ -42,6 +42,9 @@ POOLED, LARGEST = 0.055, 0.082
 
 JOURNAL = harness.ROOT / "build" / "coverage.jsonl"
 PAGE, CHART = harness.ROOT / "docs" / "coverage.md", harness.ROOT / "docs" / "coverage.svg"
+ENOUGH = 400
+"""Fewer samples of a setting do not decide."""
+
 CHUNK = 10
 ROUNDING = 1e-9
 

@@ -221,8 +221,7 @@ class Assurance:
         As it was asked for.
     margins, optimism : tuple of Margin
         For each parity constraint by how much the rate of every comparison may be off, above and below; and how much of
-        that is what the fit leans on the table's own noise, as folds of it show; negative where rates are better out of
-        fold, as they may be where many people are in cells that nobody had.
+        that is what the fit leans on the table's own noise, as folds of it show.
     without : float
         The objective of the same problem without confidence.
     """
@@ -249,8 +248,7 @@ class Assurance:
         if entry["confidence"] != problem.confidence or problem.confidence is None:
             raise StorageError("the margins are for another confidence than the problem's")
         sizes = [len(part) for part in parts_of(problem, counts)]
-        lowest = {"margins": 0.0, "optimism": -1.0}
-        kept = {name: _read_margins(name, entry[name], sizes, low) for name, low in lowest.items()}
+        kept = {name: _read_margins(name, entry[name], sizes) for name in ("margins", "optimism")}
         without = float(entry["without"])
         if not np.isfinite(without):
             raise StorageError("the objective without confidence is not finite")
@@ -290,7 +288,7 @@ class Assurance:
         return f"<Assurance at {self.confidence:g}: {len(self.frame)} comparisons>"
 
 
-def _read_margins(what: str, entries: Any, sizes: Sequence[int], low: float) -> Margins:
+def _read_margins(what: str, entries: Any, sizes: Sequence[int]) -> Margins:
     """Read margins of so many comparisons for each constraint."""
     if not isinstance(entries, list) or len(entries) != len(sizes):
         raise StorageError(f"the {what} are not one entry for each parity constraint")
@@ -298,9 +296,9 @@ def _read_margins(what: str, entries: Any, sizes: Sequence[int], low: float) -> 
     for entry, size in zip(entries, sizes, strict=True):
         above, below = (np.asarray(entry[side], dtype=float) for side in ("above", "below"))
         # Written so that a NaN is refused.
-        sound = [side.shape == (size,) and bool(np.all((side >= low) & (side <= 1))) for side in (above, below)]
+        sound = [side.shape == (size,) and bool(np.all((side >= 0) & (side <= 1))) for side in (above, below)]
         if not all(sound):
-            raise StorageError(f"the {what} are not numbers from {low:g} to 1, one for each comparison and side")
+            raise StorageError(f"the {what} are not numbers from 0 to 1, one for each comparison and side")
         found.append(Margin.of(above, below))
     return tuple(found)
 

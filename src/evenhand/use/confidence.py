@@ -71,9 +71,9 @@ class Strayed:
         return np.concatenate(found)
 
     def margins(self, z: float) -> Margins:
-        """Return the margins at z standard errors; none where rates out of fold are better by more than that."""
+        """Return the margins at z standard errors."""
         each = zip(self.sides, self.optimism, self.errors, strict=True)
-        return tuple(Margin.of(*np.where(s.needed, np.maximum(off + z * error, 0.0), 0.0)) for s, off, error in each)
+        return tuple(Margin.of(*np.where(s.needed, off + z * error, 0.0)) for s, off, error in each)
 
     @property
     def leaning(self) -> Margins:
@@ -128,7 +128,8 @@ class Trials:
             refuse_small(sides.part, self.counts, outcomes)
             outside = sides.room(*rates_compared(sides.part, outcomes))
             fitted = np.mean([sides.room(*each[i]) for each in inside], axis=0)
-            optimism.append(fitted - outside)
+            # Rates that are better out of fold are no reason to ask for less: folds have more new cells than the table.
+            optimism.append(np.maximum(fitted - outside, 0.0))
             errors.append(sides.standard_errors(self.counts, outcomes))
             room.append(fitted)
         return Strayed(self.sides, tuple(optimism), tuple(errors), tuple(room))
