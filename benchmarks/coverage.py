@@ -344,10 +344,9 @@ def main():
     print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     sure, plain = exceeded("sure", rows), exceeded("plain", rows)
     print(f"all {len(rows):,} samples: exceeded {sure:.2%} with confidence, {plain:.1%} plain")
-    kept = sure <= POOLED and table["exceeded"].max() <= LARGEST
-    print(
-        f"the promise (at most {POOLED:.1%} of all, {LARGEST:.1%} of any setting) is {'kept' if kept else 'not kept'}"
-    )
+    if table["samples"].min() >= ENOUGH:
+        kept = sure <= POOLED and table["exceeded"].max() <= LARGEST
+        print(f"at most {POOLED:.1%} of all samples, {LARGEST:.1%} of any setting: {'kept' if kept else 'not kept'}")
     if given.write:
         PAGE.write_text(page(table, rows), encoding="utf-8")
         chart(table).save(CHART)
