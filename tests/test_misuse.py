@@ -658,6 +658,8 @@ VALID: dict[str, Callable[[World], Call]] = {
             "preprocessor": eh.OptimizedPreprocessor(w.problem),
             "protected": None,
             "bound": None,
+            "decisions": None,
+            "threshold": None,
             "calibrate": True,
             "train_on": "expected",
             "predict_with": "expected",
@@ -674,6 +676,10 @@ VALID: dict[str, Callable[[World], Call]] = {
             "train_on": "expected",
             "drop_protected": False,
         },
+    ),
+    "PreprocessedClassifier:decisions": lambda w: (
+        eh.PreprocessedClassifier,
+        {"estimator": w.model, "protected": ["sex"], "decisions": 0.3, "threshold": 0.5},
     ),
     "PreprocessedClassifier.fit": lambda w: (
         eh.PreprocessedClassifier(w.model, eh.OptimizedPreprocessor(w.problem)).fit,

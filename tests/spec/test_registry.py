@@ -215,6 +215,8 @@ def test_a_misspelt_word_is_told_the_new_ones():
 MEANT = {
     # The paper's section 3.5 is about the ratio of eq. (3).
     ("findings/theory/mapped.py", "Ratio"),
+    # Mean scores are compared as that ratio, too.
+    ("use/estimator/shielded.py", "Ratio"),
     # A loss without a conjugate, which no certificate can stand on.
     ("optimise/compile/utility.py", "Quasiconvex"),
     # A proposal comments on what it proposed itself.

@@ -102,11 +102,15 @@ class Parity(ABC):
     def with_bounds(self: P, change: Any) -> P:
         """Return the same constraint with every bound changed; what is not bounded stays so."""
         bound = change_each(self.bound, lambda b: b if math.isinf(b) else change(b))
-        return replace(self, bound=bound)  # type: ignore[type-var]
+        return self.changed(bound=bound)
 
     def with_distance(self: P, distance: Distance) -> P:
         """Return the same constraint on another distance."""
-        return replace(self, distance=distance)  # type: ignore[type-var]
+        return self.changed(distance=distance)
+
+    def changed(self: P, **changes: Any) -> P:
+        """Return the same constraint with some fields changed."""
+        return replace(self, **changes)  # type: ignore[type-var]
 
     @property
     def segmented(self) -> bool:

@@ -29,7 +29,7 @@ from evenhand.findings.scores import by_group
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import ParityAchieved, parity_achieved
 from evenhand.optimise.solve import Clock
-from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, PairwiseParity, Problem, comparisons
+from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, Parity, Problem, comparisons
 from evenhand.spec.by import By
 from evenhand.spec.events import CUMULATIVE
 from evenhand.tables import Frame, arrays, by_content, frame
@@ -72,7 +72,7 @@ class Decisions:
     different levels, ``drawn`` says whether that is drawn, or goes by what their rows hold.
     """
 
-    parity: PairwiseParity
+    parity: Parity
     threshold: float | None
     favourable: int
     drawn: bool = False
@@ -167,11 +167,11 @@ def _overfits(by_all: Numbers, fold: Cells, group: Cells) -> bool:
 
 def _stated(people: People, asked: Decisions, scale: ScoreScale) -> Problem:
     """Return the statement: the score's level is the outcome, and moves cost their squared share of all levels."""
-    outcome, parity = unused("score level", people.protected), replace(asked.parity, levels=CUMULATIVE)
+    outcome, parity = unused("score level", people.protected), asked.parity.changed(levels=CUMULATIVE)
     if asked.threshold is not None:
         level = int(scale.level(np.array([asked.threshold]))[0])
         bound, distance = _at_one(parity.bound, outcome, level), parity.distance.about(level)
-        parity = replace(parity, bound=bound, distance=distance)
+        parity = parity.changed(bound=bound, distance=distance)
     return Problem(
         protected=people.protected,
         features=[unused("everybody", (*people.protected, outcome))],

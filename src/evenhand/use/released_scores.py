@@ -149,7 +149,7 @@ def _between(rows: Numbers, fitted: Flags) -> Cells:
     --------
     >>> rows = np.array([[0.0, 0.5, 0.5, 0.0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0]])
     >>> _between(rows, np.array([True, False, False, True])).tolist()
-    [2, 2, 2, 2]
+    [1, 2, 2, 2]
     """
     size = len(rows)
     highest = np.where(fitted, size - 1 - np.argmax(rows[:, ::-1] > 0, axis=1), 0)

@@ -16,7 +16,7 @@ from evenhand.arrays import Numbers
 from evenhand.data.counts import checked_weights
 from evenhand.data.domain import same_level
 from evenhand.errors import DataError, MissingExtraError, SpecError, hearing, some_of
-from evenhand.spec import PairwiseParity
+from evenhand.spec import PairwiseParity, Parity
 from evenhand.spec.distance import Difference
 from evenhand.tables import Frame, arrays, as_levels, read, returned
 from evenhand.use.deciding import Decided, Decisions, fit_decisions
@@ -166,7 +166,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         *,
         protected: Sequence[str] | None = None,
         bound: float | None = None,
-        decisions: float | PairwiseParity | None = None,
+        decisions: float | Parity | None = None,
         threshold: float | None = None,
         calibrate: bool = True,
         train_on: Way = "expected",
@@ -267,7 +267,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
                 f"of each, or make one class of several"
             )
         parity = self.decisions
-        if not isinstance(parity, PairwiseParity):
+        if not isinstance(parity, Parity):
             parity = PairwiseParity(check.bound("decisions", parity), Difference())
         good = parity.distance.good_outcome
         named = [place for place, each in enumerate(classes.tolist()) if good is not None and same_level(good, each)]
@@ -288,12 +288,12 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
                 "one of them"
             )
         parity = self.decisions
-        if not isinstance(parity, PairwiseParity):
+        if not isinstance(parity, Parity):
             return
-        if parity.segmented or parity.levels != "each":
+        if parity.segmented or parity.against_target or not parity.of_outcomes:
             raise SpecError(
-                "decisions compares selection rates of whole groups: write a PairwiseParity without given, "
-                "given_outcome and levels"
+                "decisions compares selection rates of whole groups with each other: write a PairwiseParity without "
+                "given, given_outcome and levels"
             )
         if parity.distance.good_outcome is not None and self.threshold is None:
             raise SpecError(

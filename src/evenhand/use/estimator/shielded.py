@@ -16,7 +16,6 @@ from evenhand.errors import DataError, MissingExtraError, SpecError, hearing, so
 from evenhand.findings.scores import apart, by_group
 from evenhand.spec import Conditional, Distortion, Free, Problem
 from evenhand.spec.distance import Ratio
-from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays
 from evenhand.tables.transforming import Missing, Unseen
 from evenhand.use.estimator.conventions import Features
@@ -309,7 +308,6 @@ def _ratio_bound(problem: Problem) -> float:
     if len(problem.parity) != 1 or problem.one_bound is None:
         return float("nan")
     (parity,) = problem.parity
-    if not isinstance(parity, PairwiseParity) or not isinstance(parity.distance, Ratio) or parity.given_outcome:
-        return float("nan")
-    everybody = parity.levels == parity.against == "each" and parity.on is parity.given is None
-    return problem.one_bound if everybody else float("nan")
+    everybody = parity.holds_everybody and parity.of_outcomes and parity.on is None
+    between = not parity.against_target and not parity.segmented
+    return problem.one_bound if everybody and between and isinstance(parity.distance, Ratio) else float("nan")
