@@ -104,6 +104,14 @@ def test_the_toml_reference_has_every_way_to_learn_cells():
     assert [problem.cells for problem in stated] == [eh.Leaves(), eh.ScoreLevels()]
 
 
+def test_the_toml_reference_has_confidence():
+    text = (ROOT / "docs" / "problem.toml").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^# (confidence = \S+)", text, flags=re.MULTILINE)
+    usual = 'protected = ["sex"]\nfeatures = ["age"]\noutcome = "hired"\n'
+    parts = '[[parity]]\nkind = "pairwise"\nbound = 0.1\n[distortion.rules.hired]\nrule = "free"\n'
+    assert eh.Problem.from_toml(f"{usual}{line}\n{parts}").confidence == 0.95
+
+
 @pytest.mark.slow
 def test_the_toml_reference_is_a_problem_that_can_be_fitted():
     text = (ROOT / "docs" / "problem.toml").read_text(encoding="utf-8")

@@ -104,6 +104,15 @@ def finite(what: str, value: Any, *, low: float = -math.inf) -> float:
     return checked
 
 
+def share(what: str, value: Any) -> float:
+    """Return a number strictly between 0 and 1."""
+    checked = number(what, value)
+    if not 0 < checked < 1:
+        hint = f"; write {checked / 100:g}" if 1 < checked < 100 else ""
+        raise SpecError(f"{what} must be between 0 and 1, such as 0.95, not {checked:g}{hint}")
+    return checked
+
+
 def cost(what: str, value: Any, *, forbids: bool = True) -> int | float:
     """Return what a change costs: a number that a solver can weigh, or infinity where that ``forbids`` a change."""
     checked = own_number(what, value, low=0)

@@ -592,7 +592,10 @@ def _read_costs(value: Any, column: Column, power: int) -> Costs:
 
 @dataclass(frozen=True)
 class Bound:
-    """J(rate of ``group``, rate of ``against`` or target) ≤ ``bound``; ``against`` None is everybody else."""
+    """J(rate of ``group``, rate of ``against`` or target) ≤ ``bound``; ``against`` None is everybody else.
+
+    The bound must be kept by a rate that is ``above`` higher or ``below`` lower, too.
+    """
 
     outcome: int
     group: Codes
@@ -600,6 +603,8 @@ class Bound:
     target: Fraction | None
     segment: Codes
     bound: Fraction
+    above: Fraction = ZERO
+    below: Fraction = ZERO
 
 
 @dataclass(frozen=True, eq=False)
@@ -634,6 +639,10 @@ class Parity:
         """Return the outcomes, of so many, that a bound is about."""
         return range(bound.outcome, size if self.cumulative else bound.outcome + 1)
 
+    def held(self, bound: Bound) -> Sequence[Line]:
+        """Return the lines that a bound implies, also of a rate that is off by its margins."""
+        return [(a, b, c - a * (bound.above if a > 0 else -bound.below)) for a, b, c in self.lines(bound.bound)]
+
     def lines(self, bound: Fraction) -> Sequence[Line]:
         """Return the lines (a, b, c), each a·p + b·q ≤ c, that J(p, q) ≤ bound implies."""
         if self.measure == "ratio":
@@ -653,6 +662,12 @@ class Parity:
         if self.features is not None:
             return 1
         return {"four-fifths": 1, "lines": len(self.given_lines)}.get(self.measure, 2)
+
+    def beyond(self, p: Fraction, q: Fraction, bound: Bound) -> Interval | None:
+        """Return J − ε of a rate that is off by a margin of the bound, the worse of both; None where it is infinite."""
+        found = [self.excess(off, q, bound.bound) for off in {p + bound.above, max(ZERO, p - bound.below)}]
+        known = [each for each in found if each is not None]
+        return _highest(known) if len(known) == len(found) else None
 
     def excess(self, p: Fraction, q: Fraction, bound: Fraction) -> Interval | None:
         """Return J(p, q) − ε; None where it is infinite."""
@@ -832,7 +847,12 @@ def _read_parity(value: Any, table: Table) -> Parity:
     bounds = []
     at = f"a bound of {where}"
     for entry in _entries(found["bounds"], f"the bounds of {where}"):
-        one = _fields(entry, at, ("outcome", "group", "against", "segment", "bound"))
+        one = _fields(entry, at, ("outcome", "group", "against", "segment", "bound"), ("margins",))
+        above, below = ZERO, ZERO
+        if "margins" in one:
+            above, below = (_number(of, f"a margin of {at}", ZERO) for of in _entries(one["margins"], at, 2))
+        if (above or below) and (released or features is not None or measure == "lines"):
+            raise Refused(f"{at} has a margin, which only named measures in the whole table or original segments may")
         against, target = None, None
         if kind == "target":
             stated = _fields(one["against"], f"against of {at}", ("target",))["target"]
@@ -845,7 +865,8 @@ def _read_parity(value: Any, table: Table) -> Parity:
         if group == against:
             raise Refused(f"{at} holds a group against itself, {named(groups, group) or 'everybody'}")
         segment = _codes([] if one["segment"] is None else one["segment"], f"the segment of {at}", segments)
-        bounds.append(Bound(outcome, group, against, target, segment, _number(one["bound"], at, ZERO)))
+        least = _number(one["bound"], at, ZERO)
+        bounds.append(Bound(outcome, group, against, target, segment, least, above, below))
     return Parity(name, measure, lines, on, given, released, tuple(bounds), cumulative, features)
 
 
@@ -931,6 +952,8 @@ def bound_words(table: Table, parity: Parity, bound: Bound) -> str:
     if bound.segment:
         where = "released" if parity.released else "original"
         words += f", where {where} {named([(*table.features, table.outcome)[i] for i in parity.given], bound.segment)}"
+    if bound.above or bound.below:
+        words += f", also where the rate is {shown(bound.above)} higher or {shown(bound.below)} lower"
     return words if parity.measure == "lines" else f"{words}: {parity.measure} ≤ {shown(bound.bound)}"
 
 
@@ -1048,7 +1071,7 @@ def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterato
             if not within:
                 continue  # nobody of the group is released into the segment: 0/0 meets every bound
             p /= within
-        yield bound, parity.excess(p, q, bound.bound)
+        yield bound, parity.beyond(p, q, bound)
 
 
 Comparison: TypeAlias = tuple[Codes, Codes, "Codes | None", int]
@@ -1318,7 +1341,7 @@ def _charge_parity(tariff: Tariff, problem: Problem, parity: Parity, index: int,
         if i != index or not price:
             continue
         bound = parity.bounds[j]
-        a, b, c = parity.lines(bound.bound)[k]
+        a, b, c = parity.held(bound)[k]
         population = populations.of(bound)
         segment = bound.segment if parity.released else ()
         event = [(segment, outcome, ONE) for outcome in parity.event(bound, size)]
@@ -1554,7 +1577,9 @@ def _check_violation(problem: Problem, kernel: Kernel, claimed: Fraction, findin
         within = f" within {'released ' if parity.released else ''}{given}" if given else ""
         # A bound that is stated twice is one bound.
         measure = parity.measure if parity.features is None else "total variation"
-        what = f"parity {parity.name!r} by {on}{within}: {measure}{least}, {len(set(parity.bounds))} bounds"
+        off = max((max(bound.above, bound.below) for bound in parity.bounds), default=ZERO)
+        margins = f" with margins up to {shown(off)}" if off else ""
+        what = f"parity {parity.name!r} by {on}{within}: {measure}{least}{margins}, {len(set(parity.bounds))} bounds"
         findings.row(what, f"largest J − ε = {shown(_highest(excesses).high)}" if excesses else "nothing bounded")
         found += excesses
     for words, covered, there in coverage(problem):

@@ -1,5 +1,7 @@
 """Commands on a problem and its table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -238,3 +240,51 @@ def test_what_a_diagnosis_advises_is_worded_for_people_who_type(folder, inside, 
     said = 'No mapping meets the budgets. Write rule = "free" in [distortion.rules.hired].'
     assert said in flat(inside("diagnose", "tight.toml", "people.csv").stdout)
     assert document(inside("diagnose", "tight.toml", "people.csv", "--json"))["sentences"] == [said]
+
+
+class TestConfidence:
+    @pytest.fixture
+    def study(self, compas, tmp_path, monkeypatch):
+        """COMPAS as files, with a bound that can be met with confidence."""
+        monkeypatch.chdir(tmp_path)
+        problem = compas.problem.with_bounds(lambda bound: 0.3)
+        ordered = {
+            name: [str(level) for level in compas.frame[name].cat.categories] for name in ("age_cat", "priors_count")
+        }
+        rules = {
+            name: rule if name not in ordered else replace(rule, levels=ordered[name])
+            for name, rule in problem.distortion.rules.items()
+        }
+        problem = replace(problem, distortion=eh.Distortion(rules))
+        (tmp_path / "p.toml").write_text(problem.to_toml(), encoding="utf-8")
+        compas.frame.to_csv(tmp_path / "t.csv", index=False)
+        return tmp_path
+
+    def test_fit_tells_the_promise_and_its_cost(self, study, inside):
+        result = inside("fit", "p.toml", "t.csv", "--confidence", "0.9")
+        assert result.returncode == 0, result.stderr
+        said = flat(result.stdout)
+        for words in ("Confidence 0.9 that these bounds hold", "about 90 of 100 samples", "Without confidence"):
+            assert words in said, said
+        assert eh.Mapping.load(study / "evenhand.mapping").problem.confidence == 0.9
+        assert inside("verify", "evenhand.mapping").returncode == 0
+
+    def test_json_has_every_margin(self, study, inside):
+        (study / "p.toml").write_text("confidence = 0.95\n" + (study / "p.toml").read_text(), encoding="utf-8")
+        found = document(inside("fit", "p.toml", "t.csv", "--json"))
+        assert len(found["assurance"]["comparisons"]) == 12
+        assert found["certificate"]["without_confidence"] < found["objective"]
+
+    def test_too_few_people(self, study, inside):
+        for command in ("fit", "diagnose"):
+            result = inside(command, "compas", "--confidence", "0.95")
+            assert result.returncode == 1
+            assert "people like these 5,278 would be needed" in flat(result.stdout + result.stderr)
+
+    def test_a_frontier(self, study, inside):
+        found = document(inside("frontier", "p.toml", "t.csv", "--bounds", "0.3,0.5", "--confidence", "0.9", "--json"))
+        assert [point["status"] for point in found["points"]] == ["optimal", "optimal"]
+
+    @pytest.mark.parametrize("wrong", ["0", "1", "95", "sure"])
+    def test_what_is_no_confidence(self, study, inside, wrong):
+        misused(inside("fit", "p.toml", "t.csv", "--confidence", wrong), "--confidence")

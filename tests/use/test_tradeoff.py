@@ -291,7 +291,7 @@ def test_a_solver_that_fails_leaves_the_point_unsolved(tight, compas, monkeypatc
         raise eh.SolverError("it stopped")
 
     monkeypatch.setattr(module, "solve_along", lambda programs, clock: (None for _ in programs))
-    monkeypatch.setattr(module, "fit", fails)
+    monkeypatch.setattr(module, "fitted_as_asked", fails)
     found = frontier(tight, compas.counts, bounds=[0.1, 0.3, 0.7])
     assert found.frame["status"].tolist() == ["infeasible", "unsolved", "optimal"]
     assert found.notes[-1] == "bound 0.3: it stopped"

@@ -55,12 +55,14 @@ def unweighed(mapping: Mapping, weights: str | None) -> bool:
 
 
 def mapping_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
-    """Return what a mapping is: its certificate and its audit."""
+    """Return what a mapping is: its certificate, what its confidence promises, and its audit."""
+    promised = mapping.assurance
     return {
         "people": mapping.counts.people,
         "weight": float(mapping.counts.weight.sum()),
         "objective": mapping.objective,
         "certificate": mapping.certificate.as_dict(),
+        "assurance": None if promised is None else {"words": promised.words, "comparisons": promised.frame},
         **audit_document(mapping, audit),
     }
 

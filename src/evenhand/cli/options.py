@@ -40,6 +40,15 @@ _above_zero = _checked(lambda value: value > 0, "a number of seconds above 0")
 _at_least_zero = _checked(lambda value: 0 <= value < math.inf, "0 or more")
 LimitOption = Annotated[float | None, typer.Option(callback=_above_zero, help="Seconds after which to stop.")]
 ConfidenceOption = Annotated[float, typer.Option(callback=_share, help="Of every interval and statement.")]
+SureOption = Annotated[
+    float | None,
+    typer.Option(
+        "--confidence",
+        callback=_share,
+        help="That all parity bounds hold at once in the population that the table is a sample of, such as 0.95; by "
+        "default what the problem says.",
+    ),
+]
 MarginOption = Annotated[
     float, typer.Option(callback=_at_least_zero, help="How much the parity bound may widen on fresh people.")
 ]

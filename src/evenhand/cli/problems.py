@@ -19,6 +19,7 @@ from evenhand.cli.options import (
     LimitOption,
     ProblemArgument,
     ProofOption,
+    SureOption,
     TableArgument,
     WeightsOption,
     numbers,
@@ -48,6 +49,7 @@ def fit(
     weights: WeightsOption = None,
     proof: ProofOption = None,
     time_limit: LimitOption = None,
+    confidence: SureOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,6 +57,7 @@ def fit(
     check_outputs(force, out, proof, inputs=(Path(problem), table))
     screen.load()
     stated, rows = problem_and_table(problem, table)
+    stated = _sure(stated, confidence)
     _fit_and_write("fit", stated, rows, problem, out, weights, proof, time_limit, as_json)
 
 
@@ -82,6 +85,11 @@ def shield(
     conditional = stated.conditional if scores is None else read_table(scores)
     stated = replace(stated, suppress_protected="fixed", conditional=conditional)
     _fit_and_write("shield", stated, rows, problem, out, weights, proof, time_limit, as_json)
+
+
+def _sure(problem: Problem, confidence: float | None) -> Problem:
+    """Return the problem with the confidence that was asked for on the command line, if any was."""
+    return problem if confidence is None else replace(problem, confidence=confidence)
 
 
 def _fit_and_write(
@@ -139,6 +147,7 @@ def diagnose(
     weights: WeightsOption = None,
     proof: ProofOption = None,
     time_limit: LimitOption = None,
+    confidence: SureOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -152,6 +161,7 @@ def diagnose(
     from evenhand.use.diagnosis import diagnose as examine
 
     stated, rows = problem_and_table(problem, table)
+    stated = _sure(stated, confidence)
     with screen.progress_bar() as report:
         found = examine(stated, rows, weights=weights, time_limit=time_limit, progress=report)
     if proof is not None:
@@ -210,6 +220,7 @@ def frontier(
     chart: Annotated[Path | None, typer.Option(help="Where to draw them: .png, .svg or .html.")] = None,
     weights: WeightsOption = None,
     time_limit: LimitOption = None,
+    confidence: SureOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -226,6 +237,7 @@ def frontier(
     swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
     check_outputs(force, out, chart, inputs=(Path(problem), table))
     stated, rows = problem_and_table(problem, table)
+    stated = _sure(stated, confidence)
     with screen.progress_bar() as report:
         counted = rows if weights is None else checked_counts(stated, rows, weights, report)
         found = trace(stated, counted, **swept, time_limit=time_limit, progress=report)

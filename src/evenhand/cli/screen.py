@@ -124,6 +124,9 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     if verdict is None:
         heading("What it cost, and how sure that is")
         pairs(certificate_words(mapping.certificate))
+        if mapping.assurance is not None:
+            heading(f"Whether the bounds hold in the population, at a confidence of {mapping.assurance.confidence:g}")
+            bullets(mapping.assurance.words)
     else:
         verdict()
     heading("Who changes, and how")

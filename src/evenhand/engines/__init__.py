@@ -1,8 +1,9 @@
 """Tables that are not in memory: files through DuckDB, Spark, and databases through the text of a query."""
 
-from evenhand.engines.counting import AnyTable, Rows, columns_in, counts_of, distinct_rows
+from evenhand.engines.counting import AnyTable, Rows, columns_in, counts_of, distinct_rows, rows_in_memory
 from evenhand.engines.expanding import Expanded, expand_file
 from evenhand.engines.files import Opened, Source, opened, read_file
+from evenhand.engines.learning import learn_in_pieces
 from evenhand.engines.pairing import Pair, each_pair
 from evenhand.engines.spark import is_spark, transform_spark
 from evenhand.engines.sql import write_query
@@ -24,8 +25,10 @@ __all__ = [
     "expand_file",
     "is_path",
     "is_spark",
+    "learn_in_pieces",
     "opened",
     "read_file",
+    "rows_in_memory",
     "transform_file",
     "transform_spark",
     "write_query",

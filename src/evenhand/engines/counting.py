@@ -39,6 +39,7 @@ from evenhand.tables import (
     level_rows,
     levels_of,
     read,
+    stacked,
     variable_of,
     weights_column,
     weights_of,
@@ -291,6 +292,30 @@ class _Counting:
                 f"{words(memory)} of memory; round it to fewer, or try ",
                 Option("memory", words(2 * number * BYTES_PER_VALUE)),
             )
+
+
+def rows_in_memory(
+    problem: Problem, table: AnyTable, weights: str | Sequence[float] | None = None
+) -> tuple[Piece, bool]:
+    """Return all rows of a table with their weights, and whether values are the texts of a file."""
+    if spark.is_spark(table):
+        raise DataError(
+            "confidence with learned cells needs the rows in memory: collect the Spark dataframe first, with toPandas()"
+        )
+    if not is_path(table):
+        found = read(table)
+        weight = weights_of(problem.columns, found, weights)
+        return Piece(found, np.ones(len(found)) if weight is None else weight), False
+    given = _Counting.of(table, problem.csv, problem.columns, weights)
+    parts = given.run(lambda counting, duck_: list(counting.pieces(duck_)), None)
+    whole = stacked([part.table for part in parts])
+    if whole.estimated_size() > current().memory / 2:
+        raise DataError(
+            f"confidence with learned cells holds the rows of {given.source.name!r} in memory, of which there is too "
+            f"little; try ",
+            Option("memory", words(4 * int(whole.estimated_size()))),
+        )
+    return Piece(whole, np.concatenate([part.weight for part in parts])), given.text
 
 
 @dataclass(frozen=True, eq=False)

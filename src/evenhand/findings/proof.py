@@ -43,6 +43,7 @@ from evenhand.spec import (
     Features,
     Line,
     Problem,
+    WithMargin,
     comparisons,
     outcome_given_features,
 )
@@ -244,7 +245,7 @@ class _Writer:
                 "name": type(part.parity).__name__,
                 "kind": "features" if part.events.free else "target" if part.against_target else "pairwise",
                 **self.about(part),
-                "distance": {"measure": part.parity.distance.word}
+                "distance": {"measure": _measure(part)}
                 if _named(part)
                 else {"measure": "lines", "lines": _lines(part, keys.index(key))},
                 "on": list(part.groups.names),
@@ -278,7 +279,13 @@ class _Writer:
             "against": other,
             "segment": segment,
             "bound": float(part.bound[e]),
+            **self.margins(part, e),
         }
+
+    def margins(self, part: Comparisons, e: int) -> Document:
+        """Return by how much more and less a rate must keep its bound, where there are margins."""
+        held = part.parity.distance
+        return {"margins": [held.margin.above[e], held.margin.below[e]]} if isinstance(held, WithMargin) else {}
 
     def budget(self, number: int) -> Document:
         charge = self.problem.charges[number]
@@ -431,7 +438,13 @@ def _codes(axis: Axis, cells: Cells) -> list[list[int]]:
 
 def _named(part: Comparisons) -> bool:
     """Whether the verifier knows a constraint's distance by name; any other is written as its lines."""
-    return part.parity.distance.word in verifier.MEASURES
+    return _measure(part) in verifier.MEASURES
+
+
+def _measure(part: Comparisons) -> str:
+    """Return the word for a constraint's distance, whatever margins it has."""
+    held = part.parity.distance
+    return (held.of if isinstance(held, WithMargin) else held).word
 
 
 def _block_keys(part: Comparisons) -> list[Any]:

@@ -61,6 +61,9 @@ class Certificate:
         Anything about how the mapping was found that should be known.
     history : tuple of float
         The objective after each half-step of an alternating minimisation; it never rises.
+    without_confidence : float or None
+        The optimum of the same problem without its ``confidence``, as the fit found it: what the margins cost is the
+        difference. None where no confidence was asked for.
     """
 
     status: Status
@@ -71,6 +74,7 @@ class Certificate:
     row_error: float
     notes: tuple[str, ...] = ()
     history: tuple[float, ...] = ()
+    without_confidence: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evenhand.findings.assurance import Assurance
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import ranged
 from evenhand.findings.naming import long_name
@@ -17,6 +18,12 @@ from evenhand.spec import Problem
 
 FIRST = "Before signing"
 Json = dict[str, Any]
+
+
+def in_the_population(promised: Assurance) -> Json:
+    """Say what a mapping's confidence promises of the people whom the table is a sample of."""
+    heading = f"The bounds among those whom the table is a sample of, at a confidence of {promised.confidence:g}"
+    return {"heading": heading, "words": list(promised.words), "detail": False}
 
 
 def fresh_people(problem: Problem, theory: Theory, shown: Discretion, confidence: float, seed: int) -> list[Json]:

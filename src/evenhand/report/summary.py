@@ -17,6 +17,7 @@ from typing import Any
 
 from evenhand._version import __version__
 from evenhand.errors import SpecError
+from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import plain
@@ -24,7 +25,7 @@ from evenhand.findings.prices import Prices
 from evenhand.findings.theory import Theory
 from evenhand.optimise.certificate import Certificate
 from evenhand.report import assurance, people
-from evenhand.report.fresh import fresh_people
+from evenhand.report.fresh import fresh_people, in_the_population
 from evenhand.report.words import asked, certificate_words
 
 FORMAT = "evenhand-report"
@@ -64,7 +65,7 @@ class Material(assurance.Mapped):
 
     ``fitted`` holds the rates of a model fitted on one release, with what is said of it; ``frontier`` its points, edges
     and words; ``other_columns`` those of a given table that the problem does not name, None where no table was given;
-    ``command`` what writes the same report again.
+    ``command`` what writes the same report again; ``promised`` what a confidence promises of the population.
     """
 
     certificate: Certificate
@@ -77,6 +78,7 @@ class Material(assurance.Mapped):
     source: Source
     command: str
     other_columns: tuple[str, ...] | None = None
+    promised: Assurance | None = None
 
 
 def summary(material: Material) -> Json:
@@ -91,6 +93,7 @@ def summary(material: Material) -> Json:
         )
     elif m.other_columns is not None:
         notes.append("the given table has no columns outside the problem")
+    first, *details = fresh_people(m.problem, m.theory, shown, m.settings.confidence, m.settings.seed)
     try:
         toml = m.problem.to_toml()
     except SpecError as error:
@@ -113,7 +116,7 @@ def summary(material: Material) -> Json:
         "worst_off": people.worst_off(m.counts, m.kernel, m.achieved, shown),
         "models": {"predicted": assurance.scores(m.problem, m.audit, shown), "fitted": m.fitted},
         "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),
-        "fresh_people": fresh_people(m.problem, m.theory, shown, m.settings.confidence, m.settings.seed),
+        "fresh_people": [first, *([] if m.promised is None else [in_the_population(m.promised)]), *details],
         "frontier": {**m.frontier, "words": " ".join(discreet([m.frontier["words"]], shown))},
         "problem_toml": toml,
         "repeat": _repeat(m),

@@ -50,6 +50,9 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
         yield "Missing values", f"are a level of their own{also}, which stays as it is unless a rule names it"
     for parity in problem.parity:
         yield "Bounded", parity.words
+    if problem.confidence is not None:
+        where = "in the population that the table is a sample of, all at once"
+        yield "Confidence", f"{problem.confidence:g} that these bounds hold {where}"
     for budget in problem.budgets:
         yield "Bounded", budget_words(budget, problem.cell_words)
     if not problem.parity:
@@ -144,6 +147,13 @@ def certificate_words(certificate: Certificate) -> Iterator[tuple[str, str]]:
             f"{certificate.lower_bound:.7f}: proved by duality, without trusting the solver",
         )
         yield "Gap", f"{certificate.gap:.1e}"
+    if certificate.without_confidence is not None:
+        more = certificate.objective - certificate.without_confidence
+        yield (
+            "Without confidence",
+            f"{certificate.without_confidence:.7f}: the margins cost {max(more, 0.0):.7f}; the certificate is optimal "
+            f"for these margins, not among all mappings that would keep the bounds in the population",
+        )
     yield "Largest violation", f"{certificate.max_violation:.1e}: no bound is exceeded by more"
     for note in certificate.notes:
         yield "Note", note

@@ -14,6 +14,7 @@ from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance, Line, Ratio
 from evenhand.spec.distortion import CostedMoves, CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
 from evenhand.spec.events import Features
+from evenhand.spec.margins import Margin, Margins, WithMargin, with_margins
 from evenhand.spec.nesting import Nest, nest
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 from evenhand.spec.people import EVERYWHERE
@@ -46,6 +47,8 @@ __all__ = [
     "Free",
     "Learned",
     "Line",
+    "Margin",
+    "Margins",
     "MergedLevels",
     "Nest",
     "Nominal",
@@ -64,11 +67,13 @@ __all__ = [
     "Smooth",
     "TargetParity",
     "Utility",
+    "WithMargin",
     "change_each",
     "check_problem",
     "comparisons",
     "each",
     "nest",
     "outcome_given_features",
+    "with_margins",
     "words_of",
 ]

@@ -123,6 +123,19 @@ class Parity(ABC):
         return self.levels == SINGLE and not self.compares_features
 
     @property
+    def beyond_confidence(self) -> str | None:
+        """What it is about this form that no margin for a sample is known for; None where one is."""
+        if self.compares_features:
+            return "features"
+        forms = {
+            f"given={list(self.given or ())}": self.given is not None,
+            "given_outcome=True": self.given_outcome,
+            f'levels="{self.levels}"': self.levels != SINGLE,
+            f"the distance {type(self.distance).__name__}": not self.distance.at_any_bound,
+        }
+        return next((form for form, is_so in forms.items() if is_so), None)
+
+    @property
     def smallest_bound(self) -> float:
         """The smallest of the bounds."""
         return float(min(each(self.bound)))

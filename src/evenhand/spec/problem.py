@@ -89,6 +89,11 @@ class Problem:
         their own levels: no cell has people of two of them.
     csv : CsvFormat, optional
         How the CSV files of this problem are written, where it is not with commas and a header.
+    confidence : float, optional
+        Such as 0.95: the parity bounds are to hold, all at once, among the people of whom the table is a random sample,
+        and not only in the table. Every bound is then kept with a margin; ``mapping.assurance`` tells them, and what
+        exactly is promised. Covered are bounds on each outcome's rates in the whole table, by the distances that have a
+        name. None bounds the table as it is.
 
     Examples
     --------
@@ -134,6 +139,7 @@ class Problem:
     missing_values: Sequence[Value] = ()
     cells: Learned | None = None
     csv: CsvFormat | None = None
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "protected", check.columns("protected", self.protected))
@@ -148,6 +154,7 @@ class Problem:
         self._check_columns()
         self._check_cells()
         self._check_favourable()
+        self._check_confidence()
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -425,6 +432,25 @@ class Problem:
                     f"favourable says that {self.outcome}={self.favourable!r} is good for a person, {whose} says "
                     f"{self.outcome}={other!r}; name the same outcome in both"
                 )
+
+    def _check_confidence(self) -> None:
+        """Refuse what is no confidence, and by name what it does not cover."""
+        if self.confidence is None:
+            return
+        object.__setattr__(self, "confidence", check.share("confidence", self.confidence))
+        if not self.parity:
+            raise SpecError("confidence is about parity bounds, and there are none; state one, or leave it out")
+        for parity in self.parity:
+            if (form := parity.beyond_confidence) is not None:
+                raise SpecError(
+                    f"confidence does not cover {type(parity).__name__} with {form}: no margin for it was ever tried; "
+                    f"leave out confidence, and hold the mapping against people who were not fitted"
+                )
+        if self.alternates:
+            raise SpecError(
+                'confidence does not cover suppress_protected="alternating", whose optima are local; write "fixed", or '
+                "leave out confidence"
+            )
 
 
 def check_problem(problem: Any) -> None:

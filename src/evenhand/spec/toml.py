@@ -132,6 +132,7 @@ def write(problem: Problem) -> str:
         "features": list(problem.features),
         "outcome": problem.outcome,
         **({} if problem.favourable is None else {"favourable": problem.favourable}),
+        **({} if problem.confidence is None else {"confidence": problem.confidence}),
         "targets": problem.targets,
         "tie_break": problem.tie_break or "none",
         "suppress_protected": problem.suppress_protected or "no",

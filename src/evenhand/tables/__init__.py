@@ -63,7 +63,7 @@ from evenhand.tables.reading import (
     weights_column,
     weights_of,
 )
-from evenhand.tables.sampling import Piece, by_content, dealt_folds
+from evenhand.tables.sampling import Piece, by_content, dealt_folds, order_by_content
 from evenhand.tables.writing import (
     FEW_ROWS,
     Lots,
@@ -138,6 +138,7 @@ __all__ = [
     "levels_of",
     "listed",
     "merged",
+    "order_by_content",
     "plain_value",
     "quoted",
     "read",

@@ -174,6 +174,13 @@ def dealt_folds(table: nw.DataFrame[Any], columns: Sequence[str], number: int, *
     return np.where(many[kind], (kind + turn) % number, together[kind])
 
 
+def order_by_content(problem: Problem, table: nw.DataFrame[Any], *ties: NDArray[Any], text: bool = False) -> Cells:
+    """Return the order of rows by what their features hold, and then by ``ties``, the last one first."""
+    known, blanks = look(problem, table, text=text), problem.missing_values
+    held = [given(each.asked(name), column(table, name), blanks, text=text) for name, each in known.items()]
+    return np.asarray(np.lexsort((*ties, contents(held, len(table)))))
+
+
 def _can_be_read(table: nw.DataFrame[Any], name: str) -> bool:
     try:
         kind_of(column(table, name), ())

@@ -25,7 +25,8 @@ from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem
-from evenhand.use.fitting import begin, fit
+from evenhand.use.confidence import NotSure
+from evenhand.use.fitting import begin, fitted_as_asked, part_of
 from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ class Diagnosis:
     stranded : bool
         Whether it is infeasible because somebody has no move at all: by what is forbidden, by limits of zero or by
         ratios to zero.
+    with_margins : Problem or None
+        Where the bounds can be met, but not with the problem's confidence: the same with the margins that this takes,
+        which is what all else is about.
     """
 
     problem: Problem
@@ -84,6 +88,7 @@ class Diagnosis:
     mapping: Mapping | None = None
     reason: InfeasibleError | None = None
     stranded: bool = False
+    with_margins: Problem | None = None
 
     @property
     def explanation(self) -> str:
@@ -117,7 +122,7 @@ class Diagnosis:
         if self.conflict is None and not self.stranded:
             raise SpecError(f"there is no proof to write, for no bounds can be weighed: {self.explanation}")
         multipliers = None if self.conflict is None else self.conflict.multipliers
-        proof.write_infeasible(path, bounding(self.problem), self.counts, multipliers)
+        proof.write_infeasible(path, bounding(self.with_margins or self.problem), self.counts, multipliers)
 
     def __repr__(self) -> str:
         return f"<Diagnosis: {'feasible' if self.feasible else 'infeasible'}. {self.explanation}>"
@@ -152,10 +157,12 @@ def diagnose(
     0.1257
     """
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
-    left = clock.remaining if math.isfinite(clock.remaining) else None
     with heeding(clock.check):
         try:
-            mapping = fit(problem, counts, time_limit=left, progress=lambda stage, share: report(stage, 0.5 * share))
+            mapping = fitted_as_asked(problem, counts, frame, weights, clock, part_of(report, 0.0, 0.5))
+        except NotSure as error:
+            found = _infeasible(error.problem, counts, clock, error.reason, report)
+            return replace(found, problem=problem, with_margins=error.problem, sentences=(str(error), *found.sentences))
         except InfeasibleError as error:
             return _infeasible(problem, counts, clock, error, report)
         return _feasible(problem, counts, mapping, clock, report)
@@ -164,7 +171,7 @@ def diagnose(
 def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, report: Progress) -> Diagnosis:
     edge, factor = None, None
     if not problem.alternates:
-        edge, factor = _edges(problem, counts, clock, report, floors=False)
+        edge, factor = _edges(mapping.certified, counts, clock, report, floors=False)
     report("finding what each bound costs", 0.95)
     found = Diagnosis(
         problem=problem,
@@ -178,6 +185,12 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, 
         mapping=mapping,
     )
     words = [f"Every bound can be met, at a utility loss of {mapping.objective:.7g}."]
+    if mapping.assurance is not None:
+        promised = mapping.assurance
+        words.append(
+            f"That is with margins for a confidence of {promised.confidence:g}, as is all that follows; without, the "
+            f"loss would be {promised.without:.7g}."
+        )
     prices = found.price_list
     if prices is None:
         words.append("This problem is not convex, so that its bounds have no prices.")

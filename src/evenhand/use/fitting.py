@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,22 +14,28 @@ from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb, warn
+from evenhand.findings.assurance import Assurance, parts_of, quantile, refuse_small, refuse_tiny
 from evenhand.findings.bounds import comparison
 from evenhand.findings.feasibility import Edge, budget_edge, parity_edge, raised
 from evenhand.kernel import unchanged
-from evenhand.kernel.achieved import achieved, distances
+from evenhand.kernel.achieved import achieved, distances, outcome_by_source
 from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
 from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
 from evenhand.resources import Progress, heeding
-from evenhand.spec import Problem, check_problem
+from evenhand.spec import Problem, check_problem, with_margins
 from evenhand.use.alternating import alternate
+from evenhand.use.confidence import Trials, enough, not_enough_people
+from evenhand.use.folds import Fold, folds_of
 from evenhand.use.mapping import Mapping
 from evenhand.use.telling import Teller, TellingClock
 
 LOG = logging.getLogger("evenhand")
+
+PLAIN_SHARE, FOLDS_SHARE = 0.1, 0.85
+"""Of a fit with confidence: until the optimum without it is found, and until the margins are."""
 
 COUNTING_SHARE = 0.05
 """Of a whole fit; a large file says in words how far it is counted."""
@@ -95,7 +102,7 @@ def fit(
     """
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     with heeding(clock.check):
-        mapping = fitted(problem, counts, clock, report)
+        mapping = fitted_as_asked(problem, counts, frame, weights, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
@@ -117,6 +124,52 @@ def fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> 
     raise SolverError(
         f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
     )
+
+
+def fitted_as_asked(
+    problem: Problem, counts: Counts, frame: AnyTable | Counts, weights: Any, clock: Clock, report: Progress
+) -> Mapping:
+    """Fit to the counts of a table, with confidence where the problem asks for it."""
+    if problem.confidence is None:
+        return fitted(problem, counts, clock, report)
+    return assured(problem, counts, folds_of(problem, counts, frame, weights), clock, report)
+
+
+def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Clock, report: Progress) -> Mapping:
+    """Fit with margins for the confidence that a problem asks for, found from folds of its table."""
+    assert problem.confidence is not None
+    error = 1 - problem.confidence
+    parts = parts_of(problem, counts)
+    for part in parts:
+        refuse_tiny(part, counts)
+    # Bounds that cannot be met at all are refused first; and the optimum without confidence tells what it costs.
+    plain = fitted(problem, counts, clock, part_of(report, 0.0, PLAIN_SHARE))
+    for part in parts:
+        refuse_small(part, counts, outcome_by_source(counts, plain.kernel))
+    stray, z = Trials(problem, counts, folds, clock, part_of(report, PLAIN_SHARE, FOLDS_SHARE)).settled()
+    for last in (False, False, True):
+        margins = stray.margins(z)
+        stated = with_margins(problem, margins)
+        try:
+            mapping = _mapped(stated, tabulated(stated, counts), counts, clock, part_of(report, FOLDS_SHARE, 1.0))
+        except InfeasibleError as refused:
+            raise not_enough_people(problem, counts, margins, clock, refused) from None
+        own = stray.of_mapping(counts, mapping.kernel)
+        if last or enough(own, error):
+            break
+        # Where the mapping of the whole table strays further than those of the folds, its own errors count; at last
+        # a union over all lines, whatever room they have.
+        stray = replace(stray, errors=tuple(map(np.maximum, stray.errors, own.errors)))
+        z = max(z, quantile(error, own.reach))
+    stated, without = plain.problem, plain.objective
+    promised = Assurance(stated, counts, mapping.kernel, problem.confidence, margins, stray.leaning, without)
+    certificate = replace(mapping.certificate, without_confidence=without)
+    return replace(mapping, problem=stated, certificate=certificate, assurance=promised)
+
+
+def part_of(report: Progress, first: float, last: float) -> Progress:
+    """Tell of a part of the work, between two shares of the whole."""
+    return lambda stage, share: report(stage, first + (last - first) * share)
 
 
 def silent(stage: str, share: float) -> None:

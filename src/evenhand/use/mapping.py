@@ -15,6 +15,7 @@ from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.engines import AnyTable
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
+from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_numbers, cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
@@ -44,7 +45,7 @@ from evenhand.optimise.program import Multipliers
 from evenhand.report.charts import Chart
 from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
-from evenhand.spec import Problem, Recorded, nest, outcome_given_features
+from evenhand.spec import Problem, Recorded, nest, outcome_given_features, with_margins
 from evenhand.tables import Frame, Record, Restore
 from evenhand.tables.transforming import (
     Draw,
@@ -78,7 +79,8 @@ class Mapping:
     """A randomized mapping P(x̂, ŷ | d, x, y), with the table it was fitted on and its certificate.
 
     Made by :func:`evenhand.fit` or :meth:`load`. ``unseen`` says what becomes of people in cells that nobody had:
-    ``typical`` for what is fitted, ``keep`` for files of earlier versions.
+    ``typical`` for what is fitted, ``keep`` for files of earlier versions. ``assurance`` says what a problem's
+    ``confidence`` promises of the population, and with which margins; None where none was asked for.
 
     Examples
     --------
@@ -98,6 +100,12 @@ class Mapping:
     multipliers: Multipliers
     certificate: Certificate
     unseen: Policy = "typical"
+    assurance: Assurance | None = None
+
+    @property
+    def certified(self) -> Problem:
+        """The problem whose programme the certificate, the prices and the proof are of: with margins, if it has any."""
+        return self.problem if self.assurance is None else with_margins(self.problem, self.assurance.margins)
 
     @property
     def objective(self) -> float:
@@ -401,8 +409,9 @@ class Mapping:
         """
         if not self.has_prices:
             raise SpecError("prices are multipliers of a convex optimum, which this mapping's problem does not have")
-        compiled = compile_problem(self.problem, self.counts)
-        return prices(self.problem, self.counts, compiled, self.kernel, self.multipliers)
+        problem = self.certified
+        compiled = compile_problem(problem, self.counts)
+        return prices(problem, self.counts, compiled, self.kernel, self.multipliers)
 
     def proof(self, path: Path) -> None:
         """Write a proof of the certificate: counts, statement, kernel and multipliers, as JSON.
@@ -426,7 +435,7 @@ class Mapping:
         # Nothing else needs it, nor the verifier, which is long and whose words it writes.
         from evenhand.findings import proof
 
-        proof.write_mapping(path, self.problem, self.counts, self.kernel, self.multipliers, self.certificate)
+        proof.write_mapping(path, self.certified, self.counts, self.kernel, self.multipliers, self.certificate)
 
     def model_rates(
         self,
@@ -908,12 +917,14 @@ class Mapping:
             # A file holds no code: of a user's functions it holds what they said of this mapping.
             infimum = None
             if measure.certifiable:
-                loss = compile_problem(bounding(self.problem), self.counts).program.loss
+                loss = compile_problem(bounding(self.certified), self.counts).program.loss
                 infimum = loss.infimum(self.multipliers.released)
             measure = Recorded(measure.name, self.objective, infimum, measure.new_cells, measure.nonnegative)
         problem = replace(self.problem, utility=measure)
         claims = self.certificate.as_dict()
-        stored = storage.Stored(problem, self.counts, self.kernel, self.multipliers, claims, self.unseen)
+        stored = storage.Stored(
+            problem, self.counts, self.kernel, self.multipliers, claims, self.unseen, self.assurance
+        )
         storage.write(path, stored)
 
     @classmethod
@@ -923,9 +934,13 @@ class Mapping:
         notes = tuple(str(note) for note in stored.claims.get("notes", ()))
         try:
             history = tuple(float(step) for step in stored.claims.get("history", ()))
+            promised = stored.assurance
+            problem = stored.problem if promised is None else with_margins(stored.problem, promised.margins)
             certificate = certify(
-                stored.problem, stored.counts, stored.kernel, stored.multipliers, notes=notes, history=history
+                problem, stored.counts, stored.kernel, stored.multipliers, notes=notes, history=history
             )
+            if promised is not None:
+                certificate = replace(certificate, without_confidence=promised.without)
         except EvenhandError as error:
             raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: ", *error.pieces) from None
         if history and abs(history[-1] - certificate.objective) > CONTRADICTION:
@@ -933,7 +948,9 @@ class Mapping:
                 f"{os.fspath(path)!r} claims a history that ends at {history[-1]:.9g}, but its mapping has an "
                 f"objective of {certificate.objective:.9g}"
             )
-        return cls(stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, stored.unseen)
+        return cls(
+            stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, stored.unseen, promised
+        )
 
     def __repr__(self) -> str:
         c = self.certificate

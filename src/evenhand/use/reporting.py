@@ -187,7 +187,8 @@ def report_on(
                 problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
                 achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
                 prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
-                frontier=values, settings=settings, source=known_source, other_columns=other_columns,
+                promised=mapping.assurance, frontier=values, settings=settings, source=known_source,
+                other_columns=other_columns,
                 command=command or _called(
                     source, frame=frame, model=model, sees_protected=sees_protected, hide_below=hide_below,
                     trace=trace, points=points, confidence=confidence, seed=seed, missing=missing,
@@ -258,12 +259,13 @@ def _traced(mapping: Mapping, points: int | None, progress: Progress) -> tuple[F
         moved = "What would be lost if all parity bounds, which differ, were multiplied by a factor"
     here = {column: own, "objective": mapping.objective}
     try:
-        found = frontier_around(problem, mapping.counts, certificate, points=points, progress=progress)
+        found = frontier_around(mapping.certified, mapping.counts, certificate, points=points, progress=progress)
     except EvenhandError as error:
         alone = here | {"lower_bound": certificate.lower_bound, "status": certificate.status}
         words = Said(f"It could not be traced beyond the mapping itself: {error}", ANYBODY)
         return None, {"words": words, "points": [alone], "edges": None, "chosen": here}
-    said = [f"{moved}, the budgets held as they are, from this mapping outwards."]
+    held = "the budgets" if mapping.assurance is None else "the budgets and the margins for confidence"
+    said = [f"{moved}, {held} held as they are, from this mapping outwards."]
     edge = found.edges["smallest_feasible"].iloc[0]
     if edge > EDGE_TOLERANCE:
         said.append(f"No mapping meets a bound below {edge:.4g}, which is found exactly, as are the other edges.")

@@ -29,6 +29,7 @@ from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
 from evenhand.data.tree import Tree
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
+from evenhand.findings.assurance import Assurance
 from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
 from evenhand.kernel.strangers import Policy
@@ -51,6 +52,9 @@ UNTOLD = "people_untold"
 
 FAVOURABLE = 4
 """From this version on a problem may say which outcome is good for a person; earlier readers refuse that key."""
+
+CONFIDENT = 4
+"""From this version on a problem may ask for confidence, and its mapping has margins; earlier readers refuse it."""
 
 LEARNED = 4
 """From this version on cells may be learned; earlier readers refuse that key of a problem."""
@@ -89,6 +93,7 @@ class Stored:
     multipliers: Multipliers
     claims: dict[str, Any]
     unseen: Policy = "keep"
+    assurance: Assurance | None = None
 
 
 def write(path: str | os.PathLike[str], stored: Stored) -> None:
@@ -107,6 +112,7 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
         "domain": [_described(variable) for variable in stored.counts.domain.variables],
         "claims": stored.claims,
         "unseen": stored.unseen,
+        **({} if stored.assurance is None else {"assurance": stored.assurance.described()}),
     }
     signed = document | {"sha256": _digest(document, arrays)}
     text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
@@ -142,7 +148,8 @@ def _needed_of(problem: Problem, domain: Domain) -> int:
     """Return the oldest version whose readers know a problem and all of its variables."""
     stated = PLAIN if problem.favourable is None else FAVOURABLE
     held = ANY_GROUP if any(budget.per == "fitted" for budget in problem.budgets) else PLAIN
-    return max(stated, held, *map(_needed, domain.variables))
+    sure = PLAIN if problem.confidence is None else CONFIDENT
+    return max(stated, held, sure, *map(_needed, domain.variables))
 
 
 def _needed(variable: Variable) -> int:
@@ -364,7 +371,11 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     unseen = document.get("unseen", "keep")
     if unseen not in get_args(Policy):
         raise StorageError(f"there is no policy {unseen!r} for people in cells that nobody had")
-    return Stored(problem, counts, kernel, multipliers, claims, unseen)
+    described = document.get("assurance")
+    if (described is None) != (problem.confidence is None):
+        raise StorageError("margins are there where, and only where, a problem asks for confidence")
+    assurance = None if described is None else Assurance.read(problem, counts, kernel, described)
+    return Stored(problem, counts, kernel, multipliers, claims, unseen, assurance)
 
 
 def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Counts:

@@ -44,7 +44,7 @@ from evenhand.report.charts import Chart
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem
 from evenhand.tables import frame as table
-from evenhand.use.fitting import EDGE_TOLERANCE, begin, fit
+from evenhand.use.fitting import EDGE_TOLERANCE, begin, fitted_as_asked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,7 +239,8 @@ def frontier(
     -----
     With ``suppress_protected`` the identity is no permitted mapping, so ``identity_from`` is None. With
     ``"alternating"``, which is not convex, and with a user's distance, which is met up to its supporting lines, the
-    other edges are not known exactly and are None as well; every point is then fitted by itself.
+    other edges are not known exactly and are None as well; every point is then fitted by itself. So it is with
+    ``confidence``, whose margins are others at every bound: no edge is known then.
 
     Examples
     --------
@@ -268,7 +269,8 @@ def frontier(
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
     problem = replace(problem, tie_break=None)
     with heeding(clock.check):
-        lines = _lines(problem, counts, scale, clock, report)
+        found = _lines(problem, counts, scale, clock, report)
+        lines = [replace(line, table=frame, weights=weights) for line in found]
         least = None
         if bounds is None and scale is not None and max(scale.values) > 0 and _convex(problem):
             report("finding the smallest budget", EDGES_SHARE)
@@ -390,7 +392,8 @@ class _Budgets:
 class _Line:
     """One budget: the problem with it, its edges, and the largest bound below which nothing is feasible for certain.
 
-    ``like`` is the problem compiled, with some bounds; None where it has not been.
+    ``like`` is the problem compiled, with some bounds; None where it has not been. ``table`` and ``weights`` are those
+    of which the counts are, for folds of them.
     """
 
     problem: Problem
@@ -401,6 +404,8 @@ class _Line:
     infeasible_below: float
     lossless: Kernel | None
     like: Compiled | None = None
+    table: Any = None
+    weights: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,7 +472,8 @@ def _lines(problem: Problem, counts: Counts, scale: _Budgets | None, clock: Cloc
         share = EDGES_SHARE / len(budgets)
         report("finding the smallest feasible bound", share * done)
         given = problem if scale is None or budget is None else scale.given(problem, budget)
-        slack_from = math.inf if given.suppresses else identity_from(given, counts)
+        moves_anyway = given.suppresses or given.confidence is not None
+        slack_from = math.inf if moves_anyway else identity_from(given, counts)
         line = _Line(given, budget, None, None, slack_from if math.isfinite(slack_from) else None, 0.0, None)
         if _convex(given):
             edge = parity_edge(given, counts, clock)
@@ -539,7 +545,8 @@ def _settled(spot: _Spot, counts: Counts, least: float | None) -> _Point | None:
     if spot.bound is None:
         if least is not None and line.budget is not None and line.budget < least - EDGE_TOLERANCE:
             return _Point("infeasible")
-        met = not problem.suppresses and achieved(problem, counts, unchanged(counts)).max_violation <= 0
+        moves_anyway = problem.suppresses or problem.confidence is not None
+        met = not moves_anyway and achieved(problem, counts, unchanged(counts)).max_violation <= 0
         return UNCHANGED if met else None
     if spot.bound < line.infeasible_below - EDGE_TOLERANCE:
         return _Point("infeasible")
@@ -566,9 +573,10 @@ def _optimal(
 
 
 def _convex(problem: Problem) -> bool:
-    """Whether a problem is one convex programme: one with a user's distance is several, an alternating one is not."""
+    """Whether a problem is one convex programme: an alternating one is not; a user's distance makes it several, and so
+    do the margins of a confidence, which are others at every bound."""
     by_lines = any(parity.distance.holds_functions for parity in problem.parity)
-    return not by_lines and not problem.alternates
+    return not by_lines and not problem.alternates and problem.confidence is None
 
 
 def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock, tell: Callable[[str], None]) -> Iterator[_Point]:
@@ -598,11 +606,15 @@ def _compiled(spots: Sequence[_Spot], counts: Counts) -> Iterator[tuple[Problem,
 
 def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], None], *notes: str) -> _Point:
     """Fit a point as if it stood alone."""
-    remaining = clock.remaining if math.isfinite(clock.remaining) else None
     clock.check()
+    table = counts if spot.line.table is None else spot.line.table
+
+    def report(stage: str, share: float) -> None:
+        tell(f"; {stage}")
+
     try:
-        fitted = fit(spot.problem, counts, time_limit=remaining, progress=lambda stage, share: tell(f"; {stage}"))
-        return _Point.of(fitted.certificate, *notes)
+        found = fitted_as_asked(spot.problem, counts, table, spot.line.weights, clock, report)
+        return _Point.of(found.certificate, *notes)
     except TimeLimitError:
         raise
     except InfeasibleError as error:

@@ -154,6 +154,11 @@ def _columns(draft: Draft, direction: Direction) -> Iterator[str]:
     if direction.favourable is not None:
         yield from _comment("The outcome that is good for a person: audits say who is helped, and who is harmed.")
         yield f"favourable = {value(direction.favourable)}"
+    yield from _comment(
+        "The bounds hold in this table. To ask that they hold in the population that it is a random sample of, take "
+        "the sign from the next line; it costs more, and needs larger bounds where groups are small."
+    )
+    yield "# confidence = 0.95"
 
 
 def tiny_groups(draft: Draft) -> str:
