@@ -660,6 +660,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "bound": None,
             "decisions": None,
             "threshold": None,
+            "confidence": None,
             "calibrate": True,
             "train_on": "expected",
             "predict_with": "expected",
@@ -671,7 +672,8 @@ VALID: dict[str, Callable[[World], Call]] = {
         {
             "estimator": w.model,
             "protected": ["sex"],
-            "bound": 0.3,
+            "bound": 0.9,
+            "confidence": 0.6,
             "calibrate": True,
             "train_on": "expected",
             "drop_protected": False,

@@ -276,6 +276,7 @@ def test_three_groups(trial):
         ({"decisions": "0.1"}, "decisions must be"),
         ({"decisions": None, "threshold": 0.5, "bound": 0.1}, "threshold is where decisions are compared"),
         ({"threshold": 1.5}, "threshold must be"),
+        ({"confidence": 0.95}, "confidence goes with bound"),
         ({"decisions": eh.PairwiseParity(0.1, given=["skill"])}, "whole groups"),
         ({"decisions": eh.PairwiseParity(0.1, levels="cumulative")}, "whole groups"),
         ({"decisions": eh.PairwiseParity(0.2, distance=eh.FourFifths(1))}, "say at which score with threshold"),

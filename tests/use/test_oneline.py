@@ -503,6 +503,28 @@ class TestBadInput:
         assert fitted.predict_proba(X).shape == (len(X), 2)
 
 
+class TestConfidence:
+    def test_scores_are_shifted_to_rates_that_leave_a_margin(self):
+        X, y = people(4000, seed=2)
+        plain, sure = (one_line(bound=0.3, confidence=each).fit(X, y) for each in (None, 0.95))
+        assert plain.mapping_.assurance is None
+        assert sure.mapping_.assurance.frame["upper_limit"].to_numpy() == pytest.approx(0.3, abs=1e-6)
+        apart = [fitted.parity_["apart"].max() for fitted in (plain, sure)]
+        assert apart[1] < apart[0] - 0.02
+        assert sure.parity_["mean_score"].to_numpy() == pytest.approx(sure.parity_["released"].to_numpy(), abs=EQUAL)
+
+    def test_too_few_people_are_told_how_many_it_takes(self):
+        X, y = people(400)
+        with pytest.raises(eh.InfeasibleError, match="people"):
+            one_line(bound=0.02, confidence=0.99).fit(X, y)
+
+    @pytest.mark.parametrize("confidence", [0, 1, 95, "0.9"])
+    def test_what_is_no_confidence_is_refused(self, confidence):
+        X, y = people(300)
+        with pytest.raises(eh.SpecError, match="confidence"):
+            one_line(confidence=confidence).fit(X, y)
+
+
 @pytest.mark.slow(keep=10)
 # The checks ask for an accuracy that a tight bound must cost.
 @parametrize_with_checks(

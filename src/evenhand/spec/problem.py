@@ -446,6 +446,12 @@ class Problem:
                     f"confidence does not cover {type(parity).__name__} with {form}: no margin for it was ever tried; "
                     f"leave out confidence, and hold the mapping against people who were not fitted"
                 )
+            for bound in each(parity.bound):
+                if parity.distance.largest_bound < bound < math.inf:
+                    raise SpecError(
+                        f"the bound {bound:g} of {type(parity).__name__} restrains nothing that confidence could be "
+                        f"about; state a smaller one, or leave out confidence"
+                    )
         if self.alternates:
             raise SpecError(
                 'confidence does not cover suppress_protected="alternating", whose optima are local; write "fixed", or '

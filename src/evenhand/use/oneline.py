@@ -10,6 +10,7 @@ Knows estimators, tables and the fit of a mapping; nothing of scikit-learn's con
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,7 +28,8 @@ from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
-from evenhand.use.fitting import begin, fitted
+from evenhand.use.confidence import NotSure
+from evenhand.use.fitting import begin, fitted_as_asked
 from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, tell_new_groups, unused
 from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained
@@ -113,6 +115,8 @@ class Wanted:
     calibrate: bool
     expected: bool
     """Whether to train on the expected release; else on one draw."""
+    confidence: float | None = None
+    """With which released rates keep the bound in the population, too; None asks for these people alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +181,7 @@ def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted, tell: Tell) -> 
     """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
     people = scored.people
     X, fold, classes = people.X, people.fold, people.classes
-    problem, table = _stated(people, wanted.bound)
+    problem, table = _stated(people, wanted.bound, wanted.confidence)
     table = arrays.with_column(table, problem.features[0], scored.score)
     mapping = _mapping(problem, table, people)
     rows = _released(mapping, table, people, wanted.expected)
@@ -276,7 +280,7 @@ def _refuse_thin_parts(people: People) -> None:
             )
 
 
-def _stated(people: People, bound: float) -> tuple[Problem, Frame]:
+def _stated(people: People, bound: float, confidence: float | None = None) -> tuple[Problem, Frame]:
     """Return the problem, in which outcomes alone change, and the table of (d, y) to which the score will be added."""
     outcome = unused(people.outcome_name, people.protected)
     table = arrays.with_column(people.groups, outcome, arrays.one_column(people.outcome, whole=True))
@@ -290,6 +294,7 @@ def _stated(people: People, bound: float) -> tuple[Problem, Frame]:
         distortion=Distortion({outcome: Nominal(1)}),
         budget=ExpectedDistortion(1.0),
         tie_break="even",
+        confidence=confidence,
     )
     return problem, table
 
@@ -307,12 +312,14 @@ def _refuse_no_levels(problem: Problem, table: Frame, people: People) -> None:
 
 
 def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
-    """Fit within three times the smallest budget that will do."""
+    """Fit within three times the smallest budget that will do, and where a confidence needs more, within any."""
     counts, clock, report = begin(problem, table, people.weights)
-    least = budget_edge(problem, counts, Clock())
+    least = budget_edge(replace(problem, confidence=None), counts, Clock())
     if least is not None:
-        problem = replace(problem, budget=ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0))))
-    return fitted(problem, counts, clock, report)
+        limit = ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0)))
+        with suppress(NotSure):
+            return fitted_as_asked(replace(problem, budget=limit), counts, table, people.weights, clock, report)
+    return fitted_as_asked(problem, counts, table, people.weights, clock, report)
 
 
 def _released(mapping: Mapping, table: Frame, people: People, expected: bool) -> TrainingRows:

@@ -79,6 +79,9 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         otherwise.
     threshold : float, optional
         With ``decisions``: the one score from which on people are selected, and compared; ``predict`` goes by it.
+    confidence : float, optional
+        With ``bound``: released rates keep it, with this confidence, in the population that X was drawn from; see
+        :class:`Problem`. Scores are then shifted to these rates.
     calibrate : bool
         With ``bound``: whether each group's scores are shifted on the logit, by a constant, so that their mean
         is the released rate, measured on people whom clones of the trained estimator were not trained on.
@@ -168,6 +171,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         bound: float | None = None,
         decisions: float | Parity | None = None,
         threshold: float | None = None,
+        confidence: float | None = None,
         calibrate: bool = True,
         train_on: Way = "expected",
         predict_with: Way = "expected",
@@ -179,6 +183,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         self.bound = bound
         self.decisions = decisions
         self.threshold = threshold
+        self.confidence = confidence
         self.calibrate = calibrate
         self.train_on = train_on
         self.predict_with = predict_with
@@ -255,7 +260,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
     @property
     def _stated(self) -> tuple[Any, ...]:
         """What a classifier says that makes its own mapping."""
-        return self.protected, self.bound, self.decisions, self.threshold
+        return self.protected, self.bound, self.decisions, self.threshold, self.confidence
 
     def _decided(self, classes: Any) -> Decisions | None:
         """Return what is asked of decisions; None where the bound is on mean scores."""
@@ -282,6 +287,11 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
             raise SpecError("threshold is where decisions are compared; say how far apart they may be: decisions=0.05")
         if self.decisions is None:
             return
+        if self.confidence is not None:
+            raise SpecError(
+                "confidence goes with bound: how far selection rates at every threshold stray in the population is not "
+                "covered; leave it out, and see up_to in parity_"
+            )
         if self.bound is not None:
             raise SpecError(
                 "bound holds mean scores, decisions holds selection rates, which one release does not do both: write "
@@ -305,9 +315,9 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         """Return what the one line asks for, or say what it lacks."""
         if self.preprocessor is not None:
             raise SpecError(
-                "protected, bound and decisions are for a classifier that makes its own mapping, and a preprocessor "
-                "holds a problem with bounds: write one or the other; preprocessor=eh.OptimizedPreprocessor(problem, "
-                "bound=...)"
+                "protected, bound, decisions and confidence are for a classifier that makes its own mapping, and a "
+                "preprocessor holds a problem with bounds: write one or the other; "
+                "preprocessor=eh.OptimizedPreprocessor(problem, bound=...)"
             )
         self._refuse_unclear_decisions()
         if self.protected is None or (self.bound is None and self.decisions is None):
@@ -338,7 +348,8 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
                 f"{type(last_step(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
                 f'(seed 0) and not on the expected one; write train_on="draw" to say so',
             )
-        return protected, Wanted(bound, bool(self.calibrate), expected)
+        confidence = None if self.confidence is None else check.share("confidence", self.confidence)
+        return protected, Wanted(bound, bool(self.calibrate), expected, confidence)
 
     def _given(self, X: Any, y: Any, protected: tuple[str, ...], fitting: bool = True) -> tuple[Any, Features]:
         """Check X as scikit-learn does; return it as the estimator sees it, and as a frame with names."""
