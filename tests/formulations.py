@@ -50,10 +50,6 @@ PARITIES = {
     "released segments, difference": lambda e: [
         eh.TargetParity(e / 9, distance=eh.Difference(), on=["race"], given=["f1"], released=True)
     ],
-    "from levels on": lambda e: [eh.PairwiseParity(e / 2, eh.Difference(), levels="cumulative")],
-    "given outcome": lambda e: [eh.PairwiseParity(e / 3), eh.PairwiseParity(e, on=["sex"], given_outcome=True)],
-    "features": lambda e: [eh.FeatureParity(0.5 + e / 2, on=["sex"])],
-    "one feature": lambda e: [eh.FeatureParity(0.3 + e, features=["f1"], on=["race"])],
     "several": lambda e: [
         eh.TargetParity(2 * e),
         eh.PairwiseParity(e, on=["sex"]),

@@ -268,8 +268,8 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
             return None
         if len(classes) != 2:
             raise SpecError(
-                f"decisions are about two classes, and y has {len(classes)}; write bound=..., which holds mean scores "
-                f"of each, or make one class of several"
+                f"Only binary classification is supported with decisions, and y has {len(classes)} classes; write "
+                f"bound=..., which holds mean scores of each, or make one class of several"
             )
         parity = self.decisions
         if not isinstance(parity, Parity):
