@@ -483,7 +483,7 @@ class TestBadInput:
             raise eh.InfeasibleError("No mapping meets it", smallest_parity_bound=0.2)
 
         X, y = people(200)
-        monkeypatch.setattr("evenhand.use.oneline.fitted", infeasible)
+        monkeypatch.setattr("evenhand.use.oneline.fitted_as_asked", infeasible)
         model = one_line()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
