@@ -80,6 +80,8 @@ ORDER = [
     "use.training",
     "use.scoring",
     "use.oneline",
+    "use.released_scores",
+    "use.deciding",
     "use.estimator",
     "use.metric_inputs",
     "use.searching",
@@ -150,6 +152,7 @@ def imported(path, for_types=True):
             yield from modules_ or [node.module]
 
 
+@cache
 def is_module(name):
     return name.startswith("evenhand.") and bool(
         list(ROOT.parent.glob(name.replace(".", "/") + ".py")) or list(ROOT.parent.glob(name.replace(".", "/") + "/"))
@@ -160,7 +163,6 @@ def own(path):
     return {name.removeprefix("evenhand.") for name in imported(path) if name.startswith("evenhand.")}
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_point_down(path):
     name = name_of(path)
