@@ -1,5 +1,7 @@
 """Every solver meets every family: feasible, infeasible, degenerate, near the edge."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -429,3 +431,24 @@ def test_a_table_of_very_uneven_weights_is_fitted():
         mapping = eh.fit(loose, frame, weights=weights)
         assert mapping.certificate.max_violation <= 1e-6
         assert mapping.achieved.row_error <= 1e-12
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+def test_no_solver_outlives_its_fit(monkeypatch, utility, tie_break):
+    """Solvers hold memory that the garbage collector does not see: a way back from one of them would never be freed."""
+    from evenhand.optimise.solve import linear, quadratic
+
+    alive = []
+    for kind in (quadratic.QuadraticSolver, linear.LinearSolver):
+        plain = kind.__init__
+
+        def watched(self, *given, plain=plain, **options):
+            plain(self, *given, **options)
+            alive.append(weakref.ref(self))
+
+        monkeypatch.setattr(kind, "__init__", watched)
+    eh.fit(small_problem(utility=utility, tie_break=tie_break), small_frame())
+    gc.collect()
+    assert alive
+    assert not any(solver() for solver in alive)

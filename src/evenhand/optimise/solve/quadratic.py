@@ -104,7 +104,10 @@ class QuadraticSolver:
                 settings.time_limit = self._clock.remaining
             conic = self._conic
             self._solver = clarabel.DefaultSolver(quadratic, cost, conic.matrix, conic.right, conic.cones, settings)
-            self._solver.set_termination_callback(lambda info: self._clock.stop)
+            # Of the clock alone: Clarabel's memory is not seen by the garbage collector, so that a way back to this
+            # object would keep both for ever.
+            clock = self._clock
+            self._solver.set_termination_callback(lambda info: clock.stop)
         else:
             self._solver.update(P=quadratic, q=cost)
         settings = self._solver.get_settings()
