@@ -12,9 +12,22 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+# Docstrings whose examples train models, or draw pages: they cannot be marked where they stand.
+SLOW_DOCSTRINGS = {
+    "evenhand.report.charts.chart.Chart",
+    "evenhand.use.estimator.classifier.PreprocessedClassifier",
+    "evenhand.use.model_frontier.model_frontier",
+    "evenhand.use.reporting.report_on",
+    "evenhand.use.searching.parity_scoring",
+}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Of a test marked slow(keep=n), n cases evenly spaced run in the quick loop as well."""
+    """Of a test marked slow(keep=n), n cases evenly spaced run in the quick loop as well; some docstrings are slow."""
+    for item in items:
+        if item.name in SLOW_DOCSTRINGS:
+            item.add_marker(pytest.mark.slow)
     cases = defaultdict(list)
     for item in items:
         mark = item.get_closest_marker("slow")
@@ -24,14 +37,6 @@ def pytest_collection_modifyitems(items):
         for place in range(keep):
             kept = every[place * len(every) // keep]
             kept.own_markers = [mark for mark in kept.own_markers if mark.name != "slow"]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _nothing_is_kept_in_a_home(tmp_path_factory):
-    """What commands keep for later stays among the files of the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVENHAND_CACHE", str(tmp_path_factory.mktemp("kept")))
-        yield
 
 
 @pytest.fixture(scope="session")

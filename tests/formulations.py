@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,7 @@ MODES = {
 FACTORS = (UTILITIES, PARITIES, BUDGETS, DISTORTIONS, MODES)
 
 
+@cache
 def all_pairs():
     """Rows of settings in which every two settings of two factors meet, found greedily."""
     names = [list(factor) for factor in FACTORS]
@@ -141,8 +143,9 @@ def all_pairs():
     rows = []
     while missing:
         best, covered = None, set()
+        listed = sorted(missing)
         for _ in range(60):
-            seed = sorted(missing)[rng.integers(len(missing))]
+            seed = listed[rng.integers(len(listed))]
             row = [names[k][rng.integers(len(names[k]))] for k in range(len(names))]
             row[seed[0]], row[seed[2]] = seed[1], seed[3]
             found = {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(row)), 2)} & missing

@@ -99,7 +99,7 @@ class Dense:
         for source in self.p:
             for target in self.targets:
                 cost = distortion(problem, domain, source[1], target)
-                if math.isfinite(cost):
+                if math.isfinite(cost) and not self.makes_nonsense(*source, target):
                     self.moves.append((source, target))
                     self.delta.append(cost)
         self.delta = np.array(self.delta)
@@ -116,6 +116,16 @@ class Dense:
         if outcome is not None:
             found[self.domain.outcome.name] = self.domain.outcome.levels[outcome]
         return found | (segment or {})
+
+    def makes_nonsense(self, group, xy, target):
+        """Whether somebody becomes a forbidden record who is none; of a blind mapping, somebody of any group."""
+        groups = itertools.product(*(range(n) for n in self.domain.d.shape)) if self.problem.blind else [group]
+        for each, rule in itertools.product(groups, self.problem.forbidden):
+            before, after = self.labels(group=each, xy=xy), self.labels(group=each, xy=target)
+            is_one, was_one = (matches(rule.when, who) and matches(rule.then, who) for who in (after, before))
+            if is_one and not was_one:
+                return True
+        return False
 
     def by(self, keys, weights):
         """A matrix that adds up weighted moves by key, and the order of the keys."""

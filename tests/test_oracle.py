@@ -50,28 +50,28 @@ def compare(seed, family=random_problem):
     return "unsure"
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("first", range(0, INSTANCES, BATCH))
 def test_agrees_with_the_dense_statement(first):
     verdicts = [compare(seed) for seed in range(first, first + BATCH)]
     assert verdicts.count("unsure") <= BATCH // 2
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("first", range(0, 60, BATCH))
 def test_agrees_with_the_dense_statement_over_learned_cells(first):
     verdicts = [compare(seed, random_wide_problem) for seed in range(first, first + BATCH)]
     assert verdicts.count("unsure") <= BATCH // 2
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("first", range(0, 120, BATCH))
 def test_agrees_with_the_dense_statement_about_events(first):
     verdicts = [compare(seed, random_events_problem) for seed in range(first, first + BATCH)]
     assert verdicts.count("unsure") <= BATCH // 2
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("first", range(0, 120, BATCH))
 def test_proofs_about_events_stand(first, tmp_path):
     for seed in range(first, first + BATCH):

@@ -588,7 +588,7 @@ CASES = {
 }
 
 
-@pytest.mark.slow(keep=8)
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("case", CASES)
 def test_a_proof_stands_and_its_bound_is_the_optimum(case, judged):
     document = mapping_proof(**CASES[case])

@@ -24,6 +24,10 @@ _HOMES = {
     ],
     "resources": ["using"],
     "data.counts": ["Counts"],
+    "spec.sign_off": ["SignOff"],
+    "findings.manifest": ["Manifest"],
+    "use.manifests": ["manifest_of"],
+    "use.rechecking": ["verify_manifest"],
     "spec": [
         "By",
         "CsvFormat",
@@ -32,6 +36,7 @@ _HOMES = {
         "ExcessDistortion",
         "ExpectedDistortion",
         "Fixed",
+        "Forbidden",
         "Free",
         "Nominal",
         "Ordinal",
@@ -51,6 +56,8 @@ _HOMES = {
     "use.diagnosis": ["Diagnosis", "diagnose"],
     "use.tradeoff": ["Frontier", "frontier"],
     "use.reporting": ["Report", "report_on"],
+    "use.comparing": ["Comparison", "compare"],
+    "use.evidence": ["Evidence", "evidence"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -70,6 +77,7 @@ if TYPE_CHECKING:
     from evenhand.findings.feasibility import identity_from as identity_from
     from evenhand.findings.feasibility import smallest_budget_factor as smallest_budget_factor
     from evenhand.findings.feasibility import smallest_parity_bound as smallest_parity_bound
+    from evenhand.findings.manifest import Manifest as Manifest
     from evenhand.optimise.certificate import Certificate as Certificate
     from evenhand.resources import using as using
     from evenhand.spec import By as By
@@ -79,23 +87,31 @@ if TYPE_CHECKING:
     from evenhand.spec import ExcessDistortion as ExcessDistortion
     from evenhand.spec import ExpectedDistortion as ExpectedDistortion
     from evenhand.spec import Fixed as Fixed
+    from evenhand.spec import Forbidden as Forbidden
     from evenhand.spec import Free as Free
     from evenhand.spec import Nominal as Nominal
     from evenhand.spec import Ordinal as Ordinal
     from evenhand.spec import Problem as Problem
     from evenhand.spec.registry import *  # noqa: F403
+    from evenhand.spec.sign_off import SignOff as SignOff
     from evenhand.tables import count as count
+    from evenhand.use.comparing import Comparison as Comparison
+    from evenhand.use.comparing import compare as compare
     from evenhand.use.diagnosis import Diagnosis as Diagnosis
     from evenhand.use.diagnosis import diagnose as diagnose
     from evenhand.use.estimator import OptimizedPreprocessor as OptimizedPreprocessor
     from evenhand.use.estimator import OptimizedResampler as OptimizedResampler
     from evenhand.use.estimator import PreprocessedClassifier as PreprocessedClassifier
     from evenhand.use.estimator import ShieldedClassifier as ShieldedClassifier
+    from evenhand.use.evidence import Evidence as Evidence
+    from evenhand.use.evidence import evidence as evidence
     from evenhand.use.fitting import fit as fit
+    from evenhand.use.manifests import manifest_of as manifest_of
     from evenhand.use.mapping import Mapping as Mapping
     from evenhand.use.metric_inputs import metric_inputs as metric_inputs
     from evenhand.use.model_frontier import ModelFrontier as ModelFrontier
     from evenhand.use.model_frontier import model_frontier as model_frontier
+    from evenhand.use.rechecking import verify_manifest as verify_manifest
     from evenhand.use.reporting import Report as Report
     from evenhand.use.reporting import report_on as report_on
     from evenhand.use.scoring import out_of_fold as out_of_fold

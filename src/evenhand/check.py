@@ -174,8 +174,8 @@ def column(what: str, value: Any) -> str:
 
 
 def listed(what: str, value: Any, expected: str) -> tuple[Any, ...]:
-    """Return the entries of a list, an array or anything else that has them one by one; a text is no such thing."""
-    if isinstance(value, str | bytes | bytearray | type) or not isinstance(value, Iterable):
+    """Return the entries of a list, an array or anything else that has them one by one, unlike a text or a mapping."""
+    if isinstance(value, str | bytes | bytearray | type | Mapping) or not isinstance(value, Iterable):
         raise refused(what, expected, value)
     try:
         return tuple(value.tolist() if hasattr(value, "tolist") else value)

@@ -5,10 +5,11 @@ A link is followed, and only a regular file is ever replaced, by one of the same
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +24,10 @@ KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 """What a name may stand for besides a regular file."""
+
+
+PIECE = 1 << 20
+"""So many bytes of a file are held at once."""
 
 
 def existing(path: str | os.PathLike[str]) -> os.stat_result | None:
@@ -116,3 +121,19 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Put content under a name in one step, or leave what was there."""
     with replacing(path) as temporary:
         Path(temporary).write_bytes(content)
+
+
+def sha256_of(path: str | os.PathLike[str], tell: Callable[[float], None] | None = None) -> str:
+    """Return the SHA-256 of a file's bytes, which are read piece by piece; ``tell`` hears which share is done."""
+    found, done, piece = hashlib.sha256(), 0, memoryview(bytearray(PIECE))
+    try:
+        with open(path, "rb", buffering=0) as file:
+            size = max(os.fstat(file.fileno()).st_size, 1)
+            while read := file.readinto(piece):
+                found.update(piece[:read])
+                done += read
+                if tell is not None:
+                    tell(min(done / size, 1.0))
+        return found.hexdigest()
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot read {os.fspath(path)!r}: {reason(error)}") from None

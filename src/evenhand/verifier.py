@@ -712,6 +712,17 @@ class Budget:
 
 
 @dataclass(frozen=True, eq=False)
+class Forbidden:
+    """A kind of record (d, x, y): for each column named, by its position among all, the levels that it must have."""
+
+    levels: tuple[tuple[int, frozenset[int]], ...]
+
+    def holds(self, record: Codes) -> bool:
+        """Return whether a record, the codes of d, x and y in this order, is of this kind."""
+        return all(record[position] in codes for position, codes in self.levels)
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """The table and what was asked of its mapping."""
 
@@ -726,6 +737,7 @@ class Problem:
     distortion: ColumnCosts | CostTable
     parity: tuple[Parity, ...]
     budgets: tuple[Budget, ...]
+    forbidden: tuple[Forbidden, ...] = ()
 
     @property
     def original(self) -> dict[Cell, Fraction]:
@@ -742,13 +754,22 @@ class Problem:
             return None
         if not self.new_cells and (to_x, to_y) not in self.table.cells:
             return None
+        if self.becomes_forbidden(source, to_x, to_y):
+            return None
         return self.distortion.cost(source.x, source.y, to_x, to_y)
 
-    def moves(self, x: Codes, y: int) -> Iterator[tuple[Codes, dict[int, Fraction]]]:
+    def becomes_forbidden(self, source: Source, to_x: Codes, to_y: int) -> bool:
+        """Return whether a move makes a forbidden record of one that is not of that kind."""
+        before, after = ((*source.d, *x, y) for x, y in ((source.x, source.y), (to_x, to_y)))
+        return any(rule.holds(after) and not rule.holds(before) for rule in self.forbidden)
+
+    def moves(self, source: Source) -> Iterator[tuple[Codes, dict[int, Fraction]]]:
         """Yield every allowed x̂ with δ by allowed ŷ; under a conditional only x̂ all of whose ŷ are allowed."""
-        for to_x, costs in self.distortion.reach(x, y, self.targets):
+        for to_x, costs in self.distortion.reach(source.x, source.y, self.targets):
             if not self.new_cells:
                 costs = {to_y: cost for to_y, cost in costs.items() if (to_x, to_y) in self.table.cells}
+            if self.forbidden:
+                costs = {y: cost for y, cost in costs.items() if not self.becomes_forbidden(source, to_x, y)}
             if self.conditional is not None:
                 shares = self.conditional.get(to_x)
                 if shares is None or any(share and to_y not in costs for to_y, share in enumerate(shares)):
@@ -766,7 +787,7 @@ def read_problem(document: dict[str, Any]) -> Problem:
     """Read the table and the statement."""
     table = read_table(document)
     names = ("utility", "targets", "new_cells", "blind", "conditional", "distortion", "parity", "budgets")
-    found = _fields(document["statement"], "statement", names, ("suppressed",))
+    found = _fields(document["statement"], "statement", names, ("suppressed", "forbidden"))
     utility = _fields(found["utility"], "statement.utility", ("measure", "on"))
     measure = _text(utility["measure"], "statement.utility.measure")
     on_x = _text(utility["on"], "statement.utility.on", ("xy", "x")) == "x"
@@ -788,7 +809,25 @@ def read_problem(document: dict[str, Any]) -> Problem:
         distortion=_read_distortion(found["distortion"], table),
         parity=tuple(_read_parity(p, table) for p in _entries(found["parity"], "statement.parity")),
         budgets=tuple(_read_budget(b, table) for b in _entries(found["budgets"], "statement.budgets")),
+        forbidden=_read_forbidden(found, table),
     )
+
+
+def _read_forbidden(statement: dict[str, Any], table: Table) -> tuple[Forbidden, ...]:
+    where = "statement.forbidden"
+    columns = [*table.protected, *table.features, table.outcome]
+    rules = []
+    for rule in _entries(statement.get("forbidden", []), where):
+        named = _fields(rule, f"an entry of {where}", (), [column.name for column in columns])
+        if not named or (statement["blind"] is True and any(column.name in named for column in table.protected)):
+            raise Refused(f"an entry of {where} must name columns, and those that a mapping may look at")
+        levels = []
+        for position, column in enumerate(columns):
+            if column.name in named:
+                codes = (_code(code, where, len(column.levels)) for code in _entries(named[column.name], where))
+                levels.append((position, frozenset(codes)))
+        rules.append(Forbidden(tuple(levels)))
+    return tuple(rules)
 
 
 def _read_conditional(value: Any, table: Table) -> dict[Codes, tuple[Fraction, ...]] | None:
@@ -1412,8 +1451,11 @@ def priced(problem: Problem, multipliers: Multipliers) -> Fraction | None:
     tariff = make_tariff(problem, multipliers)
     total = -tariff.right
     for x, y in problem.table.by_cell:
-        moves = list(problem.moves(x, y))
+        moves: list[tuple[Codes, dict[int, Fraction]]] | None = None
         for sources in problem.owners(x, y):
+            # They are the same for all of one (x, y), unless a forbidden record depends on d.
+            if moves is None or problem.forbidden:
+                moves = list(problem.moves(problem.table.sources[sources[0]]))
             by_outcome = _totals(charge for source in sources for charge in tariff.outcome[source].items())
             by_budget = _totals(charge for source in sources for charge in tariff.distortion[source].items())
             charges = [charge for source in sources for charge in tariff.released[source]]

@@ -26,14 +26,18 @@ FALLS = 'rule = "ordinal"\nstep = 1\nup = false'
 FREE = 'rule = "free"'
 
 
+def filled(folder):
+    """A problem that can be solved, one that cannot, one for shielding, and their table."""
+    (folder / "fine.toml").write_text(TOML.format(bound=0.2, limit=0.45, hired=FALLS))
+    (folder / "tight.toml").write_text(TOML.format(bound=0.1, limit=0.1, hired=FALLS))
+    (folder / "shield.toml").write_text(TOML.format(bound=0.15, limit=0.5, hired=FREE))
+    small_frame().to_csv(folder / "people.csv", index=False)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
-    """A problem that can be solved, one that cannot, one for shielding, and their table."""
-    (tmp_path / "fine.toml").write_text(TOML.format(bound=0.2, limit=0.45, hired=FALLS))
-    (tmp_path / "tight.toml").write_text(TOML.format(bound=0.1, limit=0.1, hired=FALLS))
-    (tmp_path / "shield.toml").write_text(TOML.format(bound=0.15, limit=0.5, hired=FREE))
-    small_frame().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path
+    return filled(tmp_path)
 
 
 @pytest.fixture
@@ -51,8 +55,21 @@ def inside(folder, monkeypatch, capsys):
     return run
 
 
+@pytest.fixture(scope="session")
+def fine_mapping(tmp_path_factory):
+    """The file that the command writes for the problem that can be solved; made once."""
+    folder = filled(tmp_path_factory.mktemp("fitted"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["evenhand", "fit", "fine.toml", "people.csv", "--out", "fine.mapping"])
+        with pytest.raises(SystemExit) as ending:
+            cli.main()
+    assert not ending.value.code
+    return (folder / "fine.mapping").read_bytes()
+
+
 @pytest.fixture
-def fitted(folder, inside):
+def fitted(folder, fine_mapping):
     """The folder with the mapping of the problem that can be solved."""
-    assert inside("fit", "fine.toml", "people.csv", "--out", "fine.mapping").returncode == 0
+    (folder / "fine.mapping").write_bytes(fine_mapping)
     return folder

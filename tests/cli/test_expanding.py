@@ -35,7 +35,7 @@ class TestAnswers:
     def test_the_document(self, fitted, inside, expected):
         small_frame().assign(note="x").to_csv(fitted / "noted.csv", index=False)
         found = document(inside(*EXPAND, "noted.csv", "--out", "e.parquet", "--weight-column", "w", "--json"))
-        assert found["written"] == {"table": "e.parquet"}
+        assert found["written"] == {"table": "e.parquet", "manifest": "e.parquet.manifest.json"}
         assert (found["rows"], found["results"], found["weight"]) == (200, len(expected), 200)
         assert (found["unseen"], found["missing"], found["passed_through"]) == (0, 0, ["note"])
         assert found["options"] == {"weight_column": "w", "restore": "midpoint"}

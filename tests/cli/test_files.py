@@ -24,6 +24,7 @@ WRITING = {
     "expand": (("expand", "fine.mapping", "people.csv", "--out"), ".csv"),
     "sql": ((*SQL, "--out"), ""),
     "init": ((*INIT, "--out"), ""),
+    "schema": (("schema", "--out"), ""),
     "report": (("report", "fine.mapping", "--no-frontier", "--out"), ".html"),
 }
 every_output = pytest.mark.parametrize("writing", WRITING)
@@ -90,7 +91,7 @@ LOOP, LONG = "loop", "x" * 300
 NOT_UTF8 = os.fsdecode(b"bad\xff")
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [LOOP, LONG, "x" * 5000], ids=["loop", "long", "very long"])
 @pytest.mark.parametrize("ending", [".csv", ""])
 def test_names_that_no_file_can_have(fitted, inside, name, ending):
@@ -121,6 +122,7 @@ def test_names_that_no_file_can_have(fitted, inside, name, ending):
     assert sorted(os.listdir(fitted)) == before
 
 
+@pytest.mark.slow
 def test_names_that_are_not_text(fitted, inside):
     """Whatever can be read and written under such a name is; of a table it is said why not."""
     (fitted / f"{NOT_UTF8}.mapping").write_bytes((fitted / "fine.mapping").read_bytes())

@@ -118,7 +118,7 @@ class TestTransform:
         assert flat(result.stderr).count("several columns called 'note'") == 1
         assert (fitted / "new.csv").read_text().startswith("group,score,hired,note,note\n")
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("mode", ["release", "apply"])
     def test_columns_outside_the_problem_are_named(self, fitted, inside, mode):
         small_frame().assign(id=range(200), remark="x").to_csv(fitted / "wide.csv", index=False)
@@ -167,6 +167,7 @@ class TestTransform:
             )
             assert pd.read_csv(fitted / f"{number}.csv").equals(expected)
 
+    @pytest.mark.slow
     def test_what_is_not_balanced_is_said(self, fitted, inside):
         twice = pd.concat([small_frame()] * 2).assign(id=[*range(200), *range(200)], w=2)
         twice.to_csv(fitted / "twice.csv", index=False)
@@ -188,6 +189,7 @@ class TestTransform:
         assert result.returncode == 0, result.stderr
         assert (fitted / "one.csv").exists()
 
+    @pytest.mark.slow
     def test_another_bound_to_hold_the_file_against(self, fitted, inside):
         arguments = ("release", "fine.mapping", "people.csv", "--seed", "5", "--out")
         strict, loose = (
@@ -203,6 +205,7 @@ class TestTransform:
         assert "against has 2 bounds, the problem 1 constraints" in flat(wrong.stderr)
         assert not (fitted / "no.csv").exists()
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_segments_that_people_left_are_judged_by_the_file_that_was_read(self, fitted, inside, kind):
         problem = small_problem(parity=[eh.PairwiseParity(0.3, given=["score"])])
@@ -234,6 +237,7 @@ class TestTransform:
         told = flat(inside("audit", "fine.mapping", "strange.csv").stdout)
         assert "40 of 240 rows are not counted, for values that the fitted table did not have (score is '9')" in told
 
+    @pytest.mark.slow
     def test_weights_of_a_release(self, fitted, inside):
         cells = small_frame().value_counts().rename("n").reset_index()
         cells.to_csv(fitted / "cells.csv", index=False)
@@ -352,6 +356,7 @@ class TestAudit:
         misused(inside("audit", "w.mapping", "--weights", "n"), "--weights")
         complained(inside("audit", "w.mapping", "cells.csv", "--weights", "m"), "no column 'm'")
 
+    @pytest.mark.slow
     def test_who_is_helped_and_who_is_harmed(self, folder, inside):
         """In a table of its own, in words and as JSON, of the fitted people and of others; else how to learn it."""
         stated = (folder / "fine.toml").read_text()

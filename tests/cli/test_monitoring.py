@@ -46,6 +46,7 @@ def test_the_document(new, inside):
     assert document(inside("monitor", "fine.mapping", "people.csv", "--json"))["fitted"] is True
 
 
+@pytest.mark.slow
 def test_how_it_ends(new, apart, inside):
     """0 whatever it finds, and 1 where it was told to fail on that."""
     small_frame().drop(columns="hired").to_csv(new / "without.csv", index=False)
@@ -64,6 +65,7 @@ def test_how_it_ends(new, apart, inside):
     misused(inside("monitor", "fine.mapping", "new.csv", "--fail-on", "never"), "'never' is not one of")
 
 
+@pytest.mark.slow
 def test_history_and_chart(new, inside):
     pytest.importorskip("vl_convert")
     for number in (1, 2):

@@ -7,6 +7,7 @@ from families import small_frame
 
 FIT = ("fit", "fine.toml", "my people.csv", "--out", "my mapping")
 CHAINS = {
+    "example": (("example", "--out", "my loans.csv"),),
     "init": (("init", "my people.csv", "--protected", "group", "--outcome", "hired", "--out", "my problem.toml"),),
     "fit": (FIT,),
     "fit compas": (("fit", "compas"),),

@@ -269,22 +269,42 @@ class TestConfidence:
         assert eh.Mapping.load(study / "evenhand.mapping").problem.confidence == 0.9
         assert inside("verify", "evenhand.mapping").returncode == 0
 
+    @pytest.mark.slow
     def test_json_has_every_margin(self, study, inside):
         (study / "p.toml").write_text("confidence = 0.95\n" + (study / "p.toml").read_text(), encoding="utf-8")
         found = document(inside("fit", "p.toml", "t.csv", "--json"))
         assert len(found["assurance"]["comparisons"]) == 12
         assert found["certificate"]["without_confidence"] < found["objective"]
 
+    @pytest.mark.slow
     def test_too_few_people(self, study, inside):
         for command in ("fit", "diagnose"):
             result = inside(command, "compas", "--confidence", "0.95")
             assert result.returncode == 1
             assert "people like these 5,278 would be needed" in flat(result.stdout + result.stderr)
 
+    @pytest.mark.slow
     def test_a_frontier(self, study, inside):
         found = document(inside("frontier", "p.toml", "t.csv", "--bounds", "0.3,0.5", "--confidence", "0.9", "--json"))
         assert [point["status"] for point in found["points"]] == ["optimal", "optimal"]
 
-    @pytest.mark.parametrize("wrong", ["0", "1", "95", "sure"])
+    @pytest.mark.slow
+    def test_a_frontier_in_words_knows_no_edges(self, study, inside):
+        said = flat(inside("frontier", "p.toml", "t.csv", "--bounds", "0.5", "--confidence", "0.9").stdout)
+        assert "Every point with margins for a confidence of 0.9" in said
+        assert "edges between points are not known" in said
+        assert "found exactly" not in said
+
+    def test_a_shield(self, folder, inside):
+        (folder / "wide.toml").write_text((folder / "shield.toml").read_text().replace("0.15", "0.8"))
+        result = inside("shield", "wide.toml", "people.csv", "--confidence", "0.8", "--json")
+        assert result.returncode == 0, result.stderr
+        assert document(result)["assurance"]["comparisons"]
+        assert eh.Mapping.load(folder / "evenhand.mapping").problem.confidence == 0.8
+
+    @pytest.mark.parametrize("wrong", ["0", "1", "95", "0.4", "sure"])
     def test_what_is_no_confidence(self, study, inside, wrong):
         misused(inside("fit", "p.toml", "t.csv", "--confidence", wrong), "--confidence")
+
+    def test_a_percentage_is_told_as_a_share(self, study, inside):
+        misused(inside("fit", "p.toml", "t.csv", "--confidence", "95"), "not 95; write 0.95")

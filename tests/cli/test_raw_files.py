@@ -176,7 +176,7 @@ def real(tmp_path_factory):
 class TestRealFiles:
     def test_the_commands_that_are_documented(self, real):
         """The command lines of the docs, as they are printed there; sed is the shell's own."""
-        text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+        text = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
         blocks = text.split("```console\n")[1:]
         assert len(blocks) == 3
         for block in blocks:

@@ -190,7 +190,7 @@ def commands(names):
         yield ("fit", "odd.toml", f"nowhere{names[1]}.csv", *more)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_tables_of_hostile_words(folder, inside, seed):
     """Every command, in words and as JSON: an answer or its own error, and nothing for the terminal to obey."""

@@ -50,6 +50,7 @@ def wide(folder):
 WIDE = ("init", "wide.csv", "--protected", "group", "--outcome", "hired", "--force")
 
 
+@pytest.mark.slow
 def test_leaves_for_a_wide_table(wide, inside):
     result = inside(*WIDE)
     assert result.returncode == 0, result.stderr
@@ -70,6 +71,7 @@ def test_leaves_for_a_wide_table(wide, inside):
     assert {each["rule"] for each in found["features"]} == {"fixed"}
 
 
+@pytest.mark.slow
 def test_learned_cells_are_listed_once_by_number(wide, inside):
     assert inside(*WIDE).returncode == 0
     fitted = document(inside("fit", "problem.toml", "wide.csv", "--force", "--json"))
@@ -87,6 +89,7 @@ def test_learned_cells_are_listed_once_by_number(wide, inside):
     assert "distribution of (learned cells, outcome)" in shown
 
 
+@pytest.mark.slow
 def test_cells_that_are_asked_for(wide, inside):
     found = document(inside(*WIDE, "--cells", "levels", "--json"))
     assert (found["cells"]["kind"], found["cells"]["remark"]) == ("levels", None)
@@ -96,6 +99,7 @@ def test_cells_that_are_asked_for(wide, inside):
     misused(inside(*WIDE, "--cells", "trees"), "--cells", "leaves")
 
 
+@pytest.mark.slow
 def test_without_scikit_learn(wide, inside, tmp_path_factory):
     """Levels are proposed, and it is said what would be possible; what needs leaves ends with 5 and the command."""
     assert inside(*WIDE, "--out", "leaves.toml").returncode == 0

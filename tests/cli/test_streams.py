@@ -27,10 +27,6 @@ QUICK = [["fit", "--nope"], ["fit", "--help"], ["--version"], ["fit", "--nope", 
 """Lines that end before they load a library."""
 
 
-def every_line(test):
-    return some_lines(1)(test)
-
-
 def some_lines(every):
     """One in so many of the lines that take their time: an odd number, for every other of them asks for JSON."""
     cases = [pytest.param(line, marks=pytest.mark.slow) for line in LINES[::every]] + QUICK
@@ -58,7 +54,7 @@ def speaks_on_output(line):
 
 
 @pytest.mark.slow(keep=1)
-@every_line
+@some_lines(3)
 @pytest.mark.parametrize("stream", [1, 2], ids=["output", "errors"])
 def test_nobody_reads(fitted, line, stream):
     """The reader is gone before a word is said: 141, without one."""
@@ -89,7 +85,7 @@ def test_an_output_that_takes_nothing(fitted, line, redirected, why):
         assert "Error: " in result.stderr
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow
 @some_lines(5)
 @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "<&- 2>&-"])
 def test_complaints_that_nobody_hears(fitted, line, redirected):
@@ -102,7 +98,7 @@ def test_complaints_that_nobody_hears(fitted, line, redirected):
 
 
 @pytest.mark.slow
-@every_line
+@some_lines(5)
 def test_no_stream_at_all(fitted, line):
     """No file that is written gets the number of a closed stream, and words inside."""
     result = ended(fitted, line, "<&- >&- 2>&-")

@@ -152,7 +152,7 @@ def test_being_told_to_stop_leaves_nothing_behind(fitted, as_json):
     assert {path.name for path in fitted.iterdir()} == before
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_a_reader_that_goes_away(fitted, options):
     """A pipe whose other end is closed: no complaint, and no answer of no."""
@@ -179,3 +179,19 @@ def test_ctrl_c_ends_cleanly():
     assert process.returncode == 130
     assert "Interrupted; no file was left half-written." in errors
     assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_an_example_is_written_once(tmp_path):
+    result = evenhand("example", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert pd.read_csv(tmp_path / "loans.csv").equals(eh.datasets.loans())
+    complained(evenhand("example", cwd=tmp_path), "'loans.csv' exists already")
+
+
+@pytest.mark.slow
+def test_an_example_of_an_embedded_table_can_be_fitted(tmp_path):
+    assert evenhand("example", "compas", "--out", "people.csv", cwd=tmp_path).returncode == 0
+    fitted = evenhand("fit", "compas", "people.csv", "--out", "m.mapping", cwd=tmp_path)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "0.0212438" in fitted.stdout

@@ -97,7 +97,7 @@ def assert_same(path, expected, weight="weight"):
 
 
 class TestAsFrames:
-    @pytest.mark.slow(keep=4)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("options", [{}, {"restore": "label"}], ids=str)
     @pytest.mark.parametrize("to", FORMATS)
     @pytest.mark.parametrize("kind", FORMATS)
@@ -143,7 +143,7 @@ class TestAsFrames:
         assert done.unseen > 20
         assert (done.typical > 20) == (unseen != "keep" or of_few.problem.suppresses)
 
-    @pytest.mark.slow(keep=4)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", FORMATS)
     @pytest.mark.parametrize("seed", range(12))
     def test_random_tables(self, tmp_path, kind, seed):
@@ -172,6 +172,7 @@ class TestAsFrames:
 
 
 class TestBatches:
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", FORMATS)
     def test_several_files_batches_and_pieces(self, small, tmp_path, pieces, kind):
         many = pd.concat([small_frame()] * 60, ignore_index=True)
@@ -417,7 +418,7 @@ class TestBadInput:
             small.expand(files / "in.csv", to=files / "out.csv", progress=lambda *_: os.utime(files / "in.csv"))
         assert sorted(os.listdir(files)) == ["in.csv", "in.parquet"]
 
-    @pytest.mark.slow(keep=3)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("place", [0.1, 0.5, 0.9, "writing"])
     @pytest.mark.parametrize("kind", FORMATS)
     def test_ctrl_c_leaves_nothing_behind(self, small, tmp_path, pieces, monkeypatch, kind, place):

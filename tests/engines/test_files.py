@@ -76,7 +76,7 @@ class TestTransform:
         mapping.release(files / "in.csv", to=files / "out.parquet", key="id")
         pd.testing.assert_frame_equal(pd.read_parquet(files / "out.parquet"), mapping.release(frame, key="id"))
 
-    @pytest.mark.slow(keep=4)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_several_batches_and_several_files(self, mapping, frame, tmp_path, batches, options):
         many = pd.concat([frame.assign(id=frame["id"] + 10_000 * i) for i in range(6)], ignore_index=True)
@@ -161,6 +161,7 @@ class TestTransform:
 class TestPaths:
     """Names of folders and files are names: not columns, not patterns."""
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_a_folder_called_like_a_column(self, mapping, frame, tmp_path, kind):
         folder = tmp_path / "sex=F" / "year=2020"
@@ -294,7 +295,7 @@ class TestNames:
         lines = frame.to_csv(index=False, header=False).splitlines()
         return "\n".join([header, *(line + more for line in lines)]) + "\n"
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("header", ["{},", '{},"",', "{},note,note", '{},a b,\'x\',"q""q"', "{},,Unnamed: 7,"])
     def test_the_header_comes_out_as_it_was(self, mapping, frame, tmp_path, header):
         line = header.format(",".join(frame.columns))
@@ -329,6 +330,7 @@ class TestNames:
         expected = pd.concat([mapping.release(frame, key="id", draw="balanced"), more], axis=1)
         assert (tmp_path / "out.csv").read_text() == expected.to_csv(index=False)
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_columns_of_a_problem_may_have_those_names(self, frame, tmp_path, kind):
         names = {
@@ -804,6 +806,7 @@ class TestBadInput:
             mapping.apply(tmp_path / "t.csv", to=tmp_path / "out.csv", progress=stop)
         assert os.listdir(tmp_path) == ["t.csv"]
 
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("place", [0.1, 0.3, 0.6, 0.9])
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_ctrl_c_leaves_nothing_behind(self, mapping, frame, tmp_path, batches, kind, place):

@@ -39,7 +39,7 @@ def small_batches(monkeypatch):
 
 @pytest.mark.usefixtures("small_batches")
 class TestCounts:
-    @pytest.mark.slow(keep=4)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("weights", [None, "weight"])
     @pytest.mark.parametrize("sample", [100_000, 800])
     @pytest.mark.parametrize("given", GIVEN)

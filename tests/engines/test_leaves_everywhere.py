@@ -135,7 +135,7 @@ class TestFrames:
 
 
 class TestFiles:
-    @pytest.mark.slow(keep=5)
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("options", [OPTIONS, {"seed": 2}, {"seed": 2, "draw": "balanced"}], ids=str)
     @pytest.mark.parametrize("to", ["out.csv", "out.parquet"])
     @pytest.mark.parametrize("given", GIVEN)
@@ -186,6 +186,7 @@ def answered(query, table):
 
 
 class TestQueries:
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("seed", range(4))
     def test_random_trees_on_duckdb(self, people, arrow, seed):
         found = with_tree(random_tree(mixed(), seed))

@@ -152,7 +152,7 @@ def test_names_are_quoted_and_may_have_parts(duck):
     assert '"memory"."main"."people"' in dotted
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["BIGINT", "UBIGINT", "VARCHAR", "DATE", "UUID", "BOOLEAN"])
 def test_keys_of_every_kind_are_written_as_in_memory(duck, kind):
     frame = awkward(60).drop(columns=KEY)
@@ -186,7 +186,7 @@ def test_a_query_refuses_what_the_kernel_refuses(duck):
     refused(duck, strict, new, missing)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["apply", "release"])
 @pytest.mark.parametrize("restore", ["sample", "label"])
 @pytest.mark.parametrize("changes", [{}, {"suppress_protected": "fixed"}, {"blind": True}])
@@ -317,7 +317,7 @@ def test_a_number_that_engines_write_differently_has_no_label(duck):
         duck.sql(text).to_arrow_table()
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "kind"), [("sex", "INTEGER"), ("sex", "BOOLEAN"), ("age", "VARCHAR")])
 def test_columns_of_another_kind_are_refused(duck, column, kind):
     value = "'1'" if kind == "VARCHAR" else "1"
@@ -390,7 +390,7 @@ def test_names_that_cannot_be_written(dialect, table, key, words):
         mapping().to_sql(dialect, table, key)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("listed", [True, False])
 def test_columns_may_be_called_like_what_a_query_computes(duck, listed):
     """Also like the names of another query for the same table."""

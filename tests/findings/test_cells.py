@@ -8,6 +8,7 @@ from wide import wide_frame, wide_problem
 import evenhand as eh
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("favourable", [None, 0])
 def test_cells_are_what_counting_by_hand_gives(favourable):
     frame = wide_frame(1)
@@ -27,6 +28,7 @@ def test_cells_are_what_counting_by_hand_gives(favourable):
     assert found["people"].sum() == len(frame)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("given", "limit"), [([], 0.3), (["job"], 0.3), (["married", "job"], 0.9)])
 def test_a_cell_has_one_number_everywhere(given, limit):
     """That of its leaf, also where segments come first; and prices name cells by it."""

@@ -30,7 +30,8 @@ def beside(fitted, batch, *, outcomes=True, weights=None):
     place = {v.name: {level: code for code, level in enumerate(v.levels)} for v in counts.domain.variables}
     codes = {name: batch[name].map(place[name]).fillna(len(place[name])).to_numpy(dtype=np.int64) for name in names}
     weight = np.ones(len(batch)) if weights is None else batch[weights].to_numpy(dtype=float)
-    return Beside.of(counts, codes, Sample(np.ones(len(batch)), weight, weight**2)), counts.groups.cells
+    new = {name: ["another"] for name in names}
+    return Beside.of(counts, codes, Sample(np.ones(len(batch)), weight, weight**2), new), counts.groups.cells
 
 
 def found(fitted, batch, *, error=0.05, seed=0, **how):
@@ -113,7 +114,13 @@ def test_a_new_value_is_a_level_that_nobody_had():
     table = found(fitted, batch)
     assert table.loc["f0", "drifted"]
     assert table.loc["f0", "apart"] == pytest.approx(apart(fitted, batch, ["f0"]))
-    assert f"{module.NO_LEVEL}: 0.0000 to 0.2000" in table.loc["f0", "moved"]
+    for name in ("f0", "new values of f0"):
+        assert table.loc[name, "moved"] == "another (nobody fitted had it): 0.0000 to 0.2000"
+    new = table.loc["new values of f0"]
+    assert new["apart"] == 0.2
+    assert new["drifted"]
+    assert new["chance"] < 1e-9
+    assert not any(name.startswith("new values") for name in table.index.drop("new values of f0"))
 
 
 def test_without_outcomes_everything_else_is_looked_at():

@@ -52,7 +52,7 @@ def test_a_probe_that_stays_undecided_leaves_the_edge(monkeypatch):
     assert len(asked) > 1
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 4, 11, 17])
 def test_the_smallest_budget_separates_as_well(seed):
     problem, frame = random_problem(np.random.default_rng(seed))

@@ -126,6 +126,7 @@ class TestRoom:
             (part,) = distances(asked, counts, unchanged(counts))
             assert excess_at_most(part) == pytest.approx(excess)
 
+    @pytest.mark.slow
     def test_every_rounding_then_keeps_the_bound(self):
         data = eh.datasets.load("compas")
         mapping = eh.fit(data.problem, data.counts)
@@ -255,6 +256,7 @@ class TestOriginalSegments:
         assert checked == 8
         assert mapping.realised(new).kept is None
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("before", ["csv", "parquet"])
     @pytest.mark.parametrize("after", ["csv", "parquet"])
     def test_files_in_batches(self, released, before, after, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """A batch of new people: what is told of it, for every kind of mapping and of table."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -117,6 +118,7 @@ def test_any_kind_of_frame(raw, kind, outcomes):
     assert_same(raw.monitor(KINDS[kind](new)), raw.monitor(new))
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("outcomes", [True, False])
 @pytest.mark.parametrize("weights", [None, "w"])
@@ -158,6 +160,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("outcomes", [True, False])
 def test_every_kind_of_mapping(variant, outcomes, tmp_path):
@@ -195,6 +198,81 @@ def test_columns_of_learned_cells_are_told_by_the_rules_of_the_cells():
     assert "groups, features and outcome together" not in found.index
     words = " ".join(mapping.monitor(new).words)
     assert all(name in words for name in {"age", "pay", "job", "town", "married", "since"} - asked)
+
+
+@pytest.fixture(scope="module")
+def trades():
+    """A mapping over a column of ten values."""
+    return eh.fit(of_trade(), traders(5000, seed=0))
+
+
+def of_trade():
+    return small_problem(
+        features=["trade"], distortion=eh.Distortion({"hired": eh.Ordinal(1)}), parity=[eh.PairwiseParity(0.3)],
+        budget=eh.ExpectedDistortion(0.6),
+    )  # fmt: skip
+
+
+def traders(people, seed, values=10, rare=0.0):
+    """People of many trades, of which the later are the rarer."""
+    rng = np.random.default_rng(seed)
+    share = 1 / np.arange(1, values + 1) ** rare
+    return pd.DataFrame(
+        {
+            "group": rng.choice(["a", "b"], people),
+            "trade": [f"t{number}" for number in rng.choice(values, people, p=share / share.sum())],
+            "hired": rng.integers(0, 2, people),
+        }
+    )
+
+
+def test_values_that_nobody_fitted_had_are_looked_at_by_themselves(trades, tmp_path):
+    """50 of 1,500 people: as a change of their column's shares, over ten values, chance would explain as much."""
+    batch = traders(1500, seed=1)
+    assert not trades.monitor(batch).drifted
+    batch.loc[:49, "trade"] = "pilot"
+    found = trades.monitor(batch)
+    assert found.drifted == ("new values of trade",)
+    words = " ".join(found.words)
+    assert "new values of trade: 3.3% of the people have one, where sampling alone explains up to" in words
+    assert "pilot (nobody fitted had it): 0.0000 to 0.0333" in words
+    # A letter that one clerk got wrong is no drift.
+    batch["trade"] = batch["trade"].replace("pilot", "t3")
+    batch.loc[0, "trade"] = "plumer"
+    typo = trades.monitor(batch)
+    assert not typo.drifted
+    assert "new values of trade" in set(typo.drift["name"])
+    # Whatever the order of the rows, and in a file.
+    mixed = batch.sample(frac=1, random_state=0)
+    mixed.to_csv(tmp_path / "new.csv", index=False)
+    for other in (mixed, tmp_path / "new.csv"):
+        pd.testing.assert_frame_equal(trades.monitor(other).drift, typo.drift)
+
+
+def test_gaps_are_values_that_nobody_had(trades):
+    batch = traders(1500, seed=2)
+    batch.loc[:79, "trade"] = None
+    with pytest.raises(eh.DataError, match="'trade' has 80 missing values"):
+        trades.monitor(batch)
+    found = trades.monitor(batch, missing="level")
+    assert "new values of trade" in found.drifted
+    assert "a missing value (nobody fitted had it)" in " ".join(found.words)
+
+
+@pytest.mark.slow
+def test_rare_values_are_new_in_every_sample():
+    """800 values, most of them rare: a tenth of the people of an unchanged population have one that is new."""
+    trials, alarms, new = 30, 0, 0.0
+    for seed in range(trials):
+        mapping = eh.fit(of_trade(), traders(2000, [seed, 1], 800, rare=1.0))
+        found = mapping.monitor(traders(1500, [seed, 2], 800, rare=1.0), seed=seed, confidence=0.8)
+        alarms += bool(found.drifted)
+        new += float(found.drift.set_index("name").loc["new values of trade", "apart"]) / trials
+        told = next(words for words in found.words if "cells that nobody fitted was in" in words)
+        share, expected = (float(part) for part in re.findall(r"([\d.]+)%", told))
+        assert abs(share - expected) < 5
+    assert 0.08 < new < 0.15
+    assert alarms <= binom.ppf(0.9999, trials, 0.1)
 
 
 def test_outcomes_are_not_looked_at_within_bins_that_they_chose():

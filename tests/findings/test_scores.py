@@ -52,6 +52,7 @@ def test_scores_that_are_shares_are_calibrated_and_shifted_ones_are_not():
     assert Judged(score * 0.8, outcome, group).measures()["calibration"] == pytest.approx(0.1, abs=0.01)
 
 
+@pytest.mark.slow
 def test_intervals_cover_as_often_as_they_say():
     """The AUC of normal scores is known; of 60 tables, intervals of about 57 should have it."""
     from scipy.stats import norm
@@ -64,3 +65,41 @@ def test_intervals_cover_as_often_as_they_say():
         low, high = Judged(score, outcome, rng.integers(0, 2, 300)).intervals(100, seed)["auc"]
         covered += low <= truth <= high
     assert covered >= 51
+
+
+DISTANCES = ("calibration", "apart", "decisions_apart", "worst_gap")
+
+
+def of_one_kind(number, seed, groups=2, shift=0.0):
+    """Scores that are shares, of groups that differ by a shift of the last one alone."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, groups, number)
+    score = np.clip(rng.beta(2, 3, number) + shift * (group == groups - 1), 0.001, 0.999)
+    return Judged(score, rng.random(number) < score, group, threshold=0.4)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_intervals_hold_what_was_found(shift):
+    for seed in range(3):
+        people = of_one_kind(120, seed, groups=3, shift=shift)
+        for name, (low, high) in people.intervals(40, seed).items():
+            assert 0 <= low <= people.measures()[name] <= high, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("groups", "shift"), [(2, 0.0), (4, 0.0), (2, 0.03), (2, 0.2)])
+def test_intervals_of_distances_hold_the_truth(groups, shift):
+    """A largest distance is above zero in every sample; where groups do not differ its interval has zero all the same.
+
+    Of 100 tables it should in about 95, and with 86 a lucky 95 is out of the question; where they differ, too.
+    """
+    truth = of_one_kind(1_000_000, 99, groups, shift).measures() | {"calibration": 0.0}
+    if not shift:
+        truth |= dict.fromkeys(DISTANCES, 0.0)
+    held = dict.fromkeys(DISTANCES, 0)
+    for seed in range(100):
+        people = of_one_kind(400, seed, groups, shift)
+        found = people.intervals(100, seed)
+        for name in DISTANCES:
+            held[name] += found[name][0] <= truth[name] <= found[name][1]
+    assert min(held.values()) >= 86, held

@@ -116,7 +116,7 @@ def ordinary(rows):
     return [row for row in rows if "suppress_protected" not in MODES[row[4]]]
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize(("number", "row"), list(enumerate(ordinary(all_pairs()))))
 def test_typical_rows_are_the_mean_row_within_everybodys_budget(number, row):
     problem, frame = problem_of(row, number), with_gaps(number)
@@ -190,7 +190,7 @@ def charged(problem, mapping, people):
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("mode", ["plain", "blind"])
 @pytest.mark.parametrize("seed", range(20))
 def test_everybody_is_within_their_budgets_seen_or_not(seed, mode):
@@ -202,7 +202,7 @@ def test_everybody_is_within_their_budgets_seen_or_not(seed, mode):
         assert np.all(found[:, place] <= limits + 1e-8)
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("per", ["individual", "fitted"])
 @pytest.mark.parametrize("seed", range(8))
 def test_limits_of_a_blind_mapping_agree_with_the_dense_statement(seed, per):
@@ -270,7 +270,7 @@ def gapped():
 class TestEverywhere:
     """One draw, whoever makes it."""
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("unseen", [None, "typical", "keep"])
     def test_one_by_one_and_few_and_many(self, gapped, unseen):
         mapping, people = gapped

@@ -1,6 +1,7 @@
 """The pictures of a mapping hold the findings, and say what they leave out."""
 
 import re
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -45,6 +46,25 @@ def test_a_chart_of_cohorts_hides_the_same(compas_mapping):
         assert all(float(cell["people"].replace(",", "")) >= hide for cell in drawn)
     signed = cells(m.chart("cohorts", show="change"))
     assert all(cell["label"][0] in "+−" for cell in signed if abs(cell["value"]) > 0.006)
+
+
+@pytest.mark.parametrize(
+    ("good", "outcome", "scheme", "reverse"),
+    [(0, 0, "blueorange", True), (0, 1, "blueorange", False), (None, 1, "purplegreen", False)],
+)
+def test_blue_is_better_and_orange_worse_whichever_outcome_is_shown(compas_mapping, good, outcome, scheme, reverse):
+    """The scheme begins with blue: reversed where more of the outcome is better."""
+    mapping = replace(compas_mapping, problem=replace(compas_mapping.problem, favourable=good))
+    chart = mapping.chart("cohorts", show="change", outcome=outcome).to_dict()
+    scale = chart["concat"][0]["layer"][0]["encoding"]["color"]["scale"]
+    assert (scale["scheme"], scale["reverse"]) == (scheme, reverse)
+
+
+@pytest.mark.parametrize("kind", ["heat", "cohorts", "changes"])
+def test_no_label_of_a_column_is_turned(compas_mapping, kind):
+    text = compas_mapping.chart(kind).to_json()
+    assert '"labelAngle": 0' in text
+    assert '"labelAngle": -90' not in text
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ def rates_by_sex(mapping):
     return measured(eh.PairwiseParity(1.0, on=["sex"]), mapping).rate
 
 
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("distance", [eh.Ratio(), eh.Difference(), eh.LogRatio()], ids=repr)
 def test_jointly_bounded_is_univariately_bounded(seed, distance):
@@ -53,6 +54,7 @@ def test_jointly_bounded_is_univariately_bounded(seed, distance):
     assert violation(eh.PairwiseParity(bound, distance), univariate) > 1e-3
 
 
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     ("kind", "more"),

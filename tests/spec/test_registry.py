@@ -4,12 +4,14 @@ import ast
 import json
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from formulations import table
+from jsonschema import Draft202012Validator, ValidationError
 
 import evenhand as eh
 from evenhand import verifier
@@ -140,6 +142,14 @@ def test_a_line_makes_a_class_public():
         assert getattr(eh, kind.__name__) is kind
         assert kind.__name__ in eh.__all__
         assert kind.__name__ in dir(eh)
+
+
+def test_the_schema_has_them(monkeypatch):
+    stated = tomllib.loads(problem(EvenParity(0.2), eh.PairwiseParity(0.1, Lopsided(3.0))).to_toml())
+    Draft202012Validator(eh.Problem.schema()).validate(stated)
+    monkeypatch.delattr(registry, "Lopsided")
+    with pytest.raises(ValidationError):
+        Draft202012Validator(eh.Problem.schema()).validate(stated)
 
 
 @pytest.mark.slow(keep=1)

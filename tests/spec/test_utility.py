@@ -158,7 +158,7 @@ def test_a_built_in_measure_has_no_fields_and_says_on_its_class_whether_new_cell
     assert type(measure).new_cells is (type(measure).__name__ not in BARRED)
 
 
-@pytest.mark.slow(keep=10)
+@pytest.mark.slow(keep=3)
 @each(CONVEX)
 @given(st.integers(0, 10**6))
 def test_convex_on_segments(measure, seed):
@@ -277,6 +277,7 @@ def signed(measure, p, r):
     return float(np.sum(terms.get(type(measure), 0.0)))
 
 
+@pytest.mark.slow(keep=3)
 @each(BUILT_IN)
 @given(st.lists(st.floats(-1e300, 1e300), min_size=4, max_size=4))
 def test_clipped_multipliers_have_a_finite_infimum(measure, multipliers):
@@ -286,7 +287,7 @@ def test_clipped_multipliers_have_a_finite_infimum(measure, multipliers):
     assert measure.clip(P, clipped) == pytest.approx(clipped, rel=1e-12)
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @each(CONVEX)
 @given(st.lists(st.floats(-1e308, 1e308), min_size=4, max_size=4))
 def test_an_infimum_is_never_nan(measure, multipliers):
@@ -348,6 +349,7 @@ def test_the_infimum_of_the_largest_change_is_that_of_a_linear_programme():
 # --- epigraphs --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(keep=1)
 @each(POLYHEDRAL)
 @given(st.integers(0, 10**6))
 def test_the_epigraph_gives_the_value(measure, seed):
@@ -379,6 +381,7 @@ def test_the_epigraph_is_sparse(measure):
 # --- users' measures: equal to the built-in ones --------------------------------------------------------------------
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize(
     ("mine", "built_in", "offset"),
     [

@@ -13,7 +13,7 @@ from evenhand.studies.reproduce import claims
 CLAIMS = claims()
 
 
-@pytest.mark.slow(keep=8)
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("index", range(len(CLAIMS)), ids=lambda i: f"{CLAIMS[i].study}: {CLAIMS[i].what}")
 def test_reference_numbers(index):
     from evenhand.studies.reproduce import Finding

@@ -102,7 +102,7 @@ def row():
 
 
 class TestTheSameAsAmongMany:
-    @pytest.mark.slow(keep=2)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("changes", VARIANTS)
     @pytest.mark.parametrize("restore", RESTORED)
@@ -133,6 +133,7 @@ class TestTheSameAsAmongMany:
         for row, after in zip(table.to_pylist(), expected, strict=True):
             same(quietly(fitted.person, row, mode=mode, **options), after)
 
+    @pytest.mark.slow
     @settings(max_examples=10, deadline=None)
     @given(st.integers(0, 10**6), st.sampled_from(MODES), st.integers(0, 2**80), st.booleans())
     def test_of_any_problem(self, number, mode, seed, keyed):
@@ -148,6 +149,7 @@ class TestTheSameAsAmongMany:
             expected = records(quietly(getattr(fitted, mode), turned, **options))[0]
             same(quietly(fitted.person, records(turned)[0], mode=mode, **options), expected)
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("mode", MODES)
     def test_a_mapping_that_was_read_from_a_file(self, tmp_path, mode):
         free = {**people.problem().distortion.rules, "hired": eh.Free()}
@@ -435,7 +437,7 @@ def types_of(frame):
 
 
 class TestFewRows:
-    @pytest.mark.slow(keep=2)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("kind", FRAMES)
     @pytest.mark.parametrize("changes", VARIANTS)

@@ -86,6 +86,7 @@ class TestSamples:
 
         return sample_in_pieces(stated, size, pieces, rows.variables, rows.everybody, text=text)
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("size", [50, 700, 5000])
     def test_in_memory_and_in_pieces(self, size):
         table = mixed(1000)

@@ -92,7 +92,7 @@ KINDS = {
 
 
 class TestEveryKindOfTable:
-    @pytest.mark.slow(keep=31)
+    @pytest.mark.slow(keep=12)
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("act", ["release", "apply"])
     @pytest.mark.parametrize("options", [{"seed": 3}, {"key": "id"}, {"key": "id", "draw": "balanced"}], ids=str)
@@ -104,6 +104,7 @@ class TestEveryKindOfTable:
         assert (expected["age"] != frame["age"]).any()
         assert text(found) == text(expected)
 
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("kind", ["polars", "pyarrow", "pyarrow, views", "duckdb", "pandas"])
     def test_texts_are_written_in_pieces_of_any_size(self, frame, texts_move, kind, monkeypatch):
         given = frame.assign(job=frame["job"].where((frame["job"] != "?") | (frame.index % 2 == 0), None))
@@ -672,6 +673,7 @@ class TestFilesThatKeepTheBound:
             assert (off.groupby(frame["sex"]).sum().abs() < 1).all()
             assert (off.groupby([frame["sex"], age]).sum().abs() < 1).all()
 
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("unseen", ["typical", "keep"])
     @pytest.mark.parametrize("which", ["mapping", "moving"])
     def test_people_in_new_cells_count_with_their_groups(self, frame, request, which, unseen):
@@ -688,7 +690,7 @@ class TestFilesThatKeepTheBound:
             assert abs(off.sum()) < 1
         assert not transforming.locate(mapping.release_mode, tables.read(new)).sourced.all()
 
-    @pytest.mark.slow(keep=2)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("mode", ["plain", "blind", "suppressed"])
     @pytest.mark.parametrize("outcomes", [2, 3])
     def test_every_new_cell_is_within_one(self, outcomes, mode, tmp_path, monkeypatch):
@@ -890,7 +892,7 @@ class TestMissingWhereTheFittedTableHadNone:
         pd.testing.assert_frame_equal(found.loc[others], expected.loc[others], check_dtype=False)
         assert not expected.equals(whole)
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_files(self, strict, tmp_path, kind):
         gaps, path, to = self.gaps().reset_index(drop=True), tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"

@@ -42,7 +42,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 def test_the_objective_never_rises_and_the_outcome_follows_the_features(changes, seed):
@@ -71,6 +71,7 @@ def test_the_lower_bound_is_the_optimum_that_need_not_suppress():
     assert mapping.certificate.gap == pytest.approx(mapping.objective - free.objective, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_it_finds_an_answer_where_the_fixed_conditional_has_none():
     with pytest.raises(eh.InfeasibleError):
         eh.fit(problem(suppress_protected="fixed"), table(0))
@@ -154,7 +155,7 @@ class OutcomesEverywhereAlike(Dense):
         return found
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_a_feasible_problem_is_solved_whatever_the_measure(utility, seed):

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -42,11 +43,18 @@ def trial():
     return X[:4000], y[:4000], X[4000:].reset_index(drop=True), y[4000:].reset_index(drop=True)
 
 
+@pytest.fixture(scope="module")
+def fitted_at(trial):
+    """The classifier with a bound, fitted once."""
+    X, y, _, _ = trial
+    return cache(lambda decisions: deciding(decisions=decisions).fit(X, y))
+
+
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("decisions", [0.0, 0.05, 0.15])
-def test_selection_rates_of_new_people_are_close_at_every_threshold(trial, decisions):
+def test_selection_rates_of_new_people_are_close_at_every_threshold(trial, fitted_at, decisions):
     X, y, new, _ = trial
-    fitted = deciding(decisions=decisions).fit(X, y)
+    fitted = fitted_at(decisions)
     bare = gap(linear().fit(X, y).predict_proba(new)[:, 1], new)
     found = fitted.predict_proba(new)[:, 1]
     floor = gap_floor(found, new["sex"].eq("m").to_numpy().astype(int))
@@ -57,28 +65,30 @@ def test_selection_rates_of_new_people_are_close_at_every_threshold(trial, decis
     assert fitted.mapping_.achieved.parity[0].value.max() == pytest.approx(decisions, abs=1e-6)
 
 
-def test_at_zero_it_is_as_good_as_the_quantile_barycentre(trial):
+def test_at_zero_it_is_as_good_as_the_quantile_barycentre(trial, fitted_at):
     X, y, new, label = trial
-    found = deciding(decisions=0).fit(X, y).predict_proba(new)[:, 1]
+    found = fitted_at(0.0).predict_proba(new)[:, 1]
     raw = linear().fit(X, y).predict_proba(new)[:, 1]
     best = quantile_barycentre(raw, new["sex"].eq("m").to_numpy().astype(int))
     assert roc_auc_score(label, found) >= roc_auc_score(label, best) - 0.004
 
 
 @pytest.mark.slow
-def test_a_larger_bound_costs_less(trial):
+def test_a_larger_bound_costs_less(trial, fitted_at):
     X, y, new, label = trial
-    scores = [deciding(decisions=d).fit(X, y).predict_proba(new)[:, 1] for d in (0.0, 0.1, 1.0)]
+    scores = [fitted_at(d).predict_proba(new)[:, 1] for d in (0.0, 0.1, 1.0)]
     found = [roc_auc_score(label, score) for score in scores]
     assert found[0] < found[1] < found[2]
     raw = linear().fit(X, y).predict_proba(new)[:, 1]
     assert found[2] == pytest.approx(roc_auc_score(label, raw), abs=0.002)
 
 
-def test_ranks_stay_within_a_group(trial):
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("decisions", [0.0, 0.02])
+def test_ranks_stay_within_a_group(trial, fitted_at, decisions):
     X, y, new, _ = trial
     raw = linear().fit(X, y).predict_proba(new)[:, 1]
-    found = deciding(decisions=0.02).fit(X, y).predict_proba(new)[:, 1]
+    found = fitted_at(decisions).predict_proba(new)[:, 1]
     for sex in ("f", "m"):
         mine = new["sex"].eq(sex).to_numpy()
         assert np.all(np.diff(found[mine][np.argsort(raw[mine], kind="stable")]) >= 0)
@@ -100,13 +110,13 @@ def test_ranks_stay_in_a_small_group(seed):
         assert np.all(np.diff(found[mine][np.argsort(raw[mine], kind="stable")]) >= 0)
 
 
-def test_what_chance_leaves_open_is_beside_what_was_found(trial):
-    X, y, _, _ = trial
-    found = deciding(decisions=0.05).fit(X[:800], y[:800]).parity_
+def test_what_chance_leaves_open_is_beside_what_was_found(fitted_at):
+    found = fitted_at(0.0).parity_
     chance = 1.36 * np.sqrt(1 / found["people"][0] + 1 / found["people"][1])
     assert found["up_to"].to_numpy() == pytest.approx(found["apart"].to_numpy() + chance)
 
 
+@pytest.mark.slow
 def test_a_ratio_is_moved_by_chance_too(trial):
     """Where few are selected, rates by chance alone are far apart as a ratio: no warning."""
     X, y, _, _ = trial
@@ -180,9 +190,8 @@ def test_no_label_decides_what_is_released():
     assert np.array_equal(one, other)
 
 
-def test_the_mean_move_of_a_level_is_within_the_budget(trial):
-    X, y, _, _ = trial
-    mapping = deciding(decisions=0.0).fit(X, y).mapping_
+def test_the_mean_move_of_a_level_is_within_the_budget(fitted_at):
+    mapping = fitted_at(0.0).mapping_
     (part,) = mapping.achieved.budgets
     assert part.violation <= 1e-9
     assert mapping.problem.budget.limit < 0.5
@@ -213,6 +222,7 @@ def crowd_model():
     return make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
 
 
+@pytest.mark.slow
 def test_a_crowd_of_equal_people_is_split_by_a_draw_alone():
     X, y = crowds(1)
     new, _ = crowds(2)
@@ -224,6 +234,55 @@ def test_a_crowd_of_equal_people_is_split_by_a_draw_alone():
     assert drawn.parity_["apart"].max() < 0.06 < alike.parity_["apart"].max()
     score = drawn.predict_proba(new)[:, 1]
     assert gap(score, new) <= 0.02 + 2 * gap_floor(score, new["sex"].eq("m").to_numpy().astype(int))
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("seed", range(12))
+def test_crowds_that_put_the_fitted_people_beyond_the_bound_are_told_of(seed):
+    """Few people, so that chance would explain more: what the fitted people's rates are is no chance."""
+    rng = np.random.default_rng(seed)
+    X, y = crowds(seed, int(rng.integers(80, 900)))
+    bound = float(rng.choice([0.0, 0.03, 0.1]))
+    one = sum(1 / n for n in X["sex"].value_counts())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", eh.EvenhandWarning)
+        alike = deciding(crowd_model(), decisions=bound).fit(X, y)
+    beyond = gap(alike.predict_proba(X)[:, 1], X) - bound
+    assert (beyond > one + 1e-6) == any("people who share a score" in str(each.message) for each in told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", eh.EvenhandWarning)
+        drawn = deciding(crowd_model(), decisions=bound, predict_with="draw").fit(X, y)
+    assert gap(drawn.predict_proba(X)[:, 1], X) <= bound + one + 1e-6
+
+
+@pytest.mark.slow
+def test_a_crowd_in_one_place_at_a_threshold_is_told_of():
+    """The estimator's scores are many, but four in ten people have the very same."""
+    X, y = people(400, seed=4)
+    same = X.index % 5 < 2
+
+    class Flat(LogisticRegression):
+        def predict_proba(self, X):
+            found = super().predict_proba(X)
+            found[X[:, -1] == 0] = 0.5
+            return found
+
+    X["noise"] = np.where(same, 0.0, X["noise"])
+    X.loc[same, ["skill", "town"]] = 0.0, "a"
+    with pytest.warns(eh.EvenhandWarning, match=r"at the threshold 0\.5 of the fitted people exceed the bound"):
+        deciding(with_words(Flat()), decisions=0.01, threshold=0.5).fit(X, y)
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("depth", [2, 4])
+def test_people_of_one_leaf_are_told_apart_exactly(depth):
+    """Their rows differ: as many as the mapping says are released as each level, to one person."""
+    X, y = people(700, seed=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", eh.EvenhandWarning)
+        fitted = deciding(with_words(DecisionTreeClassifier(max_depth=depth, random_state=0)), decisions=0.02).fit(X, y)
+    one = sum(1 / n for n in X["sex"].value_counts())
+    assert gap(fitted.predict_proba(X)[:, 1], X) <= 0.02 + one + 1e-6
 
 
 @pytest.mark.slow
@@ -298,9 +357,8 @@ def test_three_classes_are_refused():
         deciding().fit(X, y)
 
 
-def test_new_people_must_have_their_group():
-    X, y = people(900)
-    fitted = deciding().fit(X, y)
+def test_new_people_must_have_their_group(trial, fitted_at):
+    X, fitted = trial[2], fitted_at(0.0)
     with pytest.raises((ValueError, eh.DataError), match="sex"):
         fitted.predict_proba(X.drop(columns="sex"))
     with pytest.warns(eh.EvenhandWarning, match="no group that was fitted, first sex=x"):
@@ -309,6 +367,7 @@ def test_new_people_must_have_their_group():
     assert np.allclose(found, own)
 
 
+@pytest.mark.slow
 def test_nothing_is_told_where_the_bound_holds(trial):
     X, y, _, _ = trial
     with warnings.catch_warnings():

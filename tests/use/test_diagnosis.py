@@ -186,7 +186,7 @@ def test_ways_out_are_the_smallest(number, tmp_path):
         assert "Larger budgets alone would not do." in found.sentences
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_random_problems_are_proved_either_way(seed, tmp_path):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -235,6 +235,7 @@ def reachable(problem, counts, group, outcome):
     return tuple(found)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     "budget",
     [
@@ -393,6 +394,7 @@ def test_released_segments(tmp_path):
     assert stands(found, tmp_path)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("mode", ["blind", "suppressed", "suppressed, blind", "own model"])
 def test_other_modes(mode, tmp_path):
     """Forbidden moves are not told, for one person's move is not theirs alone; all else is."""

@@ -414,6 +414,7 @@ class TestComposing:
         assert search.fit(X, y).best_params_ == {"bound": 0.8}
         assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
 
+    @pytest.mark.slow
     def test_grid_search_of_the_whole(self):
         X, y = table()
         grid = {"preprocessor__bound": [0.3, 0.4], "preprocessor__budget": [0.6]}
@@ -422,6 +423,7 @@ class TestComposing:
         fitted = search.best_estimator_.preprocessor_.mapping_.problem
         assert fitted.parity[0].bound == search.best_params_["preprocessor__bound"]
 
+    @pytest.mark.slow
     def test_a_bound_that_cannot_be_met_fails_alone(self):
         X, y = table()
         grid = {"preprocessor__bound": [0.0, 0.8], "preprocessor__budget": [0.2]}
@@ -739,6 +741,7 @@ def by_age(*edges, **changes):
 class TestProtectedColumnsWithBins:
     """They reach the estimator as their levels: one value for each."""
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize(("edges", "encoder"), [([45], StandardScaler), ([25], StandardScaler), ([30, 60], None)])
     def test_mean_scores_are_the_released_rates_in_the_population(self, edges, encoder):
         """A linear model with a weight for each group: on the people it learned from, and on many others."""

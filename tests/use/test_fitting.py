@@ -22,6 +22,7 @@ def test_infeasible_names_the_way_out(compas):
     assert eh.fit(replace(problem, parity=[eh.PairwiseParity(0.211)]), compas.counts)
 
 
+@pytest.mark.slow
 def test_the_budget_edge_is_an_edge(compas):
     problem = replace(compas.problem, budget=eh.ExpectedDistortion(0.25))
     factor = eh.smallest_budget_factor(problem, compas.counts)

@@ -95,11 +95,11 @@ def digit(text):
 
 
 def signed_nonsense(text):
-    from evenhand.use.history import _signed
+    from evenhand.findings.document import signed
 
     entry = json.loads(text.splitlines()[1])
     entry["drift"] = [{"what": "column"}]
-    return f"{text}{json.dumps(_signed(entry))}\n"
+    return f"{text}{json.dumps(signed(entry))}\n"
 
 
 DAMAGED = {
@@ -169,6 +169,7 @@ def test_a_batch_that_is_refused_adds_nothing(mapping, log):
     assert log.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_threads_lose_nothing(mapping, tmp_path):
     path = tmp_path / "log.jsonl"
     with ThreadPoolExecutor(4) as pool:
@@ -192,6 +193,7 @@ def test_processes_lose_nothing(mapping, tmp_path):
     assert sorted(mapping.history(path).batches["name"]) == [f"{name} {at}" for name in "abc" for at in range(8)]
 
 
+@pytest.mark.slow
 def test_the_chart(mapping, log, tmp_path):
     pytest.importorskip("vl_convert")
     chart = mapping.history(log).chart()

@@ -350,6 +350,7 @@ class TestSuppressed:
         spread = rows[rows["whole"] > 1e-6].groupby(["to_f0", "to_f1", "to_y"])["share"].agg(["min", "max"])
         assert (spread["max"] - spread["min"]).max() <= 1e-6
 
+    @pytest.mark.slow
     def test_alternating_draws_from_its_own_conditional(self):
         mapping = eh.fit(in_mode("suppressed", 0.05, suppress_protected="alternating"), table(3))
         assert mapping.conditional.sum(axis=1) == pytest.approx(np.ones(len(mapping.conditional)))

@@ -30,6 +30,7 @@ def by_race(compas):
     return eh.PreprocessedClassifier(linear, before).fit(X, y), X, y
 
 
+@pytest.mark.slow
 def test_decisions_and_scores_of_a_classifier(by_race):
     model, X, y = by_race
     decided, scores = model.predict(X), model.predict_proba(X)[:, 1]
@@ -52,6 +53,7 @@ def clone_of(model):
     return clone(model.estimator)
 
 
+@pytest.mark.slow
 def test_the_one_line_and_a_shielded_model(compas):
     X, y = compas.frame.drop(columns="is_recid"), compas.frame["is_recid"]
     linear = make_pipeline(OneHotEncoder(), LogisticRegression())

@@ -48,6 +48,7 @@ def parts(table, number):
     return dealt_folds(read(table), columns, number, table["hired"].to_numpy())
 
 
+@pytest.mark.slow
 def test_everything_is_measured_of_people_who_were_not_fitted():
     table = people()
     found = eh.model_frontier(LogisticRegression(), table, **ASKED, bounds=[0.3, 0.05], folds=3)
@@ -86,6 +87,7 @@ def test_scores_out_of_fold_are_made_once_for_all_bounds():
     assert 0 == told[0] < told[-1] <= 1
 
 
+@pytest.mark.slow
 def test_infeasible_points_cost_nothing_and_are_told_in_one_line():
     Counting.trainings = []
     table = people()
@@ -103,6 +105,7 @@ def test_infeasible_points_cost_nothing_and_are_told_in_one_line():
     assert found.chart().to_svg().count("<svg") == 1
 
 
+@pytest.mark.slow
 def test_nothing_can_be_met():
     fixed = replace(PROBLEM, distortion=eh.Distortion({"skill": eh.Fixed(), "hired": eh.Fixed()}))
     with pytest.warns(eh.EvenhandWarning, match="1 of 1 bounds cannot be met"):
@@ -121,6 +124,7 @@ def test_other_frames_words_and_models_without_weights():
     assert near.frame["apart"].item() < near.bare["apart"].item()
 
 
+@pytest.mark.slow
 def test_warnings_of_the_estimator_come_once():
     table = people(200)
     with warnings.catch_warnings(record=True) as told:

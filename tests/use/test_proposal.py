@@ -469,6 +469,7 @@ class TestNumbersAsGroups:
 
 
 class TestTwoCodes:
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("codes", [(0, 1), (1, 2), ("0", "1"), (0.0, 1.0), (False, True)])
     def test_they_are_no_order(self, codes):
         frame = people()
@@ -684,6 +685,7 @@ class TestFavourable:
         assert {to for _, to in self.moves(found, frame)} == {"good"}
         assert "init --favourable lets people move to it alone" in propose(frame, **options).text
 
+    @pytest.mark.slow
     def test_a_bound_that_one_direction_cannot_meet(self):
         """Nobody in one group has the outcome: lowering the others would need more than the widest budget."""
         frame = people()
@@ -721,6 +723,7 @@ class TestFavourable:
         changes = eh.fit(usual, frame).audit().changes.query("column == 'granted'").set_index("from")["share"]
         assert changes[good] == pytest.approx(found.beside.losing, rel=0.2)
 
+    @pytest.mark.slow
     def test_a_distance_by_which_fewer_lose_though_not_nobody(self):
         """Of a small group so few have it that nothing within the budget raises them far enough."""
         frame = staff([60], {"w": 0.92, "a": 0.3}).rename(columns={"hired": "granted"})
@@ -732,6 +735,7 @@ class TestFavourable:
         assert lost == pytest.approx(found.bounds.losing, rel=1e-6)
         assert mapping.audit().ledger["harmed"].sum() / len(frame) == pytest.approx(lost)
 
+    @pytest.mark.slow
     def test_where_no_bound_is_comparable_it_is_said_how_many_lose(self):
         frame = people()
         frame["hired"] = np.where(frame["sex"] == "f", frame.index % 10 == 0, frame.index % 10 != 0).astype(int)
@@ -802,6 +806,7 @@ class TestLeaves:
             assert why in left[name]
         assert found.draft.after == ("follow_up",)
 
+    @pytest.mark.slow
     def test_what_five_columns_would_lose_is_out_of_fold(self):
         found = propose(wide(), protected=["group"], outcome="hired")
         trial = found.draft.tried.trial
@@ -816,6 +821,7 @@ class TestLeaves:
         assert none.told < 0.01
         assert none.told_by_few < 0.01
 
+    @pytest.mark.slow
     def test_it_fits_as_it_is(self):
         frame = wide()
         found = propose(frame, protected=["group"], outcome="hired", favourable=1)
@@ -827,6 +833,7 @@ class TestLeaves:
         least = found.bounds.limit * eh.smallest_budget_factor(found.problem, frame)
         assert least == pytest.approx(found.bounds.smallest_limit, abs=1e-6)
 
+    @pytest.mark.slow
     def test_a_copy_of_a_protected_column_is_named(self):
         frame = wide().assign(born=lambda f: np.where(f["group"] == "f", "daughter", "son"))
         found = propose(frame, protected=["group"], outcome="hired")
@@ -842,6 +849,7 @@ class TestLeaves:
         levels = propose(frame, protected=["group"], outcome="hired", cells="levels")
         assert eh.Leaves.variable in {*levels.problem.features, *dict(levels.draft.left_out)}
 
+    @pytest.mark.slow
     def test_numbers_of_many_digits(self, tmp_path):
         """They are what a fit reads: exact whole numbers up to eighteen digits, else words; never one value."""
         large = np.where(wide()["score1"] > 0, 10**17 + 1, 10**17 + 2)
@@ -865,6 +873,7 @@ class TestLeaves:
         with pytest.raises(eh.SpecError, match="leaves"):
             propose(people(), protected=["sex"], outcome="hired", cells="trees")
 
+    @pytest.mark.slow
     def test_features_that_are_named_are_levels_unless_leaves_are_asked_for(self):
         named = sorted(TELLING_COLUMNS)
         options = {"protected": ["group"], "outcome": "hired", "features": named}
@@ -883,6 +892,7 @@ class TestLeaves:
         assert 1 <= found.problem.cells.at_least <= smallest / 8
         eh.fit(found.problem, few)
 
+    @pytest.mark.slow
     def test_small_groups_leave_few_leaves(self):
         """Every leaf has people of every group: of twelve people few leaves can be made, which tell less."""
         frame = wide()
@@ -896,6 +906,7 @@ class TestLeaves:
         assert "They could tell more, but every leaf has people of every group, and group=x has 12 people" in words
         assert "init --cells levels proposes that choice" in words
 
+    @pytest.mark.slow
     def test_a_group_too_small_for_leaves(self):
         """One person is in one leaf, and everybody else would be there too."""
         frame = wide()
@@ -928,6 +939,7 @@ class TestLeaves:
         with pytest.raises(eh.MissingExtraError, match=r"pip install 'evenhand\[sklearn\]'"):
             propose(wide(), protected=["group"], outcome="hired", cells="leaves")
 
+    @pytest.mark.slow
     def test_weights_and_files(self, tmp_path):
         """A file is counted as it was read, and weights count as so many rows do."""
         frame = wide(2000).drop(columns=["id", "name", "started"])

@@ -90,6 +90,28 @@ def test_people_of_one_score_are_told_apart_by_what_they_hold():
     assert found[40:].min() == 1
 
 
+def test_what_tells_the_fitted_people_apart_is_held_against_theirs():
+    """Whatever values tell them apart, of the fitted people as many come before as the mapping says."""
+    rng = np.random.default_rng(0)
+    score, place = np.array([0.1] * 40 + [0.9] * 40), rng.beta(0.3, 2, 80)
+    scale = ScoreScale.of(score, np.ones(80), 2)
+    rows = np.array([[0.25, 0.75], [0.0, 1.0]])
+    release = GroupRelease.of(scale, score, np.ones(80), rows, lambda at: place[at])
+    found = release.released(scale, score, lambda at: place[at])
+    assert np.bincount(found[:40]).tolist() == [10, 30]
+    assert place[:40][found[:40] == 0].max() < place[:40][found[:40] == 1].min()
+    assert release.released(scale, np.array([0.1, 0.1]), lambda at: np.array([0.0, 1.0])).tolist() == [0, 1]
+
+
+def test_a_draw_gives_every_level_its_share():
+    score = np.array([0.1] * 40 + [0.9] * 40)
+    scale = ScoreScale.of(score, np.ones(80), 2)
+    release = GroupRelease.of(scale, score, np.ones(80), np.array([[0.25, 0.75], [0.0, 1.0]]))
+    for seed in range(20):
+        drawn = np.random.default_rng(seed).random(80)
+        assert abs(np.sum(release.released(scale, score, lambda at, drawn=drawn: drawn[at])[:40] == 0) - 10) <= 1
+
+
 def test_a_level_without_anybody_keeps_the_order():
     score = np.linspace(0, 1, 100)
     scale = ScoreScale.of(score, np.ones(100), 4)

@@ -50,6 +50,7 @@ def apart_by_hand(model, X, y, of):
     return (means.max(axis=0) / means.min(axis=0)).max() - 1
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("of", ["mean_score", "selected"])
 def test_the_best_among_those_that_are_within(of, classes):
@@ -75,6 +76,7 @@ def test_a_loose_bound_changes_nothing():
     assert search.fit(X, y).best_index_ == 0
 
 
+@pytest.mark.slow
 def test_the_one_line_is_searched():
     X, y = people()
     search = GridSearchCV(
@@ -150,9 +152,61 @@ def test_bad_input(call, error, match):
 
 
 def test_people_and_models_that_cannot_be_scored():
+    """Whatever a scorer raises a search forgets, and stumbles over: so a warning says it, and there is no score."""
     X, y = people(60)
     scoring = eh.parity_scoring(X, ["group"])
-    with pytest.raises(eh.DataError, match="row 8 of X is of a group, group=2, that the table given to parity_scoring"):
-        scoring(DummyClassifier().fit(X, y), X.assign(group=np.where(X.index == 7, 2, X["group"])), y)
-    with pytest.raises(eh.SpecError, match="LinearSVC has no predict_proba"):
-        scoring(LinearSVC().fit(X, y), X, y)
+    with pytest.warns(eh.EvenhandWarning, match="row 8 of X is of a group, group=2, that the table given to parity"):
+        found = scoring(DummyClassifier().fit(X, y), X.assign(group=np.where(X.index == 7, 2, X["group"])), y)
+    assert np.isnan(found["score"])
+    with pytest.warns(eh.EvenhandWarning, match="LinearSVC has no predict_proba"):
+        found = scoring(LinearSVC().fit(X, y), X, y)
+    assert np.isnan(found["mean_score of group=1"])
+
+
+def halves(lacking):
+    """Two folds; in the second half of the people one class, or one group, is lacking."""
+    X, y = people(80, classes=3 if lacking == "one of three classes" else 2)
+    late = X.index >= 40
+    if lacking == "a group":
+        X.loc[late, "group"] = 0
+    else:
+        y = np.where(late, np.minimum(y, 1 if lacking == "one of three classes" else 0), y)
+    first, second = np.arange(40), np.arange(40, 80)
+    return X, y, [(first, second), (second, first)]
+
+
+@pytest.mark.parametrize("score", ["roc_auc", "neg_log_loss"])
+@pytest.mark.parametrize("model", [LogisticRegression(), DummyClassifier()], ids=["fails", "learns one class"])
+@pytest.mark.filterwarnings("ignore:One or more of the test scores", "ignore:Scoring failed", "ignore:Only one class")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore::RuntimeWarning")
+def test_a_fold_without_a_class_or_a_group(model, score):
+    """Of a group that a fold lacks the others tell; where no fold has a score there is an error in words."""
+    grid = {"C": [0.1, 1.0]} if isinstance(model, LogisticRegression) else {"strategy": ["prior", "uniform"]}
+    for lacking, found in (("a class", None), ("a group", 0), ("one of three classes", None)):
+        X, y, folds = halves(lacking)
+        scoring = eh.parity_scoring(X, ["group"], score="neg_log_loss" if lacking.startswith("one") else score, y=y)
+        search = GridSearchCV(model, grid, cv=folds, scoring=scoring, refit=eh.best_within(9))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            if found is None:
+                with pytest.raises(eh.DataError, match="no candidate of this search was fitted and scored in every"):
+                    search.fit(X, y)
+            else:
+                assert search.fit(X, y).best_index_ in (0, 1)
+        ours = [str(each.message) for each in told if issubclass(each.category, eh.EvenhandWarning)]
+        assert len(ours) == len(set(ours))
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores", "ignore:Only one class")
+def test_candidates_are_compared_where_their_score_is_defined():
+    """One of three folds has a single class: there is no AUC there, and the two others decide."""
+    X, y = people(90)
+    y[60:] = 0
+    folds = [(np.setdiff1d(np.arange(90), part), part) for part in np.split(np.arange(90), 3)]
+    search = GridSearchCV(seeing(), GRID, cv=folds, scoring=eh.parity_scoring(X, ["group"]), refit=eh.best_within(99))
+    with pytest.warns(eh.EvenhandWarning, match="in 1 of 3 folds no candidate has a score") as told:
+        search.fit(X, y)
+    assert sum(issubclass(each.category, eh.EvenhandWarning) for each in told) == 1
+    assert [each.filename for each in told if issubclass(each.category, eh.EvenhandWarning)] == [__file__]
+    means = [search.cv_results_[f"split{fold}_test_score"] for fold in (0, 1)]
+    assert search.best_index_ == np.argmax(np.mean(means, axis=0))

@@ -13,12 +13,16 @@ import typer
 from evenhand._version import __version__
 from evenhand.cli import (
     answers,
+    comparing,
+    evidence,
     expanding,
     mappings,
     monitoring,
+    persons,
     problems,
     queries,
     reports,
+    schema,
     screen,
     starting,
     studies,
@@ -113,7 +117,9 @@ def options(
 START, FIT, USE, CHECK = "Start", "State and fit", "Use a mapping", "Explain and check"
 COMMANDS: dict[Callable[..., None], str] = {
     studies.demo: START,
+    studies.example: START,
     starting.init: START,
+    schema.schema: START,
     problems.diagnose: FIT,
     problems.fit: FIT,
     problems.frontier: FIT,
@@ -123,13 +129,16 @@ COMMANDS: dict[Callable[..., None], str] = {
     expanding.expand: USE,
     queries.sql: USE,
     mappings.audit: CHECK,
+    persons.explain: CHECK,
     monitoring.monitor: CHECK,
     reports.report: CHECK,
+    comparing.compare: CHECK,
+    evidence.evidence: CHECK,
     mappings.verify: CHECK,
     mappings.theory: CHECK,
     studies.reproduce: CHECK,
 }
-ALONE = (studies.demo, studies.reproduce, mappings.verify)
+ALONE = (studies.demo, studies.example, studies.reproduce, schema.schema)
 """Commands that read no table."""
 
 for command, panel in COMMANDS.items():

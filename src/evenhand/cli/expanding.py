@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,14 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, outside, unweighed
 from evenhand.cli.files import check_outputs, columns_of
+from evenhand.cli.manifests import (
+    ManifestOption,
+    SignOffOption,
+    manifest_file,
+    read_sign_off,
+    show_manifest,
+    write_manifest,
+)
 from evenhand.cli.options import (
     ForceOption,
     MappingArgument,
@@ -49,27 +58,43 @@ def expand(
     unseen: UnseenOption = None,
     missing: MissingOption = None,
     restore: RestoreOption = Restore.midpoint,
+    changes: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    manifest: ManifestOption = True,
+    sign_off: SignOffOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train mode without the lottery: write every possible result of each row, with its weight."""
+    if changes is not None:
+        raise typer.BadParameter(
+            "does not go with expand, where nobody's value changes into one other: every possible result has its "
+            "weight; evenhand release lists what it drew",
+            param_hint="--changes",
+        )
     screen.load()
     from evenhand.engines.streaming import ENDINGS
+    from evenhand.use.manifests import held
     from evenhand.use.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
-    check_outputs(force, out, inputs=(mapping, table))
+    beside = manifest_file(out, manifest)
+    check_outputs(force, out, beside, inputs=(mapping, table, sign_off))
+    signed = read_sign_off(sign_off)
     options = {"weight_column": weight_column, "restore": restore, **asked(missing, unseen)}
     with screen.progress_bar() as report:
         report("reading the mapping", 0.0)
         fitted = Mapping.load(mapping)
         done = fitted.expand(table, to=out, weights=weights, progress=report, **options)
+    if beside is not None:
+        with screen.progress_bar() as report:
+            found = held(fitted, done, progress=report)
+        write_manifest(fitted, done, mapping, found, beside, signed)
     passed = outside(columns_of(table, fitted.problem), fitted.problem, weights)
     notes = [*([WEIGHED] if unweighed(fitted, weights) else []), *_uses(weight_column)]
     counted = {name: getattr(done, name) for name in ("rows", "results", "weight", "unseen", "typical", "missing")}
     document = {
-        "written": {"table": out}, **counted, "passed_through": passed, "weights": weights, "options": options,
-        "notes": notes,
+        "written": {"table": out, "manifest": beside}, **counted, "passed_through": passed, "weights": weights,
+        "options": options, "notes": notes,
     }  # fmt: skip
 
     def show() -> None:
@@ -77,6 +102,7 @@ def expand(
         _show_done(mode, done, weight_column, weights, passed)
         screen.heading("What was written")
         screen.written(out, "every possible result in train mode, with its weight")
+        show_manifest(beside, out, signed)
         screen.heading("How a model uses it")
         screen.bullets(notes)
         # The rates of the weighted rows are those that an audit tells.

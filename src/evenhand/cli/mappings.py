@@ -12,6 +12,7 @@ from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import NOBODY_SAID, audit_document, audited, show_cells, show_readers, show_verdict
 from evenhand.cli.files import check_readable, read_table
+from evenhand.cli.manifests import is_manifest, verify_manifest
 from evenhand.cli.options import (
     ConfidenceOption,
     MappingArgument,
@@ -24,6 +25,9 @@ from evenhand.cli.options import (
 )
 from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
+
+HEAD = 4096
+"""So many bytes of a file tell what it is."""
 
 AGREEMENT = 1e-9
 """How far a claimed number may be from the recomputed one."""
@@ -80,15 +84,30 @@ def audit(
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="A mapping file or a proof file.")],
+    file: Annotated[Path, typer.Argument(help="A mapping file, a proof file, or the manifest of a released file.")],
+    input: Annotated[
+        Path | None, typer.Option(help="Of a manifest: where the input is, if not where it says; may be a pattern.")
+    ] = None,
+    mapping: Annotated[Path | None, typer.Option(help="Of a manifest: where the mapping is.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Of a manifest: where the output is.")] = None,
+    changes: Annotated[Path | None, typer.Option(help="Of a manifest: where the list of changes is.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Recompute what a mapping or a proof file claims; exit with 1 if it does not stand."""
+    """Recompute what a mapping, a proof or a manifest claims; exit with 1 if it does not stand."""
     check_readable(file)
     with file.open("rb") as stream:
+        beginning = stream.read(HEAD)
+    places = {"input": input, "mapping": mapping, "output": output, "changes": changes}
+    if is_manifest(beginning):
+        stands = verify_manifest(file, as_json, places)
+    else:
+        for name, place in places.items():
+            if place is not None:
+                raise typer.BadParameter("goes with a manifest, which this file is not", param_hint=f"--{name}")
         # A proof is JSON text, which a mapping file is not.
-        check = _verify_proof if stream.read(64).lstrip().startswith(b"{") else _verify_mapping
-    if not check(file, as_json):
+        check = _verify_proof if beginning.lstrip().startswith(b"{") else _verify_mapping
+        stands = check(file, as_json)
+    if not stands:
         raise typer.Exit(Exit.NO)
 
 

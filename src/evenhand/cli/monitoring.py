@@ -24,7 +24,7 @@ from evenhand.cli.options import (
     asked,
 )
 from evenhand.cli.wording import worded
-from evenhand.errors import MissingExtraError, SpecError
+from evenhand.errors import MissingExtraError, SpecError, in_number
 
 if TYPE_CHECKING:
     from evenhand.findings.monitoring import Monitored
@@ -100,6 +100,7 @@ def monitor(
         "mapping": mapping,
         "table": table,
         **{name: getattr(found, name) for name in ("people", "confidence", "outcomes", "fitted", "weighed", "verdict")},
+        "released": found.released,
         "drifted": found.drifted,
         "sentences": words,
         **{name: getattr(found, name) for name in ("coverage", "drift", "bounds")},
@@ -108,7 +109,7 @@ def monitor(
     }
 
     def show() -> None:
-        screen.heading(f"{found.people:,} people of {table} against {mapping}")
+        screen.heading(f"{in_number(found.people)} of {table} against {mapping}")
         screen.bullets(words)
         _show_tables(found)
         if history is not None:

@@ -29,13 +29,15 @@ def _checked(holds: Callable[[float], bool], what: str) -> Callable[[float | Non
 
     def check(value: float | None) -> float | None:
         if value is not None and not holds(value):
-            raise typer.BadParameter(f"must be {what}, not {value:g}")
+            hint = f"; write {value / 100:g}" if 1 < value < 100 and holds(value / 100) else ""
+            raise typer.BadParameter(f"must be {what}, not {value:g}{hint}")
         return value
 
     return check
 
 
 _share = _checked(lambda value: 0 < value < 1, "between 0 and 1, such as 0.95")
+_sure = _checked(lambda value: 0.5 <= value < 1, "between 0.5 and 1, such as 0.95")
 _above_zero = _checked(lambda value: value > 0, "a number of seconds above 0")
 _at_least_zero = _checked(lambda value: 0 <= value < math.inf, "0 or more")
 LimitOption = Annotated[float | None, typer.Option(callback=_above_zero, help="Seconds after which to stop.")]
@@ -44,7 +46,7 @@ SureOption = Annotated[
     float | None,
     typer.Option(
         "--confidence",
-        callback=_share,
+        callback=_sure,
         help="That all parity bounds hold at once in the population that the table is a sample of, such as 0.95; by "
         "default what the problem says.",
     ),
@@ -136,6 +138,11 @@ def check_ending(option: str, path: Path | None, endings: Sequence[str]) -> None
         raise typer.BadParameter(f"must end in {listed}, not {path.name!r}", param_hint=option)
 
 
+HideBelowOption = Annotated[
+    float, typer.Option(min=0, help="Cells and groups of fewer people are not shown; 0 shows all.")
+]
+
+
 def words(option: str, text: str | None) -> list[str] | None:
     """Read a list of words, separated by commas.
 
@@ -150,3 +157,23 @@ def words(option: str, text: str | None) -> list[str] | None:
     if not all(found):
         raise typer.BadParameter(f"must look like age,hours, not {text!r}", param_hint=option)
     return found
+
+
+def typed(context: typer.Context, besides: Sequence[str]) -> str:
+    """Return the command that is being run with the options that it was given, but for some that change nothing."""
+    from evenhand.cli import screen
+
+    words: list[Any] = [context.command.name]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE" or name in besides:
+            continue
+        value = context.params[name]
+        if isinstance(value, bool):
+            words.append((parameter.opts if value else parameter.secondary_opts)[0])
+        else:
+            words += [] if parameter.param_type_name == "argument" else parameter.opts[:1]
+            words.append(f"{value:.15g}" if isinstance(value, float) else value)
+    # Files hold text: a name that is none is spelled, though a shell would not take it so.
+    return screen.command(*words).encode(errors="backslashreplace").decode()

@@ -23,6 +23,7 @@ from evenhand.cli.options import (
     TableArgument,
     WeightsOption,
     numbers,
+    typed,
 )
 from evenhand.cli.wording import worded
 from evenhand.errors import MissingExtraError, SpecError, some_of
@@ -42,7 +43,12 @@ CELLS = 16
 MappingOut = Annotated[Path, typer.Option(help="Where to write the mapping.")]
 
 
+BESIDE_THE_MAPPING = ("out", "proof", "force", "as_json", "threads")
+"""Where an answer goes, and how fast it comes: what is in a mapping does not depend on them."""
+
+
 def fit(
+    context: typer.Context,
     problem: ProblemArgument,
     table: TableArgument = None,
     out: MappingOut = Path("evenhand.mapping"),
@@ -58,10 +64,11 @@ def fit(
     screen.load()
     stated, rows = problem_and_table(problem, table)
     stated = _sure(stated, confidence)
-    _fit_and_write("fit", stated, rows, problem, out, weights, proof, time_limit, as_json)
+    _fit_and_write(context, stated, rows, problem, out, weights, proof, time_limit, as_json)
 
 
 def shield(
+    context: typer.Context,
     problem: ProblemArgument,
     table: TableArgument = None,
     scores: Annotated[
@@ -72,6 +79,7 @@ def shield(
     weights: WeightsOption = None,
     proof: ProofOption = None,
     time_limit: LimitOption = None,
+    confidence: SureOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -83,8 +91,8 @@ def shield(
     screen.load()
     stated, rows = problem_and_table(problem, table)
     conditional = stated.conditional if scores is None else read_table(scores)
-    stated = replace(stated, suppress_protected="fixed", conditional=conditional)
-    _fit_and_write("shield", stated, rows, problem, out, weights, proof, time_limit, as_json)
+    stated = _sure(replace(stated, suppress_protected="fixed", conditional=conditional), confidence)
+    _fit_and_write(context, stated, rows, problem, out, weights, proof, time_limit, as_json)
 
 
 def _sure(problem: Problem, confidence: float | None) -> Problem:
@@ -93,18 +101,19 @@ def _sure(problem: Problem, confidence: float | None) -> Problem:
 
 
 def _fit_and_write(
-    command: str, stated: Problem, rows: Path | pd.DataFrame, name: str, out: Path, weights: str | None,
+    context: typer.Context, stated: Problem, rows: Path | pd.DataFrame, name: str, out: Path, weights: str | None,
     proof: Path | None, time_limit: float | None, as_json: bool,
 ) -> None:  # fmt: skip
     from evenhand.use.fitting import fit as learn
 
     with screen.progress_bar() as report:
-        mapping = learn(stated, rows, weights=weights, time_limit=time_limit, progress=report)
+        found = learn(stated, rows, weights=weights, time_limit=time_limit, progress=report)
+        mapping = replace(found, fitted_by=typed(context, BESIDE_THE_MAPPING))
         audit = audited(mapping)
     mapping.save(out)
     if proof is not None:
         mapping.proof(proof)
-    others = outside(columns_of(rows, stated), stated, weights)
+    others, command = outside(columns_of(rows, stated), stated, weights), str(context.command.name)
 
     def show() -> None:
         size = mapping.counts.weight.sum()
@@ -216,6 +225,9 @@ def frontier(
     budgets: Annotated[
         str | None, typer.Option(help="Budgets in the same form; factors where a problem has several limits.")
     ] = None,
+    people: Annotated[
+        bool, typer.Option("--people", help="Count the people changed at every point, too: each is fitted by itself.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Where to write the points.")] = Path("frontier.csv"),
     chart: Annotated[Path | None, typer.Option(help="Where to draw them: .png, .svg or .html.")] = None,
     weights: WeightsOption = None,
@@ -240,7 +252,9 @@ def frontier(
     stated = _sure(stated, confidence)
     with screen.progress_bar() as report:
         counted = rows if weights is None else checked_counts(stated, rows, weights, report)
-        found = trace(stated, counted, **swept, time_limit=time_limit, progress=report)
+        found = trace(
+            stated, counted, swept["bounds"], swept["budgets"], time_limit=time_limit, people=people, progress=report
+        )
     replace_file(out, csv_text(found.frame))
     undrawn = None
     if chart is not None:
@@ -250,8 +264,12 @@ def frontier(
             undrawn, chart = f"no chart: {worded(error)}", None
 
     def show() -> None:
-        screen.heading("The edges, found exactly")
-        screen.frame_table(found.edges)
+        if stated.confidence is None:
+            screen.heading("The edges, found exactly")
+            screen.frame_table(found.edges)
+        else:
+            screen.heading(f"Every point with margins for a confidence of {stated.confidence:.12g}")
+            screen.bullets(["margins are found anew at every point, so that edges between points are not known"])
         screen.heading("The points")
         swept = [name for name in found.frame.columns if name not in ("lower_bound", "max_violation")]
         screen.frame_table(found.frame[swept])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,14 +11,17 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import WEIGHED, unweighed
 from evenhand.cli.files import check_outputs, read_table
+from evenhand.cli.manifests import SignOffOption, read_sign_off
 from evenhand.cli.options import (
     ConfidenceOption,
     ForceOption,
+    HideBelowOption,
     MappingArgument,
     MissingOption,
     SeedOption,
     TableWeightsOption,
     asked,
+    typed,
 )
 from evenhand.data import FEW_PEOPLE
 from evenhand.errors import DataError, did_you_mean
@@ -42,16 +45,19 @@ def report(
         typer.Option(help="A CSV or Parquet file to fit a plain model on: its mean scores and its decisions."),
     ] = None,
     weights: TableWeightsOption = None,
-    hide_below: Annotated[
-        float, typer.Option(min=0, help="Cells and groups of fewer people are not shown; 0 shows all.")
-    ] = FEW_PEOPLE,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(help="OUT.manifest.json of a file that this mapping wrote: does that very file keep the bounds?"),
+    ] = None,
+    sign_off: SignOffOption = None,
+    hide_below: HideBelowOption = FEW_PEOPLE,
     frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost.")] = True,
     points: Annotated[
         int | None,
         typer.Option(
             min=2,
-            help="How many bounds the frontier is solved at, beside the mapping's own and one that changes nobody: 16, "
-            "or 8 where the table has more than 2,000 cells.",
+            help="How many bounds the frontier is solved at, beside the mapping's own and one that changes nobody: 12, "
+            "or 6 where the table has more than 2,000 cells.",
         ),
     ] = None,
     confidence: ConfidenceOption = 0.95,
@@ -73,7 +79,8 @@ def report(
     from evenhand.use.reporting import report_on, summary_path
     from evenhand.use.telling import Teller
 
-    check_outputs(force, out, summary_path(out), inputs=(mapping, table))
+    check_outputs(force, out, summary_path(out), inputs=(mapping, table, manifest, sign_off))
+    signed = read_sign_off(sign_off)
     with screen.progress_bar() as progress:
         tell = Teller(progress)
         tell("reading", 0.0)
@@ -85,7 +92,8 @@ def report(
                 frame = _people(read, weights)
         found = report_on(
             fitted, frame=frame, hide_below=hide_below, trace=frontier, points=points, confidence=confidence,
-            seed=seed, source=mapping, command=_typed(context), progress=tell, **asked(missing),
+            seed=seed, manifest=manifest, sign_off=signed, source=mapping, command=typed(context, BESIDE_THE_PAGE),
+            progress=tell, **asked(missing),
         )  # fmt: skip
     page, summary = found.save(out)
     notes = [WEIGHED] if table is not None and unweighed(fitted, weights) else []
@@ -106,23 +114,6 @@ def report(
         )
 
     answer(as_json, "report", lambda: document, show)
-
-
-def _typed(context: typer.Context) -> str:
-    """Return the command that is being run, with the options that it was given."""
-    words: list[Any] = [context.command.name]
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        source = context.get_parameter_source(name)
-        if source is None or source.name != "COMMANDLINE" or name in BESIDE_THE_PAGE:
-            continue
-        value = context.params[name]
-        if isinstance(value, bool):
-            words.append((parameter.opts if value else parameter.secondary_opts)[0])
-        else:
-            words += [] if parameter.param_type_name == "argument" else parameter.opts[:1]
-            words.append(f"{value:.15g}" if isinstance(value, float) else value)
-    return screen.command(*words)
 
 
 def _people(frame: pd.DataFrame, weights: str | None) -> pd.DataFrame:

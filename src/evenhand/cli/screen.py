@@ -103,7 +103,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     from evenhand.report.words import asked, certificate_words
 
     protected, outcome = mapping.problem.protected, mapping.problem.outcome
-    console.rule(styled((title, "bold")))
+    rule(title)
     if about:
         console.print(about, style="dim")
     heading("What was asked")
@@ -278,6 +278,11 @@ def bullets(lines: Iterable[str]) -> None:
     for line in lines:
         grid.add_row("•", line)
     console.print(Padding(grid, (0, 2)))
+
+
+def rule(title: str) -> None:
+    """Print a title across the terminal."""
+    console.rule(styled((title, "bold")))
 
 
 def heading(text: str) -> None:

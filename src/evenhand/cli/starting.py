@@ -12,6 +12,7 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
 from evenhand.cli.options import ForceOption, WeightsOption, words
+from evenhand.cli.schema import naming_schema
 from evenhand.cli.wording import worded
 from evenhand.errors import SpecError, some_of
 from evenhand.files import replace_file
@@ -78,7 +79,8 @@ def init(
             missing_values=words("--missing-values", missing_values),
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
-    replace_file(out, found.text.encode())
+    text = naming_schema(out, found.text)
+    replace_file(out, text.encode())
     draft, beside = found.draft, found.beside
     document = {
         "written": {"problem": out},
@@ -106,7 +108,7 @@ def init(
         "beside": None
         if beside is None
         else {"distance": beside.distance.word, "bound": beside.bound, "losing": beside.losing},
-        "toml": found.text,
+        "toml": text,
     }
     answer(as_json, "init", lambda: document, lambda: _show(found, table, out, weights))
 

@@ -1,4 +1,4 @@
-"""Commands on the embedded studies of the paper."""
+"""Commands on the embedded studies of the paper, and on the tables that come with the package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audited, mapping_document
 from evenhand.cli.files import check_outputs, csv_text, make_folder
-from evenhand.cli.options import ForceOption, SeedOption
+from evenhand.cli.options import ForceOption, SeedOption, check_ending
 from evenhand.cli.wording import worded
 from evenhand.errors import MissingExtraError
 from evenhand.files import replace_file
@@ -81,6 +81,42 @@ def demo(
 
     written = {"table": released_to, "mapping": mapping_to, "chart": chart_to if undrawn is None else None}
     answer(as_json, "demo", lambda: {"study": study, "written": written, **mapping_document(mapping, audit)}, show)
+
+
+class Example(StrEnum):
+    """The tables that come with the package."""
+
+    loans = "loans"
+    compas = "compas"
+    adult = "adult"
+    adult_wide = "adult-wide"
+
+
+def example(
+    name: Annotated[
+        Example, typer.Argument(help="Loan applications that are made up, or an embedded table.", case_sensitive=False)
+    ] = Example.loans,
+    out: Annotated[Path | None, typer.Option(help="The CSV file; by default the table's name.")] = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a table to try things on: one row per person, as a CSV file."""
+    target = out or Path(f"{name}.csv")
+    check_ending("--out", target, (".csv",))
+    check_outputs(force, target)
+    screen.load()
+    from evenhand.datasets import load, loans
+
+    frame = loans() if name is Example.loans else load(name).frame
+    replace_file(target, csv_text(frame))
+    document = {"written": {"table": target}, "rows": len(frame), "columns": list(frame.columns)}
+
+    def show() -> None:
+        screen.written(target, f"{len(frame):,} rows; columns {', '.join(frame.columns)}")
+        if name is Example.loans:
+            screen.following(["init", target, "--protected", "sex", "--outcome", "granted", "--favourable", "yes"])
+
+    answer(as_json, "example", lambda: document, show)
 
 
 def reproduce(

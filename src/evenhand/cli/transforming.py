@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +14,14 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, outside, show_realised, unweighed
 from evenhand.cli.files import check_outputs, columns_of
+from evenhand.cli.manifests import (
+    ManifestOption,
+    SignOffOption,
+    manifest_file,
+    read_sign_off,
+    show_manifest,
+    write_manifest,
+)
 from evenhand.cli.options import (
     ForceOption,
     MappingArgument,
@@ -24,10 +32,11 @@ from evenhand.cli.options import (
     check_ending,
 )
 from evenhand.cli.wording import worded
-from evenhand.errors import EvenhandError, some_of
+from evenhand.errors import some_of
 
 if TYPE_CHECKING:
-    from evenhand.findings.new_people import Realised
+    from evenhand.spec.sign_off import SignOff
+    from evenhand.use.manifests import Held
 
 
 class Draw(StrEnum):
@@ -71,6 +80,16 @@ RestoreOption = Annotated[
 ]
 
 
+ChangesOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="List what changed, one row for each value: key or row, column, before, after, probability; .csv or "
+        ".parquet.",
+        show_default=False,
+    ),
+]
+
+
 NOTHING_CHANGES = (
     "no feature of this mapping may change, so that people are used as they come; train mode changes outcomes"
 )
@@ -97,6 +116,9 @@ def release(
             show_default=False,
         ),
     ] = None,
+    changes: ChangesOption = None,
+    manifest: ManifestOption = True,
+    sign_off: SignOffOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -105,18 +127,19 @@ def release(
     draw = draw or (Draw.balanced if key is None else Draw.independent)
     options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
     held = None if not against else against[0] if len(against) == 1 else against
-    done = _transform("release", mapping, table, out, force, options, weights, held)
-    drawn = _drawn(done, table, weights, held)
+    done = _transform("release", mapping, table, out, changes, force, options, manifest, sign_off, weights, held)
+    drawn = _drawn(done, weights, held)
+    _write_manifest(done, drawn.held, weights=weights, against=held)
     document = {**done.document, "weights": weights, "against": held, **drawn.document}
 
     def show() -> None:
         _show_done(done, "outcome" if done.fitted.problem.cells is not None else "features or outcome", "train")
-        if drawn.found is not None:
-            show_realised(done.fitted, drawn.found)
+        if drawn.held.after is not None:
+            show_realised(done.fitted, drawn.held.after)
         else:
             screen.heading("The rates in the file that was written")
         screen.bullets(drawn.notes)
-        screen.following(("report", done.mapping, "--out", "report.html"))
+        screen.following(*_next(done))
 
     answer(as_json, "release", lambda: document, show)
 
@@ -131,16 +154,23 @@ def apply(
     unseen: UnseenOption = None,
     missing: MissingOption = None,
     restore: RestoreOption = Restore.sample,
+    changes: ChangesOption = None,
+    manifest: ManifestOption = True,
+    sign_off: SignOffOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Apply mode: write a table with features drawn anew; an outcome column is passed through unread."""
     options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
-    done = _transform("apply", mapping, table, out, force, options)
+    done = _transform("apply", mapping, table, out, changes, force, options, manifest, sign_off)
+    if done.manifest is not None:
+        from evenhand.use.manifests import held
+
+        _write_manifest(done, held(done.fitted, done.tally))
 
     def show() -> None:
         _show_done(done, "features; the outcome, if there is one, was not read", "apply")
-        screen.following(("report", done.mapping, "--out", "report.html"))
+        screen.following(*_next(done))
 
     answer(as_json, "apply", lambda: done.document, show)
 
@@ -153,9 +183,12 @@ class Done:
     fitted: Any
     mapping: Path
     out: Path
+    changes: Path | None
     tally: Any
     options: dict[str, Any]
     passed_through: list[str]
+    manifest: Path | None
+    sign_off: SignOff | None
 
     @property
     def mode(self) -> Any:
@@ -168,7 +201,8 @@ class Done:
         """The same as a document."""
         counted = {name: getattr(self.tally, name) for name in ("rows", "changed", "unseen", "typical", "missing")}
         passed = {"passed_through": self.passed_through, "changes_nothing": self.mode.changes_nothing}
-        return {"written": {"table": self.out}, **counted, **passed, "options": self.options}
+        written = {"table": self.out, "manifest": self.manifest, "changes": self.changes}
+        return {"written": written, **counted, **passed, "options": self.options}
 
 
 def _transform(
@@ -176,19 +210,26 @@ def _transform(
     mapping: Path,
     table: Path,
     out: Path,
+    changes: Path | None,
     force: bool,
     options: dict[str, Any],
+    manifest: bool,
+    sign_off: Path | None,
     weights: str | None = None,
     against: Against = None,
 ) -> Done:
     screen.load()
     from evenhand.engines import distinct_rows
+    from evenhand.engines.changes import ENDINGS as LISTED
     from evenhand.engines.streaming import ENDINGS
     from evenhand.findings.new_people import held_against
     from evenhand.use.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
-    check_outputs(force, out, inputs=(mapping, table))
+    beside = manifest_file(out, manifest)
+    check_ending("--changes", changes, LISTED)
+    check_outputs(force, out, beside, changes, inputs=(mapping, table, sign_off))
+    signed = read_sign_off(sign_off)
     with screen.progress_bar() as report:
         report("reading the mapping", 0.0)
         fitted = Mapping.load(mapping)
@@ -197,34 +238,46 @@ def _transform(
         if weights is not None:
             distinct_rows(fitted.counts.domain, table, fitted.problem.csv, weights, report)
         use: Callable[..., Any] = getattr(fitted, mode)
-        tally = use(table, to=out, progress=report, **options)
+        tally = use(table, to=out, changes=changes, progress=report, **options)
     others = outside(columns_of(table, fitted.problem), fitted.problem)
-    return Done(mode, fitted, mapping, out, tally, {"unseen": fitted.unseen, **options}, others)
+    options = {"unseen": fitted.unseen, **options}
+    return Done(mode, fitted, mapping, out, changes, tally, options, others, beside, signed)
+
+
+def _write_manifest(done: Done, found: Held, **options: Any) -> None:
+    if done.manifest is not None:
+        write_manifest(done.fitted, done.tally, done.mapping, found, done.manifest, done.sign_off, **options)
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The rates of one draw as it stands; or why they are not known."""
+    """The rates of one draw as it stands, or why they are not known; and what is to be said of it."""
 
-    found: Realised | None
-    notes: tuple[str, ...]
+    held: Held
+    notes: Sequence[str]
 
     @property
     def document(self) -> dict[str, Any]:
         """The same as a document."""
-        if self.found is None:
+        found = self.held.after
+        if found is None:
             return {"realised": None, "notes": self.notes}
-        tables = {name: getattr(self.found, name) for name in ("rates", "bounds", "words", "kept")}
-        verdict = {"exceeded": self.found.verdict.exceeded, "verdict": self.found.verdict.words}
+        tables = {name: getattr(found, name) for name in ("rates", "bounds", "words", "kept")}
+        verdict = {"exceeded": found.verdict.exceeded, "verdict": found.verdict.words}
         return {"realised": {**tables, **verdict}, "notes": self.notes}
 
 
-def _drawn(done: Done, table: Path, weights: str | None, against: Against) -> Drawn:
-    """Count the rates of the file that was written; it stays, whether they can be counted or not."""
-    if not done.tally.rows:
-        return Drawn(None, ("the table has no rows",))
-    if done.options["restore"] == Restore.label and done.fitted.problem.bins:
-        return Drawn(None, ("its rates were not counted: names of bins are no values that could be read again",))
+def _drawn(done: Done, weights: str | None, against: Against) -> Drawn:
+    """Count the rates of the file that was written, and for a manifest those of the one that was read."""
+    from evenhand.use.manifests import held
+
+    with screen.progress_bar() as report:
+        before = done.manifest is not None
+        found = held(done.fitted, done.tally, weights=weights, against=against, before=before, progress=report)
+    if found.failure is not None:
+        return Drawn(found, (f"its rates could not be counted: {worded(found.failure)}",))
+    if found.why is not None:
+        return Drawn(found, (found.why,))
     notes = [WEIGHED] if unweighed(done.fitted, weights) else []
     if done.options["draw"] == Draw.balanced:
         notes += _balanced(done, weights, against)
@@ -234,13 +287,7 @@ def _drawn(done: Done, table: Path, weights: str | None, against: Against) -> Dr
             "another); the rates of single releases of it scatter around that, as follows"
         ]
         notes += done.fitted.theory.draw_spread().words
-    try:
-        with screen.progress_bar() as report:
-            options = {"weights": weights, "missing": done.options.get("missing"), "progress": report}
-            found = done.fitted.realised(done.out, original=table, against=against, **options)
-            return Drawn(found, tuple(notes))
-    except EvenhandError as error:
-        return Drawn(None, (f"its rates could not be counted: {worded(error)}",))
+    return Drawn(found, notes)
 
 
 def _balanced(done: Done, weights: str | None, against: Against) -> Iterator[str]:
@@ -269,6 +316,15 @@ def _balanced(done: Done, weights: str | None, against: Against) -> Iterator[str
         yield from room_words(distances(held_against(fitted.problem, against), fitted.counts, fitted.kernel))
 
 
+def _next(done: Done) -> Iterator[tuple[object, ...]]:
+    """Return the commands that may follow."""
+    if done.manifest is None:
+        yield "report", done.mapping, "--out", "report.html"
+    else:
+        yield "verify", done.manifest
+        yield "report", done.mapping, "--manifest", done.manifest, "--out", "report.html"
+
+
 def _show_done(done: Done, what: str, mode: str) -> None:
     tally, key = done.tally, done.options["key"]
     share = tally.changed / tally.rows if tally.rows else 0.0
@@ -286,3 +342,6 @@ def _show_done(done: Done, what: str, mode: str) -> None:
     )
     screen.heading("What was written")
     screen.written(done.out, f"the table in {mode} mode")
+    if done.changes is not None:
+        screen.written(done.changes, "every value that changed, with the probability of the move that was drawn")
+    show_manifest(done.manifest, done.out, done.sign_off)

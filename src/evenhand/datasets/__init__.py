@@ -1,4 +1,4 @@
-"""The two studies of the paper, and a wide table of the second, as contingency tables.
+"""The two studies of the paper, and a wide table of the second, as contingency tables; and one that is made up.
 
 ``scripts/build_datasets.py`` in the repository builds the tables from the raw files. They hold counts alone.
 """
@@ -17,6 +17,7 @@ import pandas as pd
 
 from evenhand import check
 from evenhand.data.counts import Counts
+from evenhand.datasets.made_up import loans as loans
 from evenhand.spec import (
     KL,
     L1,

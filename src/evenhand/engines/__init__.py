@@ -2,9 +2,10 @@
 
 from evenhand.engines.counting import AnyTable, Rows, columns_in, counts_of, distinct_rows, rows_in_memory
 from evenhand.engines.expanding import Expanded, expand_file
-from evenhand.engines.files import Opened, Source, opened, read_file
+from evenhand.engines.files import Listed, Opened, Source, opened, read_file
+from evenhand.engines.finding import Found, Row, row_at, rows_where
 from evenhand.engines.learning import learn_in_pieces
-from evenhand.engines.pairing import Pair, each_pair
+from evenhand.engines.pairing import Pair, each_pair, same_values
 from evenhand.engines.spark import is_spark, transform_spark
 from evenhand.engines.sql import write_query
 from evenhand.engines.streaming import Written, transform_file
@@ -13,8 +14,11 @@ from evenhand.tables import is_path
 __all__ = [
     "AnyTable",
     "Expanded",
+    "Found",
+    "Listed",
     "Opened",
     "Pair",
+    "Row",
     "Rows",
     "Source",
     "Written",
@@ -28,7 +32,10 @@ __all__ = [
     "learn_in_pieces",
     "opened",
     "read_file",
+    "row_at",
     "rows_in_memory",
+    "rows_where",
+    "same_values",
     "transform_file",
     "transform_spark",
     "write_query",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from evenhand.engines.streaming import (
     BATCH,
     BATCH_SHARE,
     END,
+    Read,
     Run,
     Work,
     copied,
@@ -86,6 +87,10 @@ class Expanded:
         row or, where D is suppressed, of p(ŷ|x), and how many have a missing value that has no level.
     path : str
         The result.
+    read : Read
+        The files that were read.
+    options : mapping
+        With which options.
     """
 
     rows: int
@@ -95,6 +100,8 @@ class Expanded:
     typical: int
     missing: int
     path: str
+    read: Read
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def expand_file(
@@ -120,7 +127,8 @@ def expand_file(
         report_unlike(mode, done.tally)
         report_weightless(mode, run.weighed)
     tally = done.tally
-    return Expanded(tally.rows, done.results, done.weight, tally.unseen, tally.typical, tally.missing, target)
+    counted = tally.rows, done.results, done.weight, tally.unseen, tally.typical, tally.missing
+    return Expanded(*counted, target, Read.of(source))
 
 
 @dataclass(frozen=True, eq=False)

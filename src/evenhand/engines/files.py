@@ -78,6 +78,16 @@ BLOCKS_HELD = 8
 """So many blocks of a column may be there at once: being read, put beside others, and written."""
 
 
+@dataclass(frozen=True)
+class Listed(os.PathLike[str]):
+    """Several files in an order of their own, in place of a path or a glob."""
+
+    paths: tuple[str, ...]
+
+    def __fspath__(self) -> str:
+        return self.paths[0]
+
+
 def is_parquet(path: str | os.PathLike[str]) -> bool:
     """Whether a path names Parquet files."""
     return os.fspath(path).lower().endswith(PARQUET)
@@ -114,7 +124,8 @@ class Source:
     def of(cls, path: str | os.PathLike[str], format: CsvFormat | None = None) -> Source:
         """Find the files of a path or glob, and their columns."""
         duck()
-        paths = _found(check.path("the table", path))
+        given = path.paths if isinstance(path, Listed) else (check.path("the table", path),)
+        paths = tuple(found for each in given for found in _found(each))
         if is_parquet(paths[0]):
             schemas = {path: _schema(path) for path in paths}
             first = schemas[paths[0]]
@@ -701,12 +712,12 @@ class Opened:
     text: bool
 
 
-def opened(table: Any, format: CsvFormat | None = None) -> Opened:
-    """Return a frame as it is, or a whole file as its texts (CSV) or values (Parquet)."""
+def opened(table: Any, format: CsvFormat | None = None, rows: int | None = None) -> Opened:
+    """Return a frame as it is, or a whole file, or its first rows, as its texts (CSV) or values (Parquet)."""
     if not is_path(table):
         return Opened(read(table), text=False)
     source = Source.of(table, format)
-    return Opened(named(whole_table(source), source.columns), source.format is not None)
+    return Opened(named(whole_table(source, rows), source.columns), source.format is not None)
 
 
 def literal(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from contextvars import copy_context
@@ -23,6 +23,7 @@ from typing import Any, Protocol, TypeVar
 from evenhand import check
 from evenhand.arrays import Cells
 from evenhand.engines.balancing import rank_rows
+from evenhand.engines.changes import ChangeList, check_changes, listing
 from evenhand.engines.files import (
     PARQUET,
     Source,
@@ -85,10 +86,26 @@ ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
 
 
 @dataclass(frozen=True)
+class Read:
+    """The files that were read, and their sizes and times then, by which a change is noticed."""
+
+    paths: tuple[str, ...]
+    state: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, source: Source) -> Read:
+        """Return what is known of files that were just read."""
+        return cls(source.paths, source.state)
+
+
+@dataclass(frozen=True)
 class Written(Tally):
-    """What was done with a file, and where the result is."""
+    """What was done with a file, from what, where the result is, and with which options."""
 
     path: str = ""
+    read: Read | None = None
+    changes: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def transform_file(
@@ -98,21 +115,26 @@ def transform_file(
     how: How,
     format: CsvFormat | None = None,
     progress: Progress | None = None,
+    changes: str | os.PathLike[str] | None = None,
 ) -> Written:
-    """Transform a file into another; nothing appears under the new name until all of it is there."""
+    """Transform a file into another; nothing appears under the new name until all of it is there.
+
+    ``changes`` is where one row goes for every value that changes.
+    """
     source, target, written = destined(path, to, format, (*mode.columns, *([] if how.key is None else [how.key])))
     if is_parquet(target):
         refuse_alike(source.name, source.columns)
     # Those over which cells were learned may have as many values as there are rows.
     few = [variable.name for variable in mode.read if variable.is_column]
     straight = Straight.of(source, few) if is_parquet(target) else None
-    run = Run(mode, source, how, progress or unheard, written, straight)
-    with replacing(target, suffix=".part") as temporary:
+    listed = None if changes is None else check_changes(changes, target, source.paths)
+    with replacing(target, suffix=".part") as temporary, listing(listed, how.key) as list_:
+        run = Run(mode, source, how, progress or unheard, written, straight, list_)
         tally = copied(run, temporary, target, _written)
         report_unseen(mode, tally, how.unseen)
         report_unlike(mode, tally)
     report_balance(mode, tally, how)
-    return Written(**vars(tally), path=target)
+    return Written(**vars(tally), path=target, read=Read.of(source), changes=listed)
 
 
 def destined(
@@ -158,6 +180,7 @@ class Run:
     progress: Progress
     written: CsvFormat
     straight: Straight | None = None
+    changes: ChangeList | None = None
     copying: Event = field(default_factory=Event)
 
     @property
@@ -401,6 +424,8 @@ def _transformed(run: Run, cursor: Any, planned: _Planned | None) -> Iterator[tu
         drawn = None if planned is None else planned.draws(first, len(arrow)).__getitem__
         done = transform_piece(run.mode, read(arrow.select(run.needed)), run.how, drawn, first=first, text=run.text)
         new = done.table.to_native()
+        if run.changes is not None and done.moves is not None:
+            run.changes.add(run.mode, arrow, new, done.moves, first)
         yield _streamed(run, new) if run.straight is None else _whole(run, arrow, new), done.tally
         first += len(arrow)
     if not first:

@@ -38,6 +38,9 @@ TWO_SIDES = 2
 
 HALVINGS = 60
 
+SIMULATED, MOST_SIMULATED = "confidences of 0.9 and 0.95", 0.95
+"""Where the promise was tried on populations that are known."""
+
 EVEN = 0.5
 """The rate that the fewest people are enough for."""
 
@@ -271,17 +274,18 @@ class Assurance:
     @property
     def words(self) -> tuple[str, ...]:
         """What is promised, in words, and what is not."""
-        percent = f"{100 * self.confidence:g}"
+        percent = f"{100 * self.confidence:.12g}"
         found = self.frame
         wide = float(found["margin"].max())
+        beyond = "" if self.confidence <= MOST_SIMULATED else "; so far out the tails of rates may be heavier"
         return (
             f"If the fitted people are a random sample, then in about {percent} of 100 samples evenhand refuses or "
             f"returns a mapping whose expected rates in that population keep every parity bound.",
             f"Every bound is kept with a margin, of {100 * wide:.2g} percentage points at most: {len(found)} "
             f"comparisons, all at once.",
-            "This was checked by simulation, not proved. It is not about one draw, whose rates stray from their "
-            "expectation, nor about other people than those whom the table is a sample of, nor about what changes "
-            "with time.",
+            f"This was checked by simulation, at {SIMULATED}, not proved{beyond}. It is not about one draw, whose "
+            f"rates stray from their expectation, nor about other people than those whom the table is a sample of, nor "
+            f"about what changes with time.",
         )
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.sentences import Said
 from evenhand.findings import bounds
 from evenhand.findings.changes import Changes, changes
+from evenhand.findings.forbidden import already_forbidden
 from evenhand.findings.ledger import ledger
 from evenhand.findings.naming import group_levels, group_names
 from evenhand.findings.theory.applying import ON_AVERAGE
@@ -181,6 +182,8 @@ def _notes(
         unit = ("rows" if counts.weighed else "people") if counts.knows_people else "by weight"
         number = f"only {counts.group_people[group]:g} {unit}"
         yield Said(f"the group {names[group]} has {number}; its rates say little about other people", levels[group])
+    if (already := already_forbidden(problem, counts)) is not None:
+        yield already
     if any(budget.averaged for budget in problem.budgets):
         yield ON_AVERAGE
     if any(parity.own_target for parity in problem.parity):

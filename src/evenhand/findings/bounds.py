@@ -41,6 +41,8 @@ class Furthest:
     rate: float
     against: str
     other: float
+    said: str = ""
+    """How far apart, as people say it: "6.3 times"."""
 
     @property
     def words(self) -> str:
@@ -63,6 +65,7 @@ def comparison(counts: Counts, part: ParityAchieved, at: int) -> Furthest:
         rate=float(part.rate[at]),
         against=compared.other_words(at),
         other=float(part.other[at]),
+        said=part.parity.distance.said(float(part.rate[at]), float(part.other[at])),
     )
 
 
@@ -85,6 +88,14 @@ class Constraint:
         """The smallest and the largest of its bounds; None where it has none."""
         bound = self.after.compared.bound
         return (float(bound.min()), float(bound.max())) if len(bound) else None
+
+    @property
+    def said_bound(self) -> str:
+        """The bound as people say it, or the smallest and the largest of several."""
+        # Between every two groups either may be the larger; a target, a reference or the rest stays what it is.
+        parity = self.after.parity
+        both = parity.holds_everybody and not parity.against_target
+        return " to ".join(dict.fromkeys(parity.distance.said_bound(end, both=both) for end in self.range or ()))
 
     def headline(self, kept: Cells | None = None) -> str | None:
         """Say how far apart rates are at worst, before and after, of the comparisons kept; None if there are none."""

@@ -37,6 +37,9 @@ LEAST_SHARE = 5e-5
 LEAST_COLUMN = 0.05
 """A target is shown only if its probabilities sum to more: figure 3."""
 
+TIED = 5e-4
+"""Probabilities nearer than this are written alike, and are a tie."""
+
 Row = dict[str, Any]
 
 
@@ -284,20 +287,43 @@ def most_changed(
     return Chosen(parts, tuple(held), int((total > 0).sum()), float(total[order].sum()), everybody)
 
 
-def worst_off_cells(counts: Counts, kernel: Kernel, measured: Achieved, among: Flags, most: int) -> list[Row]:
-    """Return the cells (d, x, y) with the largest expected distortion, and what they most likely become."""
-    shown = np.flatnonzero(among & (measured.changed > 0))
-    rows = []
-    for source in shown[np.lexsort((-measured.changed[shown], -measured.distortion[shown]))[:most]]:
-        own = counts.domain.xy(counts.x[source], counts.y[source])
+def worst_off_cells(
+    counts: Counts, kernel: Kernel, measured: Achieved, among: Flags, most: int, better: Flags, worse: Flags
+) -> list[Row]:
+    """Return the cells (d, x, y) that bear most, and what they most likely become; benefits do not count.
+
+    Those first whose outcome gets worse with the largest probability, then those whose record changes with the largest
+    without a better outcome. ``better`` and ``worse`` say of each outcome, from each, whether it is one of these. Cells
+    that are alike in both are told by how many more there are of them.
+    """
+    rows, (_, new) = kernel.rows, counts.domain.split_xy(kernel.targets)
+    old = counts.y[rows]
+    own = counts.domain.xy(counts.x, counts.y)[rows] == kernel.targets
+    borne = ~own & ~better[old, new]
+    lost, burden = (
+        sums(rows, kernel.probability * of, len(counts)) for of in (borne & worse[old, new], borne.astype(float))
+    )
+    shown = np.flatnonzero(among & (burden > LEAST_SHARE))
+    order = shown[np.lexsort((-counts.weight[shown], -burden[shown].round(6), -lost[shown].round(6)))]
+    found: list[Row] = []
+    for source in order:
+        if found and all(
+            abs(of[source] - found[-1][name]) < TIED for name, of in (("worse", lost), ("changed", burden))
+        ):
+            found[-1]["tied"] += 1
+            continue
+        if len(found) == most:
+            break
         entries = slice(kernel.starts[source], kernel.starts[source + 1])
-        other = np.where(kernel.targets[entries] == own, -1.0, kernel.probability[entries])
-        rows.append({
+        other = np.where(borne[entries], kernel.probability[entries], -1.0)
+        found.append({
             "cell": cell_levels(counts, int(source)),
             "weight": float(counts.weight[source]),
-            "changed": float(measured.changed[source]),
+            "worse": float(lost[source]),
+            "changed": float(burden[source]),
             "expected_distortion": float(measured.distortion[source]),
             "likeliest_change": target_levels(counts, int(kernel.targets[entries][np.argmax(other)])),
             "likeliest_probability": float(other.max()),
+            "tied": 0,
         })  # fmt: skip
-    return rows
+    return found

@@ -5,8 +5,11 @@ Every command starts with this module: it loads no library, and asks values what
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 NONE = "–"
@@ -45,6 +48,30 @@ def plain(value: Any) -> Any:
     if not defined:
         return None
     return float(value) if isinstance(value, float) else str(value)
+
+
+def signed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of plain values with the checksum of all the rest of it, by which damage is noticed.
+
+    Examples
+    --------
+    >>> signed({"people": 3})["sha256"][:8], signed(signed({"people": 3})) == signed({"people": 3})
+    ('f1fcb94e', True)
+    """
+    rest = {name: value for name, value in document.items() if name != "sha256"}
+    text = json.dumps(rest, ensure_ascii=True, sort_keys=True)
+    return {**rest, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def installed(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of packages that are there."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def written(value: float, form: str) -> str:

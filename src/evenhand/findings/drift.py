@@ -7,6 +7,9 @@ deals, so that one limit in standard deviations, that of the largest of them, ho
 they depend on one another (Westfall and Young 1993, single-step maxT). With weights, whose rows cannot be
 exchanged, deals are replaced by normal deviations with the variance that the squared weights give: approximate.
 
+Values that nobody fitted had are levels like any other there, each by itself: put together they would be a level that
+only a batch can have. How many people have any of them is looked at besides, with a part of the error of its own.
+
 Distances are total variations, the share of people who would have to be in another level. Knows codes and counts, not
 tables.
 """
@@ -15,7 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -26,6 +30,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable, in_words
 from evenhand.errors import DataError
 from evenhand.findings.naming import source_codes
+from evenhand.findings.new_values import new_values
 from evenhand.resources import heed
 
 DEALS, FEWEST_DEALS, MOST_DEALS = 1999, 199, 19_999
@@ -53,11 +58,13 @@ DIGITS = 9
 SAME = 1e-12
 """Shares that differ by less are the same but for rounding."""
 
+FOR_NEW_VALUES = 0.1
+"""The share of the error that is for values that nobody fitted had."""
+
 NOT_LOOKED_AT = -1
-NO_LEVEL = "a value that the fitted table did not have"
 NOT_ASKED = "not asked about"
 
-COLUMN, GROUPS, OUTCOME, CELLS = "column", "groups", "outcome in a group", "cells"
+COLUMN, GROUPS, OUTCOME, CELLS, NEW = "column", "groups", "outcome in a group", "cells", "new values"
 """What is looked at."""
 
 Named = Callable[[int], str]
@@ -92,18 +99,27 @@ class Beside:
     domain : Domain
         The variables; the outcome has no codes where the batch has none.
     codes : mapping of str to array
-        For each variable, the level of every cell; the number of levels where a value is none of them.
+        For each variable, the level of every cell; from the number of levels on where a value is none of them.
     before, now : Sample
         The fitted table, and the batch.
+    new : mapping of str to sequence of str
+        For each variable, how the values that are no levels are called, in the order of their codes.
     """
 
     domain: Domain
     codes: Mapping[str, Cells]
     before: Sample
     now: Sample
+    new: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, fitted: Counts, codes: Mapping[str, Cells], now: Sample) -> Beside:
+    def of(
+        cls,
+        fitted: Counts,
+        codes: Mapping[str, Cells],
+        now: Sample,
+        new: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> Beside:
         """Set rows of a batch, with their level in each variable that it has, beside the fitted table."""
         if not fitted.knows_people:
             raise DataError(
@@ -121,10 +137,22 @@ class Beside:
         people = fitted.unweighted.weight
         squares = people if fitted.cell_squares is None else fitted.cell_squares
         parts = zip((people, fitted.weight, squares), (now.people, now.weight, now.squares), strict=True)
-        own, new = kind[: len(fitted)], kind[len(fitted) :]
-        pairs = [(sums(own, old, len(first)), sums(new, more, len(first))) for old, more in parts]
+        own, added = kind[: len(fitted)], kind[len(fitted) :]
+        pairs = [(sums(own, old, len(first)), sums(added, more, len(first))) for old, more in parts]
         before, after = (Sample(*each) for each in zip(*pairs, strict=True))
-        return cls(fitted.domain, {name: code[first] for name, code in both.items()}, before, after)
+        return cls(fitted.domain, {name: code[first] for name, code in both.items()}, before, after, new)
+
+    @property
+    def people_with_new_values(self) -> float:
+        """How many people of the batch have a value, in any column, that nobody fitted had."""
+        strange = np.any([self.codes[v.name] >= len(v) for v in self.domain.variables if v.name in self.codes], axis=0)
+        return float(self.now.people[strange].sum())
+
+    def value(self, variable: Variable, code: int) -> str:
+        """Name a value of a variable, a level or not."""
+        if code < len(variable):
+            return str(variable.levels[code])
+        return f"{self.new[variable.name][code - len(variable)]} (nobody fitted had it)"
 
     @property
     def same(self) -> bool:
@@ -176,9 +204,8 @@ def _joint(beside: Beside, what: str, name: str, columns: Sequence[str]) -> Look
     variables = [beside.domain.variable(column) for column in columns]
 
     def named(cell: int) -> str:
-        levels = ((v, int(beside.codes[v.name][cell])) for v in variables)
-        said = [(v.name, v.levels[code] if code < len(v) else NO_LEVEL) for v, code in levels]
-        return str(said[0][1]) if len(said) == 1 else in_words(dict(said))
+        said = {v.name: beside.value(v, int(beside.codes[v.name][cell])) for v in variables}
+        return in_words(said) if len(said) > 1 else said[variables[0].name]
 
     return Look(what, name, alike([beside.codes[column] for column in columns])[1], named)
 
@@ -203,12 +230,14 @@ class Drift:
     looks : list of Look
         What was looked at.
     apart : array
-        The total variation of each; NaN where one of the tables has nobody to look at.
+        The total variation of each; NaN where one of the tables has nobody to look at. Of new values, the share of the
+        batch's people who have one.
     expected, limit : array
         What sampling alone gives on average, and what it exceeds anywhere, in any look, with a probability of at most
         ``error``.
     chance : array
-        The probability that sampling alone takes any look as far beyond what is expected there.
+        The probability that sampling alone takes any look as far beyond what is expected there; of new values, at most
+        that of as many people in any column.
     moved : list of str
         For each look the level whose share changed most, with both shares.
     """
@@ -219,7 +248,12 @@ class Drift:
     limit: Numbers
     chance: Numbers
     moved: list[str]
-    error: float
+
+    def joined(self, more: Drift) -> Drift:
+        """Return this with what else was looked at."""
+        names = ("apart", "expected", "limit", "chance")
+        numbers = {name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in names}
+        return Drift([*self.looks, *more.looks], **numbers, moved=[*self.moved, *more.moved])
 
     @property
     def drifted(self) -> Flags:
@@ -243,7 +277,32 @@ def drift(beside: Beside, groups: Cells, *, error: float, chosen: bool = False, 
     seed : int
         Of the deals.
     """
-    found = looks(beside, groups, chosen=chosen)
+    listed = looks(beside, groups, chosen=chosen)
+    found = _dealt_apart(beside, listed, (1 - FOR_NEW_VALUES) * error, seed)
+    for more in _with_new_values(beside, FOR_NEW_VALUES * error):
+        found = found.joined(more)
+    return found
+
+
+def _with_new_values(beside: Beside, error: float) -> Iterator[Drift]:
+    """Look at the people who have a value that nobody fitted had, in every column where somebody has one."""
+    columns = [v for v in beside.domain.variables if v.name in beside.codes and v.is_column]
+    for variable in columns:
+        code = beside.codes[variable.name]
+        before, now = (sums(code, side.people, int(code.max()) + 1) for side in (beside.before, beside.now))
+        alone = np.where(before == 0, now, 0.0)
+        if not alone.any():
+            continue
+        look = _joint(beside, NEW, f"new values of {variable.name}", [variable.name])
+        told, batch = new_values(before, now, error / len(columns)), now.sum()
+        share, expected, limit = (np.array([of / batch]) for of in (told.people, told.expected, told.limit))
+        chance = np.array([min(1.0, told.chance * len(columns))])
+        commonest = beside.value(variable, int(np.argmax(alone)))
+        yield Drift([look], share, expected, limit, chance, [f"{commonest}: {0:.4f} to {alone.max() / batch:.4f}"])
+
+
+def _dealt_apart(beside: Beside, found: list[Look], error: float, seed: int) -> Drift:
+    """Compare in all looks at once, by dealing people out anew."""
     measure = _Measure.of(found)
     now, before = (each.weight[None] / each.weight.sum() for each in (beside.now, beside.before))
     apart = measure.apart(now, before)[:, 0]
@@ -262,7 +321,9 @@ def drift(beside: Beside, groups: Cells, *, error: float, chosen: bool = False, 
     probability = np.where(np.isnan(apart), np.nan, (1 + beyond) / (number + 1))
     # What cannot vary is not apart either.
     limit = np.where(np.isfinite(scale), mean + furthest * np.where(np.isfinite(scale), scale, 0.0), mean)
-    return Drift(found, apart, mean, limit, probability, measure.moved(found, now[0], before[0]), error)
+    # Nobody is further apart than everybody.
+    limit = np.minimum(limit, 1.0)
+    return Drift(found, apart, mean, limit, probability, measure.moved(found, now[0], before[0]))
 
 
 def _number_of_deals(cells: int, error: float) -> int:

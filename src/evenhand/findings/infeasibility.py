@@ -7,6 +7,7 @@ positive. That is the proof (weak duality with no utility at all); it verifies i
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,11 @@ from evenhand.data.counts import Counts
 from evenhand.findings.naming import EVERYBODY, holder_names
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import outcome_by_source, parity_achieved
-from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
+from evenhand.optimise.compile import Compiled, budget_multipliers, compile_problem, entry_multipliers
 from evenhand.optimise.program import Multipliers
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.infeasible import least_excess, reachable_rates
-from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Problem
+from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Forbidden, Problem
 from evenhand.tables import frame
 
 if TYPE_CHECKING:
@@ -67,9 +68,29 @@ def conflict(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock)
         return None
     excess, multipliers = found
     story = _Story(problem, counts, compiled, multipliers, clock)
-    return Conflict(
-        multipliers, excess, frame(story.bounds()), frame(story.reach()), frame(story.forbidden()), story.words()
-    )
+    words = (*story.words(), *_of_forbidden_records(problem, counts, clock))
+    return Conflict(multipliers, excess, frame(story.bounds()), frame(story.reach()), frame(story.forbidden()), words)
+
+
+def _of_forbidden_records(problem: Problem, counts: Counts, clock: Clock) -> Iterator[str]:
+    """Say whether the bounds could be met if nothing, or one thing less, were forbidden to become."""
+    rules = problem.forbidden_records
+
+    def can_be_met(kept: Sequence[Forbidden]) -> bool:
+        looser = compile_problem(replace(problem, forbidden=kept), counts)
+        found = least_excess(looser.program, clock)
+        return found is not None and not found[0] > 0
+
+    if not rules:
+        return
+    if not can_be_met(()):
+        yield "Also if no record were forbidden, the bounds could not be met."
+        return
+    alone = [rule for rule in rules if can_be_met([other for other in rules if other is not rule])]
+    for rule in alone[:MOST_TOLD]:
+        yield f"If nobody were forbidden to become {rule.words}, every bound could be met."
+    if not alone:
+        yield f"If none of the {len(rules)} kinds of records were forbidden, every bound could be met."
 
 
 class _Story:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import Numbers, sums
+from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.sentences import Said
@@ -102,7 +102,7 @@ def ledger(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved)
         return None
     rows, (_, new) = kernel.rows, counts.domain.split_xy(kernel.targets)
     old, mass = counts.y[rows], counts.weight[rows] * kernel.probability
-    away = _distance(counts.domain.outcome, favourable)
+    better, worse = better_and_worse(counts, favourable)
     group, size = counts.groups.of_source[rows], len(counts.groups.cells)
 
     def people(those: Any) -> Numbers:
@@ -113,12 +113,24 @@ def ledger(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved)
     return Ledger(
         counts=counts,
         favourable=favourable,
-        helped=people(away[new] < away[old]),
-        harmed=people(away[new] > away[old]),
+        helped=people(better[old, new]),
+        harmed=people(worse[old, new]),
         reached=float(people((new == favourable) & (old != favourable)).sum()),
         before=measured.rates_before[:, favourable],
         after=measured.rates_after[:, favourable],
     )
+
+
+def better_and_worse(counts: Counts, favourable: int | None) -> tuple[Flags, Flags]:
+    """Return for every outcome, from every outcome, whether it is better, and whether it is worse, for a person.
+
+    Where nobody said which outcome is good, none is.
+    """
+    size = counts.domain.y.size
+    if favourable is None:
+        return np.zeros((size, size), dtype=bool), np.zeros((size, size), dtype=bool)
+    away = _distance(counts.domain.outcome, favourable)
+    return away[None, :] < away[:, None], away[None, :] > away[:, None]
 
 
 def counts_steps(outcome: Variable, favourable: int) -> bool:

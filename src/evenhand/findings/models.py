@@ -193,12 +193,15 @@ def predicted_scores(
     protected: bool,
     people: Counts | None = None,
     policy: Policy = "keep",
+    decided: bool = False,
 ) -> Numbers:
     """Return the mean score by group and outcome of a model that learned the released outcome well.
 
     With ``protected`` the model sees D and learned p(ŷ|x̂, d), eq. (8), whether the mapping sees D or is blind; else it
     learned p(ŷ|x̂), eq. (9). ``people`` are whom it scores, by default those that were fitted: they are transformed in
     apply mode, in which whose (d, x) the fitted table did not have keep it. The ``policy`` is that of :func:`learned`.
+    With ``decided`` it is the share of people for whom each outcome is the likeliest at the x̂ that they draw: what such
+    a model decides, which no bound covers.
     """
     people = counts if people is None else people
     table = learned(counts, kernel, protected=protected, policy=policy, blind=problem.blind)
@@ -214,6 +217,10 @@ def predicted_scores(
     who = np.concatenate([moving[asked], staying])
     share = before.probability[who] * np.concatenate([reduced.probability[entry], np.ones(len(staying))])
     shares = table.at(np.where(there, group, -1)[who], np.concatenate([reduced.targets[entry], x[staying]]))
+    if decided:
+        # Of outcomes that are equally likely no one is the likeliest: each has its part.
+        likeliest = shares >= shares.max(axis=1, keepdims=True) - ROUNDING
+        shares = likeliest / likeliest.sum(axis=1, keepdims=True)
     of_group = np.searchsorted(people.groups.cells, d)[who]
     totals = np.stack([sums(of_group, share * column, len(people.groups.cells)) for column in shares.T], axis=1)
     return np.asarray(totals / people.groups.probability[:, None])

@@ -7,7 +7,7 @@ be unknown: then drift of everything else is told, and no bound is decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand import engines, tables
+from evenhand.arrays import Cells
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.data.domain import Axis, Domain
 from evenhand.data.levels import UNSEEN
 from evenhand.engines import AnyTable, Rows
 from evenhand.errors import DataError, some_of
-from evenhand.findings.coverage import new_cells_share
+from evenhand.findings.coverage import NEW_COMBINATION, new_cells_share
 from evenhand.findings.document import written
-from evenhand.findings.drift import Beside, Drift, Sample, drift
+from evenhand.findings.drift import NEW, Beside, Drift, Sample, drift
 from evenhand.findings.new_people import (
     Meeting,
     covered_without_outcomes,
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
 
 NAMED = 5
 """So many things that drifted, or bounds that are not met, are said in words; the tables have all of them."""
+
+SMALLEST_LIMIT = 1e-9
+
+GAP, NO_BIN = "a missing value", "a number that is in no bin"
+"""What values that are no levels are called where they have no text."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +71,8 @@ class Monitored:
         For each column, the groups, the outcome in each group and the cells: how far ``apart`` the batch and the fitted
         table are (the total variation), what sampling alone gives (``expected``) and what it stays below in everything
         at once (``limit``), the ``chance`` of as much by sampling alone, whether it ``drifted``, and which level's
-        share ``moved`` most.
+        share ``moved`` most. Where people have values that nobody fitted had, what they are by themselves, too: then
+        ``apart`` is their share.
     bounds : pandas.DataFrame
         For each parity bound the people and rates that are compared, the distance of one release (``value``), its exact
         interval (``low``, ``high``), the distance ``expected`` over the draws, and a ``verdict``: shown met, shown
@@ -76,6 +83,8 @@ class Monitored:
         What follows, in sentences.
     weighed : bool
         Whether rows had weights, with which limits and intervals are approximate.
+    released : str or None
+        What tells that the mapping wrote this table itself: its people are no new ones; None where nothing does.
     """
 
     people: int
@@ -88,6 +97,7 @@ class Monitored:
     verdict: str | None
     words: tuple[str, ...]
     weighed: bool = False
+    released: str | None = None
 
     @cached_property
     def drifted(self) -> tuple[str, ...]:
@@ -119,8 +129,12 @@ def monitor(
     confidence: float,
     seed: int,
     progress: Progress | None,
+    released: Callable[[Counts | None], str | None],
 ) -> Monitored:
-    """Hold a table of new people against the fitted one; ``modes`` are train mode and apply mode."""
+    """Hold a table of new people against the fitted one; ``modes`` are train mode and apply mode.
+
+    ``released`` says of a table, by its counts where outcomes are known, that the mapping wrote it itself.
+    """
     given, columns = engines.columns_in(table, problem.csv)
     release, apply = modes
     domain = release.domain
@@ -161,21 +175,43 @@ def monitor(
         verdict=overall([each.verdict for each in judged]),
         words=(),
         weighed=beside.now.weighed or beside.before.weighed,
+        released=released(None if met is None else met.counts),
     )
+    combinations = found.coverage.loc[found.coverage["what"] == NEW_COMBINATION, "rows"].sum()
+    strange = (float(combinations) + beside.people_with_new_values) / max(1, found.people)
     expected = None if met is None else new_cells_share(fitted, blind=problem.blind)
-    words = _words(problem, domain, found, uncounted, expected, judged, moved)
-    return replace(found, words=tuple(words))
+    words = _words(problem, domain, found, uncounted, (strange, expected), judged, moved)
+    return replace(found, words=(*(() if found.released is None else (found.released,)), *words))
 
 
-def _told(domain: Domain, rows: Rows) -> tuple[dict[str, Any], Sample]:
-    """Return the level of every row that weighs anything in each variable; one more where a value is no level."""
+def _told(domain: Domain, rows: Rows) -> tuple[dict[str, Cells], Sample, dict[str, Sequence[str]]]:
+    """Return the level of every row that weighs anything in each variable, and the names of values that are no level.
+
+    Those have codes of their own, from the number of levels on, in the order of their names.
+    """
     there = np.flatnonzero(rows.people > 0)
-    codes = {}
+    codes: dict[str, Cells] = {}
+    new: dict[str, Sequence[str]] = {}
     for variable in domain.variables:
         found = tables.levels_in(variable, rows.table, text=rows.text)
-        level = found.level[found.codes][there]
-        codes[variable.name] = np.where(level == UNSEEN, len(variable), level).astype(np.int64)
-    return codes, Sample(rows.people[there], rows.weight[there], rows.squares[there])
+        level = found.level[found.codes][there].astype(np.int64)
+        strange = np.flatnonzero(level == UNSEEN)
+        if len(strange):
+            called = _called(found, there[strange])
+            new[variable.name] = sorted(set(called))
+            place = {name: code for code, name in enumerate(new[variable.name], len(variable))}
+            level[strange] = [place[name] for name in called]
+        codes[variable.name] = level
+    return codes, Sample(rows.people[there], rows.weight[there], rows.squares[there]), new
+
+
+def _called(found: tables.Coded, rows: Cells) -> list[str]:
+    """Name the values of some rows, which are no levels."""
+    if found.encoded is None:
+        return [NO_BIN] * len(rows)
+    own, missing = found.encoded.codes[rows], found.codes[rows] == tables.NULL
+    named = {code: tables.canonical(found.encoded.values[code]) for code in set(own[~missing].tolist())}
+    return [GAP if gap else named[code] for code, gap in zip(own.tolist(), missing.tolist(), strict=True)]
 
 
 def _drift_frame(found: Drift) -> pd.DataFrame:
@@ -207,7 +243,7 @@ def _words(
     domain: Domain,
     found: Monitored,
     uncounted: Sequence[str],
-    expected: float | None,
+    in_new_cells: tuple[float, float | None],
     judged: Sequence[Judgement],
     moved: Drift,
 ) -> Iterator[str]:
@@ -217,10 +253,9 @@ def _words(
             "about the people that were fitted, not about new ones"
         )
     yield from uncounted
-    combinations = found.coverage["what"] == "new combination"
-    share = float(found.coverage.loc[combinations, "rows"].sum()) / max(1, found.people)
+    strange, expected = in_new_cells
     usual = "" if expected is None else f"; about {expected:.1%} were to be expected"
-    yield f"{share:.1%} of the people are in cells that nobody fitted was in{usual}"
+    yield f"{strange:.1%} of the people are in cells that nobody fitted was in{usual}"
     yield from _drift_words(found, moved)
     yield from _bound_words(problem, found, judged)
     yield (
@@ -244,12 +279,19 @@ def _drift_words(found: Monitored, moved: Drift) -> Iterator[str]:
             f"explains"
         )
         return
-    order = at[np.argsort(-(moved.apart[at] / moved.limit[at]), kind="stable")]
+    # New values may have no limit but zero.
+    order = at[np.argsort(-moved.apart[at] / np.maximum(moved.limit[at], SMALLEST_LIMIT), kind="stable")]
     for place in order[:NAMED]:
-        look = moved.looks[place]
+        look, apart, limit = moved.looks[place], moved.apart[place], moved.limit[place]
+        if look.what == NEW:
+            yield (
+                f"drifted: {look.name}: {apart:.1%} of the people have one, where sampling alone explains up to "
+                f"{limit:.1%}; most: {moved.moved[place]}"
+            )
+            continue
         yield (
-            f"drifted: {look.name}, {moved.apart[place]:.3f} apart where sampling alone explains up to "
-            f"{moved.limit[place]:.3f}; most: {moved.moved[place]}"
+            f"drifted: {look.name}, {apart:.3f} apart where sampling alone explains up to {limit:.3f}; most: "
+            f"{moved.moved[place]}"
         )
     if len(order) > NAMED:
         yield f"and {len(order) - NAMED} more drifted"

@@ -45,12 +45,15 @@ class Prices:
         The total of each parity constraint (all its bounds relaxed by one unit together), and of each charge.
     cells : tuple of arrays
         For each charge, the price of every holder's limit (a source, or an (x, y)); NaN where the limit is zero.
+    comparisons : tuple of arrays
+        For each parity constraint, the price of every comparison's bound; NaN where it is not known.
     """
 
     frame: pd.DataFrame
     parity: tuple[float, ...]
     budgets: tuple[float, ...]
     cells: tuple[Numbers, ...]
+    comparisons: tuple[Numbers, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Prices: parity {[round(p, 6) for p in self.parity]}, budgets {[round(b, 6) for b in self.budgets]}>"
@@ -58,12 +61,13 @@ class Prices:
 
 def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel, multipliers: Multipliers) -> Prices:
     """Read the prices of every bound off the multipliers of an optimum."""
-    rows = [*_parity(problem, counts, compiled, kernel, multipliers)]
-    worth, cells = budget_multipliers(compiled.program, multipliers), []
+    worth = _comparisons(counts, compiled, kernel, multipliers)
+    rows = [*_parity(compiled, worth)]
+    by_limit, cells = budget_multipliers(compiled.program, multipliers), []
     for i, charge in enumerate(problem.charges):
         mine = compiled.budgets.charge == i
         limits = charge.limits(counts)
-        found = sums(compiled.budgets.holder[mine], worth[mine], len(limits))
+        found = sums(compiled.budgets.holder[mine], by_limit[mine], len(limits))
         # A limit of zero rules moves out: nobody looked what it would be worth.
         cells.append(np.where(limits == 0, np.nan, found))
         rows += _budget(problem, counts, i, cells[i])
@@ -73,21 +77,27 @@ def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel,
             totals[row["kind"]][row.pop("number")] = row["price"]
     names = ("kind", "constraint", "level", "where", "bound", "price")
     listed = frame({name: [row[name] for row in rows] for name in names})
-    return Prices(listed, tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells))
+    return Prices(listed, tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells), worth)
 
 
-def _parity(
-    problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel, multipliers: Multipliers
-) -> Iterator[Row]:
+def _comparisons(counts: Counts, compiled: Compiled, kernel: Kernel, multipliers: Multipliers) -> tuple[Numbers, ...]:
+    """Return the price of every comparison's bound, constraint by constraint; NaN where none is known."""
     found = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
     rates = []
     for part in compiled.compared:
         measured = parity_achieved(part, counts, kernel)
         rates.append((measured.rate, measured.other, segment_shares(part, counts, kernel)))
     worth = found.relief(compiled.compared, rates)
+    prices = []
     for i, part in enumerate(compiled.compared):
         mine = found.constraint == i
         by_entry = sums(found.entry[mine], worth[mine], len(part))
+        prices.append(by_entry if part.parity.distance.at_any_bound else np.full(len(part), np.nan))
+    return tuple(prices)
+
+
+def _parity(compiled: Compiled, worth: tuple[Numbers, ...]) -> Iterator[Row]:
+    for i, (part, by_entry) in enumerate(zip(compiled.compared, worth, strict=True)):
         name = type(part.parity).__name__
         unknown = not part.parity.distance.at_any_bound
         base = {"kind": "parity", "constraint": name}

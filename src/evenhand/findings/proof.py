@@ -207,6 +207,7 @@ class _Writer:
             if shares is None
             else [[x, row] for x, row in zip(features, shares.tolist(), strict=True)],
             "distortion": self.distortion(),
+            **({"forbidden": forbidden} if (forbidden := self.forbidden()) else {}),
             "parity": [block for part in self.compared for block in self.parity(part)],
             "budgets": [self.budget(i) for i in range(len(problem.charges))],
         }
@@ -224,6 +225,15 @@ class _Writer:
         (x, y), (to_x, to_y) = domain.split_xy(origin), domain.split_xy(target)
         rows = zip(_codes(domain.x, x), y.tolist(), _codes(domain.x, to_x), to_y.tolist(), cost.tolist(), strict=True)
         return {"table": [list(row) for row in rows]}
+
+    def forbidden(self) -> list[Document]:
+        """Return the kinds of records that nobody may become, by the codes of each column.
+
+        A blind mapping does not know groups: what is forbidden to one is so to all, and names no protected column.
+        """
+        unknown = self.domain.d.names if self.problem.blind else ()
+        rules = (rule.codes(self.domain) for rule in self.problem.forbidden_records)
+        return [{name: codes for name, codes in rule.items() if name not in unknown} for rule in rules]
 
     def _places(self, part: Comparisons) -> list[tuple[int, int]]:
         """Return, for each entry, its block among those of its constraint and its position in the block.

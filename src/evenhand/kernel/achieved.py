@@ -18,6 +18,7 @@ from evenhand.spec import (
     Comparisons,
     Parity,
     Problem,
+    becomes_forbidden,
     comparisons,
     outcome_given_features,
 )
@@ -80,7 +81,8 @@ class Achieved:
     distortion, changed, features_changed : arrays
         For each source, its expected distortion, its probability of any change, and of a change of features.
     forbidden : float
-        The largest probability of a move of infinite distortion or to a target that is not permitted.
+        The largest probability of a move of infinite distortion, to a target that is not permitted, or that makes a
+        forbidden record.
     outcome_leak : float or None
         Where D is suppressed: the largest distance of P(x̂, ŷ | d, x, y) from p(ŷ|x̂) P(x̂ | d, x, y).
     group_leak : float or None
@@ -124,6 +126,7 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
     possible = np.isfinite(cost)
     if problem.observed_only:
         possible &= positions(counts.features.cells, to_x)[0]
+    possible &= ~becomes_forbidden(problem, counts.domain, counts.d[rows], x, y, to_x, to_y)
     cost = np.where(possible, cost, 0.0)
     return Achieved(
         objective=problem.utility.value(original, released),

@@ -12,19 +12,21 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.kernel.stochastic import Kernel, gather
-from evenhand.spec import Charge, Problem
-from evenhand.spec.by import By, Field, each, fields_of, numbers_at, smallest_at
+from evenhand.spec import Charge, Forbidden, Problem
+from evenhand.spec.by import By, Field, Fields, each, fields_of, holds_at, numbers_at, smallest_at
 
 Policy = Literal["typical", "keep"]
 """What becomes of people whose cell nobody had."""
 
 LARGEST_TABLE = 1 << 20
-"""Of more combinations of what budgets depend on, everybody is held to the smallest limit there is."""
+"""Of more combinations of what budgets and forbidden records depend on, everybody is held to the smallest limit there
+is, and nobody is given an outcome that is forbidden to anybody of their group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +118,13 @@ def _typical(problem: Problem, counts: Counts, kernel: Kernel) -> Strangers:
     kinds = _kinds(problem, counts)
     shares, there = mean_rows(counts, kernel, blind=blind)
     cost, stays = _costs(problem, domain, kinds), np.eye(domain.y.size)[kinds.y]
-    allowed = np.isfinite(cost)
     # Over groups, kinds and outcomes: what is forbidden to a person is not done.
+    allowed = np.isfinite(cost) & ~_forbidden(problem, counts, kinds)
     rows = np.where(allowed, shares[:, kinds.y], 0.0)
     rows += (1 - rows.sum(axis=2, keepdims=True)) * stays
     mixed = np.ones(rows.shape[:2])
     for charge in problem.charges:
-        spent = (rows * charge.of(np.where(allowed, cost, 0.0))).sum(axis=2)
+        spent = (rows * charge.of(np.where(np.isfinite(cost), cost, 0.0))).sum(axis=2)
         limit = _limits(charge, counts, kinds, blind=blind)
         mixed = np.minimum(mixed, np.divide(limit, spent, out=np.ones(spent.shape), where=spent > limit))
     rows = mixed[:, :, None] * rows + (1 - mixed[:, :, None]) * stays
@@ -145,6 +147,7 @@ def _kinds(problem: Problem, counts: Counts) -> _Kinds:
         return _Kinds(domain.x, *domain.split_xy(counts.records.cells))
     limits = [charge.limit for charge in problem.charges]
     named = {column for limit in limits if isinstance(limit, By) for column in limit.columns}
+    named |= {column for rule in _of_outcomes(problem) for column in rule.where}
     part = Axis(tuple(variable for variable in domain.x.variables if variable.name in named))
     size = part.size if part.size * domain.y.size * len(counts.groups.cells) <= LARGEST_TABLE else 1
     cell, y = np.divmod(np.arange(size * domain.y.size), domain.y.size)
@@ -159,6 +162,31 @@ def _costs(problem: Problem, domain: Domain, kinds: _Kinds) -> Numbers:
     kind, to_y = (each.ravel() for each in asked)
     cost = problem.distortion.between(domain, kinds.cell[kind], kinds.y[kind], kinds.cell[kind], to_y)
     return cost.reshape(-1, domain.y.size)
+
+
+def _of_outcomes(problem: Problem) -> list[Forbidden]:
+    """Return the kinds of forbidden records that a change of the outcome alone can make."""
+    return [rule for rule in problem.forbidden_records if problem.outcome in rule.where]
+
+
+def _forbidden(problem: Problem, counts: Counts, kinds: _Kinds) -> NDArray[np.bool_]:
+    """Return which outcomes would make forbidden records of people who keep x: by group, kind and outcome."""
+    domain, n_groups = counts.domain, 1 if problem.blind else len(counts.groups.cells)
+    # A column that is not known of a kind, or of people whose groups are not told, may have any of its levels.
+    known: list[tuple[Fields, int]] = [
+        ({} if problem.blind else fields_of(domain.d, counts.groups.cells), n_groups),
+        ({} if kinds.features is None else fields_of(kinds.features, kinds.cell), len(kinds.y)),
+        (fields_of(domain.y, np.arange(domain.y.size)), domain.y.size),
+    ]
+    found = np.zeros((n_groups, len(kinds.y), domain.y.size), dtype=bool)
+    for rule in _of_outcomes(problem):
+        group, features, outcome = (
+            holds_at("a forbidden record", {name: its for name, its in rule.where.items() if name in fields}, fields, n)
+            for fields, n in known
+        )
+        becomes = outcome[None, :] & ~outcome[kinds.y][:, None]
+        found |= group[:, None, None] & features[None, :, None] & becomes[None]
+    return found
 
 
 def _limits(charge: Charge, counts: Counts, kinds: _Kinds, *, blind: bool) -> Numbers:

@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, sums
+from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.bounds import AT_BOUND, ROUNDING, Constraint, budget_found, constraints, furthest
 from evenhand.findings.discretion import Discretion
+from evenhand.findings.driving import drivers, room
+from evenhand.findings.models import predicted_scores
 from evenhand.findings.naming import group_levels, group_names, holder_names
 from evenhand.findings.prices import Prices
-from evenhand.kernel import Kernel
+from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved
+from evenhand.report.people import told_outcome
 from evenhand.spec import Problem
+from evenhand.spec.distance import Difference, Ratio
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +33,8 @@ LISTED = 12
 """How many comparisons of a parity constraint, and how many prices, are listed."""
 
 FREE = "No bound costs anything here: relaxing one would gain nothing."
+
+TOO_FEW = "The level is set by a group of too few people to be named."
 
 Json = dict[str, Any]
 
@@ -73,6 +79,7 @@ def _parity(counts: Counts, constraint: Constraint, kept: Cells) -> Json:
         "at_bound": int((part.excess >= -AT_BOUND).sum()),
         "smallest_bound": ends[0],
         "largest_bound": ends[1],
+        "said": before and after and {"before": before.said, "after": after.said, "bound": constraint.said_bound},
         "furthest_before": before and asdict(before),
         "furthest_after": after and asdict(after),
         "rows": [
@@ -91,10 +98,62 @@ def scores(problem: Problem, audit: Audit, shown: Discretion) -> list[Json]:
     return _by_group(problem, audit.scores, ("seeing_protected", "not_seeing_protected"), shown)
 
 
+def decisions(m: Mapped, shown: Discretion) -> Json:
+    """Return what a plain model decides before and after: the shares of each group for whom an outcome is likeliest.
+
+    The model is the table of shares that everybody's features show, of the table as it is and of what is released; it
+    sees the protected columns or does not. No bound covers it.
+    """
+    told = told_outcome(m.problem, m.counts)
+    found = {
+        (sees, when): predicted_scores(m.problem, m.counts, kernel, protected=sees, decided=True)[:, told]
+        for sees in (False, True)
+        for when, kernel in (("before", unchanged(m.counts)), ("after", m.kernel))
+    }
+    names = {False: "not_seeing", True: "seeing"}
+    rows: list[Json] = [
+        {
+            "group": levels,
+            **{
+                f"{name}_protected_{when}": float(found[sees, when][i])
+                for sees, name in names.items()
+                for when in ("before", "after")
+            },
+        }
+        for i, levels in enumerate(group_levels(m.counts))
+        if shown.groups[i]
+    ]
+    apart = {
+        f"{name}_protected": {when: spread(found[sees, when][shown.groups]) for when in ("before", "after")}
+        for sees, name in names.items()
+    }
+    return {"outcome": m.counts.domain.y.words(told), "rows": rows, "apart": apart}
+
+
+def spread(rates: Numbers) -> Json | None:
+    """Return how far apart the lowest and the highest of some rates are: as a factor, in points, and in words.
+
+    Examples
+    --------
+    >>> spread(np.array([0.2, 0.5]))
+    {'low': 0.2, 'high': 0.5, 'times': '2.5 times', 'points': '30.0 points'}
+    """
+    if not len(rates):
+        return None
+    low, high = float(rates.min()), float(rates.max())
+    said = {"times": Ratio().said(high, low), "points": Difference().said(high, low)}
+    return {"low": low, "high": high, **said}
+
+
 def model_rates(problem: Problem, table: pd.DataFrame, words: str, shown: Discretion, *, sees_protected: bool) -> Json:
-    """Return the rates of a model that was fitted on one release."""
-    names = ("released", "predicted", "score", "decision")
-    return {"model": words, "sees_protected": sees_protected, "rows": _by_group(problem, table, names, shown)}
+    """Return the rates of a model that was fitted on one release, and on the table as it is."""
+    names = ("released", "predicted", "score", "decision", "score_before", "decision_before")
+    rows = _by_group(problem, table, names, shown)
+    level = shown.counts.domain.outcome.levels[told_outcome(problem, shown.counts)]
+    told = [row for row in rows if row["outcome"] == level]
+    fields = {"before": "decision_before", "after": "decision"}
+    apart = {when: spread(np.array([row[field] for row in told])) for when, field in fields.items()}
+    return {"model": words, "sees_protected": sees_protected, "rows": rows, "apart": apart}
 
 
 def _by_group(problem: Problem, table: pd.DataFrame, names: Sequence[str], shown: Discretion) -> list[Json]:
@@ -110,6 +169,19 @@ def _by_group(problem: Problem, table: pd.DataFrame, names: Sequence[str], shown
         for row in table.to_dict("records")
         if tuple(row[column] for column in shown.counts.domain.d.names) in kept
     ]
+
+
+def cost(m: Mapped, found: Prices | None, objective: float, shown: Discretion) -> Json:
+    """Say in a sentence for each constraint what drives the cost, and what a little more room would save."""
+    if found is None:
+        return {"drivers": [], "words": ["This problem has no convex optimum, and so no prices that would tell."]}
+    compared = constraints(m.counts, m.achieved.parity)
+    named = list(drivers(m.counts, compared, found))
+    said = [driver.words if shown.enough(driver.people) else TOO_FEW for driver in named]
+    if not said:
+        said = [FREE]
+    said += room(found, compared, m.achieved.budgets, objective).words
+    return {"drivers": [asdict(driver) for driver in named if shown.enough(driver.people)], "words": said}
 
 
 def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:

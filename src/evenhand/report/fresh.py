@@ -5,16 +5,18 @@ Short sentences are made from the theory's numbers; the theory's own sentences f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.discretion import Discretion, discreet
-from evenhand.findings.document import ranged
 from evenhand.findings.naming import long_name
 from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Theory
 from evenhand.findings.theory.intervals import WIDE
 from evenhand.spec import Problem
+from evenhand.spec.distance import times
 
 FIRST = "Before signing"
 Json = dict[str, Any]
@@ -26,10 +28,38 @@ def in_the_population(promised: Assurance) -> Json:
     return {"heading": heading, "words": list(promised.words), "detail": False}
 
 
-def fresh_people(problem: Problem, theory: Theory, shown: Discretion, confidence: float, seed: int) -> list[Json]:
+@dataclass(frozen=True, eq=False)
+class Strayed:
+    """How far the rates stray, by simulation: of the same mapping on resampled tables, and of single releases."""
+
+    tables: Bootstrap
+    draws: DrawSpread
+
+    @classmethod
+    def of(cls, theory: Theory, confidence: float, seed: int) -> Strayed:
+        """Simulate, once for all that is said of it."""
+        return cls(theory.bootstrap(confidence=confidence, seed=seed), theory.draw_spread(seed=seed))
+
+    def numbers(self, promised: Assurance | None) -> Json:
+        """Return in numbers what can be said about others: what is promised, how tables and draws stray."""
+        ends = self.draws.quantiles["largest_ratio"].tolist()
+        _, low, high = self.tables.largest
+        return {
+            "confidence": None if promised is None else promised.confidence,
+            "resamples": self.tables.resamples,
+            "resamples_apart": between(1 + low, 1 + high),
+            "resamples_over": self.tables.over,
+            "releases": self.draws.releases,
+            "releases_apart": between(1 + ends[0], 1 + ends[-1]),
+            "releases_over": self.draws.over,
+        }
+
+
+def fresh_people(
+    problem: Problem, theory: Theory, strayed: Strayed, shown: Discretion, confidence: float
+) -> list[Json]:
     """Return what can be said about others, heading by heading; all but the first are details."""
-    bootstrap = theory.bootstrap(confidence=confidence, seed=seed)
-    spread = theory.draw_spread(seed=seed)
+    bootstrap, spread = strayed.tables, strayed.draws
     small = theory.small_groups(width=WIDE, confidence=confidence)
     robustness = theory.robustness(confidence=confidence)
     details: dict[str, Sequence[str]] = {
@@ -48,26 +78,40 @@ def fresh_people(problem: Problem, theory: Theory, shown: Discretion, confidence
     ]
 
 
+def between(low: float, high: float) -> str:
+    """Say two factors, or the one that both are written as.
+
+    Examples
+    --------
+    >>> between(1.061, 1.234), between(1.1, 1.1), between(1.4, float("inf"))
+    ('1.06 to 1.23 times', '1.10 times', '1.40 times or, where a rate is zero, without limit')
+    """
+    first, last = times(low), times(high)
+    if not math.isfinite(high):
+        return f"{first} or, where a rate is zero, without limit" if math.isfinite(low) else "without limit"
+    return last if first == last else f"{first.removesuffix(' times')} to {last}"
+
+
 def _first(
     bound: float, spread: DrawSpread, bootstrap: Bootstrap, small: SmallGroups, problem: Problem, shown: Discretion,
     confidence: float,
 ) -> Iterator[str]:  # fmt: skip
     """Say what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
     ends = spread.quantiles["largest_ratio"].tolist()
-    within = f"in nine of ten the rates were {ranged(ends[0], ends[-1], '.3f')} apart in ratio"
+    within = f"in nine of ten the rates were {between(1 + ends[0], 1 + ends[-1])} apart"
     if spread.over is None:
         yield f"One release is one draw of a lottery. Of {spread.releases} simulated releases, {within}."
     else:
         yield (
             f"One release is one draw of a lottery: {spread.over:.1%} of {spread.releases} simulated releases exceed "
-            f"the {bound:.4g} that holds in expectation; {within}. Balanced draws stray less, and the expanded table, "
-            f"which carries every possible row with its weight, not at all."
+            f"the {times(1 + bound)} that holds in expectation; {within}. Balanced draws stray less, and the expanded "
+            f"table, which carries every possible row with its weight, not at all."
         )
     _, low, high = bootstrap.largest
-    over = "" if bootstrap.over is None else f", and {bootstrap.over:.1%} of them exceed {bound:.4g}"
+    over = "" if bootstrap.over is None else f", and {bootstrap.over:.1%} of them exceed {times(1 + bound)}"
     yield (
         f"Had other people been in the table: on {bootstrap.resamples} resampled tables, the mapping held fixed, the "
-        f"expected rates are mostly {ranged(low, high, '.3f')} apart in ratio{over}."
+        f"expected rates are mostly {between(1 + low, 1 + high)} apart{over}."
     )
     yield (
         "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "

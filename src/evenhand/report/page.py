@@ -1,14 +1,12 @@
-"""The page of a report: a summary and its charts as one HTML file that needs no network.
+"""The page of a report: a summary as one HTML file that needs no network.
 
 Reads the summary alone, so that whatever the page says is in the JSON beside it. Everything is escaped by the template;
-what scripts read is JSON in which no tag can end.
+the one script folds what is long, and reads nothing of the summary.
 """
 
 from __future__ import annotations
 
-import base64
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -17,20 +15,15 @@ from typing import Any
 from evenhand.errors import MissingExtraError
 from evenhand.findings.changes import expected_people, told_changed
 from evenhand.findings.document import NONE
-from evenhand.findings.naming import long_name, short_name
-from evenhand.report.charts import Chart
-from evenhand.report.charts.chart import drawing
+from evenhand.findings.naming import short_name
+from evenhand.report.brief import people_words
+from evenhand.report.drawn import drawn, told_outcomes
 from evenhand.report.extent import foremost, groups_drawn
-from evenhand.report.scripts import bundle
-from evenhand.resources import Progress
 
 Json = dict[str, Any]
 
 SIGNS = {"infinite": "∞", "-infinite": "−∞"}
 """How a page writes the words that stand for numbers in the summary."""
-
-MOST_OUTCOMES = 3
-"""How many moves from one outcome to another are listed at the top."""
 
 MOST_GROUPS_BESIDE = 4
 """Of more groups than this, the table of learned cells has the people alone."""
@@ -43,9 +36,6 @@ MOST_LISTED = 60
 
 MOST_SENTENCES = 24
 """How many sentences stand below one heading."""
-
-BROAD = 640
-"""A chart of more units across cannot be read on a phone at the page's width, and is scrolled there."""
 
 
 @dataclass(frozen=True)
@@ -72,61 +62,38 @@ class Table:
         return replace(self, caption=caption, rows=self.rows[:MOST_LISTED])
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A chart as a page holds it: a still image, and the specification from which a script makes it live."""
-
-    title: str
-    description: str
-    still: str
-    specification: str
-    broad: bool
-
-
 def check_packages() -> None:
-    """Refuse, before any work is done, to make a page that could not be drawn."""
-    for needed in (drawing, _template):
-        needed()
+    """Refuse, before any work is done, to make a page that could not be written."""
+    template("page.html")
 
 
-def page(summary: Json, charts: Mapping[str, Chart], progress: Progress) -> str:
-    """Return the HTML of a summary and its charts."""
-    progress("bundling the scripts of the charts, once for all reports", 0.0)
-    scripts = bundle()
-    pictures: dict[str, Picture] = {}
-    for name, chart in charts.items():
-        progress(f"drawing: {chart.title}", (1 + len(pictures)) / (1 + len(charts)))
-        drawn = chart.to_svg()
-        still = f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
-        width = re.search(r'<svg[^>]*?\bwidth="([\d.]+)"', drawn)
-        broad = width is not None and float(width[1]) > BROAD
-        # JSON that no tag inside it can end.
-        live = chart.to_json().replace("<", "\\u003c").replace("\u2028", "\\u2028")
-        pictures[name] = Picture(chart.title, chart.description, still, live, broad)
-    tables = {name: make(summary).cut for name, make in TABLES.items()}
+def page(summary: Json) -> str:
+    """Return the HTML of a summary."""
     told = sum(min(len(part["words"]), MOST_SENTENCES) for part in summary["fresh_people"] if part["detail"])
     return str(
-        _template().render(
-            s=summary, facts=_facts(summary), tables=tables, pictures=pictures, bundle=scripts,
-            most_sentences=MOST_SENTENCES, detailed=told,
-            style=_text("page.css"), script=_text("page.js"),
+        template("page.html").render(
+            s=summary, tables={name: make(summary).cut for name, make in TABLES.items()}, charts=drawn(summary),
+            contents=CONTENTS, most_sentences=MOST_SENTENCES, detailed=told, people=people_words(summary),
+            style=text_of("page.css"), script=text_of("page.js"),
         )
     )  # fmt: skip
 
 
 @cache
-def _template() -> Any:
+def template(name: str) -> Any:
+    """Return a page with places for values, all of which are escaped."""
     try:
         import jinja2
     except ImportError:
-        raise MissingExtraError("a report needs vl-convert and jinja2: pip install 'evenhand[charts]'") from None
+        raise MissingExtraError("a report needs jinja2: pip install 'evenhand[charts]'") from None
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(_text("page.html"))
+    return environment.from_string(text_of(name))
 
 
-def _text(name: str) -> str:
+def text_of(name: str) -> str:
+    """Return a file of this package."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -148,34 +115,6 @@ def ends(low: Any, high: Any) -> str:
 def group_heading(s: Json) -> str:
     """Name the columns that groups are formed by."""
     return f"Group ({', '.join(c['name'] for c in s['table']['columns'] if c['role'] == 'protected')})"
-
-
-def _facts(s: Json) -> list[tuple[str, str, str]]:
-    """Return the few numbers at the top: a name, a number, and what it means."""
-    certificate, changes = s["certificate"], s["changes"]
-    gap = NONE if certificate["gap"] is None else f"gap {certificate['gap']:.0e}"
-    facts = [("Status", certificate["status"], gap)]
-    for part in [part for part in s["bounds"]["parity"] if part["furthest_after"] is not None][:1]:
-        before, after = (number(part[f"furthest_{when}"]["apart"], ".3f") for when in ("before", "after"))
-        whom = ", among the groups shown" if part["comparisons_hidden"] else ""
-        bound = ends(part["smallest_bound"], part["largest_bound"])
-        facts.append(("Rates furthest apart", f"{before} → {after}", f"before → after, bound {bound}{whom}"))
-    share = changes["share_features"] if changes["suppressed"] else changes["share"]
-    facts.append(("People changed", percent(share), f"of {s['table']['weight']:,.0f}, in expectation"))
-    # A suppressed problem draws the outcome anew.
-    if not changes["suppressed"]:
-        outcome = next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome")
-        rows = sorted(changes["outcome"], key=lambda row: -row["share"])
-        listed = [f"{row['from']} → {row['to']}: {percent(row['share'])}" for row in rows[:MOST_OUTCOMES]]
-        rest = f" and {len(rows) - MOST_OUTCOMES} more" if len(rows) > MOST_OUTCOMES else ""
-        moved = (", ".join(listed) or "nobody's") + rest
-        facts.append(("Outcome changed", moved, f"{outcome}, of all people, in expectation"))
-    return [
-        *facts,
-        ("Mean distortion", f"{changes['expected_distortion']:.4f}", "expected, per person"),
-        ("Utility lost", f"{certificate['objective']:.5f}", "of the distribution as a whole: people may still change"),
-        ("Largest violation", f"{certificate['max_violation']:.0e}", "of any bound"),
-    ]
 
 
 def _levels(s: Json) -> Table:
@@ -207,15 +146,15 @@ def _learned(s: Json) -> Table:
     for row in found["rows"]:
         told = zip(row["people"], row["before"], row["after"], groups, strict=False)
         beside = [f"{percent(before)} → {percent(after)} of {people:,}" for people, before, after, _ in told]
-        rows.append((str(row["cell"]), row["rule"], f"{sum(row['people']):,}", *beside))
+        rows.append((f"{row['cell']}: {row['rule']}", f"{sum(row['people']):,}", *beside))
     hidden = f"; {found['cells_hidden']} with few people of some group are left out" if found["cells_hidden"] else ""
-    headings = ("Cell", "Who is in it", "People", *(f"{found['outcome']}, {group}" for group in groups))
-    return Table(f"The learned cells: {found['words']}{hidden}", headings, 2, tuple(rows))
+    headings = ("Cell: who is in it", "People", *(f"{found['outcome']}, {group}" for group in groups))
+    return Table(f"The learned cells: {found['words']}{hidden}", headings, 1 + len(groups), tuple(rows))
 
 
 def _drawn(s: Json, rows: Sequence[Json]) -> tuple[list[Json], str]:
     """Return the rows of the outcomes and of the largest groups that are shown, and say of how many these are."""
-    outcomes = s["rates"]["shown"]
+    outcomes = told_outcomes(s)
     people = {short_name(row["group"]): row["weight"] for row in s["changes"]["groups"]}
     kept = foremost(people, groups_drawn(len(outcomes)))
     shown = [
@@ -305,20 +244,6 @@ def _columns(s: Json) -> Table:
     return Table("By column, in expectation", ("Column", "From", "To", "People", "Share of all"), 2, tuple(rows))
 
 
-def _worst(s: Json) -> Table:
-    rows = []
-    for row in s["worst_off"]["rows"]:
-        cell, likeliest = row["cell"], row["likeliest_change"]
-        change = (f"{name}: {cell[name]} → {level}" for name, level in likeliest.items() if cell[name] != level)
-        # Columns are named with their levels: there are too many for a heading.
-        rows.append((
-            long_name(cell), f"{row['weight']:,.0f}", percent(row["changed"]),
-            number(row["expected_distortion"], ".3f"), ", ".join(change), percent(row["likeliest_probability"]),
-        ))  # fmt: skip
-    headings = ("Who", "People", "Changed", "Expected distortion", "Likeliest change", "How likely")
-    return Table("Largest expected distortion first", headings, 0, tuple(rows))
-
-
 def _predicted(s: Json) -> Table:
     shown, of = _drawn(s, s["models"]["predicted"])
     rows = [
@@ -336,11 +261,13 @@ def _predicted(s: Json) -> Table:
 
 def _fitted(s: Json) -> Table:
     fitted = s["models"]["fitted"] or {"rows": []}
-    names = ("released", "predicted", "score", "decision")
+    names = ("score_before", "score", "predicted", "decision_before", "decision")
     shown, of = _drawn(s, fitted["rows"])
     rows = [(short_name(row["group"]), str(row["outcome"]), *(percent(row[name]) for name in names)) for row in shown]
-    headings = (group_heading(s), "Outcome", "Released rate", "Predicted score", "Mean score", "Decided so")
-    return Table(f"A model fitted on one release{of}", headings, 4, tuple(rows))
+    headings = (
+        group_heading(s), "Outcome", "Mean score before", "After", "Predicted after", "Decided so before", "After",
+    )  # fmt: skip
+    return Table(f"A model fitted on the table as it is, and on one release{of}", headings, 5, tuple(rows))
 
 
 def _prices(s: Json) -> Table:
@@ -365,16 +292,42 @@ def _frontier(s: Json) -> Table:
     rows = []
     for row in points:
         status = f"{row['status']}: this mapping" if row[column] == chosen.get(column) else row["status"]
-        rows.append((number(row[column]), number(row["objective"], ".6f"), status))
-    return Table("Points of the frontier", (headings[column], "Utility lost", "Status"), 0, tuple(rows))
+        rows.append(
+            (row["said"], number(row[column]), number(row["objective"], ".6f"), percent(row["changed"]), status)
+        )
+    names = ("Bound in words", headings[column], "Utility lost", "People changed", "Status")
+    return Table("Points of the frontier", names, 0, tuple(rows))
 
 
-def _versions(s: Json) -> Table:
-    rows: Sequence[tuple[str, str]] = [
-        ("evenhand", s["evenhand"]), ("Python", s["repeat"]["python"]), *s["repeat"]["packages"].items(),
+def _file(s: Json) -> Table:
+    found = s["this_file"] or {"rates": []}
+    shown, of = _drawn(s, found["rates"])
+    rows = [
+        (short_name(row["group"]), str(row["outcome"]), number(row["weight"], ",.0f"), percent(row["before"]),
+         percent(row["after"]))
+        for row in shown
     ]  # fmt: skip
-    return Table("Versions", ("Software", "Version"), 0, tuple(rows))
+    headings = (group_heading(s), "Outcome", "People", "In the table", "In this file")
+    return Table(f"Rates in this very file{of}", headings, 3, tuple(rows))
 
+
+CONTENTS = (
+    ("rates", "How far apart the groups are"),
+    ("changed", "Who changes, and how"),
+    ("gains", "Who is better and worse off"),
+    ("worst", "Who bears most"),
+    ("decisions", "Decisions of a model"),
+    ("file", "This very file"),
+    ("fresh", "New people"),
+    ("covered", "What is not covered"),
+    ("cost", "What it costs, and what drives it"),
+    ("asked", "What was asked"),
+    ("certificate", "The certificate"),
+    ("theory", "In the paper’s terms"),
+    ("problem", "The exact problem"),
+    ("repeat", "How to repeat it"),
+)
+"""The sections of a page: the anchor of each, and its heading."""
 
 TABLES: dict[str, Callable[[Json], Table]] = {
     "levels": _levels,
@@ -385,11 +338,10 @@ TABLES: dict[str, Callable[[Json], Table]] = {
     "groups": _groups,
     "ledger": _ledger,
     "columns": _columns,
-    "worst": _worst,
     "predicted": _predicted,
     "fitted": _fitted,
     "prices": _prices,
     "cell_prices": _cell_prices,
     "frontier": _frontier,
-    "versions": _versions,
+    "file": _file,
 }

@@ -5,22 +5,27 @@ Who is shown is asked of a :class:`Discretion`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
+from evenhand.findings.bounds import AT_BOUND
 from evenhand.findings.cells import cell_table
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion, discreet
-from evenhand.findings.naming import group_levels, short_name
+from evenhand.findings.ledger import better_and_worse
+from evenhand.findings.naming import group_levels, long_name, short_name
+from evenhand.findings.rates import cohorts
 from evenhand.findings.rates import rates as group_rates
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.report.extent import outcomes_drawn
 from evenhand.spec import Problem
+from evenhand.spec.agreement import favourable_code
 
-WORST = 12
+WORST = 8
 """How many of the worst-off cells are listed."""
 
 MOST_MOVES = 40
@@ -101,6 +106,7 @@ def rates(problem: Problem, counts: Counts, kernel: Kernel, confidence: float, s
         "confidence": confidence,
         "intervals": "Clopper–Pearson, all at once; after: of the expected number, the mapping held fixed",
         "shown": outcomes_drawn(counts),
+        "told": counts.domain.outcome.levels[told_outcome(problem, counts)],
         "rows": [
             {"group": row["columns"], "outcome": row["level"]}
             | {name: value for name, value in row.items() if name not in ("group", "columns", "level")}
@@ -117,11 +123,13 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
     def row(move: Move) -> Json:
         return {"column": move.column.name, "from": move.levels[0], "to": move.levels[1], "people": move.people}
 
+    way = _ways(problem, counts)
     # From a level that few have, no change is listed.
-    together = [row(m) | {"share": m.people / who.people} for m in who.together if shown.enough(m.heads)]
+    together = [row(m) | {"share": m.people / who.people, "way": way(m)} for m in who.together if shown.enough(m.heads)]
     return {
         "words": who.words(suppressed=problem.suppresses),
         "suppressed": problem.suppresses,
+        "people": who.people,
         "share": who.share,
         "share_features": who.share_features,
         "expected_distortion": who.expected_distortion,
@@ -144,6 +152,18 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
     }
 
 
+def _ways(problem: Problem, counts: Counts) -> Callable[[Move], str | None]:
+    """Return what says whether a move is for the better or the worse, as the ledger counts it; None where neither."""
+    better, worse = better_and_worse(counts, favourable_code(problem, counts.domain))
+
+    def way(move: Move) -> str | None:
+        if move.column.name != counts.domain.outcome.name:
+            return None
+        return "better" if better[move.old, move.new] else "worse" if worse[move.old, move.new] else None
+
+    return way
+
+
 def gains(problem: Problem, counts: Counts, audit: Audit, shown: Discretion) -> Json | None:
     """Return who is helped and who is harmed, by group; None where nobody said which outcome is good for a person."""
     if audit.ledger is None:
@@ -153,15 +173,74 @@ def gains(problem: Problem, counts: Counts, audit: Audit, shown: Discretion) -> 
     return {
         "favourable": problem.favourable,
         "words": discreet(audit.who_gains, shown),
+        "helped": float(audit.ledger["helped"].sum()),
+        "harmed": float(audit.ledger["harmed"].sum()),
+        "levelled_down": [
+            {"group": levels, "before": row["before"], "after": row["after"]}
+            for levels, row, is_shown in zip(group_levels(counts), numbers, shown.groups, strict=True)
+            if is_shown and row["after"] < row["before"] - AT_BOUND
+        ],
         "rows": [{"group": levels, **row} for levels, row, is_shown in rows if is_shown],
     }
 
 
-def worst_off(counts: Counts, kernel: Kernel, measured: Achieved, shown: Discretion) -> Json:
-    """Return the cells (d, x, y) with the largest expected distortion, and what they most likely become."""
+def worst_off(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, shown: Discretion) -> Json:
+    """Return the cells (d, x, y) that bear most, what they most likely become, and the same in sentences.
+
+    A better outcome is no burden: whoever gets one is not among them.
+    """
     changed, enough = measured.changed > 0, shown.cells
+    favourable = favourable_code(problem, counts.domain)
+    better, worse = better_and_worse(counts, favourable)
+    rows = worst_off_cells(counts, kernel, measured, enough, WORST, better, worse)
     return {
-        "rows": worst_off_cells(counts, kernel, measured, enough, WORST),
+        "rows": rows,
+        "words": [_borne(counts, row, favourable is not None) for row in rows],
         "cells_changed": int(changed.sum()),
         "cells_hidden": int((changed & ~enough).sum()),
     }
+
+
+def _borne(counts: Counts, row: Json, ranked: bool) -> str:
+    """Say what the people of one cell bear; ``ranked``, where it is known which outcome is better."""
+    cell, likeliest = row["cell"], row["likeliest_change"]
+    steps = [f"{name}: {cell[name]} → {level}" for name, level in likeliest.items() if cell[name] != level]
+    by_weight = " by weight" * counts.weighed
+    who = f"{row['weight']:,.0f} people{by_weight} ({long_name(cell)})"
+    bear = f"{row['changed']:.1%} of them are changed{' without a better outcome' * ranked}"
+    if row["worse"] > 0:
+        bear = f"{row['worse']:.1%} of them get a worse outcome"
+    said = f"{who}: {bear}; likeliest, with {row['likeliest_probability']:.1%}, is {', '.join(steps)}."
+    if row["tied"]:
+        one = row["tied"] == 1
+        said += f" {row['tied']:,} more cell{'' if one else 's'} bear{'s' if one else ''} as much."
+    return said
+
+
+def by_level(counts: Counts, problem: Problem, kernel: Kernel, shown: Discretion) -> Json:
+    """Return the rate of the outcome that is told among the people of every level of every feature, in their order.
+
+    They are the same people before and after, whatever features they are released with. Learned cells have a table of
+    their own.
+    """
+    rows = []
+    told = told_outcome(problem, counts)
+    for variable in counts.domain.x.variables:
+        if not variable.is_column:
+            continue
+        found = cohorts(
+            counts, kernel, [{}], by=[variable.name], outcome=counts.domain.outcome.levels[told], features="original",
+            hide_below=shown.hide_below,
+        )  # fmt: skip
+        rows += [
+            {"column": variable.name, "level": variable.shown[row["cell"]], "people": row["people"]}
+            | {name: row[name] for name in ("before", "after")}
+            for row in found
+        ]
+    return {"outcome": counts.domain.y.words(told), "rows": rows}
+
+
+def told_outcome(problem: Problem, counts: Counts) -> int:
+    """Return the outcome whose rate is told where there is room for one: the favourable, or else the last."""
+    good = favourable_code(problem, counts.domain)
+    return counts.domain.shown_outcomes[-1] if good is None else good

@@ -29,7 +29,7 @@ from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.report import charts
-from evenhand.report.charts import DIVERGING, SEQUENTIAL, Chart
+from evenhand.report.charts import DIVERGING, MORE_IS_BETTER, MORE_IS_WORSE, SEQUENTIAL, Chart, Shades
 from evenhand.report.extent import (
     MOST_ACROSS,
     MOST_DOWN,
@@ -40,6 +40,7 @@ from evenhand.report.extent import (
     totals,
 )
 from evenhand.spec import Problem
+from evenhand.spec.agreement import favourable_code
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
 Parts = Where | Sequence[Where]
@@ -300,10 +301,13 @@ def cohort_chart(
     if len(there) < len(some):
         said.append(f"Not drawn at all: {len(some) - len(there)} more of so few people.")
     hidden = " ".join(said)
+    good, shown_outcome = favourable_code(problem, counts.domain), outcome_code(counts.domain, outcome)
+    change = DIVERGING if good is None else MORE_IS_BETTER if good == shown_outcome else MORE_IS_WORSE
+    shades = {"before": SEQUENTIAL, "change": change}
     if show != "both":
         field = "before" if show == "rates" else "change"
-        return draw.chart(field, headings[field], hidden)
-    above, below = (draw.chart(field, heading, "") for field, heading in headings.items())
+        return draw.chart(field, headings[field], hidden, shades[field])
+    above, below = (draw.chart(field, heading, "", shades[field]) for field, heading in headings.items())
     told = f"{title}. {above.description} {below.description}"
     return charts.stacked(above, below, title=title, subtitle=hidden, description=told)
 
@@ -371,7 +375,7 @@ class _Cohorts:
         used = {cell["column"] for cell in cells}
         return [level for level in self.across.shown if level in used]
 
-    def chart(self, field: str, title: str, subtitle: str) -> Chart:
+    def chart(self, field: str, title: str, subtitle: str, shades: Shades) -> Chart:
         """Draw the rates before, or their change."""
         signed = field == "change"
         cells = []
@@ -388,7 +392,7 @@ class _Cohorts:
         return charts.grid(
             cells, rows=list(used), columns=self.columns(cells), across=self.across.name,
             down=JOINT.join(variable.name for variable in self.down) or "cohort",
-            shades=DIVERGING if signed else SEQUENTIAL, title=title, subtitle=subtitle, wrap=self.wrap,
+            shades=shades, title=title, subtitle=subtitle, wrap=self.wrap,
             description=f"{title}. {_strongest(cells)}", tooltip={"exact": "rate", "people": "people"},
         )  # fmt: skip
 

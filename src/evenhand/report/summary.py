@@ -1,7 +1,7 @@
 """The summary of a report: everything that its page says, as JSON-safe values.
 
-The order is what was asked, what holds, what it did to whom, and how to repeat it. ``docs/report.md`` describes every
-field; ``VERSION`` rises when one changes its meaning or goes. Nothing here knows HTML.
+The order is what was asked, what holds, what it did to whom, and how to repeat it. ``docs/reference/report.md``
+describes every field; ``VERSION`` rises when one changes its meaning or goes. Nothing here knows HTML.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +18,17 @@ from evenhand.errors import SpecError
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit
 from evenhand.findings.discretion import Discretion, discreet
-from evenhand.findings.document import plain
+from evenhand.findings.document import installed, plain
 from evenhand.findings.prices import Prices
 from evenhand.findings.theory import Theory
 from evenhand.optimise.certificate import Certificate
 from evenhand.report import assurance, people
-from evenhand.report.fresh import fresh_people, in_the_population
+from evenhand.report.brief import brief, decided
+from evenhand.report.fresh import Strayed, fresh_people, in_the_population
 from evenhand.report.words import asked, certificate_words
 
 FORMAT = "evenhand-report"
-VERSION = 1
+VERSION = 2
 
 PACKAGES = ("numpy", "scipy", "highspy", "clarabel", "narwhals", "pandas")
 """What the numbers depend on, beside evenhand itself."""
@@ -65,7 +64,9 @@ class Material(assurance.Mapped):
 
     ``fitted`` holds the rates of a model fitted on one release, with what is said of it; ``frontier`` its points, edges
     and words; ``other_columns`` those of a given table that the problem does not name, None where no table was given;
-    ``command`` what writes the same report again; ``promised`` what a confidence promises of the population.
+    ``command`` what writes the same report again; ``promised`` what a confidence promises of the population; ``file``
+    what is known of one released file, and ``sign_off`` who signed, None where none was given; ``fitted_by`` is the
+    command that fitted the mapping, where one did.
     """
 
     certificate: Certificate
@@ -79,6 +80,9 @@ class Material(assurance.Mapped):
     command: str
     other_columns: tuple[str, ...] | None = None
     promised: Assurance | None = None
+    file: Json | None = None
+    sign_off: list[Json] | None = None
+    fitted_by: str | None = None
 
 
 def summary(material: Material) -> Json:
@@ -93,7 +97,8 @@ def summary(material: Material) -> Json:
         )
     elif m.other_columns is not None:
         notes.append("the given table has no columns outside the problem")
-    first, *details = fresh_people(m.problem, m.theory, shown, m.settings.confidence, m.settings.seed)
+    strayed = Strayed.of(m.theory, m.settings.confidence, m.settings.seed)
+    first, *details = fresh_people(m.problem, m.theory, strayed, shown, m.settings.confidence)
     try:
         toml = m.problem.to_toml()
     except SpecError as error:
@@ -113,15 +118,24 @@ def summary(material: Material) -> Json:
         "rates": people.rates(m.problem, m.counts, m.kernel, m.settings.confidence, shown),
         "changes": people.changes(m.problem, m.counts, m.kernel, m.achieved, shown),
         "ledger": people.gains(m.problem, m.counts, m.audit, shown),
-        "worst_off": people.worst_off(m.counts, m.kernel, m.achieved, shown),
+        "this_file": m.file,
+        "sign_off": m.sign_off,
+        "by_level": people.by_level(m.counts, m.problem, m.kernel, shown),
+        "worst_off": people.worst_off(m.problem, m.counts, m.kernel, m.achieved, shown),
+        "decisions": assurance.decisions(m, shown),
         "models": {"predicted": assurance.scores(m.problem, m.audit, shown), "fitted": m.fitted},
+        "cost": assurance.cost(m, m.prices, m.certificate.objective, shown),
         "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),
         "fresh_people": [first, *([] if m.promised is None else [in_the_population(m.promised)]), *details],
+        "new_people": strayed.numbers(m.promised),
         "frontier": {**m.frontier, "words": " ".join(discreet([m.frontier["words"]], shown))},
         "problem_toml": toml,
         "repeat": _repeat(m),
     }
-    return dict(plain(found))
+    told = dict(plain(found))
+    told["decisions"]["words"] = decided(told)
+    # What stands on the first screen is made of all the rest.
+    return {name: told[name] for name in ("format", "version", "evenhand")} | {"brief": brief(told)} | told
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> list[Json]:
@@ -132,24 +146,20 @@ def _repeat(material: Material) -> Json:
     """Say how to get the same numbers again; there is no date here, so that the same mapping gives the same report."""
     name = shlex.quote(material.source.path or "fitted.mapping")
     weights = " --weights COLUMN" if material.counts.weighed else ""
+    # What was fitted from Python had a call that nobody wrote down; its words are to be filled in.
+    fitted = material.fitted_by or f"evenhand fit problem.toml table.csv{weights}"
     # Where a page goes is no part of it.
     where = ", under any name (--out)" if material.command.startswith("evenhand ") else ""
-    packages = {}
-    for package in PACKAGES:
-        with suppress(PackageNotFoundError):
-            packages[package] = version(package)
     return {
         "commands": [
             {"command": f"evenhand verify {name}", "what": "recompute the certificate of the mapping"},
-            {
-                "command": f"evenhand fit problem.toml table.csv{weights} --out {name}",
-                "what": "learn the mapping again",
-            },
+            {"command": f"{fitted} --out {name}", "what": "learn the mapping again"},
             {"command": material.command, "what": f"write this report again{where}"},
         ],
+        "template": material.fitted_by is None,
         "mapping_file": material.source.name,
         "mapping_sha256": material.source.sha256,
         "seed": material.settings.seed,
         "python": platform.python_version(),
-        "packages": packages,
+        "packages": installed(PACKAGES),
     }

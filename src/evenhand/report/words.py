@@ -42,6 +42,8 @@ def asked(problem: Problem) -> Iterator[tuple[str, str]]:
     yield "May change", " ".join(_changes(problem))
     if problem.cells is not None:
         yield "Cells", f"{problem.cells.words}; learned over {', '.join(problem.learned_over)}"
+    for rule in problem.forbidden_records:
+        yield "Forbidden", f"nobody becomes {rule.words} who is not so already"
     for column, binning in problem.bins.items():
         yield "Levels", f"{column}: {binning.words}"
     if problem.missing_is_level:

@@ -14,6 +14,7 @@ from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance, Line, Ratio
 from evenhand.spec.distortion import CostedMoves, CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
 from evenhand.spec.events import Features
+from evenhand.spec.forbidden import Forbidden, becomes_forbidden
 from evenhand.spec.margins import Margin, Margins, WithMargin, with_margins
 from evenhand.spec.nesting import Nest, nest
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
@@ -44,6 +45,7 @@ __all__ = [
     "ExpectedDistortion",
     "Features",
     "Fixed",
+    "Forbidden",
     "Free",
     "Learned",
     "Line",
@@ -68,6 +70,7 @@ __all__ = [
     "TargetParity",
     "Utility",
     "WithMargin",
+    "becomes_forbidden",
     "change_each",
     "check_problem",
     "comparisons",

@@ -16,14 +16,18 @@ from numpy.typing import NDArray
 
 from evenhand import check
 from evenhand.arrays import Cells, Numbers
-from evenhand.data.domain import Axis, Variable
+from evenhand.data.domain import Axis, Value, Variable
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec.frozen import FrozenMap
 
 AGAINST = "against"
 """In a case for a pair of groups, the key under which the second group stands."""
 
+Group = Mapping[str, Value | Sequence[Value]]
+"""Columns, and of each one level or several."""
+
 Where = Mapping[str, Any]
+"""A group; of a case for a pair of groups with the second one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +143,7 @@ def smallest_at(what: str, value: Any, axis: Axis, fields: Fields, size: int) ->
     everywhere = fields_of(named, np.arange(named.size))
     sides = [{column: levels for column, levels in where.items() if column in everywhere} for where, _ in value.cases]
     # Cells that the same cases fit have the same numbers.
-    _, cells = np.unique([_one_side(what, side, everywhere, named.size) for side in sides], axis=1, return_index=True)
+    _, cells = np.unique([holds_at(what, side, everywhere, named.size) for side in sides], axis=1, return_index=True)
     smallest = np.full(size, math.inf)
     for cell in cells:
         own = {**fields, **fields_of(named, np.full(size, cell))}
@@ -152,28 +156,29 @@ def _case(case: Any) -> tuple[Where, Any]:
     pair = check.listed(what, case, expected)
     if len(pair) != 2:
         raise check.refused(what, expected, case)
-    return _where("where one of the cases of By holds", pair[0], _side), _value("each value in cases of By", pair[1])
+    return where_of("where one of the cases of By holds", pair[0], _side), _value("each value in cases of By", pair[1])
 
 
-def _where(what: str, where: Any, side: Callable[[str, str, Any], Any]) -> Where:
-    """Return where a case holds: columns, and of each the levels, or what ``side`` makes of them."""
+def where_of(what: str, where: Any, side: Callable[[str, str, Any], Any] | None = None) -> Where:
+    """Return where something holds: columns, and of each a level or several, or what ``side`` makes of them."""
     example = 'a mapping such as {"sex": "Male"}'
     given = check.mapping(what, where, example)
     if not given:
         raise check.refused(what, example, where)
+    side = side or _levels
     return FrozenMap({check.column(what, column): side(what, column, levels) for column, levels in given.items()})
 
 
 def _side(what: str, column: str, levels: Any) -> Any:
     """Return the levels of one column of a case, or the second group of a pair."""
     if column == AGAINST:
-        return _where(f"{what}: {AGAINST!r}, the second group,", levels, _levels)
+        return where_of(f"{what}: {AGAINST!r}, the second group,", levels)
     return _levels(what, column, levels)
 
 
 def _levels(what: str, column: str, levels: Any) -> Any:
     """Return one level, or several."""
-    if isinstance(levels, str) or not isinstance(levels, Iterable):
+    if isinstance(levels, str | Mapping) or not isinstance(levels, Iterable):
         return check.level(f"{what}: {column!r}", levels)
     several = check.listed(f"{what}: {column!r}", levels, "a level or a list of levels")
     found = tuple(check.level(f"{what}: each level of {column!r}", level) for level in several)
@@ -195,26 +200,30 @@ def _value(what: str, value: Any) -> Any:
 def _fits(what: str, where: Where, fields: Fields, against: Fields | None, size: int) -> NDArray[np.bool_]:
     first = {column: levels for column, levels in where.items() if column != AGAINST}
     if AGAINST not in where:
-        return _one_side(what, first, fields, size)
+        return holds_at(what, first, fields, size)
     if against is None:
         raise SpecError(f"{what}: a case of By has {AGAINST!r}, but nothing is held against another group here")
     second = where[AGAINST]
     shared = {name: field for name, field in fields.items() if name not in against}
-    forward = _one_side(what, first, fields, size) & _one_side(what, second, against, size)
-    swapped = _one_side(what, second, fields, size) & _one_side(what, first, {**shared, **against}, size)
+    forward = holds_at(what, first, fields, size) & holds_at(what, second, against, size)
+    swapped = holds_at(what, second, fields, size) & holds_at(what, first, {**shared, **against}, size)
     return forward | swapped
 
 
-def _one_side(what: str, where: Where, fields: Fields, size: int) -> NDArray[np.bool_]:
+def holds_at(what: str, where: Where, fields: Fields, size: int) -> NDArray[np.bool_]:
+    """Return at which places every named column has one of its levels."""
     fits = np.ones(size, dtype=bool)
     for column, levels in where.items():
         if column not in fields:
             hint = did_you_mean(column, fields)
             raise SpecError(f"{what} cannot depend on {column!r}; it may depend on {list(fields)}.{hint}")
-        field = fields[column]
-        listed = levels if isinstance(levels, tuple) else (levels,)
-        fits &= np.isin(field.codes, [_code(what, field.variable, level) for level in listed])
+        fits &= np.isin(fields[column].codes, codes_of(what, fields[column].variable, levels))
     return fits
+
+
+def codes_of(what: str, variable: Variable, levels: Any) -> list[int]:
+    """Return the codes of a level or of several; one that the column does not have is refused."""
+    return [_code(what, variable, level) for level in (levels if isinstance(levels, tuple) else (levels,))]
 
 
 def _code(what: str, variable: Variable, level: Any) -> int:

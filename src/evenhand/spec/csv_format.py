@@ -39,8 +39,7 @@ class CsvFormat:
         if any(character in '"\r\n' for character in self.delimiter):
             raise SpecError(f"the delimiter of CsvFormat cannot hold quotes or line ends: {self.delimiter!r}")
         if self.names is not None:
-            listed = check.listed("the names of CsvFormat", self.names, "a list of every column")
-            names = tuple(str(check.level("each of the names of CsvFormat", name)) for name in listed)
+            names = check.columns("the names of CsvFormat", self.names)
             if not names:
                 raise SpecError("the names of CsvFormat must list every column")
             if len(set(names)) < len(names):

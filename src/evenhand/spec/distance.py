@@ -135,9 +135,56 @@ class Distance(ABC):
         """Say how near a group's rate must be to another."""
         return f"{RATE} is at most {words_of(bound, plain)} from {other} by {self._name}"
 
+    def said(self, p: float, q: float) -> str:
+        """Say how far apart two rates are, as people say it: "6.3 times", "12 points"."""
+        return f"{float(self.value(np.array([p]), np.array([q]))[0]):.3g} by {self._name}"
+
+    def said_bound(self, bound: float, *, both: bool = True) -> str:
+        """Say a bound in the same words as :meth:`said`: on rates in ``both`` orders, or on one beside another."""
+        return f"{bound:.3g} by {self._name}"
+
     @property
     def _name(self) -> str:
         return str(getattr(self, "name", type(self).__name__))
+
+
+NO_TIMES = "none against some"
+"""What is said of a rate above zero beside one of zero: no number of times."""
+
+
+def times(factor: float) -> str:
+    """Write a factor between two rates as people say it.
+
+    Examples
+    --------
+    >>> times(6.288), times(1.1), times(1.005), times(120.4), times(0.374)
+    ('6.3 times', '1.10 times', '1.005 times', '120 times', '0.37 times')
+    """
+    if not math.isfinite(factor):
+        return NO_TIMES
+    if factor >= 100:
+        return f"{factor:,.0f} times"
+    if factor >= 2:
+        return f"{factor:.1f} times"
+    # A bound of half a percent must not be written as none.
+    fine = 0 < abs(factor - 1) < 0.01 and f"{factor:.4f}" != "1.0000"
+    return f"{factor:.4g} times" if fine else f"{factor:.2f} times"
+
+
+def points(difference: float) -> str:
+    """Write a difference of two rates in percentage points.
+
+    Examples
+    --------
+    >>> points(0.226), points(0.05), points(0.004)
+    ('22.6 points', '5.0 points', '0.40 points')
+    """
+    return f"{100 * difference:.{1 if difference >= 0.01 or difference == 0 else 2}f} points"
+
+
+def _larger_over_smaller(p: float, q: float) -> float:
+    low, high = min(p, q), max(p, q)
+    return high / low if low > 0 else (math.inf if high > 0 else 1.0)
 
 
 def plain(value: float) -> str:
@@ -194,6 +241,16 @@ class Ratio(Distance):
             return f"{RATES} are equal"
         return f"{RATES} differ by a factor of at most {words_of(bound, lambda e: f'{1 + e:g}')}"
 
+    def said(self, p: float, q: float) -> str:
+        """Say how many times the other rate the one is."""
+        return times(p / q if q > 0 else (math.inf if p > 0 else 1.0))
+
+    def said_bound(self, bound: float, *, both: bool = True) -> str:
+        """Say the largest factor; beside a rate that stays, the smallest too."""
+        if both or not math.isfinite(bound):
+            return times(1 + bound)
+        return f"{times(max(0.0, 1 - bound)).removesuffix(' times')} to {times(1 + bound)}"
+
     def near(self, bound: float | By, other: str) -> str:
         """Say within what share of another a rate must be."""
         if bound == 0:
@@ -239,6 +296,14 @@ class Difference(Distance):
             return f"{RATES} are equal"
         return f"{RATES} differ by at most {words_of(bound, hundredths)} percentage points"
 
+    def said(self, p: float, q: float) -> str:
+        """Say by how many points the rates differ."""
+        return points(abs(p - q))
+
+    def said_bound(self, bound: float, *, both: bool = True) -> str:
+        """Say the largest difference."""
+        return points(bound)
+
     def near(self, bound: float | By, other: str) -> str:
         """Say within how many points of another a rate must be."""
         if bound == 0:
@@ -283,6 +348,14 @@ class LogRatio(Distance):
         if bound == 0:
             return f"{RATES} are equal"
         return f"{RATES} differ by at most {words_of(bound, plain)} in log-ratio"
+
+    def said(self, p: float, q: float) -> str:
+        """Say how many times the smaller rate the larger is."""
+        return times(_larger_over_smaller(p, q))
+
+    def said_bound(self, bound: float, *, both: bool = True) -> str:
+        """Say the largest factor."""
+        return times(math.exp(bound)) if bound < self.largest_bound else NO_TIMES
 
     def near(self, bound: float | By, other: str) -> str:
         """Say within what log-ratio of another a rate must be."""
@@ -351,6 +424,14 @@ class FourFifths(Distance):
     def apart(self, bound: float | By) -> str:
         """Say what share of another's rate every group must have."""
         return f"the rate of outcome {self.favourable!r} in one is at least {_remaining(bound)} of that in the other"
+
+    def said(self, p: float, q: float) -> str:
+        """Say which share of the other rate the one is."""
+        return f"{hundredths(round(p / q, 3))}% of it" if q > 0 else "none to fall short of"
+
+    def said_bound(self, bound: float, *, both: bool = True) -> str:
+        """Say the smallest share."""
+        return f"{hundredths(max(0.0, 1 - bound))}% of it"
 
     def near(self, bound: float | By, other: str) -> str:
         """Say what share of another rate a group must have."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import DataError, Made, Setting
 
-SINGLE, CUMULATIVE = "each", "cumulative"
+Levels = Literal["each", "cumulative"]
+SINGLE: Levels = "each"
+CUMULATIVE: Levels = "cumulative"
 LEVELS = (SINGLE, CUMULATIVE)
 """How the levels of an outcome are compared: one by one, or each with all above it."""
 
@@ -66,7 +68,7 @@ class Outcomes(Events):
     cumulative: bool = False
 
     @classmethod
-    def of(cls, counts: Counts, what: str, levels: str) -> Outcomes:
+    def of(cls, counts: Counts, what: str, levels: Levels) -> Outcomes:
         """Refuse levels that have no order, where what is above a level counts."""
         variable = counts.domain.outcome
         if levels == CUMULATIVE and len(variable) > 2 and not (variable.ordered or variable.numeric):

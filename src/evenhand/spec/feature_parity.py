@@ -15,7 +15,7 @@ from evenhand.data.domain import Value, in_words
 from evenhand.spec.by import By, words_of
 from evenhand.spec.distance import Difference, hundredths
 from evenhand.spec.events import Events, Features
-from evenhand.spec.parity import BetweenGroups, columns
+from evenhand.spec.parity import Against, BetweenGroups, columns
 from evenhand.spec.people import part_of
 
 
@@ -41,7 +41,7 @@ class FeatureParity(BetweenGroups):
     bound: float | By
     features: Sequence[str] | None = None
     on: Sequence[str] | None = None
-    against: str | Mapping[str, Value] = "each"
+    against: Against | Mapping[str, Value] = "each"
     word = "features"
     compares_features = True
     distance = Difference()
@@ -71,5 +71,5 @@ class FeatureParity(BetweenGroups):
         apart = f"the shares of any set of {of} differ by at most {points} percentage points"
         if self.against == "each":
             return f"for every two groups{self.where}, {apart}"
-        other = "all other people" if self.against == "rest" else in_words(dict(self.against))  # type: ignore[arg-type]
+        other = "all other people" if self.against == "rest" else in_words(dict(self.against))
         return f"for every group{self.where} beside {other}, {apart}"

@@ -15,7 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -26,13 +26,14 @@ from evenhand.data.domain import Value, in_words
 from evenhand.errors import DataError, Setting, SpecError, did_you_mean
 from evenhand.spec.by import By, change_each, each, fields_of
 from evenhand.spec.distance import Distance, Ratio
-from evenhand.spec.events import CUMULATIVE, LEVELS, SINGLE, Events, Outcomes
+from evenhand.spec.events import CUMULATIVE, LEVELS, SINGLE, Events, Levels, Outcomes
 from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.people import EVERYWHERE, People, Population, Segment
 
 TARGET_SUM_TOLERANCE = 1e-9
 """How far the probabilities of a given target may be from summing to one."""
 
+Against = Literal["each", "rest"]
 AGAINST = ("each", "rest")
 
 P = TypeVar("P", bound="Parity")
@@ -80,7 +81,7 @@ class Parity(ABC):
     stated_target: Mapping[Value, float] | None = None
     released: bool = False
     given_outcome: bool = False
-    levels: str = SINGLE
+    levels: Levels = SINGLE
     features: Sequence[str] | None = None
     compares_features: ClassVar[bool] = False
 
@@ -195,7 +196,7 @@ class Parity(ABC):
 class BetweenGroups(Parity):
     """Parity of groups with each other: with each other one, with all other people, or with one reference group."""
 
-    against: str | Mapping[str, Value]
+    against: Against | Mapping[str, Value]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -293,9 +294,9 @@ class PairwiseParity(BetweenGroups):
     distance: Distance = field(default_factory=Ratio)
     on: Sequence[str] | None = None
     given: Sequence[str] | None = None
-    against: str | Mapping[str, Value] = "each"
+    against: Against | Mapping[str, Value] = "each"
     min_segment: float = 0.0
-    levels: str = SINGLE
+    levels: Levels = SINGLE
     given_outcome: bool = False
     word = "pairwise"
 
@@ -349,7 +350,7 @@ class TargetParity(Parity):
     given: Sequence[str] | None = None
     released: bool = False
     min_segment: float = 0.0
-    levels: str = SINGLE
+    levels: Levels = SINGLE
     word = "target"
     against_target = True
     holds_everybody = True

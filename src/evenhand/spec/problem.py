@@ -18,6 +18,8 @@ from evenhand.spec.cells import Learned
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distortion import Distortion
+from evenhand.spec.forbidden import Forbidden
+from evenhand.spec.forbidden import listed as listed_forbidden
 from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.parity import Parity
 from evenhand.spec.utility import KL, Utility
@@ -25,6 +27,9 @@ from evenhand.spec.utility import KL, Utility
 WITHIN_PROTECTED = (
     " To compare groups within a protected column, bound those pairs alone: a bound of inf, with a case for each pair."
 )
+
+LEAST_CONFIDENCE = 0.5
+"""What a fit without margins has: bounds that bite hold in the population for about half of all samples."""
 
 Targets = Literal["observed", "all"]
 TieBreak = Literal["least_change", "even"] | None
@@ -87,13 +92,17 @@ class Problem:
         Cells that are learned over the features, which then may be any columns as they are: numbers, words, truths,
         dates, with missing values. Outcomes may change; features stay. Columns that a parity bound is ``given`` keep
         their own levels: no cell has people of two of them.
+    forbidden : sequence of Forbidden, or of mappings with ``when`` and ``then``, optional
+        Released records that make no sense, by levels, such as
+        ``[{"when": {"age": "under 18"}, "then": {"income": "high"}}]``. Nobody becomes one who is not one already; who
+        is may stay one. With learned cells, the features that they name keep their own levels.
     csv : CsvFormat, optional
         How the CSV files of this problem are written, where it is not with commas and a header.
     confidence : float, optional
         Such as 0.95: the parity bounds are to hold, all at once, among the people of whom the table is a random sample,
         and not only in the table. Every bound is then kept with a margin; ``mapping.assurance`` tells them, and what
         exactly is promised. Covered are bounds on each outcome's rates in the whole table, by the distances that have a
-        name. None bounds the table as it is.
+        name. From 0.5 on; None bounds the table as it is.
 
     Examples
     --------
@@ -132,12 +141,13 @@ class Problem:
     targets: Targets = "observed"
     tie_break: TieBreak = "least_change"
     suppress_protected: Suppress = None
-    conditional: Any = None
+    conditional: Conditional | Any = None
     blind: bool = False
     bins: Mapping[str, Binning] = field(default_factory=dict)
     missing: Missing = "error"
     missing_values: Sequence[Value] = ()
     cells: Learned | None = None
+    forbidden: Sequence[Forbidden | Mapping[str, Any]] = ()
     csv: CsvFormat | None = None
     confidence: float | None = None
 
@@ -149,9 +159,11 @@ class Problem:
         if self.budget is not None and not isinstance(self.budget, Budget):
             budgets = _listed("budget", self.budget, Budget, "ExpectedDistortion(0.5)")
             object.__setattr__(self, "budget", budgets)
+        object.__setattr__(self, "forbidden", listed_forbidden(self.forbidden))
         self._check_kinds()
         self._check_values()
         self._check_columns()
+        self._check_forbidden()
         self._check_cells()
         self._check_favourable()
         self._check_confidence()
@@ -245,9 +257,15 @@ class Problem:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The features that some parity bound is given, in their order."""
+        """The features that some parity bound is given or some forbidden record names, in their order."""
         named = {column for parity in self.parity for column in parity.given or ()}
+        named |= {column for rule in self.forbidden_records for column in rule.where}
         return tuple(column for column in self.features if column in named)
+
+    @property
+    def forbidden_records(self) -> tuple[Forbidden, ...]:
+        """The kinds of records that nobody may become."""
+        return tuple(rule for rule in self.forbidden if isinstance(rule, Forbidden))
 
     @property
     def feature_variables(self) -> tuple[str, ...]:
@@ -273,6 +291,14 @@ class Problem:
     def from_toml(cls, text: str) -> Problem:
         """Read a statement from TOML; a misspelt key is an error that suggests the right one."""
         return cls(**toml.read(text, cls))
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of a problem's TOML, by which editors complete and check it; ``evenhand schema``."""
+        # Few need it, and nothing else does.
+        from evenhand.spec.schema import of_problem
+
+        return of_problem(cls)
 
     def _check_kinds(self) -> None:
         for parity in self.parity:
@@ -372,6 +398,25 @@ class Problem:
                 " if it may never change",
             )
 
+    def _check_forbidden(self) -> None:
+        """Check that forbidden records name columns of the problem, at least one of which may change."""
+        for rule in self.forbidden_records:
+            for column in rule.where:
+                if column not in self.columns:
+                    hint = did_you_mean(column, self.columns)
+                    raise SpecError(f"a forbidden record names {column!r}, which is not a column here.{hint}")
+            if all(column in self.protected for column in rule.where):
+                raise SpecError(
+                    f"the forbidden record {rule.words} names protected columns alone, which are never changed; name a "
+                    f"feature or the outcome, too"
+                )
+            if self.suppresses and self.outcome in rule.where:
+                raise SpecError(
+                    f"suppress_protected draws the outcome from p(ŷ|x̂), so that of all who are released with the same "
+                    f"features somebody has each of their outcomes; the forbidden record {rule.words} may name "
+                    f"features and protected columns alone"
+                )
+
     def _check_cells(self) -> None:
         """Refuse by name what does not go together with learned cells."""
         if self.cells is None:
@@ -379,7 +424,7 @@ class Problem:
         check.kind("cells", self.cells, Learned, "eh.Leaves() or eh.ScoreLevels()")
         name = type(self.cells).__name__
         over = set(self.features)
-        if binned := [column for column in self.bins if column in over]:
+        if binned := [column for column in self.bins if column in self.learned_over]:
             raise SpecError(
                 f"{name} reads the features as they are, so that bins of {binned[0]!r} mean nothing; leave them out"
             )
@@ -409,7 +454,10 @@ class Problem:
         if self.cells.variable in self.columns:
             raise SpecError(f"{self.cells.variable!r} is what learned cells are called here; rename that column")
         if not self.learned_over:
-            raise SpecError(f"every feature is given to a parity bound, so that {name} has nothing to learn cells over")
+            raise SpecError(
+                f"every feature is given to a parity bound, or named by a forbidden record, so that {name} has nothing "
+                f"to learn cells over"
+            )
         self.cells.refuse_columns(self.learned_over)
 
     @property
@@ -437,7 +485,14 @@ class Problem:
         """Refuse what is no confidence, and by name what it does not cover."""
         if self.confidence is None:
             return
-        object.__setattr__(self, "confidence", check.share("confidence", self.confidence))
+        asked = check.share("confidence", self.confidence)
+        object.__setattr__(self, "confidence", asked)
+        if asked < LEAST_CONFIDENCE:
+            # Margins would be negative, and the bounds wider than they were stated.
+            raise SpecError(
+                f"confidence must be at least {LEAST_CONFIDENCE:g}, not {asked:g}: without any, bounds hold in the "
+                f"population for about half of all samples; leave it out"
+            )
         if not self.parity:
             raise SpecError("confidence is about parity bounds, and there are none; state one, or leave it out")
         for parity in self.parity:

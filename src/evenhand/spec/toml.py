@@ -27,7 +27,8 @@ from evenhand.spec.cells import Learned
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance
-from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal
+from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
+from evenhand.spec.forbidden import Forbidden
 from evenhand.spec.parity import Parity
 from evenhand.spec.user_distance import Piece, TabulatedDistance
 from evenhand.spec.utility import Recorded, Utility
@@ -56,9 +57,14 @@ class Family:
     @property
     def listed(self) -> dict[str, type]:
         """The kinds that users write, by their words; what holds functions has none."""
-        if self.base is None:
+        if self.base is None or self.stated:
             return self.stated
         return {kind.word or kind.__name__: kind for kind in registered(self.base) if not kind.holds_functions}
+
+    @property
+    def kinds(self) -> dict[str, type]:
+        """All kinds by their words, also those that only fit writes."""
+        return self.listed | self.by_fit
 
     @property
     def names(self) -> list[str]:
@@ -67,7 +73,7 @@ class Family:
 
     def name(self, part: object) -> str:
         """Return the word for a part's kind."""
-        for word, kind in (self.listed | self.by_fit).items():
+        for word, kind in self.kinds.items():
             if type(part) is kind:
                 return word
         raise SpecError(
@@ -78,7 +84,7 @@ class Family:
 
     def kind(self, where: str, table: Any) -> type:
         """Return the kind that a table names."""
-        kinds, listed = self.listed | self.by_fit, list(self.listed)
+        kinds, listed = self.kinds, list(self.listed)
         if not isinstance(table, Mapping):
             raise SpecError(f"{where} must be a table with the key {self.key!r}, not {table!r}")
         if self.key not in table:
@@ -92,11 +98,24 @@ class Family:
 UTILITIES = Family("measure", Utility, by_fit={"recorded": Recorded})
 DISTANCES = Family("measure", Distance, by_fit={"tabulated": TabulatedDistance})
 PARITIES = Family("kind", Parity)
-RULES = Family("rule", stated={"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
+RULES = Family("rule", Rule, stated={"ordinal": Ordinal, "nominal": Nominal, "fixed": Fixed, "free": Free})
 BUDGETS = Family("kind", stated={"expected": ExpectedDistortion, "excess": ExcessDistortion})
 BINNINGS = Family("by", Binning)
 CELLS = Family("kind", Learned)
 FAMILIES = (UTILITIES, DISTANCES, PARITIES, RULES, BUDGETS, BINNINGS, CELLS)
+
+NOTHING = {"tie_break": "none", "suppress_protected": "no"}
+"""The words for None in fields whose default is another, or which are written in any case."""
+
+ROWS = {
+    "thresholds": ("above", "probability"),
+    "target": ("outcome", "probability"),
+    "cost": ("from", "to", "cost"),
+}
+"""Mappings from something other than names are arrays of tables: the keys of an entry, the last for its value."""
+
+
+FORBIDDEN = tuple(item.name for item in fields(Forbidden))
 
 
 LARGEST_WHOLE = 2**64
@@ -134,17 +153,17 @@ def write(problem: Problem) -> str:
         **({} if problem.favourable is None else {"favourable": problem.favourable}),
         **({} if problem.confidence is None else {"confidence": problem.confidence}),
         "targets": problem.targets,
-        "tie_break": problem.tie_break or "none",
-        "suppress_protected": problem.suppress_protected or "no",
+        **{name: getattr(problem, name) or word for name, word in NOTHING.items()},
         "blind": problem.blind,
         "missing": problem.missing,
         "missing_values": list(problem.missing_values),
-        "utility": _write_part(UTILITIES, problem.utility),
-        "parity": [_write_part(PARITIES, parity) for parity in problem.parity],
+        "utility": write_part(UTILITIES, problem.utility),
+        "parity": [write_part(PARITIES, parity) for parity in problem.parity],
         "distortion": _write_distortion(problem.distortion),
-        "budget": [_write_part(BUDGETS, budget) for budget in problem.budgets],
-        "bins": {column: _write_part(BINNINGS, binning) for column, binning in problem.bins.items()},
-        "cells": {} if problem.cells is None else _write_part(CELLS, problem.cells),
+        "budget": [write_part(BUDGETS, budget) for budget in problem.budgets],
+        "bins": {column: write_part(BINNINGS, binning) for column, binning in problem.bins.items()},
+        "cells": {} if problem.cells is None else write_part(CELLS, problem.cells),
+        "forbidden": [{part: _plain(getattr(rule, part)) for part in FORBIDDEN} for rule in problem.forbidden_records],
         "csv": {} if problem.csv is None else _write_fields(problem.csv),
         "conditional": _write_conditional(problem.conditional),
     }
@@ -163,7 +182,7 @@ def _native(value: Any) -> Any:
 def _write_distortion(distortion: Distortion) -> dict[str, Any]:
     table: dict[str, Any] = {
         "combine": distortion.combine,
-        "rules": {column: _write_part(RULES, rule) for column, rule in distortion.rules.items()},
+        "rules": {column: write_part(RULES, rule) for column, rule in distortion.rules.items()},
     }
     if distortion.function is None:
         return table
@@ -220,12 +239,18 @@ def read(text: str, problem: type[Problem]) -> dict[str, Any]:
         "distortion": _read_distortion,
         "bins": _read_bins,
         "cells": lambda table: _read_part("cells", CELLS, table),
+        "forbidden": _read_forbidden,
         "csv": lambda table: CsvFormat(**_fields("csv", table, CsvFormat)),
         "conditional": _read_conditional,
-        "tie_break": lambda word: None if word == "none" else word,
-        "suppress_protected": lambda word: None if word == "no" else word,
     }
-    return {key: readers[key](value) if key in readers else value for key, value in given.items()}
+    return {
+        key: None if key in NOTHING and value == NOTHING[key] else readers.get(key, _as_it_is)(value)
+        for key, value in given.items()
+    }
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _check_whole(where: str, value: Any) -> None:
@@ -237,7 +262,8 @@ def _check_whole(where: str, value: Any) -> None:
             _check_whole(key if isinstance(key, str) else where, inner)
 
 
-def _write_part(family: Family, part: Any) -> dict[str, Any]:
+def write_part(family: Family, part: Any) -> dict[str, Any]:
+    """Return a part of a problem as its table."""
     return {family.key: family.name(part), **_write_fields(part)}
 
 
@@ -257,13 +283,10 @@ def _write_value(name: str, value: Any) -> Any:
         cases = [{"where": _plain(where), "value": _write_value(name, inner)} for where, inner in value.cases]
         return [{"value": _write_value(name, value.default)}, *cases]
     if isinstance(value, Distance):
-        return _write_part(DISTANCES, value)
-    if name == "thresholds":
-        return [{"above": above, "probability": _write_value("probability", p)} for above, p in value.items()]
-    if name == "target":
-        return [{"outcome": level, "probability": share} for level, share in value.items()]
-    if name == "cost" and isinstance(value, Mapping):
-        return [{"from": a, "to": b, "cost": cost} for (a, b), cost in value.items()]
+        return write_part(DISTANCES, value)
+    if name in ROWS and isinstance(value, Mapping):
+        entries = [(*(at if isinstance(at, tuple) else (at,)), _write_value("", inner)) for at, inner in value.items()]
+        return [dict(zip(ROWS[name], entry, strict=True)) for entry in entries]
     if name == "pieces":
         return [
             {
@@ -305,15 +328,24 @@ def _read_bins(table: Any) -> dict[str, Any]:
     return {column: _read_part(f"bins.{column}", BINNINGS, binning) for column, binning in table.items()}
 
 
+def _read_forbidden(tables: Any) -> tuple[Forbidden, ...]:
+    if not isinstance(tables, list):
+        raise SpecError("forbidden must be an array of tables: write [[forbidden]]")
+    return tuple(Forbidden(**_fields(f"forbidden[{i}]", table, Forbidden)) for i, table in enumerate(tables))
+
+
 def _read_cost_table(table: Any) -> CostTable:
     where = "distortion.function"
     if not isinstance(table, Mapping):
         raise SpecError(f"{where} must be a table of the keys 'from', 'to' and 'cost'; code is never read from a file")
-    _refuse_unknown(where, table, ("name", "columns", "from", "to", "cost"))
+    keys = ROWS["cost"]
+    _refuse_unknown(where, table, ("name", "columns", *keys))
     try:
-        moves = list(zip(table["from"], table["to"], table["cost"], strict=True))
-        columns = [(column["name"], column["levels"]) for column in table.get("columns", [])]
-        return CostTable(moves, str(table.get("name", "a user's function")), columns)
+        if not all(isinstance(table[key], list) and set(map(type, table[key])) <= {int, float} for key in keys):
+            raise TypeError
+        columns = [_read_numbered_column(where, column) for column in table.get("columns", [])]
+        name = check.text("name", table.get("name", "a user's function"))
+        return CostTable(list(zip(*(table[key] for key in keys), strict=True)), name, columns)
     except SpecError as error:
         raise SpecError(f"{where}: ", *error.pieces) from None
     except (KeyError, TypeError, ValueError, OverflowError):
@@ -321,6 +353,14 @@ def _read_cost_table(table: Any) -> CostTable:
             f"{where} needs 'from', 'to' and 'cost', three arrays of one length, and 'columns', an array of "
             f"{{name, levels}}"
         ) from None
+
+
+def _read_numbered_column(where: str, column: Any) -> tuple[str, list[Any]]:
+    _refuse_unknown(where, column, ("name", "levels"))
+    levels = [check.level("each of the levels", level) for level in column["levels"]]
+    if not isinstance(column["levels"], list):
+        raise TypeError
+    return check.text("name", column["name"]), levels
 
 
 def _read_conditional(rows: Any) -> Conditional:
@@ -368,24 +408,28 @@ def _read_by(where: str, value: Any, inner: Callable[[Any], Any]) -> Any:
 
 def _read_pieces(where: str, value: Any) -> tuple[Piece, ...]:
     try:
-        return tuple(
-            Piece(
-                float(piece["bound"]),
-                piece.get("target"),
-                tuple((float(a), float(b), float(c)) for a, b, c in piece["lines"]),
-            )
-            for piece in value
-        )
+        return tuple(_read_piece(where, piece) for piece in value)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise SpecError(f"{where} must be an array of {{bound, target, lines}}") from None
 
 
+def _read_piece(where: str, piece: Any) -> Piece:
+    _refuse_unknown(where, piece, tuple(item.name for item in fields(Piece)))
+    target = piece.get("target")
+    lines = [[check.number(where, number) for number in line] for line in piece["lines"]]
+    return Piece(
+        check.number(where, piece["bound"]),
+        None if target is None else check.number(where, target),
+        tuple((on_p, on_q, limit) for on_p, on_q, limit in lines),
+    )
+
+
 def _read_costs(where: str, value: Any) -> Any:
-    if not isinstance(value, list):
+    if not isinstance(value, list | Mapping):
         return value
     costs = {}
     for row in value:
-        if not isinstance(row, Mapping):
+        if isinstance(value, Mapping) or not isinstance(row, Mapping):
             raise SpecError(f"{where} must be a number or an array of {{from = ..., to = ..., cost = ...}}")
         _refuse_unknown(where, row, ("from", "to", "cost"))
         if len(row) < 3:
@@ -410,18 +454,18 @@ def _read_part(where: str, family: Family, table: Any) -> Any:
     readers: dict[str, Callable[[Any], Any]] = {
         "distance": lambda value: _read_part(f"{where}.distance", DISTANCES, value),
         "thresholds": lambda value: {
-            above: _read_by(f"{where}.thresholds", allowed, lambda inner: inner)
+            above: _read_by(f"{where}.thresholds", allowed, _as_it_is)
             for above, allowed in _read_pairs(f"{where}.thresholds", value, "above").items()
         },
         "target": lambda value: _read_by(
             f"{where}.target", value, lambda inner: _read_pairs(f"{where}.target", inner, "outcome")
         ),
-        "bound": lambda value: _read_by(f"{where}.bound", value, lambda inner: inner),
-        "limit": lambda value: _read_by(f"{where}.limit", value, lambda inner: inner),
+        "bound": lambda value: _read_by(f"{where}.bound", value, _as_it_is),
+        "limit": lambda value: _read_by(f"{where}.limit", value, _as_it_is),
         "cost": lambda value: _read_costs(f"{where}.cost", value),
         "pieces": lambda value: _read_pieces(f"{where}.pieces", value),
     }
-    return kind(**{key: readers[key](value) if key in readers else value for key, value in given.items()})
+    return kind(**{key: readers.get(key, _as_it_is)(value) for key, value in given.items()})
 
 
 def _read_pairs(where: str, value: Any, key: str) -> dict[Any, float]:

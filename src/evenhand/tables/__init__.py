@@ -43,7 +43,7 @@ from evenhand.tables.learned import (
     unlike_words,
 )
 from evenhand.tables.numbering import NULL
-from evenhand.tables.person import PLAIN, Lookup, Reader, Record, plain_value
+from evenhand.tables.person import PLAIN, Lookup, Placed, Reader, Record, plain_value
 from evenhand.tables.reading import (
     Levelled,
     cells,
@@ -97,6 +97,7 @@ __all__ = [
     "Lookup",
     "Lots",
     "Piece",
+    "Placed",
     "Reader",
     "Record",
     "Restore",

@@ -182,6 +182,18 @@ class Writer:
         return None if level == self.variable.missing else str(self.variable.levels[level])
 
 
+@dataclass(frozen=True)
+class Placed:
+    """Where a person is: the level of each column that is read, and the kernel's row, if there is one.
+
+    ``sourced`` where it is the row of people like them who were fitted.
+    """
+
+    levels: tuple[int, ...]
+    row: int | None
+    sourced: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Lookup:
     """One mode of a mapping, for one person at a time.
@@ -279,8 +291,27 @@ class Lookup:
         return number
 
     def targets(self, row: int, draw: int, own: Sequence[int]) -> list[int]:
-        """Return the level of each column that is written, of the target that a draw hits; strangers keep their x."""
-        rest = self.kernel.targets.item(self.kernel.hit_one(row, draw))
+        """Return the level of each column that is written, of the target that a draw hits."""
+        return self._target(row, self.kernel.hit_one(row, draw), own)
+
+    def placed(self, levels: Sequence[int]) -> Placed:
+        """Return where somebody with these levels is."""
+        return Placed(tuple(levels), *self.row(levels))
+
+    def possible(self, person: Placed) -> list[tuple[list[int], float]]:
+        """Return every result that a person may have: the level of each column that is written, and how likely it is.
+
+        Who has no row stays as they are.
+        """
+        own = person.levels[self.first_written :]
+        if person.row is None:
+            return [(list(own), 1.0)]
+        entries = range(self.kernel.starts.item(person.row), self.kernel.starts.item(person.row + 1))
+        return [(self._target(person.row, at, own), self.kernel.probability.item(at)) for at in entries]
+
+    def _target(self, row: int, entry: int, own: Sequence[int]) -> list[int]:
+        """Return the level of each column that is written, of an entry of a row; strangers keep their x."""
+        rest = self.kernel.targets.item(entry)
         if row >= self.fitted:
             return [*own[:-1], rest]
         levels = []

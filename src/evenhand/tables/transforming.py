@@ -31,7 +31,7 @@ from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
 from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import Nest
-from evenhand.tables import FEW_ROWS, Coded, Encoded, Lookup, Reader, Record, Restore, Restoring, Table
+from evenhand.tables import FEW_ROWS, Coded, Encoded, Lookup, Placed, Reader, Record, Restore, Restoring, Table
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["typical", "keep", "error"]
@@ -510,10 +510,11 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Transformed:
-    """A table after a mode was used on it."""
+    """A table after a mode was used on it, and which rows changed to what."""
 
     table: Table
     tally: Tally = field(default_factory=Tally)
+    moves: Moves | None = None
 
 
 def transform(mode: Transformer, table: Table, how: How) -> Transformed:
@@ -544,7 +545,7 @@ def transform_piece(
         moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
         unlike = located.unlike
     done = write(mode, table, moves, how, first=first, text=text)
-    done = replace(done, tally=replace(done.tally, unlike=unlike))
+    done = replace(done, tally=replace(done.tally, unlike=unlike), moves=moves)
     if together is not None:
         done = replace(done, tally=replace(done.tally, **together._asdict()))
     if how.unseen == "error":
@@ -572,13 +573,13 @@ def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 
             # A null comes first.
             levels[name] = np.roll(column.level, 1)[code]
         digits = [(column.codes, number) for column, number in zip(coded, shape, strict=True)]
-        return Located(mode, _kinds(mode, levels.__getitem__), digits, encoded, unlike)
+        return Located(mode, kinds_of(mode, levels.__getitem__), digits, encoded, unlike)
     # So many kinds that every row may as well be one by itself.
-    kinds = _kinds(mode, lambda name: columns[name].level[columns[name].codes])
+    kinds = kinds_of(mode, lambda name: columns[name].level[columns[name].codes])
     return Located(mode, kinds, [(np.arange(len(table)) + tables.NULL, len(table))], encoded, unlike)
 
 
-def _kinds(mode: Transformer, levels: Levels) -> Kinds:
+def kinds_of(mode: Transformer, levels: Levels) -> Kinds:
     """Find the cells and the row of the kernel of every kind."""
     cells = {axis: _cells(axis, levels) for axis in mode.reads}
     number: Cells = np.zeros(1, dtype=np.int64)
@@ -866,6 +867,13 @@ def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: 
         example=tables.first_unseen(mode.reads, table, text=text),
         missing=int(tables.lacking(mode.reads, table, text=text).sum()),
     )
+
+
+def placed(mode: Transformer, table: Table, *, text: bool = False) -> list[Placed]:
+    """Return where each of a few rows is."""
+    kinds = (located := locate(mode, table, text=text)).kinds
+    levels = [kinds.levels(variable.name)[located.kind()].tolist() for variable in mode.read]
+    return [mode.lookup.placed(each) for each in zip(*levels, strict=True)]
 
 
 def transform_person(mode: Transformer, record: Record, how: How, *, fresh: bool = False) -> dict[str, Any]:

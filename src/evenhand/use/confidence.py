@@ -29,7 +29,6 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.optimise.compile import Compiled, compile_again, compile_problem
 from evenhand.optimise.solve import Clock, solve
-from evenhand.optimise.solve.infeasible import proved_infeasible
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress
 from evenhand.spec import Margin, Margins, Problem, comparisons, with_margins
@@ -43,8 +42,8 @@ SETTLED = 0.05
 
 CLEARLY = 1e-12
 
-HALVINGS = 12
-"""Of the share of margins that can be met."""
+MOST_DOUBLINGS, HALVINGS = 24.0, 8
+"""Of the number of people: more are none that anybody could find; and how often it is narrowed down."""
 
 
 def silent(stage: str, share: float) -> None:
@@ -81,12 +80,21 @@ class Strayed:
         each = zip(self.sides, self.optimism, strict=True)
         return tuple(Margin.of(*np.where(s.needed, off, 0.0)) for s, off in each)
 
-    def of_mapping(self, counts: Counts, kernel: Kernel) -> Strayed:
-        """Return the same for the mapping of the whole table: its own room and standard errors."""
+    def of_mapping(self, counts: Counts, kernel: Kernel, scale: float = 1.0) -> Strayed:
+        """Return the same for the mapping of the whole table: its own room and (scaled) standard errors."""
         outcomes = outcome_by_source(counts, kernel)
         room = tuple(sides.room(*rates_compared(sides.part, outcomes)) for sides in self.sides)
-        errors = tuple(sides.standard_errors(counts, outcomes) for sides in self.sides)
+        errors = tuple(scale * sides.standard_errors(counts, outcomes) for sides in self.sides)
         return replace(self, room=room, errors=errors)
+
+    def widened(self, other: Strayed) -> Strayed:
+        """Return the same with the larger standard errors of two mappings."""
+        return replace(self, errors=tuple(map(np.maximum, self.errors, other.errors)))
+
+    def scaled(self, scale: float) -> Strayed:
+        """Return the same for more people: optimism and standard errors are multiplied."""
+        optimism, errors = (tuple(scale * of for of in each) for each in (self.optimism, self.errors))
+        return replace(self, optimism=optimism, errors=errors)
 
 
 class Trials:
@@ -183,6 +191,10 @@ def enough(found: Strayed, error: float) -> bool:
     return exceeding(found.reach) <= error * (1 + SETTLED)
 
 
+SPARE = 0.12
+"""So many more people are told that margins are smaller by this share than those that could be met only just."""
+
+
 class NotSure(InfeasibleError):
     """The bounds can be met, but not with the margins that a confidence takes.
 
@@ -202,21 +214,24 @@ class NotSure(InfeasibleError):
 
 
 def not_enough_people(
-    problem: Problem, counts: Counts, margins: Margins, clock: Clock, error: InfeasibleError
+    problem: Problem, counts: Counts, stray: Strayed, z: float, clock: Clock, error: InfeasibleError
 ) -> NotSure:
     """Return the error that says that the bounds can be met, but not with the confidence, and what would help."""
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _can_be_met(problem, counts, margins, middle, clock) else (low, middle)
-    needed = rounded_up(counts.people / low**2) if low > 0 else None
+    margins, needed = stray.margins(z), None
+    low, high = 0.0, MOST_DOUBLINGS
+    if _answered(problem, counts, stray, z, 2**high, clock):
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if _answered(problem, counts, stray, z, 2**middle, clock) else (middle, high)
+        needed = rounded_up(counts.people * 2**high / (1 - SPARE) ** 2)
     more = (
         f"About {needed:,.0f} people like these {counts.people:,} would be needed, all else as it is. "
         if needed is not None
         else "No number of people would do: without margins the bounds can be met only just. "
     )
     pieces = [
-        f"The bounds can be met in this table, but not with margins for a confidence of {problem.confidence:g}. {more}"
+        f"The bounds can be met in this table, but not with margins for a confidence of {problem.confidence:.12g}. "
+        f"{more}"
     ]
     if error.smallest_parity_bound is not None:
         pieces.append(
@@ -233,9 +248,24 @@ def not_enough_people(
     )
 
 
-def _can_be_met(problem: Problem, counts: Counts, margins: Margins, share: float, clock: Clock) -> bool:
-    stated = tabulated(with_margins(problem, [margin.times(share) for margin in margins]), counts)
-    try:
-        return not proved_infeasible(compile_problem(stated, counts).program, clock)
-    except InfeasibleError:
-        return False
+def _answered(problem: Problem, counts: Counts, stray: Strayed, z: float, times: float, clock: Clock) -> bool:
+    """Whether so many times the people, like these, would be given an answer: all errors shrink with their root."""
+    assert problem.confidence is not None
+    scale, error = times**-0.5, 1 - problem.confidence
+    expected = stray.scaled(scale)
+    for _ in range(ROUNDS):
+        stated = tabulated(with_margins(problem, expected.margins(z)), counts)
+        try:
+            compiled = compile_problem(stated, counts)
+            result = solve(compiled.program, problem.tie_break, clock, silent)
+        except TimeLimitError:
+            raise
+        except (SolverError, InfeasibleError):
+            return False
+        if result is None:
+            return False
+        own = expected.of_mapping(counts, compiled.kernel(result.x), scale)
+        if enough(own, error):
+            return True
+        expected, z = expected.widened(own), max(z, quantile(error, own.reach))
+    return False

@@ -14,6 +14,7 @@ Knows scores, groups and the fit of a mapping; nothing of scikit-learn's convent
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,8 +22,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import ks_2samp
 
-from evenhand.arrays import Cells, Numbers
+from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
+from evenhand.data.domain import in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import Tell
 from evenhand.findings.scores import by_group
@@ -57,11 +59,6 @@ OVERFIT = 1.1
 """Times the root of 1/n + 1/n': by chance the mean of five such distances is 0.87 of it, and this in one case of 40."""
 
 MIDDLE = 0.5
-
-UNSPLIT = (
-    "if it is because equal people are released alike, and a crowd of them cannot be split between two levels, "
-    'predict_with="draw" splits it by a draw'
-)
 
 
 @dataclass(frozen=True)
@@ -119,14 +116,17 @@ def fit_decisions(estimator: Any, scored: Scored, asked: Decisions, tell: Tell) 
     people = scored.people
     weight = np.ones(len(scored.score)) if people.weight is None else people.weight
     model = trained(estimator, people.X, TrainingRows(np.arange(len(weight)), people.outcome, people.weight))
-    score, by_clones = _reference(model, scored, asked)
+    own, score, by_clones = _reference(model, scored, asked)
     scale = ScoreScale.of(score, weight, LEVELS, asked.threshold)
     problem = _stated(people, asked, scale)
     mapping = _mapping(problem, _table(problem, people.groups, scale.level(score)), people)
-    every = _Everybody(mapping, scale, weight, fitted_groups(mapping, people.groups))
-    found = _Found(every, _out_of_fold(every, people, by_clones, asked), asked)
-    _tell_excess(found, asked, tell)
-    releases = every.releases(mapping, score, np.arange(len(score)))
+    every = _Everybody(mapping, scale, weight, fitted_groups(mapping, people.groups), people.frame, asked)
+    found = _Found(every, by_clones.score, _out_of_fold(every, people, by_clones))
+    everybody = np.arange(len(score))
+    releases = every.releases(mapping, score, everybody)
+    fitted_on = [_Found(every, each, every.released(releases, each, everybody)) for each in (score, own)]
+    if not any(_tell_crowds(each, tell) for each in fitted_on):
+        _tell_excess(found, tell)
     return Decided(model, mapping, people.classes, found.table, scale, releases, asked)
 
 
@@ -138,8 +138,8 @@ class _ByClones:
     among: Numbers
 
 
-def _reference(model: Any, scored: Scored, asked: Decisions) -> tuple[Numbers, _ByClones]:
-    """Return the scores among which those of new people are placed, and the same for every clone."""
+def _reference(model: Any, scored: Scored, asked: Decisions) -> tuple[Numbers, Numbers, _ByClones]:
+    """Return the estimator's own scores, those among which new people's are placed, and the same for every clone."""
     people, by_all = scored.people, scored.by_all
     assert by_all is not None
     own, score = probabilities(model, people.X, people.classes)[:, -1], scored.score
@@ -147,8 +147,8 @@ def _reference(model: Any, scored: Scored, asked: Decisions) -> tuple[Numbers, _
         own, score, by_all = 1 - own, 1 - score, 1 - by_all
     _, group = arrays.distinct(people.groups)
     if len(np.unique(own)) * CROWD <= len(own) and not _overfits(by_all, people.fold, group):
-        return own, _ByClones(score, by_all)
-    return score, _ByClones(score, np.broadcast_to(score, by_all.shape))
+        return own, own, _ByClones(score, by_all)
+    return own, score, _ByClones(score, np.broadcast_to(score, by_all.shape))
 
 
 def _overfits(by_all: Numbers, fold: Cells, group: Cells) -> bool:
@@ -213,12 +213,14 @@ def _ties(table: Frame, people: Cells, asked: Decisions) -> Ties:
 
 @dataclass(frozen=True, eq=False)
 class _Everybody:
-    """The fitted people: their weights and groups (by place among those of the mapping), and the levels of scores."""
+    """The fitted people: their weights, groups (by place among those of the mapping) and rows, and levels of scores."""
 
     mapping: Mapping
     scale: ScoreScale
     weight: Numbers
     group: Cells
+    table: Frame
+    asked: Decisions
 
     def counts(self, level: Cells, rows: Cells) -> Counts:
         """Count some of them by group and a level of theirs, on the mapping's own domain."""
@@ -234,11 +236,21 @@ class _Everybody:
         place = np.searchsorted(groups, counts.d[source])
         table = np.zeros((len(groups), size, size))
         table[place, counts.y[source], to] = kernel.probability
-        parts = [rows[self.group[rows] == at] for at in range(len(groups))]
-        return tuple(GroupRelease.of(self.scale, score[of], self.weight[of], table[at]) for at, of in enumerate(parts))
+        found = []
+        for at in range(len(groups)):
+            of = rows[self.group[rows] == at]
+            # What is drawn is drawn anew; what rows hold is held against what those of the fitted people do.
+            ties = None if self.asked.drawn else _ties(self.table, of, self.asked)
+            found.append(GroupRelease.of(self.scale, score[of], self.weight[of], table[at], ties))
+        return tuple(found)
+
+    def released(self, releases: Sequence[GroupRelease], score: Numbers, rows: Cells) -> Cells:
+        """Return the level that the scores of some of them are released as."""
+        ties = _ties(self.table, rows, self.asked)
+        return all_released(releases, self.scale, score[rows], self.group[rows], ties)
 
 
-def _out_of_fold(every: _Everybody, people: People, by_clones: _ByClones, asked: Decisions) -> Cells:
+def _out_of_fold(every: _Everybody, people: People, by_clones: _ByClones) -> Cells:
     """Return everybody's released level by a clone, and a mapping, that were fitted on the other parts of the table."""
     fold, score = people.fold, by_clones.score
     found = np.zeros(len(fold), dtype=np.int64)
@@ -247,22 +259,22 @@ def _out_of_fold(every: _Everybody, people: People, by_clones: _ByClones, asked:
     for part, among in zip(np.unique(fold), by_clones.among, strict=True):
         others, mine = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
         partial = fitted(problem, every.counts(every.scale.level(among), others), Clock(), silent)
-        releases, ties = every.releases(partial, among, others), _ties(people.frame, mine, asked)
-        found[mine] = all_released(releases, every.scale, score[mine], every.group[mine], ties)
+        found[mine] = every.released(every.releases(partial, among, others), score, mine)
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was found out of fold: the level that each person was released as.
+    """What was found, out of fold or of the fitted people: each person's score, and the level it was released as.
 
-    All folds are compared together. What a sample's own accidents do to a mapping is right on average over its parts,
-    so that this shows what a model or a crowd does, and not what chance does to new people: that is ``by_chance``.
+    Out of fold all folds are compared together. What a sample's own accidents do to a mapping is right on average over
+    its parts, so that this shows what a model or a crowd does, and not what chance does to new people: that is
+    ``chance``.
     """
 
     every: _Everybody
+    score: Numbers
     level: Cells
-    asked: Decisions
 
     @cached_property
     def parity(self) -> ParityAchieved:
@@ -275,7 +287,7 @@ class _Found:
         """One row per group: people, mean score, share selected, and how far apart at the worst threshold."""
         counts, value = self.every.mapping.counts, self.every.scale.value[self.level]
         # Without a threshold the class of the larger score is chosen, and of two equal ones the first.
-        threshold = np.nextafter(MIDDLE, 1) if self.asked.threshold is None else self.asked.threshold
+        threshold = np.nextafter(MIDDLE, 1) if self.every.asked.threshold is None else self.every.asked.threshold
         labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
         who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
         both = np.column_stack([value, value >= threshold])
@@ -285,29 +297,30 @@ class _Found:
             "mean_score": means[:, 0],
             "selected": means[:, 1],
             "apart": self._by_group(self.parity.value, np.maximum, 0.0),
-            "up_to": self._by_group(self.by_chance(further=True), np.maximum, 0.0),
+            "up_to": self._by_group(self.moved(self.chance, further=True), np.maximum, 0.0),
             "bound": self._by_group(self.parity.compared.bound, np.minimum, np.inf),
         }
         return frame(who | {unused(name, tuple(who)): values for name, values in columns.items()})
 
-    def by_chance(self, *, further: bool) -> Numbers:
-        """Return every distance with its two rates moved, together, by what chance leaves open of so many people.
-
-        ``further`` apart, or nearer to each other.
-        """
-        part, half = self.parity, self._chance / 2
+    def moved(self, by: Numbers, *, further: bool) -> Numbers:
+        """Return every distance with its two rates moved, together by so much, ``further`` apart or to each other."""
+        part, half = self.parity, by / 2
         away = np.where(part.rate >= part.other, half, -half) * (1 if further else -1)
         middle = (part.rate + part.other) / 2
         own, other = np.clip(part.rate + away, 0, 1), np.clip(part.other - away, 0, 1)
         if not further:
-            # Rates that chance may have brought apart meet, and do not change places.
+            # Rates that so much brought apart meet, and do not change places.
             met = np.sign(own - other) != np.sign(part.rate - part.other)
             own, other = np.where(met, middle, own), np.where(met, middle, other)
         compared = part.compared
         return np.asarray(compared.bound + compared.parity.distance.excess(own, other, compared.bound))
 
+    def exceeds(self, by: Numbers) -> bool:
+        """Whether selection rates are further beyond the bound than so much explains."""
+        return bool(np.any(self.moved(by, further=False) > self.parity.compared.bound + SPARE))
+
     @property
-    def _chance(self) -> Numbers:
+    def chance(self) -> Numbers:
         """What the rates of two samples of these sizes differ by at some threshold, in one case of twenty."""
         compared, counts = self.parity.compared, self.parity.compared.counts
         assert counts.cell_squares is not None
@@ -318,6 +331,30 @@ class _Found:
         # Of people of unequal weights as many count as say as much with equal ones.
         one = squares / weight**2
         return np.asarray(CHANCE * np.sqrt(one[compared.population] + one[compared.against]))
+
+    @property
+    def crowds(self) -> Numbers:
+        """Return the weight of each group's largest crowd: people of one score, who are released as one level."""
+        together = np.column_stack([self.every.group, self.score, self.level])
+        kinds, kind = np.unique(together, axis=0, return_inverse=True)
+        found = np.zeros(len(self.every.mapping.counts.groups.cells))
+        np.maximum.at(found, kinds[:, 0].astype(int), sums(kind.ravel(), self.every.weight, len(kinds)))
+        return found
+
+    @property
+    def persons(self) -> Numbers:
+        """Return the largest weight of one person in each group."""
+        found = np.zeros(len(self.every.mapping.counts.groups.cells))
+        np.maximum.at(found, self.every.group, self.every.weight)
+        return found
+
+    def shares(self, weight: Numbers) -> Numbers:
+        """Return what two rates move by, together, where so much of each of their groups moves over a threshold."""
+        compared = self.parity.compared
+        counts, place = compared.counts, compared.counts.groups.of_source
+        each = [np.unique(place[population.member]) for population in compared.populations]
+        share = np.array([weight[groups].sum() / counts.group_weight[groups].sum() for groups in each])
+        return np.asarray(share[compared.population] + share[compared.against])
 
     def _by_group(self, values: Numbers, best: np.ufunc, start: float) -> Numbers:
         """Return the largest, or the smallest, value that each group takes part in."""
@@ -331,13 +368,36 @@ class _Found:
         return found
 
 
-def _tell_excess(found: _Found, asked: Decisions, tell: Tell) -> None:
-    """Warn where selection rates out of fold are further beyond the bound than chance would have them."""
-    if np.all(found.by_chance(further=False) <= found.parity.compared.bound):
-        return
-    at = "" if asked.threshold is None else f" at the threshold {asked.threshold:g}"
+def _tell_crowds(found: _Found, tell: Tell) -> bool:
+    """Warn where the fitted people exceed the bound, because some of one score are released alike; say whether.
+
+    Between two levels there is one person in each group at most who is divided, and whom rounding puts into either.
+    """
+    asked, crowds = found.every.asked, found.crowds
+    rounded = found.shares(found.persons)
+    if not found.exceeds(rounded) or found.exceeds(np.maximum(rounded, found.shares(crowds))):
+        return False
+    counts, group = found.every.mapping.counts, int(np.argmax(crowds / found.every.mapping.counts.group_weight))
+    who = in_words(counts.domain.d.labels(int(counts.groups.cells[group])))
+    advice = "let the estimator see more columns" if asked.drawn else 'predict_with="draw" splits it by a draw'
     tell(
-        ("decisions exceed the bound",),
-        f"selection rates{at} of people whom neither the estimator nor the mapping was fitted on exceed the bound by "
-        f"{found.parity.violation:.3f}, more than chance explains: see parity_{'' if asked.drawn else f'; {UNSPLIT}'}",
+        ("crowds exceed the bound",),
+        f"people who share a score are released alike where nothing tells them apart, the largest such crowd is "
+        f"{crowds[group] / counts.group_weight[group]:.0%} of {who}, and it cannot be split between two levels: "
+        f"selection rates{_at(asked)} of the fitted people exceed the bound by {found.parity.violation:.3f}; {advice}",
     )
+    return True
+
+
+def _tell_excess(found: _Found, tell: Tell) -> None:
+    """Warn where selection rates out of fold are further beyond the bound than chance would have them."""
+    if found.exceeds(found.chance):
+        tell(
+            ("decisions exceed the bound",),
+            f"selection rates{_at(found.every.asked)} of people whom neither the estimator nor the mapping was fitted "
+            f"on exceed the bound by {found.parity.violation:.3f}, more than chance explains: see parity_",
+        )
+
+
+def _at(asked: Decisions) -> str:
+    return "" if asked.threshold is None else f" at the threshold {asked.threshold:g}"

@@ -17,6 +17,7 @@ from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverErr
 from evenhand.findings.assurance import Assurance, parts_of, quantile, refuse_small, refuse_tiny
 from evenhand.findings.bounds import comparison
 from evenhand.findings.feasibility import Edge, budget_edge, parity_edge, raised
+from evenhand.findings.forbidden import already_forbidden
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import achieved, distances, outcome_by_source
 from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
@@ -29,7 +30,7 @@ from evenhand.spec import Problem, check_problem, with_margins
 from evenhand.use.alternating import alternate
 from evenhand.use.confidence import Trials, enough, not_enough_people
 from evenhand.use.folds import Fold, folds_of
-from evenhand.use.mapping import Mapping
+from evenhand.use.mapping import Mapping, warn_of_given_away
 from evenhand.use.telling import Teller, TellingClock
 
 LOG = logging.getLogger("evenhand")
@@ -106,8 +107,10 @@ def fit(
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
-    if mapping.words_of_new_cells is not None:
-        warn(mapping.words_of_new_cells)
+    for words in (mapping.words_of_new_cells, already_forbidden(problem, counts)):
+        if words is not None:
+            warn(words)
+    warn_of_given_away(mapping.release_mode, frame, problem)
     report("done", 1.0)
     return mapping
 
@@ -137,8 +140,9 @@ def fitted_as_asked(
 
 def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Clock, report: Progress) -> Mapping:
     """Fit with margins for the confidence that a problem asks for, found from folds of its table."""
-    assert problem.confidence is not None
-    error = 1 - problem.confidence
+    confidence = problem.confidence
+    assert confidence is not None
+    error = 1 - confidence
     parts = parts_of(problem, counts)
     for part in parts:
         refuse_tiny(part, counts)
@@ -146,6 +150,9 @@ def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Cloc
     plain = fitted(problem, counts, clock, part_of(report, 0.0, PLAIN_SHARE))
     for part in parts:
         refuse_small(part, counts, outcome_by_source(counts, plain.kernel))
+    if problem.conditional is not None:
+        # A model is asked once, about everybody; folds have no cells that the table lacks.
+        problem = replace(problem, conditional=plain.problem.conditional)
     stray, z = Trials(problem, counts, folds, clock, part_of(report, PLAIN_SHARE, FOLDS_SHARE)).settled()
     for last in (False, False, True):
         margins = stray.margins(z)
@@ -153,16 +160,16 @@ def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Cloc
         try:
             mapping = _mapped(stated, tabulated(stated, counts), counts, clock, part_of(report, FOLDS_SHARE, 1.0))
         except InfeasibleError as refused:
-            raise not_enough_people(problem, counts, margins, clock, refused) from None
+            raise not_enough_people(problem, counts, stray, z, clock, refused) from None
         own = stray.of_mapping(counts, mapping.kernel)
         if last or enough(own, error):
             break
         # Where the mapping of the whole table strays further than those of the folds, its own errors count; at last
         # a union over all lines, whatever room they have.
-        stray = replace(stray, errors=tuple(map(np.maximum, stray.errors, own.errors)))
+        stray = stray.widened(own)
         z = max(z, quantile(error, own.reach))
     stated, without = plain.problem, plain.objective
-    promised = Assurance(stated, counts, mapping.kernel, problem.confidence, margins, stray.leaning, without)
+    promised = Assurance(stated, counts, mapping.kernel, confidence, margins, stray.leaning, without)
     certificate = replace(mapping.certificate, without_confidence=without)
     return replace(mapping, problem=stated, certificate=certificate, assurance=promised)
 
@@ -318,7 +325,10 @@ def _refuse_if_infeasible(problem: Problem, counts: Counts, clock: Clock, report
 
 def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[object]:
     asked = " and ".join(f"{type(p).__name__}({p.smallest_bound:g})" for p in problem.parity) or "the budgets"
-    words: list[object] = [f"No mapping meets {asked} within these budgets and forbidden moves. "]
+    within = (
+        "budgets, forbidden moves and forbidden records" if problem.forbidden_records else "budgets and forbidden moves"
+    )
+    words: list[object] = [f"No mapping meets {asked} within these {within}. "]
     if edge is None and problem.suppresses:
         words += [
             "No parity bound, however large, would do: with D suppressed the outcome is drawn from p(ŷ|x̂) for "

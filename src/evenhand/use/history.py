@@ -6,7 +6,6 @@ history of another mapping, or one of whose lines is damaged, is refused, and st
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand import tables
 from evenhand.errors import StorageError
 from evenhand.files import alone, existing, reason, replace_file
-from evenhand.findings.document import plain
+from evenhand.findings.document import plain, signed
 from evenhand.findings.monitoring import Monitored
 from evenhand.report.charts import Chart, history_chart
 
@@ -109,7 +108,7 @@ def add_batch(history: History, found: Monitored, name: str | None = None) -> Hi
     """Add a line about a batch; return the history with it, and with what others added meanwhile."""
     path, mapping = history.path, history.mapping
     entry = _entry(found, name, mapping)
-    line = json.dumps(_signed(entry), ensure_ascii=True, sort_keys=True, allow_nan=False)
+    line = json.dumps(signed(entry), ensure_ascii=True, sort_keys=True, allow_nan=False)
     with alone(path):
         text = _text(path)
         records = _records(path, text, mapping)
@@ -144,7 +143,7 @@ def _records(path: str, text: str, mapping: str) -> tuple[Mapping[str, Any], ...
                     f"line {number} of {path!r} was written by another evenhand (format {entry.get('version')!r}, "
                     f"known is {VERSION}); give another name for the history"
                 )
-            if _signed(entry) != entry:
+            if signed(entry) != entry:
                 raise ValueError("its checksum does not match")
             if entry["mapping"] != mapping:
                 raise StorageError(
@@ -159,13 +158,6 @@ def _records(path: str, text: str, mapping: str) -> tuple[Mapping[str, Any], ...
                 f"take that line out of it"
             ) from None
     return tuple(found)
-
-
-def _signed(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line's document with its checksum."""
-    rest = {name: value for name, value in entry.items() if name != "sha256"}
-    text = json.dumps(rest, ensure_ascii=True, sort_keys=True)
-    return {**rest, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _entry(found: Monitored, name: str | None, mapping: str) -> dict[str, Any]:

@@ -14,11 +14,13 @@ from evenhand import check, engines, tables
 from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.engines import AnyTable
-from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
+from evenhand.errors import DataError, EvenhandError, SpecError, StorageError, warn
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_numbers, cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
+from evenhand.findings.explaining import Explaining, Explanation
+from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.models import Predictor, check_model, model_rates, predicted_scores
 from evenhand.findings.monitoring import Monitored, monitor
 from evenhand.findings.new_people import (
@@ -34,6 +36,7 @@ from evenhand.findings.new_people import (
     without_people,
 )
 from evenhand.findings.prices import Prices, prices
+from evenhand.findings.released import by_counts, by_manifest
 from evenhand.findings.theory import Theory
 from evenhand.findings.theory.rates import share
 from evenhand.kernel import Kernel, for_apply
@@ -70,6 +73,21 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 MODES = ("release", "apply")
 
+
+def warn_of_given_away(mode: Transformer, table: AnyTable | Counts, problem: Problem) -> None:
+    """Warn of the columns of a table, or of its first rows, that would give away what a mode changes in it.
+
+    Spark dataframes are not looked at, and of counts there is nothing but the problem's columns.
+    """
+    if isinstance(table, Counts) or engines.is_spark(table):
+        return
+    given = engines.opened(table, problem.csv, MOST_ROWS)
+    passed = [name for name in given.table.columns if name not in problem.columns]
+    words = given_away_words(giving_away(mode, given.table, passed, text=given.text))
+    if words is not None:
+        warn(words)
+
+
 F = TypeVar("F")
 """A dataframe, of the type that was given."""
 
@@ -80,7 +98,8 @@ class Mapping:
 
     Made by :func:`evenhand.fit` or :meth:`load`. ``unseen`` says what becomes of people in cells that nobody had:
     ``typical`` for what is fitted, ``keep`` for files of earlier versions. ``assurance`` says what a problem's
-    ``confidence`` promises of the population, and with which margins; None where none was asked for.
+    ``confidence`` promises of the population, and with which margins; None where none was asked for. ``fitted_by`` is
+    the command line that fitted it, without where it wrote to; None where it was fitted from Python.
 
     Examples
     --------
@@ -101,6 +120,7 @@ class Mapping:
     certificate: Certificate
     unseen: Policy = "typical"
     assurance: Assurance | None = None
+    fitted_by: str | None = None
 
     @property
     def certified(self) -> Problem:
@@ -233,7 +253,16 @@ class Mapping:
         scores = self._scores(met.counts, unseen or self.unseen)
         absent, strange = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
         uncounted = (*met.uncounted, *absent, *strange)
-        return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted)
+        said = self._released(table, met.counts)
+        more = () if said is None else (said,)
+        return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted, more=more)
+
+    def _released(self, table: AnyTable, counts: Counts | None) -> str | None:
+        """Say of a table that this mapping wrote it, where its manifest tells so or it looks so; else None."""
+        told = by_manifest(table, storage.fingerprint(self.problem, self.counts, self.kernel))
+        if told is not None or counts is None:
+            return told
+        return by_counts(self.counts, self.kernel, counts, blind=self.problem.blind)
 
     def _scores(self, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:
         """Return the mean scores of people by models that see the protected columns, and that do not."""
@@ -304,7 +333,7 @@ class Mapping:
         modes = self._mode("release", unseen, missing), self._mode("apply", None, missing)
         found = monitor(
             self.problem, self.counts, modes, table, weights=weights, confidence=share("confidence", confidence),
-            seed=check.seed("seed", seed), progress=progress,
+            seed=check.seed("seed", seed), progress=progress, released=lambda counts: self._released(table, counts),
         )  # fmt: skip
         if before is not None:
             add_batch(before, found, name)
@@ -495,8 +524,8 @@ class Mapping:
     def predictor(self) -> Predictor:
         """Return the table p(ŷ | x̂, d) of this mapping composed with apply mode, eq. (8): a model without sampling.
 
-        On the table that was fitted its mean score in each group is p(ŷ|d), to rounding; see :class:`Predictor` for
-        what holds with ``suppress_protected`` and ``blind``.
+        On the table that was fitted its mean score in each group is p(ŷ|d), to rounding; see
+        :class:`~evenhand.findings.models.Predictor` for what holds with ``suppress_protected`` and ``blind``.
 
         Examples
         --------
@@ -568,6 +597,7 @@ class Mapping:
         missing: Missing | None = None,
         restore: Restore = "sample",
         to: Path | None = None,
+        changes: Path | None = None,
         progress: Progress | None = None,
     ) -> Any:
         """Train mode: draw (x̂, ŷ) for every row, given its (d, x, y).
@@ -610,6 +640,10 @@ class Mapping:
             level's name, in which case the whole column becomes text. A value whose level does not change stays.
         to : path, optional
             Where the result goes if ``frame`` is a path: .csv or .parquet. It appears there when it is complete.
+        changes : path, optional
+            With ``to``: where to list what changed, as .csv or .parquet: one row for each value that is another than it
+            was, with ``row`` (counted from 1), ``key`` if there is one, ``column``, ``before``, ``after`` and
+            ``probability``: that of the person's whole drawn move, P(x̂, ŷ | d, x, y), in apply mode p(x̂ | d, x).
         progress : callable, optional
             For files: called with a text and the share that is done.
 
@@ -620,7 +654,9 @@ class Mapping:
             (``missing`` of them for a missing value) and ``path``.
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return self._transformed(self._mode("release", unseen, missing), frame, how, to, progress)
+        done = self._transformed("release", frame, how, missing, to, changes, progress)
+        warn_of_given_away(self._mode("release", unseen, missing), frame, self.problem)
+        return done
 
     def apply(
         self,
@@ -633,6 +669,7 @@ class Mapping:
         missing: Missing | None = None,
         restore: Restore = "sample",
         to: Path | None = None,
+        changes: Path | None = None,
         progress: Progress | None = None,
     ) -> Any:
         """Apply mode: draw x̂ for every row, given its (d, x). An outcome column is passed through unread.
@@ -650,7 +687,7 @@ class Mapping:
         (5278, False)
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return self._transformed(self._mode("apply", unseen, missing), frame, how, to, progress)
+        return self._transformed("apply", frame, how, missing, to, changes, progress)
 
     def person(
         self,
@@ -708,17 +745,91 @@ class Mapping:
         how = How.of(seed, key=key, unseen=unseen, restore=restore)
         return transform_person(self._mode(mode, unseen, missing), record, how, fresh=seed is None)
 
+    def explain(
+        self,
+        row: Record,
+        *,
+        mode: Mode | None = None,
+        beside: Record | None = None,
+        unseen: Policy | None = None,
+        missing: Missing | None = None,
+    ) -> Explanation:
+        """Explain one person: what may become of them and how likely, which limits bind, why another differs.
+
+        Parameters
+        ----------
+        row : mapping of str to value
+            A value for each column, as in :meth:`person`.
+        mode : {"release", "apply"}, optional
+            Train mode or apply mode; by default train mode where the row has an outcome.
+        beside : mapping of str to value, optional
+            Another person, from whom this one is told apart.
+        unseen : {"typical", "keep"}, optional
+            As in :meth:`release`.
+        missing : {"level", "error"}, optional
+            As in :meth:`release`.
+
+        Returns
+        -------
+        Explanation
+            ``words`` has all of it in sentences, ``table`` every possible result with its probability.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = eh.datasets.load("compas")
+        >>> mapping = eh.fit(data.problem, data.counts)
+        >>> person = {"sex": "Male", "race": "African-American", "age_cat": "25 - 45", "c_charge_degree": "F"}
+        >>> found = mapping.explain({**person, "priors_count": "1-3", "is_recid": 1})
+        >>> found.known, round(found.stays, 3), found.limits[0].binds
+        ('fitted', ..., True)
+        """
+        record = check.mapping("row", row, "a mapping of columns to values, such as a dict")
+        check.one_of("mode", mode, (None, *MODES))
+        check.one_of("unseen", unseen, (None, *get_args(Policy)))
+        chosen = mode or ("release" if self.problem.outcome in record else "apply")
+        about = self.explaining(chosen, unseen, missing)
+        lookup = about.mode.lookup
+        own = lookup.placed(lookup.levels(lookup.values(record)))
+        if beside is None:
+            return about.explain(own)
+        other = check.mapping("beside", beside, "a mapping of columns to values, such as a dict")
+        return about.explain(own, lookup.placed(lookup.levels(lookup.values(other))))
+
+    def explaining(self, mode: Mode, unseen: Unseen | None = None, missing: Missing | None = None) -> Explaining:
+        """Return the mapping in one mode, from which any number of people are explained."""
+        given = self.problem, self.counts, self.achieved, self._mode(mode, unseen, missing), self.kernel
+        return Explaining(*given, margins=self.assurance is not None)
+
     def _transformed(
-        self, mode: Transformer, frame: AnyTable, how: How, to: Path | None, progress: Progress | None
+        self,
+        name: Mode,
+        frame: AnyTable,
+        how: How,
+        missing: Missing | None,
+        to: Path | None,
+        changes: Path | None,
+        progress: Progress | None,
     ) -> Any:
         check.progress(progress)
+        mode = self._mode(name, how.unseen, missing)
         if engines.is_path(frame):
-            return engines.transform_file(mode, frame, to, how, self.problem.csv, progress)
+            done = engines.transform_file(mode, frame, to, how, self.problem.csv, progress, changes)
+            drawn = {"seed": how.seed, "key": how.key, "draw": how.draw}
+            return replace(done, options={**drawn, **self._said(name, how, missing)})
         if to is not None:
             raise SpecError("to= names the result of a file; a dataframe is returned")
+        if changes is not None:
+            raise SpecError("changes= lists what changed in a file; of a dataframe, compare it with what is returned")
         if engines.is_spark(frame):
             return engines.transform_spark(mode, frame, how)
         return tables.returned(transform(mode, tables.read(frame), how).table, frame)
+
+    def _said(self, mode: str, how: How, missing: Missing | None) -> dict[str, Any]:
+        """Return what was asked for, as whoever wants to do the same again needs it."""
+        return {
+            "mode": mode, "unseen": how.unseen or self.unseen, "missing": missing, "restore": how.restore.value,
+        }  # fmt: skip
 
     def _mode(self, mode: Mode, unseen: Unseen | None, missing: Missing | None) -> Transformer:
         check.one_of("mode", mode, MODES)
@@ -897,7 +1008,9 @@ class Mapping:
         columns = self.problem.columns
         if engines.is_path(frame):
             name = tables.weights_column(columns, weights, "a file")
-            return engines.expand_file(mode, frame, to, how, name, weight_column, self.problem.csv, progress)
+            done = engines.expand_file(mode, frame, to, how, name, weight_column, self.problem.csv, progress)
+            named = {"weights": name, "weight_column": weight_column}
+            return replace(done, options={**self._said("expand", how, missing), **named})
         if to is not None:
             raise SpecError("to= names the result of a file; a dataframe is returned")
         table = tables.read(frame)
@@ -923,7 +1036,7 @@ class Mapping:
         problem = replace(self.problem, utility=measure)
         claims = self.certificate.as_dict()
         stored = storage.Stored(
-            problem, self.counts, self.kernel, self.multipliers, claims, self.unseen, self.assurance
+            problem, self.counts, self.kernel, self.multipliers, claims, self.unseen, self.assurance, self.fitted_by
         )
         storage.write(path, stored)
 
@@ -949,8 +1062,9 @@ class Mapping:
                 f"objective of {certificate.objective:.9g}"
             )
         return cls(
-            stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, stored.unseen, promised
-        )
+            stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, stored.unseen, promised,
+            stored.fitted_by,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         c = self.certificate

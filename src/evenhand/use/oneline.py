@@ -9,6 +9,7 @@ Knows estimators, tables and the fit of a mapping; nothing of scikit-learn's con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers
+from evenhand.data.counts import Counts
 from evenhand.data.domain import in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import DataError, Tell
+from evenhand.errors import DataError, EvenhandError, InfeasibleError, Tell
 from evenhand.findings.feasibility import budget_edge
 from evenhand.findings.scores import apart, by_group
 from evenhand.optimise.solve import Clock
@@ -29,7 +31,7 @@ from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
 from evenhand.use.confidence import NotSure
-from evenhand.use.fitting import begin, fitted_as_asked
+from evenhand.use.fitting import begin, fitted_as_asked, silent
 from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, tell_new_groups, unused
 from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained
@@ -58,6 +60,9 @@ MOST_STEPS, LONGEST_STEP = 200, 4.0
 
 EXCEEDED = 1e-6
 """Mean scores that are further apart than the bound by more than this are told of."""
+
+LARGER = (1.02, 1.08, 1.2, 1.5, 2.5)
+"""Times the bound that seems to be enough for a confidence: in turn, until one is."""
 
 ROW, WEIGHT = "evenhand row", "evenhand weight"
 
@@ -312,14 +317,59 @@ def _refuse_no_levels(problem: Problem, table: Frame, people: People) -> None:
 
 
 def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
+    """Fit; where a confidence cannot be had at the bound, say at which it can."""
+    counts, _, _ = begin(problem, table, people.weights)
+    try:
+        return _within(problem, counts, table, people)
+    except NotSure as refused:
+        raise _refused(refused, problem, counts, table, people) from None
+
+
+def _within(problem: Problem, counts: Counts, table: Frame, people: People) -> Mapping:
     """Fit within three times the smallest budget that will do, and where a confidence needs more, within any."""
-    counts, clock, report = begin(problem, table, people.weights)
     least = budget_edge(replace(problem, confidence=None), counts, Clock())
     if least is not None:
         limit = ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0)))
         with suppress(NotSure):
-            return fitted_as_asked(replace(problem, budget=limit), counts, table, people.weights, clock, report)
-    return fitted_as_asked(problem, counts, table, people.weights, clock, report)
+            return fitted_as_asked(replace(problem, budget=limit), counts, table, people.weights, Clock(), silent)
+    return fitted_as_asked(problem, counts, table, people.weights, Clock(), silent)
+
+
+def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, people: People) -> NotSure:
+    """Return the error with a bound that is enough: one that was fitted, since margins are others at another bound."""
+    bound, enough = problem.one_bound, None
+    assert bound is not None
+    nearest = refused.smallest_parity_bound
+    for factor in LARGER:
+        bound = _rounded_up(max(nearest or 0.0, bound) * factor)
+        try:
+            # Within any budget: where that can be had, the fit at this bound has it.
+            stated = replace(problem, parity=[PairwiseParity(bound)])
+            fitted_as_asked(stated, counts, table, people.weights, Clock(), silent)
+        except NotSure as again:
+            nearest = again.smallest_parity_bound
+        except EvenhandError:
+            break
+        else:
+            enough = bound
+            break
+    needed = refused.people_needed
+    return NotSure(
+        f"bound={problem.one_bound:g} can be met in this table, but not with margins for a confidence of "
+        f"{problem.confidence:g}. ",
+        "" if needed is None else f"About {needed:,.0f} people like these {counts.people:,} would be needed. ",
+        "" if enough is None else f"With as many as there are write bound={enough:g}, which can be met. ",
+        "Or ask for less confidence.",
+        problem=refused.problem,
+        reason=InfeasibleError(smallest_parity_bound=enough),
+        people_needed=needed,
+    )
+
+
+def _rounded_up(bound: float) -> float:
+    """Round up to three digits, as a bound is written."""
+    step = 10.0 ** (math.floor(math.log10(bound)) - 2) if bound > 0 else 1.0
+    return float(f"{math.ceil(bound / step - EXCEEDED) * step:.3g}")
 
 
 def _released(mapping: Mapping, table: Frame, people: People, expected: bool) -> TrainingRows:

@@ -1,13 +1,14 @@
 """Scores as levels, and what is released of them: nothing is drawn, a level that is split is split by the score.
 
 A mapping gives every level of a group's scores a distribution over levels. Of the people of a level those who score
-higher get the higher ones, each as many as the distribution says. Pure functions of arrays.
+higher get the higher ones, each as many as the distribution says; of people of one score, those who come later by
+something else that tells them apart. Who is not told apart is a crowd, and released as one. Pure functions of arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -92,6 +93,11 @@ class GroupRelease:
         Which levels somebody of the group is in.
     otherwise : array
         What the others become: themselves, or the nearest level that keeps the order.
+    tied : mapping
+        Of each score whose people are released as different levels, by its place among the scores: the fitted people's
+        ties in order, and the share of them before each. A tie is then as far as it comes among theirs, so that of the
+        fitted people as many get each level as is due; without it, those of the people who are asked about together are
+        spread evenly.
     """
 
     score: Numbers
@@ -101,10 +107,16 @@ class GroupRelease:
     reached: Numbers
     fitted: Flags
     otherwise: Cells
+    tied: Mapping[int, tuple[Numbers, Numbers]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, scale: ScoreScale, score: Numbers, weight: Numbers, rows: Numbers) -> GroupRelease:
-        """Place a group's people in their levels; ``rows`` are the mapping's probabilities for each level."""
+    def of(
+        cls, scale: ScoreScale, score: Numbers, weight: Numbers, rows: Numbers, ties: Ties | None = None
+    ) -> GroupRelease:
+        """Place a group's people in their levels; ``rows`` are the mapping's probabilities for each level.
+
+        ``ties`` says who of them comes before whom among people of one score, where that is to be remembered.
+        """
         distinct, at = np.unique(score, return_inverse=True)
         each, level = sums(at, weight, len(distinct)), scale.level(distinct)
         total = sums(level, each, len(scale))
@@ -113,7 +125,15 @@ class GroupRelease:
         first = np.searchsorted(level, np.arange(len(scale) + 1))
         fitted = total > 0
         reached = np.cumsum(rows, axis=1)
-        return cls(distinct, below, each / total[level], first, reached, fitted, _between(rows, fitted))
+        found = cls(distinct, below, each / total[level], first, reached, fitted, _between(rows, fitted))
+        if ties is None:
+            return found
+        tied = {}
+        for place in np.flatnonzero(found._torn(level, below, found.same)).tolist():
+            mine = np.flatnonzero(at == place)
+            value, kind = np.unique(ties(mine), return_inverse=True)
+            tied[place] = value, np.append(0, np.cumsum(sums(kind, weight[mine], len(value)))) / each[place]
+        return replace(found, tied=tied)
 
     def released(self, scale: ScoreScale, score: Numbers, ties: Ties) -> Cells:
         """Return the level that each score is released as.
@@ -130,16 +150,43 @@ class GroupRelease:
         low = np.where(at < self.first[level + 1], self.below[there], 1.0)
         width = np.where(self.score[there] == score, self.same[there], 0.0)
         place = self._at(level, low)
-        torn = np.flatnonzero(place != self._at(level, low + LAST * width))
+        torn = np.flatnonzero(self._torn(level, low, width))
         if len(torn):
-            place[torn] = self._at(level[torn], low[torn] + width[torn] * ties(known[torn]))
+            tie = ties(known[torn])
+            for of in np.unique(there[torn]).tolist():
+                mine = there[torn] == of
+                tie[mine] = _among(self.tied[of], tie[mine]) if of in self.tied else spread(tie[mine])
+            place[torn] = self._at(level[torn], low[torn] + width[torn] * tie)
         found[known] = place
         return found
+
+    def _torn(self, level: Cells, low: Numbers, width: Numbers) -> Flags:
+        """Return which people, who have a position together, are released as different levels."""
+        return np.asarray(self._at(level, low) != self._at(level, low + LAST * width))
 
     def _at(self, level: Cells, position: Numbers) -> Cells:
         """Return what is released at a position, 0 to 1, in each level."""
         reached = self.reached[level]
         return np.asarray((np.minimum(position, reached[:, -1] * LAST)[:, None] >= reached).sum(axis=1))
+
+
+def _among(fitted: tuple[Numbers, Numbers], tie: Numbers) -> Numbers:
+    """Return which share of the fitted people comes before each tie."""
+    value, before = fitted
+    return before[np.searchsorted(value, tie)]
+
+
+def spread(tie: Numbers) -> Numbers:
+    """Return ties in their order, one in each of as many equal parts: a draw in which every part gets its share.
+
+    Examples
+    --------
+    >>> spread(np.array([0.6, 0.5, 0.9, 0.8])).tolist()
+    [0.4, 0.125, 0.975, 0.7]
+    """
+    rank = np.empty(len(tie))
+    rank[np.argsort(tie, kind="stable")] = np.arange(len(tie))
+    return (rank + tie) / len(tie)
 
 
 def _between(rows: Numbers, fitted: Flags) -> Cells:

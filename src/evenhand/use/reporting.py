@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -19,41 +19,36 @@ from evenhand import check
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.sentences import ANYBODY, Said
 from evenhand.engines import opened
-from evenhand.errors import DataError, EvenhandError, StorageError
-from evenhand.files import replace_file
-from evenhand.findings.changes import most_changed_groups
+from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
+from evenhand.files import replace_file, sha256_of
 from evenhand.findings.discretion import Discretion
-from evenhand.findings.models import check_model
+from evenhand.findings.manifest import Manifest
+from evenhand.findings.models import check_model, model_rates
 from evenhand.findings.theory.rates import share
 from evenhand.optimise.solve.structured.threads import one_thread
 from evenhand.report import assurance
-from evenhand.report.charts import Chart, panels_within
-from evenhand.report.extent import MOST_ACROSS
 from evenhand.report.page import check_packages, page
-from evenhand.report.pictures import PAGE_WIDTH
 from evenhand.report.summary import Material, Settings, Source, summary
+from evenhand.report.this_file import this_file
 from evenhand.resources import Progress, heeding
+from evenhand.spec.sign_off import SignOff
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing
+from evenhand.use import storage
 from evenhand.use.fitting import EDGE_TOLERANCE, silent
+from evenhand.use.manifests import check_sign_off
 from evenhand.use.mapping import Mapping
 from evenhand.use.telling import Teller
-from evenhand.use.tradeoff import Frontier, frontier_around
+from evenhand.use.tradeoff import frontier_around, share_changed
 
-POINTS = 16
+POINTS = 12
 """How many bounds the frontier is solved at, beside the mapping's own, which is known."""
 
-POINTS_OF_LARGE, LARGE = 8, 2000
+POINTS_OF_LARGE, LARGE = 6, 2000
 """The same for tables of more cells than this, each of whose points takes as long as a small table's frontier."""
 
 FEWEST_POINTS = 2
 """One on either side of the mapping's own."""
-
-MOST_COHORTS = 72
-"""Cohorts are formed by as many features, in their order, as leave no more of them than this."""
-
-PANELS = 4
-"""How many groups have their cohorts drawn: those with the most people changed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +58,7 @@ class Report:
     Attributes
     ----------
     summary : dict
-        Everything that the page says, as JSON-safe values; ``docs/report.md`` lists the fields.
+        Everything that the page says, as JSON-safe values; ``docs/reference/report.md`` lists the fields.
     html : str
         The page, which needs no network.
     """
@@ -104,6 +99,8 @@ def report_on(
     confidence: float = 0.95,
     seed: int = 0,
     missing: Missing | None = None,
+    manifest: str | os.PathLike[str] | None = None,
+    sign_off: SignOff | None = None,
     source: str | os.PathLike[str] | None = None,
     command: str | None = None,
     progress: Progress | None = None,
@@ -125,7 +122,7 @@ def report_on(
     trace : bool
         Whether to trace the frontier, which takes most of the time.
     points : int, optional
-        How many bounds it is solved at, from the mapping's own outwards: 16, or 8 where the table has more than 2,000
+        How many bounds it is solved at, from the mapping's own outwards: 12, or 6 where the table has more than 2,000
         cells. No clock stops it.
     confidence : float
         Of every interval and statement.
@@ -133,6 +130,12 @@ def report_on(
         Of every draw.
     missing : {"level", "error"}, optional
         With ``frame``: as in :meth:`evenhand.Mapping.release`.
+    manifest : path, optional
+        The manifest of a file that this mapping released, expanded or applied: whether that very file keeps every
+        bound, and who signed off on it, is then shown. A manifest of another mapping, or of a file that has other bytes
+        by now, is refused.
+    sign_off : SignOff, optional
+        Who signed off on the mapping; one that has expired is refused, and so is one beside another in the manifest.
     source : path, optional
         The mapping's file, to be named with its checksum.
     command : str, optional
@@ -170,6 +173,10 @@ def report_on(
     # Not all of a command is whole characters: it may name files.
     check.kind("command", command, (str, NoneType), "a text")
     known_source = _source(source)
+    check_sign_off(sign_off)
+    of_file, signed = _this_file(mapping, manifest, Discretion(mapping.counts, settings.hide_below))
+    if sign_off is not None and signed not in (None, sign_off):
+        raise SpecError("the manifest has another sign-off than sign_off, which is given here; leave one of them out")
     # What is simulated and solved here are many small products, for which threads of BLAS only wait for each other.
     with heeding(tell.going_on), one_thread():
         tell("measuring", 0.05)
@@ -178,26 +185,25 @@ def report_on(
         if frame is not None:
             columns = opened(frame, mapping.problem.csv).table.columns
             other_columns = tuple(str(column) for column in columns if column not in mapping.problem.columns)
-        traced, values = _traced(
-            mapping, solved if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share)
-        )
+        traced = _traced(mapping, solved if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
         tell("summarising", 0.65)
         found = summary(
             Material(
                 problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
                 achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
                 prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
-                promised=mapping.assurance, frontier=values, settings=settings, source=known_source,
-                other_columns=other_columns,
+                promised=mapping.assurance, frontier=traced, settings=settings, source=known_source,
+                other_columns=other_columns, file=of_file, sign_off=_signed(sign_off or signed),
+                fitted_by=mapping.fitted_by,
                 command=command or _called(
                     source, frame=frame, model=model, sees_protected=sees_protected, hide_below=hide_below,
                     trace=trace, points=points, confidence=confidence, seed=seed, missing=missing,
+                    manifest=manifest, sign_off=sign_off,
                 ),
             )
         )  # fmt: skip
-        tell("drawing", 0.8)
-        drawn = _charts(mapping, traced, settings)
-        html = page(found, drawn, lambda stage, share: tell(stage, 0.8 + 0.2 * share))
+        tell("drawing", 0.9)
+        html = page(found)
     tell("done", 1.0)
     return Report(found, html)
 
@@ -225,23 +231,55 @@ def _source(path: str | os.PathLike[str] | None) -> Source:
     return Source(os.fspath(path), hashlib.sha256(content).hexdigest())
 
 
+def _this_file(
+    mapping: Mapping, path: str | os.PathLike[str] | None, shown: Discretion
+) -> tuple[dict[str, Any] | None, SignOff | None]:
+    """Return what a manifest says of its file, and the sign-off; refuse one that is not of this mapping and file."""
+    if path is None:
+        return None, None
+    manifest = Manifest.load(check.path("manifest", path))
+    if manifest.fingerprint != storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel):
+        raise StorageError(
+            f"{os.fspath(path)!r} is the manifest of a file that another mapping made: {manifest.mapping.name!r}, "
+            f"SHA-256 {manifest.mapping.sha256[:12]}…"
+        )
+    output = manifest.output.path(manifest.folder)
+    looked = "The file is not beside its manifest, so that its bytes were not looked at."
+    if os.path.exists(output):
+        if sha256_of(output) != manifest.output.sha256:
+            raise StorageError(
+                f"{manifest.output.name!r} has other bytes than its manifest {os.fspath(path)!r} says: it was changed, "
+                f"or written again; evenhand verify tells more"
+            )
+        looked = "The file has the bytes that its manifest says; evenhand verify checks the draw and the rates again."
+    return this_file(manifest, mapping.problem, shown, looked), manifest.sign_off
+
+
+def _signed(sign_off: SignOff | None) -> list[dict[str, str]] | None:
+    return None if sign_off is None else [{"heading": heading, "text": text} for heading, text in sign_off.pairs]
+
+
 def _fitted(
     mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, missing: Missing | None, settings: Settings
 ) -> dict[str, Any]:
-    seed = settings.seed
+    """Fit a model on the table as it is and on one release, and return what either scores and decides."""
+    seed, parts = settings.seed, (mapping.problem, mapping.counts, mapping.kernel)
+    # First of the release, which refuses a table that no model can be fitted on.
     rates = mapping.model_rates(frame, model, seed=seed, protected=sees_protected, missing=missing)
+    before = model_rates(*parts, frame, frame, model, protected=sees_protected)
+    rates = rates.assign(score_before=before["score"], decision_before=before["decision"])
     name = "The shares of each outcome by features" if model is None else f"The model {type(model).__name__}"
     sight = "with" if sees_protected else "without"
     words = (
-        f"{name}, fitted on one release (seed {seed}) {sight} the protected columns, and applied to the same people in "
-        f"apply mode (seed {seed + 1}). Decided so: the share of people for whom the outcome is the likeliest; no "
-        f"bound covers it."
+        f"{name}, {sight} the protected columns: fitted on the table as it is and scoring it; and fitted on one "
+        f"release (seed {seed}), scoring the same people in apply mode (seed {seed + 1}). Decided so: the share of "
+        f"people for whom the outcome is the likeliest; no bound covers it."
     )
     shown = Discretion(mapping.counts, settings.hide_below)
     return assurance.model_rates(mapping.problem, rates, words, shown, sees_protected=sees_protected)
 
 
-def _traced(mapping: Mapping, points: int | None, progress: Progress) -> tuple[Frontier | None, dict[str, Any]]:
+def _traced(mapping: Mapping, points: int | None, progress: Progress) -> dict[str, Any]:
     """Trace the frontier around a mapping, and say what was found, or why there is none."""
     problem, certificate, words = mapping.problem, mapping.certificate, ""
     if points is None:
@@ -251,68 +289,47 @@ def _traced(mapping: Mapping, points: int | None, progress: Progress) -> tuple[F
     elif not mapping.has_prices:
         words = "It is not traced for a problem that is not convex."
     if words or points is None:
-        return None, {"words": words, "points": [], "edges": None, "chosen": None}
+        return {"words": words, "points": [], "edges": None, "edges_said": None, "chosen": None}
     own, column = problem.one_bound, "bound"
     moved = "What tighter and looser parity bounds would lose"
     if own is None:
         own, column = 1.0, "bound_factor"
         moved = "What would be lost if all parity bounds, which differ, were multiplied by a factor"
-    here = {column: own, "objective": mapping.objective}
+
+    def said(value: float) -> str:
+        """Say a bound as people do, where all constraints would say it alike; or a factor on bounds that differ."""
+        if column == "bound_factor":
+            return f"{value:.3g} of each bound"
+        words = {part.distance.said_bound(value, both=not part.against_target) for part in problem.parity}
+        return words.pop() if len(words) == 1 else f"{value:.4g}"
+
+    changed = share_changed(mapping)
+    here = {column: own, "said": said(own), "objective": mapping.objective, "changed": changed}
     try:
-        found = frontier_around(mapping.certified, mapping.counts, certificate, points=points, progress=progress)
+        found = frontier_around(
+            mapping.certified, mapping.counts, certificate, changed, points=points, progress=progress
+        )
     except EvenhandError as error:
         alone = here | {"lower_bound": certificate.lower_bound, "status": certificate.status}
         words = Said(f"It could not be traced beyond the mapping itself: {error}", ANYBODY)
-        return None, {"words": words, "points": [alone], "edges": None, "chosen": here}
+        return {"words": words, "points": [alone], "edges": None, "edges_said": None, "chosen": here}
     held = "the budgets" if mapping.assurance is None else "the budgets and the margins for confidence"
-    said = [f"{moved}, {held} held as they are, from this mapping outwards."]
-    edge = found.edges["smallest_feasible"].iloc[0]
+    sentences = [f"{moved}, {held} held as they are, from this mapping outwards."]
+    edges = found.edges.to_dict("records")[0]
+    edge = edges["smallest_feasible"]
     if edge > EDGE_TOLERANCE:
-        said.append(f"No mapping meets a bound below {edge:.4g}, which is found exactly, as are the other edges.")
+        sentences.append(f"No mapping meets a bound below {said(edge)}; all edges are found exactly.")
     elif edge >= 0:
-        said.append("Every bound can be met, down to zero; the edges are found exactly.")
+        sentences.append("Every bound can be met, down to zero; the edges are found exactly.")
     if unsolved := int((found.frame["status"] == "unsolved").sum()):
-        said.append(f"{unsolved} of {len(found.frame)} points could not be solved.")
-    return found, {
-        "words": " ".join(said),
-        "points": found.frame[[column, "objective", "lower_bound", "status"]].to_dict("records"),
-        "edges": found.edges.to_dict("records")[0],
+        sentences.append(f"{unsolved} of {len(found.frame)} points could not be solved.")
+    return {
+        "words": " ".join(sentences),
+        "points": [
+            {**row, "said": said(row[column])}
+            for row in found.frame[[column, "objective", "lower_bound", "status", "changed"]].to_dict("records")
+        ],
+        "edges": edges,
+        "edges_said": {name: None if math.isnan(value) else said(value) for name, value in edges.items()},
         "chosen": here,
     }
-
-
-def _charts(mapping: Mapping, traced: Frontier | None, settings: Settings) -> dict[str, Chart]:
-    """Draw what can be drawn: where nobody changes, or everybody is hidden, a chart is left out."""
-    hide = settings.hide_below
-    wanted: dict[str, Callable[[], Chart]] = {
-        "rates": lambda: mapping.chart("rates", confidence=settings.confidence, hide_below=hide),
-        "changes": lambda: mapping.chart("changes", hide_below=hide),
-        "heat": lambda: mapping.chart("heat", hide_below=hide),
-        "cohorts": lambda: _cohorts(mapping, hide),
-    }
-    if traced is not None:
-        own = mapping.problem.one_bound
-        wanted["frontier"] = lambda: traced.chart(chosen=(1.0 if own is None else own, mapping.objective))
-    drawn = {}
-    for name, draw in wanted.items():
-        try:
-            drawn[name] = draw()
-        except DataError:
-            continue
-    return drawn
-
-
-def _cohorts(mapping: Mapping, hide_below: float) -> Chart:
-    counts = mapping.counts
-    # The first features whose combinations can still be drawn.
-    by: list[str] = []
-    size = 1
-    for variable in counts.domain.x.variables:
-        size *= len(variable)
-        if by and size > MOST_COHORTS:
-            break
-        by.append(variable.name)
-    groups = most_changed_groups(counts, mapping.achieved.changed, PANELS, hide_below=hide_below)
-    across = panels_within(PAGE_WIDTH, min(MOST_ACROSS, len(counts.domain.variable(by[-1]))))
-    which = "with the most people changed"
-    return mapping.chart("cohorts", groups=groups, by=by, hide_below=hide_below, wrap=across, which=which)

@@ -5,9 +5,10 @@ Knows scikit-learn's searches, scores and groups; nothing of mappings: any class
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -15,12 +16,13 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import in_words
-from evenhand.errors import DataError, InfeasibleError, MissingExtraError, SpecError, warn
+from evenhand.errors import DataError, EvenhandError, InfeasibleError, MissingExtraError, SpecError, warn
 from evenhand.findings.scores import apart, by_group
 from evenhand.tables import arrays
-from evenhand.use.estimator.conventions import Features, about
-from evenhand.use.estimator.once import SEARCHING
+from evenhand.use.estimator.conventions import Features, about, classes_of
+from evenhand.use.estimator.once import SEARCHING, Telling
 from evenhand.use.oneline import EXCEEDED
+from evenhand.use.scoring import probabilities
 from evenhand.use.training import NEEDED, last_step
 
 try:
@@ -42,6 +44,13 @@ NAMED = re.compile(
 """How groups are named in the results of a search."""
 
 
+class Kept(dict[str, float]):
+    """What a search keeps of one fold: NaN for whatever that fold does not tell, so that folds can be put together."""
+
+    def __missing__(self, key: str) -> float:
+        return math.nan
+
+
 @dataclass(frozen=True, eq=False)
 class ParityScoring:
     """What a search is to keep of every candidate and fold. Made by :func:`evenhand.parity_scoring`."""
@@ -49,19 +58,48 @@ class ParityScoring:
     protected: tuple[str, ...]
     groups: Mapping[tuple[Any, ...], str]
     score: Any
+    classes: Any = None
+    """The values of y, where they are known."""
+    telling: Telling = field(default_factory=Telling)
+    """What was told, so that every fold and candidate does not tell it again."""
 
     def __call__(self, estimator: Any, X: Any, y: Any, **metadata: Any) -> dict[str, float]:
-        """Score a fitted classifier on people whom it was not trained on."""
+        """Score a fitted classifier on people whom it was not trained on; NaN, with a warning, what cannot be."""
+        try:
+            group, scores, classes = self._scored(estimator, X)
+        except EvenhandError as error:
+            # What a scorer raises a search forgets; what it returns must have the same names in every fold.
+            self._tell(f"a candidate is not scored: {error}")
+            return self._kept(math.nan, np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.arange(2))
+        try:
+            score = float(self.score(estimator, X, y, **metadata))
+        except Exception as error:  # whatever a measure has against a fold it says in its own way
+            there = np.unique(np.asarray(y))
+            lack = f" (all of its people have y={there[0]})" if len(there) == 1 else ""
+            self._tell(f"the score of a fold is not defined{lack}: {next(iter(str(error).splitlines()), error)}")
+            score = math.nan
+        return self._kept(score, group, scores, classes)
+
+    def _scored(self, estimator: Any, X: Any) -> tuple[Cells, Numbers, Any]:
+        """Return everybody's group, and their scores of every class."""
         if not hasattr(estimator, "predict_proba"):
             raise SpecError(
                 f"{type(last_step(estimator)).__name__} has no predict_proba, and parity is that of mean scores; "
                 f"put it into sklearn.calibration.CalibratedClassifierCV, or choose one that has them"
             )
-        group, words = self._group(X), list(self.groups.values())
-        scores, classes = np.asarray(estimator.predict_proba(X), dtype=float), np.asarray(estimator.classes_)
+        group, classes = self._group(X), np.asarray(estimator.classes_)
+        if self.classes is None:
+            return group, np.asarray(estimator.predict_proba(X), dtype=float), classes
+        new = [each for each in classes.tolist() if each not in self.classes.tolist()]
+        if new:
+            raise DataError(f"it was trained on y={new[0]!r}, which the y given to parity_scoring lacks")
+        return group, probabilities(estimator, X, self.classes), self.classes
+
+    def _kept(self, score: float, group: Cells, scores: Numbers, classes: Any) -> dict[str, float]:
+        """Return the score, and of each group its people, mean scores and shares selected, by their names."""
+        words, each = list(self.groups.values()), np.ones(len(group))
         chosen = np.eye(len(classes))[np.argmax(scores, axis=1)]
-        each = np.ones(len(group))
-        found = {SCORE: float(self.score(estimator, X, y, **metadata))}
+        found = Kept({SCORE: score})
         found |= {f"people of {word}": float(np.sum(group == place)) for place, word in enumerate(words)}
         # Of two classes, one tells the other.
         shown = [len(classes) - 1] if len(classes) == 2 else list(range(len(classes)))
@@ -71,6 +109,9 @@ class ParityScoring:
                 named = "" if len(classes) == 2 else f"[{classes[at]}]"
                 found |= {f"{what}{named} of {word}": float(means[place, at]) for place, word in enumerate(words)}
         return found
+
+    def _tell(self, message: str) -> None:
+        self.telling.tell_once((message,), message)
 
     def _group(self, X: Any) -> Cells:
         places = {values: place for place, values in enumerate(self.groups)}
@@ -85,7 +126,9 @@ class ParityScoring:
         return np.array([places[values] for values in rows], dtype=np.int64)
 
 
-def parity_scoring(X: Any, protected: Sequence[str], *, score: str | Callable[..., float] = "roc_auc") -> ParityScoring:
+def parity_scoring(
+    X: Any, protected: Sequence[str], *, score: str | Callable[..., float] = "roc_auc", y: Any = None
+) -> ParityScoring:
     """Return what a grid search keeps of every candidate, so that :func:`best_within` can choose by it.
 
     Parameters
@@ -95,7 +138,10 @@ def parity_scoring(X: Any, protected: Sequence[str], *, score: str | Callable[..
     protected : sequence of str
         The columns whose values together are the groups; candidates need not read them.
     score : str or callable
-        What is to be large, as scikit-learn's ``scoring``; ``cv_results_["mean_test_score"]`` has it.
+        What is to be large, as scikit-learn's ``scoring``; ``cv_results_["mean_test_score"]`` has it. Where it is not
+        defined, as an AUC is not in a fold with one class, it is NaN, and :func:`best_within` goes by the other folds.
+    y : sequence, optional
+        The outcomes of the table, of which the classes are read: for more than two, of which a fold may lack one.
 
     Returns
     -------
@@ -133,7 +179,8 @@ def parity_scoring(X: Any, protected: Sequence[str], *, score: str | Callable[..
         check.text("score", score)
     with about("score"):
         scorer = get_scorer(score)
-    return ParityScoring(names, {row: in_words(dict(zip(names, row, strict=True))) for row in rows}, scorer)
+    classes = None if y is None else classes_of(y)
+    return ParityScoring(names, {row: in_words(dict(zip(names, row, strict=True))) for row in rows}, scorer, classes)
 
 
 def _rows(X: Any, protected: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -160,10 +207,15 @@ class BestWithin:
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
         """Return the place of the best candidate within the bound."""
-        score, found = np.asarray(cv_results.get(f"mean_test_{SCORE}", ()), dtype=float), self.apart(cv_results)
+        found = self.apart(cv_results)
+        score = _score(cv_results)
         known = np.isfinite(score) & np.isfinite(found)
         if not known.any():
-            raise DataError("no candidate of this search was fitted and scored; see the warnings before this")
+            raise DataError(
+                "no candidate of this search was fitted and scored in every fold; see the warnings before this. Folds "
+                "that have every class, such as those of sklearn.model_selection.StratifiedKFold, may help, and with "
+                "more than two classes eh.parity_scoring(..., y=y)"
+            )
         within = known & (found <= self.bound + EXCEEDED)
         if within.any():
             # Of equal scores, the one that is less far apart.
@@ -204,6 +256,22 @@ class BestWithin:
         if self.of == "selected":
             return np.asarray(np.ptp(means, axis=0).max(axis=0))
         return np.array([_apart(means[:, :, place]) for place in range(means.shape[2])])
+
+
+def _score(cv_results: Mapping[str, Any]) -> Numbers:
+    """Return the mean score of each candidate, over folds in which it is defined for one of them at least."""
+    splits = [key for key in cv_results if re.fullmatch(rf"split\d+_test_{SCORE}", key)]
+    if not splits:
+        return np.asarray(cv_results.get(f"mean_test_{SCORE}", ()), dtype=float)
+    each = np.array([cv_results[key] for key in splits], dtype=float)
+    defined = np.isfinite(each).any(axis=1)
+    if not defined.all():
+        warn(
+            f"in {np.sum(~defined)} of {len(each)} folds no candidate has a score, since a fold lacks a class or every "
+            f"fit failed there: candidates are compared by their scores in the others",
+            SEARCHING,
+        )
+    return np.asarray(each[defined].mean(axis=0)) if defined.any() else np.full(each.shape[1], np.nan)
 
 
 def _apart(means: Numbers) -> float:

@@ -2,8 +2,8 @@
 
 Arrays: the counts, the kernel and the multipliers. Text: one JSON document with the format's version, the problem
 (as TOML), the domain, the certificate as it was claimed and a SHA-256 over all of it. Loading executes no code,
-and checks everything before it is used: whoever wrote a file can also write its checksum. docs/mapping-file.md
-describes the format.
+and checks everything before it is used: whoever wrote a file can also write its checksum. The format is
+described in docs/reference/mapping-file.md.
 """
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ CONFIDENT = 4
 LEARNED = 4
 """From this version on cells may be learned; earlier readers refuse that key of a problem."""
 
+FORBIDDING = 4
+"""From this version on a problem may forbid records; earlier readers refuse that key."""
+
 ANY_GROUP = 4
 """From this version on limits that differ by group hold of a blind mapping for people of any group, fitted or not, and
 a budget may be for those who were fitted: earlier readers took every budget so, and do not know the word."""
@@ -94,6 +97,7 @@ class Stored:
     claims: dict[str, Any]
     unseen: Policy = "keep"
     assurance: Assurance | None = None
+    fitted_by: str | None = None
 
 
 def write(path: str | os.PathLike[str], stored: Stored) -> None:
@@ -113,6 +117,7 @@ def write(path: str | os.PathLike[str], stored: Stored) -> None:
         "claims": stored.claims,
         "unseen": stored.unseen,
         **({} if stored.assurance is None else {"assurance": stored.assurance.described()}),
+        **({} if stored.fitted_by is None else {"fitted_by": stored.fitted_by}),
     }
     signed = document | {"sha256": _digest(document, arrays)}
     text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
@@ -149,7 +154,8 @@ def _needed_of(problem: Problem, domain: Domain) -> int:
     stated = PLAIN if problem.favourable is None else FAVOURABLE
     held = ANY_GROUP if any(budget.per == "fitted" for budget in problem.budgets) else PLAIN
     sure = PLAIN if problem.confidence is None else CONFIDENT
-    return max(stated, held, sure, *map(_needed, domain.variables))
+    never = FORBIDDING if problem.forbidden_records else PLAIN
+    return max(stated, held, sure, never, *map(_needed, domain.variables))
 
 
 def _needed(variable: Variable) -> int:
@@ -375,7 +381,10 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     if (described is None) != (problem.confidence is None):
         raise StorageError("margins are there where, and only where, a problem asks for confidence")
     assurance = None if described is None else Assurance.read(problem, counts, kernel, described)
-    return Stored(problem, counts, kernel, multipliers, claims, unseen, assurance)
+    fitted_by = document.get("fitted_by")
+    if not isinstance(fitted_by, str | None):
+        raise StorageError(f"the command that fitted it cannot be {fitted_by!r}")
+    return Stored(problem, counts, kernel, multipliers, claims, unseen, assurance, fitted_by)
 
 
 def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Counts:

@@ -45,6 +45,7 @@ from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem
 from evenhand.tables import frame as table
 from evenhand.use.fitting import EDGE_TOLERANCE, begin, fitted_as_asked
+from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,9 @@ EDGES = ("smallest_feasible", "lossless_from", "identity_from")
 TRACED = ("objective", "lower_bound", "gap", "max_violation", "status")
 """The columns of the two tables."""
 
+CHANGED = "changed"
+"""One more, where people are counted."""
+
 AXES = {
     "bound": "parity bound ε",
     "bound_factor": "factor on all parity bounds",
@@ -72,16 +76,14 @@ AXES = {
 }
 """What the columns are called in a chart."""
 
-BEYOND = 1.15
-"""A frontier around a mapping ends this many times as far as where nobody need change, or the mapping's own bound."""
+LOSSLESS_POINTS = 3
+"""How many points of a frontier around a mapping lie where nothing is lost and people still change."""
 
 ROUNDING = 1e-3
 """A bound that exceeds a step by a smaller share of one is that step."""
 
 LOOSER = 2.0
 """Where no bound is known from which nothing is lost: how many times the mapping's own bound is solved up to."""
-
-SEVERAL = "shaded: infeasible, the darker at the more budgets"
 
 Edge = float | None | dict[float, float | None]
 """An edge, None where there is none; one for each budget where several are swept."""
@@ -99,7 +101,8 @@ class Frontier:
         where budgets are swept ``budget_limit`` (the one limit of the problem) or ``budget_factor`` (on all its
         limits), then ``objective``, ``lower_bound``, ``gap``, ``max_violation`` and ``status``: ``optimal``,
         ``feasible`` or ``local`` as in a certificate, ``infeasible``, or ``unsolved`` where a solver failed or the
-        time ran out (see the notes). Numbers that do not exist are NaN.
+        time ran out (see the notes). With ``people`` also ``changed``, the share of people whom the mapping of that
+        point is expected to change. Numbers that do not exist are NaN.
     edges : pandas.DataFrame
         One row per budget: ``smallest_feasible``, ``lossless_from`` and ``identity_from``; NaN where there is none.
     smallest_budget : float or None
@@ -146,8 +149,8 @@ class Frontier:
     ) -> Chart:
         """Return the chart of the utility lost, whose ``save`` writes PNG, SVG or HTML.
 
-        Along ε with a line for each budget; along the budgets where only they were swept. ``chosen``, a place on that
-        axis and an objective, is marked.
+        Along ε with a panel for each budget; along the budgets where only they were swept. Where people were counted,
+        those who change have a panel beside the loss. ``chosen``, a place on that axis and an objective, is marked.
         """
         title = check.text("title", title)
         if chosen is not None:
@@ -177,7 +180,8 @@ class Frontier:
         held = [f"{AXES[c]} = {self.frame[c].iloc[0]:g}" for c in others if self.frame[c].notna().all()]
         return charts.frontier(
             [
-                {"at": row[at], "line": line(row), "objective": row["objective"], "status": row["status"]}
+                {"at": row[at], "line": line(row), "status": row["status"]}
+                | {name: row[name] for name in ("objective", CHANGED) if name in row}
                 for row in self.frame.to_dict("records")
             ],
             edges,
@@ -185,7 +189,7 @@ class Frontier:
             lines=AXES[str(budget)] if many else None,
             loss=f"utility lost, {self.utility}",
             title=title,
-            subtitle=SEVERAL if many else "".join(held[:1]),
+            subtitle="" if many else "".join(held[:1]),
             chosen=None if chosen is None else {"at": chosen[0], "objective": chosen[1]},
         )
 
@@ -208,6 +212,7 @@ def frontier(
     *,
     weights: str | Sequence[float] | None = None,
     time_limit: float | None = None,
+    people: bool = False,
     progress: Progress | None = None,
 ) -> Frontier:
     """Trace what the utility loses as the parity bound, the budgets, or both are changed.
@@ -215,7 +220,8 @@ def frontier(
     Parameters
     ----------
     problem : Problem
-        All else that is asked. Its tie-break is not used: points have no mapping, and the tie-break leaves Δ as it is.
+        All else that is asked. Its tie-break is not used, unless ``people`` are counted: points have no mapping, and
+        the tie-break leaves Δ as it is.
     frame : dataframe, path or Counts
         The table: one row per person (or per cell, with ``weights``).
     bounds : sequence of float, optional
@@ -227,6 +233,9 @@ def frontier(
         A column of the table, or for a dataframe one number per row.
     time_limit : float, optional
         Seconds after which to stop; points that were not reached are then ``unsolved``.
+    people : bool
+        Whether to find out how many people change at every point, too. Each point is then fitted by itself, with the
+        problem's tie-break, which takes a few times as long.
     progress : callable, optional
         Called with the name of the stage and the share that is done.
 
@@ -265,9 +274,10 @@ def frontier(
         lacking = Setting("parity", [Made("PairwiseParity", ...)])
         raise SpecError("bounds are to be swept, but the problem has no parity; give it ", lacking)
     asked = [problem.one_bound] if bounds is None else _numbers("bounds", bounds)
-    scale = _Budgets.of(problem, budgets)
+    scale, people = _Budgets.of(problem, budgets), check.flag("people", people)
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
-    problem = replace(problem, tie_break=None)
+    if not people:
+        problem = replace(problem, tie_break=None)
     with heeding(clock.check):
         found = _lines(problem, counts, scale, clock, report)
         lines = [replace(line, table=frame, weights=weights) for line in found]
@@ -277,22 +287,29 @@ def frontier(
             factor = budget_edge(scale.given(problem, max(scale.values)), counts, clock)
             least = None if factor is None else factor * max(scale.values)
         spots = [_Spot.at(line, bound) for line, bound in product(lines, asked)]
-        points = _trace(spots, counts, least, clock, report)
-    return _traced(problem, spots, points, lines, scale, least, report)
+        points = _trace(spots, counts, least, clock, report, people=people)
+    return _traced(problem, spots, points, lines, scale, least, report, people=people)
 
 
 def frontier_around(
-    problem: Problem, counts: Counts, own: Certificate, *, points: int, progress: Progress | None = None
+    problem: Problem,
+    counts: Counts,
+    own: Certificate,
+    changed: float,
+    *,
+    points: int,
+    progress: Progress | None = None,
 ) -> Frontier:
-    """Trace the frontier around a fitted mapping, from its own bound outwards.
+    """Trace the frontier around a fitted mapping, from its own bound outwards, and count whom every point changes.
 
     ``points`` bounds are solved, evenly spaced on either side: towards the smallest feasible bound, and towards where
     nothing is lost. How many is all that limits the work, so that a slow machine finds the same. The mapping itself,
-    of which ``own`` is the certificate, is on the frontier as it is. Where the problem's parity bounds differ, it is a
-    factor on all of them that changes, the mapping's own being 1, and the edges but that of the identity are not known.
+    of which ``own`` is the certificate and which changes a share of people, is on the frontier as it is. Where the
+    problem's parity bounds differ, it is a factor on all of them that changes, the mapping's own being 1, and the edges
+    but that of the identity are not known.
     """
     counts, clock, report = begin(problem, counts, None, None, progress)
-    problem, chosen = replace(problem, tie_break=None), problem.one_bound
+    chosen = problem.one_bound
     factors = chosen is None
     line = _Line(problem, None, None, None, _identity_factor(problem, counts), 0.0, None)
     if not factors:
@@ -300,9 +317,9 @@ def frontier_around(
     here = 1.0 if chosen is None else chosen
     spots = [_Spot.at(line, bound, factors) for bound in sorted({here, *_places(line, here, points)})]
     # As it is: a loss that is rounding is still the mapping's own.
-    itself = replace(_Point.of(own), objective=own.objective)
-    found = _trace(spots, counts, None, clock, report, start=(here, itself))
-    return _traced(problem, spots, found, [line], None, None, report, factors=factors)
+    itself = replace(_Point.of(own), objective=own.objective, changed=changed)
+    found = _trace(spots, counts, None, clock, report, start=(here, itself), people=True)
+    return _traced(problem, spots, found, [line], None, None, report, factors=factors, people=True)
 
 
 def _identity_factor(problem: Problem, counts: Counts) -> float | None:
@@ -318,7 +335,7 @@ def _identity_factor(problem: Problem, counts: Counts) -> float | None:
 
 
 def _places(line: _Line, chosen: float, points: int) -> list[float]:
-    """Return the bounds to solve around the chosen one, and one beyond all edges, where nobody need change."""
+    """Return the bounds to solve around the chosen one, as far as where nobody need change."""
     known = [edge for edge in (line.lossless_from, line.identity_from) if edge is not None]
     loose = min(known, default=LOOSER * chosen)
     tight = min(line.smallest_feasible or 0.0, loose, chosen)
@@ -328,7 +345,9 @@ def _places(line: _Line, chosen: float, points: int) -> list[float]:
         sides = [np.linspace(chosen, tight, tighter + 1)[1:], np.linspace(chosen, loose, points - tighter + 1)[1:]]
     else:
         sides = [np.linspace(loose, tight, points)]
-    places = np.concatenate([*sides, [BEYOND * max(known)] if known else []])
+    # Where nothing is lost people still change, until nobody need: there the frontier ends.
+    last = [np.linspace(loose, max(known), LOSSLESS_POINTS + 1)[1:]] if known and max(known) > loose else []
+    places = np.concatenate([*sides, *last])
     # In steps that a solver tells apart; never below the edge, and no zero with a sign.
     whole = np.unique(np.ceil(places / EDGE_TOLERANCE - ROUNDING) * EDGE_TOLERANCE + 0.0)
     return [float(bound) for bound in whole if abs(bound - chosen) > EDGE_TOLERANCE]
@@ -336,7 +355,7 @@ def _places(line: _Line, chosen: float, points: int) -> list[float]:
 
 def _traced(
     problem: Problem, spots: Sequence[_Spot], points: Sequence[_Point], lines: Sequence[_Line],
-    scale: _Budgets | None, least: float | None, report: Progress, *, factors: bool = False,
+    scale: _Budgets | None, least: float | None, report: Progress, *, factors: bool = False, people: bool = False,
 ) -> Frontier:  # fmt: skip
     """Put what was found into tables, and tell what was remarkable."""
     notes = tuple(note for spot, point in zip(spots, points, strict=True) for note in _notes(spot, point, scale))
@@ -349,7 +368,7 @@ def _traced(
     rows = {
         "bound_factor" if factors else "bound": [_number(spot.bound) for spot in spots],
         **{column: [spot.line.budget for spot in spots] for column in swept},
-        **{name: [getattr(point, name) for point in points] for name in TRACED},
+        **{name: [getattr(point, name) for point in points] for name in (*TRACED, *[CHANGED] * people)},
     }
     edges = {
         **{column: [line.budget for line in lines] for column in swept},
@@ -440,6 +459,7 @@ class _Point:
     gap: float = math.nan
     max_violation: float = math.nan
     notes: tuple[str | EvenhandError, ...] = ()
+    changed: float = math.nan
 
     @classmethod
     def of(cls, certificate: Certificate, *more: str) -> _Point:
@@ -450,8 +470,13 @@ class _Point:
         objective = certificate.objective if certificate.objective > NO_LOSS else 0.0
         return cls(certificate.status, objective, bound, gap, certificate.max_violation, notes)
 
+    @property
+    def is_uncounted(self) -> bool:
+        """Whether it has a mapping of which it is not known how many people that changes."""
+        return math.isnan(self.changed) and not math.isnan(self.objective)
 
-UNCHANGED = _Point("optimal", 0.0, 0.0, 0.0, 0.0)
+
+UNCHANGED = _Point("optimal", 0.0, 0.0, 0.0, 0.0, changed=0.0)
 
 
 def _numbers(what: str, values: Any) -> list[float]:
@@ -490,13 +515,15 @@ def _lines(problem: Problem, counts: Counts, scale: _Budgets | None, clock: Cloc
 
 def _trace(
     spots: Sequence[_Spot], counts: Counts, least: float | None, clock: Clock, report: Progress,
-    start: tuple[float, _Point] | None = None,
+    start: tuple[float, _Point] | None = None, *, people: bool = False,
 ) -> list[_Point]:  # fmt: skip
     """Settle what the edges settle, solve the rest, and put everything back in the order asked for.
 
-    ``start`` is a bound at which the point is known already; the others are solved from there outwards.
+    ``start`` is a bound at which the point is known already; the others are solved from there outwards. Where
+    ``people`` are counted every point is fitted by itself: who changes is settled by the tie-break.
     """
-    found = {i: point for i, spot in enumerate(spots) if (point := _settled(spot, counts, least)) is not None}
+    settled = {i: _settled(spot, counts, least) for i, spot in enumerate(spots)}
+    found = {i: p for i, p in settled.items() if p is not None and not (people and p.is_uncounted)}
     if start is not None:
         found |= {i: start[1] for i, spot in enumerate(spots) if spot.bound == start[0]}
     left = sorted((i for i in range(len(spots)) if i not in found), key=lambda i: spots[i].looseness)
@@ -514,7 +541,8 @@ def _trace(
         points = f"{len(left)} point{'s' * (len(left) != 1)}"
         report(f"tracing {points}, {done} done{more}", EDGES_SHARE + (1 - EDGES_SHARE) * done / len(left))
 
-    solved = chain.from_iterable(_solved([spots[i] for i in run], counts, clock, tell) for run in runs)
+    solve = _each_refitted if people else _solved
+    solved = chain.from_iterable(solve([spots[i] for i in run], counts, clock, tell) for run in runs)
     try:
         if left:
             tell()
@@ -579,10 +607,17 @@ def _convex(problem: Problem) -> bool:
     return not by_lines and not problem.alternates and problem.confidence is None
 
 
+def _each_refitted(
+    spots: Sequence[_Spot], counts: Counts, clock: Clock, tell: Callable[[str], None]
+) -> Iterator[_Point]:
+    """Fit every point as if it stood alone."""
+    return (_refitted(spot, counts, clock, tell) for spot in spots)
+
+
 def _solved(spots: Sequence[_Spot], counts: Counts, clock: Clock, tell: Callable[[str], None]) -> Iterator[_Point]:
     """Solve one point at a time, each begun where the last one ended; what is not optimal is fitted anew."""
     if not spots or not _convex(spots[0].problem) or not spots[0].problem.utility.certifiable:
-        yield from (_refitted(spot, counts, clock, tell) for spot in spots)
+        yield from _each_refitted(spots, counts, clock, tell)
         return
     # Compiled as they are asked for, by the solver and then here, so that one programme is held at a time.
     mine, theirs = tee(_compiled(spots, counts))
@@ -604,6 +639,13 @@ def _compiled(spots: Sequence[_Spot], counts: Counts) -> Iterator[tuple[Problem,
             yield problem, like
 
 
+def share_changed(mapping: Mapping) -> float:
+    """Return the share of people whom a mapping changes; in their features, where the outcome is drawn anew."""
+    done = mapping.achieved
+    changed = done.features_changed if mapping.problem.suppresses else done.changed
+    return float(mapping.counts.probability @ changed)
+
+
 def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], None], *notes: str) -> _Point:
     """Fit a point as if it stood alone."""
     clock.check()
@@ -614,7 +656,7 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], N
 
     try:
         found = fitted_as_asked(spot.problem, counts, table, spot.line.weights, clock, report)
-        return _Point.of(found.certificate, *notes)
+        return replace(_Point.of(found.certificate, *notes), changed=share_changed(found))
     except TimeLimitError:
         raise
     except InfeasibleError as error:

@@ -82,6 +82,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("parity", FORMS, ids=lambda p: f"{type(p).__name__} {p.where}")
 def test_every_form_is_judged(parity):
     """What is expected is the audit's; what was drawn lies in its interval; a larger batch has a narrower one."""

@@ -48,7 +48,7 @@ def test_the_moves_of_a_small_table_are_counted(seed):
     assert size.expected_moves(problem, counts) == pytest.approx(listed(problem, counts))
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rule", [eh.Free(), eh.Ordinal(1), eh.Ordinal(1, up=False), eh.Ordinal(1, max_steps=3), eh.Fixed()]
 )
@@ -118,6 +118,7 @@ def test_nothing_is_listed_before_the_refusal(monkeypatch):
         eh.fit(replace(problem, distortion=eh.Distortion({"y": eh.Nominal(1)})), frame)
 
 
+@pytest.mark.slow
 def test_an_outcome_of_many_levels_is_named(monkeypatch):
     monkeypatch.setattr(size, "free_memory", lambda: in_bytes("1GB"))
     rng = np.random.default_rng(0)

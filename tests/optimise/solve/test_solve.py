@@ -74,7 +74,7 @@ class TestFamilies:
         assert error.value.smallest_parity_bound == pytest.approx(edge, abs=1e-8)
 
 
-@pytest.mark.slow(keep=6)
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("seed", range(25))
 def test_the_lower_bound_holds_for_any_multipliers(seed):
     """Weak duality, with multipliers no solver would give."""
@@ -126,7 +126,7 @@ def optima(program, r, x):
 FEASIBLE = [0, 2, 5, 9, 12, 23]
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("first", [tiebreak.FIRST, 0.0], ids=["at once", "one after the other"])
 @pytest.mark.parametrize("seed", FEASIBLE)
 def test_least_change_is_least(seed, first, monkeypatch):
@@ -204,6 +204,7 @@ def test_the_units_of_the_distortion_do_not_matter(compas, tie_break):
     assert mean[1] / 1e5 == pytest.approx(mean[0], abs=1e-6)
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_large_budgets_are_held_in_the_users_units(compas, utility, tie_break):
@@ -294,7 +295,7 @@ class TestAlong:
             asked = replace(problem, parity=[eh.PairwiseParity(bound)], budget=budget)
             yield compile_problem(asked, compas.counts).program
 
-    @pytest.mark.slow(keep=3)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("limits", [(0.25,) * 5, (0.5, 0.3, 0.25, 0.4, 0.2)])
     @pytest.mark.parametrize("utility", [*UTILITIES, eh.Hellinger(), eh.MaxRelativeChange()])
     def test_as_by_itself(self, compas, utility, limits):
@@ -433,6 +434,7 @@ def test_a_table_of_very_uneven_weights_is_fitted():
         assert mapping.achieved.row_error <= 1e-12
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_no_solver_outlives_its_fit(monkeypatch, utility, tie_break):

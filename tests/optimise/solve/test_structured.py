@@ -73,6 +73,7 @@ def assert_same(program, found, general):
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("utility", UTILITIES, ids=str)
 class TestFamilies:
+    @pytest.mark.slow(keep=4)
     def test_feasible(self, utility, monkeypatch):
         program = program_of(small_problem(utility=utility))
         assert_same(program, by_the_method(program), generally(program, monkeypatch))
@@ -86,6 +87,7 @@ class TestFamilies:
         with pytest.raises(eh.InfeasibleError):
             eh.fit(tight, small_frame())
 
+    @pytest.mark.slow(keep=4)
     def test_degenerate(self, utility):
         """Exact parity: no mapping has room under the bound."""
         exact = small_problem(utility=utility, parity=[eh.PairwiseParity(0)])
@@ -114,6 +116,7 @@ def test_the_studies(study, utility, request, monkeypatch):
     assert_same(program, by_the_method(program), generally(program, monkeypatch))
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1()], ids=str)
 def test_a_frontier_goes_through_it_and_past_it(compas, utility, monkeypatch):
@@ -158,7 +161,7 @@ SUITABLE = [
 ]
 
 
-@pytest.mark.slow(keep=8)
+@pytest.mark.slow(keep=4)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize(("number", "row"), SUITABLE, ids=lambda value: str(value))
 def test_every_form_of_parity_and_budget(number, row, monkeypatch):
@@ -168,7 +171,7 @@ def test_every_form_of_parity_and_budget(number, row, monkeypatch):
         assert_same(program, by_the_method(program), general)
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("number", "utility"), [(0, eh.L1()), (0, eh.KL()), (1, eh.KL()), (2, eh.L1()), (2, eh.KL())], ids=str
 )

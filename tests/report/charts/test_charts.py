@@ -76,7 +76,7 @@ def test_a_grid_writes_its_numbers_and_shares_its_shades():
     assert {row["label"] for row in values(spec)} == {"+10%", "-40%", "+0%"}
     assert [row["dark"] for row in values(spec) if row["value"] == -0.4] == [True]
     scales = [panel["layer"][0]["encoding"]["color"]["scale"] for panel in spec["concat"]]
-    assert scales == [{"scheme": "blueorange", "domain": [-0.4, 0.4]}] * 2
+    assert scales == [{"scheme": "purplegreen", "reverse": False, "domain": [-0.4, 0.4]}] * 2
     first, second = spec["concat"]
     assert first["layer"][0]["encoding"]["y"]["axis"]["labels"] is True
     assert second["layer"][0]["encoding"]["y"]["axis"]["labels"] is False
@@ -114,6 +114,7 @@ def test_charts_are_written_by_ending(tmp_path, ending, start):
     assert path.read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 def test_a_specification_is_what_altair_reads(monkeypatch):
     """Charts are made without Altair, which holds them against its schema only where somebody asks for its object."""
     drawn = [chart(), grid(shades=charts.DIVERGING)]
@@ -127,6 +128,7 @@ def test_a_specification_is_what_altair_reads(monkeypatch):
         assert chart().specification
 
 
+@pytest.mark.slow
 def test_html_needs_no_network(tmp_path):
     chart().save(tmp_path / "chart.html")
     assert 'src="http' not in (tmp_path / "chart.html").read_text(encoding="utf-8")

@@ -19,8 +19,8 @@ def record(number, bounds=8, looks=9, **more):
             for at in range(bounds)
         ],
         "drift": [
-            {"name": f"column {at}", "apart": 0.01 * at + 0.001 * number, "limit": 0.05, "expected": 0.01,
-             "drifted": at > 5}
+            {"what": "column", "name": f"column {at}", "apart": 0.01 * at + 0.001 * number, "limit": 0.05,
+             "expected": 0.01, "drifted": at > 5}
             for at in range(looks)
         ],
     }  # fmt: skip
@@ -74,3 +74,12 @@ def test_of_many_batches_the_last_are_drawn():
 
 def test_nothing_bounded():
     assert len(panels(history_chart([{**record(0, bounds=0), "verdict": None}]))) == MOST_PANELS
+
+
+def test_new_values_are_a_share_of_people():
+    batch = record(0, bounds=0, looks=1)
+    of_column, of_new = (
+        history_chart([{**batch, "drift": [{**batch["drift"][0], "what": what}]}]) for what in ("column", "new values")
+    )
+    titles = [panels(each)[0]["layer"][1]["encoding"]["y"]["title"] for each in (of_column, of_new)]
+    assert titles == ["total variation", "share of people"]

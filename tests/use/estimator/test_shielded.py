@@ -81,6 +81,7 @@ class Watching(ClassifierMixin, BaseEstimator):
 
 
 class TestWhatHolds:
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("seed", range(4))
     def test_mean_scores_are_within_the_bound_and_the_mean_over_the_mapping(self, seed):
         X, y = people(seed=seed)
@@ -115,13 +116,14 @@ class TestWhatHolds:
         model = linear(X, y)
         shielded = eh.ShieldedClassifier(model, problem()).fit(X, y)
         drawn = [shielded.set_params(predict_with="draw").predict_proba(X)]
-        for seed in range(1, 300):
+        for seed in range(1, 80):
             shielded.preprocessor_.seed = seed
             drawn.append(shielded.predict_proba(X))
         spread = np.std(drawn, axis=0) / np.sqrt(len(drawn))
         expected = shielded.set_params(predict_with="expected").predict_proba(X)
         assert np.all(np.abs(np.mean(drawn, axis=0) - expected) <= 5 * spread + EXACT)
 
+    @pytest.mark.slow
     def test_who_moves_into_a_bin_is_scored_by_its_mean(self):
         """A model that is far from linear within a bin: the middle would say something else."""
         X, y = people(3000)
@@ -136,6 +138,7 @@ class TestWhatHolds:
         drawn = by_sex(shielded.set_params(predict_with="draw").predict_proba(X), X)
         assert drawn.tolist() == pytest.approx(shielded.parity_["mean_score"].tolist(), abs=0.02)
 
+    @pytest.mark.slow
     def test_weights_are_people(self):
         X, y = people()
         model, weights = linear(X, y), np.random.default_rng(0).integers(0, 3, len(X))
@@ -207,6 +210,32 @@ class TestAskedAsItWasTrained:
             again = eh.ShieldedClassifier(model, numbered).fit(frame, y)
         assert again.predict_proba(frame) == pytest.approx(shielded.predict_proba(array))
 
+    def test_without_a_problem_a_model_reads_its_own_columns(self):
+        X, y = people()
+        model = linear(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            shielded = eh.ShieldedClassifier(model).fit(X, y)
+            assert np.array_equal(shielded.predict_proba(X), model.predict_proba(X[FEATURES]))
+            assert np.array_equal(shielded.predict(X), model.predict(X[FEATURES]))
+        with pytest.raises(eh.DataError, match="X lacks town"):
+            eh.ShieldedClassifier(model).fit(X.drop(columns="town"), y)
+        nameless = LogisticRegression().fit(X[["skill", "years"]].to_numpy(), y)
+        for wide in (X[["skill", "years"]].assign(more=0), X[["skill", "years", "skill"]].to_numpy()):
+            with pytest.raises(eh.DataError, match=r"2 columns without names, and X has 3 features.*give it those"):
+                eh.ShieldedClassifier(nameless).fit(wide, y)
+        own = eh.ShieldedClassifier(nameless).fit(X[["skill", "years"]], y)
+        expected = nameless.predict_proba(X[["skill", "years"]].to_numpy())
+        assert own.predict_proba(X[["skill", "years"]]) == pytest.approx(expected)
+
+    def test_arrays_where_there_were_frames_and_the_reverse(self):
+        X, y = people()
+        shielded = eh.ShieldedClassifier(linear(X, y), problem()).fit(X, y)
+        with pytest.raises(
+            eh.DataError, match=r"X is no frame, and .* was fitted on one: .* it needs sex, skill, town"
+        ):
+            shielded.predict_proba(X.to_numpy())
+
     def test_polars(self):
         X, y = people()
         model = linear(X.astype({"town": str}), y)
@@ -264,6 +293,7 @@ class TestComposing:
         assert list(again.feature_names_in_) == list(X)
         assert list(again.classes_) == [0, 1]
 
+    @pytest.mark.slow
     def test_searches(self):
         X, y = people()
         shielded = eh.ShieldedClassifier(linear(X, y), problem())
@@ -326,6 +356,7 @@ class TestBadInput:
             scores = fitted.predict_proba(new)
         assert np.array_equal(scores[7], model.predict_proba(X[FEATURES].iloc[[7]])[0]), "whoever is new is kept"
 
+    @pytest.mark.slow
     def test_a_bound_that_no_mapping_meets(self):
         X, y = people()
         shielded = eh.ShieldedClassifier(linear(X, y), problem(budget=eh.ExpectedDistortion(0.01)))
@@ -337,6 +368,35 @@ class TestBadInput:
             shielded.predict(X)
 
 
+class TestConfidence:
+    def test_mean_scores_have_a_margin(self):
+        X, y = people(3000)
+        model = linear(X, y)
+        sure = eh.ShieldedClassifier(model, problem(0.15, confidence=0.9)).fit(X, y)
+        plain = eh.ShieldedClassifier(model, problem(0.15)).fit(X, y)
+        assert plain.parity_["apart"].max() == pytest.approx(0.15, abs=1e-6)
+        assert 0.03 < sure.parity_["apart"].max() < 0.15 - 0.01
+        assert sure.mapping_.assurance.confidence == 0.9
+        assert sure.parity_["bound"].max() == 0.15
+
+    @pytest.mark.slow
+    def test_mean_scores_of_the_population_keep_the_bound(self):
+        """Of thirty samples three may exceed it, with a confidence of .9; without one about fifteen do."""
+        everybody, outcome = people(60_000, seed=99)
+        model = linear(everybody[:2000], outcome[:2000])
+        exceeded = {0.9: 0, None: 0}
+        for seed in range(30):
+            some = np.random.default_rng(seed).integers(0, 60_000, 1000)
+            X, y = everybody.iloc[some].reset_index(drop=True), outcome.iloc[some].reset_index(drop=True)
+            for confidence in exceeded:
+                shielded = eh.ShieldedClassifier(model, problem(0.2, confidence=confidence)).fit(X, y)
+                means = by_sex(shielded.predict_proba(everybody), everybody)
+                apart = max(means.max() / means.min(), (1 - means).max() / (1 - means).min()) - 1
+                exceeded[confidence] += apart > 0.2
+        assert exceeded[0.9] <= 6
+        assert exceeded[None] >= 8
+
+
 class TrainedFirst(eh.ShieldedClassifier):
     """The checks bring tables of every width, and no model is trained on all of them: here it is, before."""
 
@@ -345,7 +405,9 @@ class TrainedFirst(eh.ShieldedClassifier):
         trained = eh.ShieldedClassifier(LogisticRegression().fit(np.asarray(X), y, sample_weight)).fit(
             X, y, sample_weight=sample_weight
         )
-        self.__dict__.update({name: value for name, value in vars(trained).items() if name.endswith("_")})
+        self.__dict__.update(
+            {name: value for name, value in vars(trained).items() if name.endswith("_") or name == "_asked"}
+        )
         self._own = trained.model
         return self
 

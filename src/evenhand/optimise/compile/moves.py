@@ -1,6 +1,7 @@
 """Which moves exist: for each observed source (d, x, y), the cells (x̂, ŷ) it may become.
 
-A move exists if its distortion is finite, if its target is permitted, and if no budget of zero forbids it.
+A move exists if its distortion is finite, if its target is permitted, if it makes no forbidden record, and if no
+budget of zero rules it out.
 They are listed column by column, so nothing as large as |X| × |X| is ever made.
 """
 
@@ -15,7 +16,7 @@ from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts
 from evenhand.optimise.compile.size import WRITING, refuse_beyond_memory
 from evenhand.resources import heed
-from evenhand.spec import Problem
+from evenhand.spec import Problem, becomes_forbidden
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,10 @@ def allowed_moves(problem: Problem, counts: Counts) -> Moves:
     heed()
     source, entry = _repeat(records.of_source, record, len(records.cells))
     moves = Moves(source, target[entry], distortion[entry])
+    if problem.forbidden_records:
+        heed()
+        own = counts.d[moves.source], counts.x[moves.source], counts.y[moves.source]
+        moves = moves.keep(~becomes_forbidden(problem, counts.domain, *own, *counts.domain.split_xy(moves.target)))
     for charge in problem.charges:
         heed()
         # A budget of zero rules moves out; it then needs no row.

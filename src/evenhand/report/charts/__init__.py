@@ -6,7 +6,17 @@ that they are legible in grey and to the colour-blind.
 
 from evenhand.report.charts.chart import Chart, check_ending, save
 from evenhand.report.charts.frontier import EDGES, frontier
-from evenhand.report.charts.grid import DIVERGING, SEQUENTIAL, Shades, grid, panels_within, side_by_side, stacked
+from evenhand.report.charts.grid import (
+    DIVERGING,
+    MORE_IS_BETTER,
+    MORE_IS_WORSE,
+    SEQUENTIAL,
+    Shades,
+    grid,
+    panels_within,
+    side_by_side,
+    stacked,
+)
 from evenhand.report.charts.history import history_chart
 from evenhand.report.charts.models import Panel, models
 from evenhand.report.charts.rates import rates
@@ -14,6 +24,8 @@ from evenhand.report.charts.rates import rates
 __all__ = [
     "DIVERGING",
     "EDGES",
+    "MORE_IS_BETTER",
+    "MORE_IS_WORSE",
     "SEQUENTIAL",
     "Chart",
     "Panel",

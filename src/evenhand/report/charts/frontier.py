@@ -1,21 +1,31 @@
-"""What is lost along a bound or a budget: figure 2, with its infeasible region."""
+"""What is lost, and how many people change, along a bound or a budget: figure 2, with its infeasible region.
+
+One panel for each measure; several budgets are small multiples, each with its own edges. A panel ends at its own edge:
+beyond where nobody need change there is nothing to see. Edges are letters, which the words above explain, so that no
+name is turned or printed over another.
+"""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evenhand.report.charts.chart import Chart, Part, finished, mark, measured, named
 
-LINE = "#08519c"
-# Shades of one blue: legible in grey and to the colour-blind.
-BLUES = ("#08306b", "#08519c", "#2171b5", "#4292c6", "#6baed6")
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 1])
-WIDTH, HEIGHT = 520, 300
+LINE = "#17324d"
+WIDTH, HEIGHT = 430, 250
+SMALL_WIDTH, SMALL_HEIGHT = 270, 160
+"""Of each of several panels of one measure."""
 
-WIDEST, NARROWEST = 7.0, 2.0
-"""The widths of the first curve and of the last, which lies over the others."""
+ACROSS = 3
+"""How many of those stand side by side."""
+
+SPACING = 34
+LETTER = 7
+"""The width of a letter of a heading."""
 
 HEADROOM = 1.06
 """The axis ends above the highest point by this factor."""
@@ -23,25 +33,38 @@ HEADROOM = 1.06
 NOTHING_LOST = 0.01
 """The upper end of the axis where nothing is lost anywhere."""
 
-SHADE = 0.22
-"""The opacity of the region that is infeasible on every line."""
-
 SEEN_FROM = 1e-6
-"""An edge at a smaller share of the axis is at zero."""
+"""An edge at a smaller share of the axis is at zero; a point that is further beyond the last edge is not drawn."""
 
-LABELLED_FROM = 0.15
-"""A region of a smaller share of the axis has its label upright."""
+LABELLED_FROM = 0.25
+"""A region of a smaller share of the axis has no room for its name."""
+
+NEAR = 0.05
+"""Letters that are nearer than this share of the axis stand together."""
 
 SMALLEST = "smallest feasible"
-EDGES = (SMALLEST, "lossless from", "unchanged from")
+LAST = "unchanged from"
+EDGES = (SMALLEST, "lossless from", LAST)
 
 PLACE = measured("at", format=".7g")
 """Where a point is, as a tooltip tells it."""
 
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is drawn upwards: a field of the points, its title, and how its numbers are written."""
+
+    field: str
+    title: str
+    form: str
+    top: float
+
 
 def frontier(
-    points: Sequence[Mapping[str, Any]],
-    edges: Sequence[Mapping[str, Any]],
+    points: Sequence[Row],
+    edges: Sequence[Row],
     *,
     along: str,
     lines: str | None,
@@ -50,118 +73,126 @@ def frontier(
     subtitle: str,
     chosen: Mapping[str, float] | None = None,
 ) -> Chart:
-    """Return the chart of what is lost along a bound or a budget, one curve per line.
+    """Return the chart of what is lost along a bound or a budget, one panel for each line.
 
-    Each point has ``at``, ``line``, ``objective`` and ``status``; points without an objective set only the axis. Each
-    edge has ``at``, ``line`` and ``edge``, one of ``EDGES``; left of the smallest feasible one is the infeasible
-    region. ``along``, ``loss`` and ``lines`` are the titles of the axes and of the legend; ``lines`` is None where
-    there is one line. ``chosen``, with ``at`` and ``objective``, is marked as the mapping that is spoken of.
+    Each point has ``at``, ``line``, ``objective`` and ``status``, and where people were counted ``changed``, which has
+    a panel beside the loss; points without an objective set only the axis. Each edge has ``at``, ``line`` and ``edge``,
+    one of ``EDGES``; left of the smallest feasible one is the infeasible region. ``along`` and ``loss`` are the titles
+    of the axes; ``lines`` is what tells several lines apart, None where there is one. ``chosen``, with ``at`` and
+    ``objective``, is marked as the mapping that is spoken of.
     """
-    right = max([row["at"] for row in (*points, *edges)], default=0.0) or 1.0
-    x = measured("at", title=along, scale={"domain": [0, right], "nice": False}, axis={"labelFlush": False})
-    known = [dict(point) for point in points if not math.isnan(point["objective"])]
     order = list(dict.fromkeys(row["line"] for row in (*points, *edges)))
-    parts = [
-        *_infeasible_region(x, edges, right),
-        *(_edge_rules(x, edges) if lines is None else [_edge_marks(x, edges, _colours(lines, order))]),
-        _curves(x, known, loss, lines, order),
-    ]
-    if chosen is not None:
-        here, place = [{**chosen, "label": "this mapping"}], {"x": x, "y": measured("objective")}
-        beside = {"align": "left", "dx": 12, "dy": -8, "fontSize": 12, "fontWeight": "bold"}
-        parts += [
-            mark("point", place, here, size=170, strokeWidth=2.5, color="black", filled=False, opacity=1),
-            mark("text", {**place, "text": named("label")}, here, **beside),
+    known = [point for point in points if not math.isnan(point["objective"])]
+    measures = [Measure("objective", loss, "~g", _top(known, "objective") or NOTHING_LOST)]
+    if any(not math.isnan(point.get("changed", math.nan)) for point in known):
+        measures.append(Measure("changed", "people changed", ".0%", _top(known, "changed") or 1.0))
+    small = len(order) > 1
+    panels: list[Part] = []
+    told: list[str] = []
+    for line in order:
+        own_edges = [row for row in edges if row["line"] == line]
+        own = [row for row in points if row["line"] == line]
+        letters, words = _letters(own_edges, own, chosen)
+        heading = f"{lines} = {line}" if lines is not None else ""
+        # Of several panels each says its own edges.
+        told += [] if small else [words]
+        beside = textwrap.wrap(words, SMALL_WIDTH // LETTER) if small else []
+        panels += [
+            _panel(own, own_edges, letters, along, measure, [_heading(heading, measure), *beside], chosen, small)
+            for measure in measures
         ]
-    alone = {"shape": "independent"}
-    layered = {"layer": parts, "resolve": {"scale": alone, "legend": alone}, "width": WIDTH, "height": HEIGHT}
-    lines_at = (f" (at {row['line']})" if row["line"] else "" for row in edges)
-    found = [f"{row['edge']} {row['at']:.4g}{line}" for row, line in zip(edges, lines_at, strict=True)]
-    said = f"{title}: {loss} along the {along}. {'; '.join(found).capitalize()}{'.' * bool(found)}".strip()
-    return finished(layered, title=title, subtitle=subtitle, description=said, width=WIDTH, grid=False)
+    columns = len(measures) if len(measures) > 1 or not small else min(ACROSS, len(panels))
+    joined = {"concat": panels, "columns": columns, "spacing": SPACING}
+    said = " ".join(f"{words}." for words in [subtitle, *told] if words)
+    upwards = " and ".join(measure.title for measure in measures)
+    width = columns * (SMALL_WIDTH if small else WIDTH)
+    described = f"{title}: {upwards} along the {along}. {said}".strip()
+    return finished(joined, title=title, subtitle=said, description=described, width=width, grid=False)
 
 
-def _infeasible_region(x: Part, edges: Sequence[Mapping[str, Any]], right: float) -> list[Part]:
-    """Shade what is left of each line's smallest feasible place, the darker the more lines it is infeasible on."""
-    until = [row["at"] for row in edges if row["edge"] == SMALLEST and row["at"] > SEEN_FROM * right]
-    if not until:
-        return []
-    # Where all of them lie over one another the region is as dark as that of a single line.
-    opacity = 1 - (1 - SHADE) ** (1 / len(until))
-    shades = [{"at": 0.0, "until": end} for end in until]
-    wide = max(until) >= LABELLED_FROM * right
-    label = [{"at": max(until) / 2, "label": "infeasible"}]
-    # Curves fall from the upper left, so that there is room at the bottom.
-    place = {"x": x, "y": {"value": 0.9 * HEIGHT}, "text": named("label")}
-    return [
-        mark("rect", {"x": x, "x2": {"field": "until"}}, shades, color="#737373", opacity=opacity, tooltip=None),
-        mark("text", place, label, color="#404040", fontSize=12, fontStyle="italic", angle=0 if wide else 270),
-    ]
+def _top(points: Sequence[Row], field: str) -> float:
+    return max((float(point[field]) for point in points if not math.isnan(point.get(field, math.nan))), default=0.0)
 
 
-def _edge_rules(x: Part, edges: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """Return an upright line at each edge, with its name and place; edges at one place share them."""
+def _heading(line: str, measure: Measure) -> str:
+    name = measure.title[0].upper() + measure.title[1:]
+    return f"{line}: {measure.title}" if line else name
+
+
+def _right(edges: Sequence[Row], points: Sequence[Row], chosen: Mapping[str, float] | None) -> float:
+    """Return where a panel ends: at its own last edge, or else its last point; never before the mapping's own place."""
+    last = [row["at"] for row in edges if row["edge"] == LAST] or [row["at"] for row in (*points, *edges)]
+    return max([*last, *([] if chosen is None else [chosen["at"]])], default=0.0) or 1.0
+
+
+def _letters(
+    edges: Sequence[Row], points: Sequence[Row], chosen: Mapping[str, float] | None
+) -> tuple[list[dict[str, Any]], str]:
+    """Return a letter for each edge, those that would meet as one text, and what they mean."""
+    right = _right(edges, points, chosen)
     known: dict[float, list[str]] = {}
     for row in edges:
         # What is feasible from zero on has no infeasible region, and no edge that could be seen.
         if row["edge"] != SMALLEST or row["at"] > SEEN_FROM:
             known.setdefault(round(row["at"], 9), []).append(row["edge"])
-    # At the left end there is no room inside the infeasible region, which is empty then.
-    widest = max(known, default=0.0)
-    rows = [
-        {"at": at, "label": f"{_joined(names)} {at:.4f}", "left": SMALLEST in names and at > LABELLED_FROM * widest}
-        for at, names in known.items()
+    marks: list[dict[str, Any]] = []
+    words = []
+    for number, at in enumerate(sorted(known)):
+        letter = chr(ord("A") + number)
+        words.append(f"{letter} {' and '.join(known[at]).replace(' from and ', ' and ')} {at:.4f}")
+        if marks and at - marks[-1]["at"] < NEAR * right:
+            marks.append({"at": at, "label": "", "letter": letter})
+            marks[-2]["label"] += f" {letter}"
+        else:
+            marks.append({"at": at, "label": letter, "letter": letter})
+    return marks, "; ".join(words)
+
+
+def _panel(
+    points: Sequence[Row], edges: Sequence[Row], letters: list[dict[str, Any]], along: str, measure: Measure,
+    heading: list[str], chosen: Mapping[str, float] | None, small: bool,
+) -> Part:  # fmt: skip
+    width, height = (SMALL_WIDTH, SMALL_HEIGHT) if small else (WIDTH, HEIGHT)
+    right = _right(edges, points, chosen)
+    x = measured("at", title=along, scale={"domain": [0, right], "nice": False}, axis={"labelFlush": False})
+    scale = {"domain": [0, HEADROOM * measure.top], "nice": False}
+    y = measured(measure.field, title=None, scale=scale, axis={"format": measure.form, "tickCount": 5})
+    drawn = [
+        dict(row)
+        for row in points
+        if not math.isnan(row.get(measure.field, math.nan)) and row["at"] <= right * (1 + SEEN_FROM)
     ]
-    parts = [mark("rule", {"x": x}, rows, color="#404040", strokeDash=[4, 3])]
-    # The name of the infeasible region's edge stands inside it, the others beyond theirs: away from the curve.
-    for side, offset in (("true", -9), ("false", 9)):
-        place = {"x": x, "xOffset": {"value": offset}, "y": {"value": 4}, "text": named("label")}
-        text = mark(
-            "text", place, rows, color="#404040", fontSize=11, angle=270, align="right", baseline="middle"
-        )  # fmt: skip
-        parts.append({**text, "transform": [{"filter": f"(datum.left === {side})"}]})
-    return parts
+    told = [PLACE, measured(measure.field, format=".6g"), named("status")]
+    look = {"strokeWidth": 2, "point": {"filled": True, "size": 24}}
+    parts = [
+        *_infeasible_region(x, edges, right, height),
+        mark("rule", {"x": x}, letters, color="#404040", strokeDash=[4, 3]),
+        mark("text", {"x": x, "y": {"value": -7}, "text": named("label")}, letters, color="#404040", fontSize=12),
+        mark("line", {"x": x, "y": y, "color": {"value": LINE}, "tooltip": told}, drawn, **look),
+    ]
+    if chosen is not None and measure.field in chosen:
+        here, place = [{**chosen, "label": "this mapping"}], {"x": x, "y": measured(measure.field)}
+        beside = {"align": "left", "dx": 12, "dy": -8, "fontSize": 12, "fontWeight": "bold"}
+        parts += [
+            mark("point", place, here, size=170, strokeWidth=2.5, color="black", filled=False, opacity=1),
+            mark("text", {**place, "text": named("label")}, here, **beside),
+        ]
+    title = {"text": heading, "anchor": "start", "frame": "group", "fontSize": 12, "offset": 18, "limit": width + 60}
+    return {"layer": parts, "width": width, "height": height, "title": title}
 
 
-def _joined(names: list[str]) -> str:
-    return " and ".join(names).replace(" from and ", " and ")
-
-
-def _edge_marks(x: Part, edges: Sequence[Mapping[str, Any]], colour: Part) -> Part:
-    """Return a symbol on the axis at each line's edges, one shape per kind of edge."""
-    scale = {"domain": list(EDGES), "range": ["triangle-up", "diamond", "cross"]}
-    encoding = {
-        "x": x, "y": {"value": HEIGHT}, "shape": named("edge", title="edge", scale=scale), "color": colour,
-        "tooltip": [named("edge"), named("line"), PLACE],
-    }  # fmt: skip
-    return mark("point", encoding, edges, filled=True, size=110, opacity=1, yOffset=-6)
-
-
-def _curves(x: Part, points: list[dict[str, Any]], loss: str, lines: str | None, order: list[str]) -> Part:
-    """Return one curve per line, told apart by lightness, width and dashes: where they coincide each is still seen."""
-    # Where nothing is lost anywhere, the axis still needs an extent.
-    top = max((point["objective"] for point in points), default=0.0) or NOTHING_LOST
-    ticks = {"format": "~g", "tickCount": 6}
-    y = measured("objective", title=loss, scale={"domain": [0, HEADROOM * top], "nice": False}, axis=ticks)
-    told = [PLACE, measured("objective", format=".6g"), named("status")]
-    if lines is None:
-        look = {"strokeWidth": 2, "point": {"filled": True, "size": 24}}
-        return mark("line", {"x": x, "y": y, "color": {"value": LINE}, "tooltip": told}, points, **look)
-    steps = range(len(order))
-    scales = {
-        "strokeDash": [DASHES[i % len(DASHES)] for i in steps],
-        "strokeWidth": [WIDEST + (NARROWEST - WIDEST) * i / max(1, len(order) - 1) for i in steps],
-    }
-    apart = {
-        look: named("line", title=lines, sort=order, scale={"type": "ordinal", "domain": order, "range": values})
-        for look, values in scales.items()
-    }
-    encoding = {"x": x, "y": y, **apart, "color": _colours(lines, order), "tooltip": [named("line"), *told]}
-    return mark("line", encoding, points)
-
-
-def _colours(lines: str, order: list[str]) -> Part:
-    """Return one blue per line, from dark to light."""
-    shades = [BLUES[round(i * (len(BLUES) - 1) / max(1, len(order) - 1))] for i in range(len(order))]
-    legend = {"symbolType": "stroke"}
-    return named("line", title=lines, sort=order, scale={"domain": order, "range": shades}, legend=legend)
+def _infeasible_region(x: Part, edges: Sequence[Row], right: float, height: int) -> list[Part]:
+    """Shade what is left of the smallest feasible place; its name stands in it where there is room."""
+    until = [row["at"] for row in edges if row["edge"] == SMALLEST and row["at"] > SEEN_FROM * right]
+    if not until:
+        return []
+    end = min(max(until), right)
+    region = mark(
+        "rect", {"x": x, "x2": {"field": "until"}}, [{"at": 0.0, "until": end}], color="#d5d5d5", tooltip=None
+    )
+    if end < LABELLED_FROM * right:
+        return [region]
+    # Curves fall from the upper left, so that there is room at the bottom.
+    place = {"x": x, "y": {"value": 0.9 * height}, "text": named("label")}
+    label = [{"at": end / 2, "label": "infeasible"}]
+    return [region, mark("text", place, label, color="#404040", fontSize=12, fontStyle="italic")]

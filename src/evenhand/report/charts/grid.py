@@ -21,6 +21,12 @@ MOST_NAME_LINES = 8
 BREAK = " · "
 """Where a label may be broken into lines."""
 
+LINE_END = "\N{FOUR-PER-EM SPACE}"
+"""Where a label's lines end: it is a space to whoever reads it as one text."""
+
+LONGEST_WORD = 12
+"""A column is as wide as its longest word, up to so many letters; a longer word is broken."""
+
 LABEL_ROOM = 150
 """What is kept for the labels of the rows when a subtitle is wrapped."""
 
@@ -47,15 +53,19 @@ class Shades:
 
     scheme: str
     both_ways: bool
+    reverse: bool = False
 
     def scale(self, top: float) -> Part:
         """Return the scale of colours up to a largest number."""
-        return {"scheme": self.scheme, "domain": [-top if self.both_ways else 0.0, top]}
+        return {"scheme": self.scheme, "reverse": self.reverse, "domain": [-top if self.both_ways else 0.0, top]}
 
 
-SEQUENTIAL = Shades("blues", both_ways=False)
-DIVERGING = Shades("blueorange", both_ways=True)
-"""Blue and orange are told apart by the colour-blind; in grey, by the signs."""
+SEQUENTIAL = Shades("greys", both_ways=False)
+DIVERGING = Shades("purplegreen", both_ways=True)
+"""Where it is not known what is good for a person; signs tell both apart in grey."""
+
+MORE_IS_BETTER, MORE_IS_WORSE = (Shades("blueorange", both_ways=True, reverse=reverse) for reverse in (True, False))
+"""Blue is better and orange is worse for a person, wherever colours stand; both are told apart by the colour-blind."""
 
 
 def grid(
@@ -100,9 +110,18 @@ def grid(
     side = wrap or max(1, len(panels))
     top = max((abs(cell["value"]) for cell in cells), default=0.0) or 1.0
     drawn, data = [], {}
+    every = list(columns or dict.fromkeys(cell["column"] for cell in cells))
+    cell_width = max([cell_width, *(LETTER * _longest_word(column) for column in every)])
+    wrapped = {column: _in_lines(column, cell_width // LETTER) for column in every}
     for number, name in enumerate(panels):
-        own = [{**cell, "dark": abs(cell["value"]) > DARK_FROM * top} for cell in cells if cell["panel"] == name]
-        along = list(columns) if columns is not None else list(dict.fromkeys(cell["column"] for cell in own))
+        own = [
+            {**cell, "column": wrapped[cell["column"]], "dark": abs(cell["value"]) > DARK_FROM * top}
+            for cell in cells
+            if cell["panel"] == name
+        ]
+        along = list(dict.fromkeys(cell["column"] for cell in own))
+        if columns is not None:
+            along = [wrapped[column] for column in columns]
         axes = _Axes(list(rows), along, across, down if number % side == 0 else None, cell_width)
         # Named, so that the layers of a panel share its rows.
         key = f"{title}: {name}"
@@ -126,9 +145,8 @@ class _Axes:
 
 
 def _panel(data: str, name: str, axes: _Axes, scale: Part, tooltip: Mapping[str, str]) -> Part:
-    # Labels in lines where they fit their columns, else upright.
-    fits = all(len(line) * LETTER <= axes.cell_width for column in axes.columns for line in column.split(BREAK))
-    lines = {"labelExpr": f"split(datum.label, '{BREAK}')", "labelAngle": 0} if fits else {"labelAngle": -90}
+    # Labels in lines: no label is turned.
+    lines = {"labelExpr": f"split(datum.label, '{LINE_END}')", "labelAngle": 0}
     shown = {"labels": axes.down is not None}
     place = {
         "x": named("column", title=axes.across, scale={"domain": axes.columns}, axis={**lines, **PLAIN_AXIS}),
@@ -159,6 +177,17 @@ def _lines(name: str, most: int) -> list[str]:
     parts = [name] if len(name) <= most else name.split(BREAK)
     lines = [line for part in parts for line in textwrap.wrap(part, most)]
     return lines if len(lines) <= MOST_NAME_LINES else [*lines[: MOST_NAME_LINES - 1], "…"]
+
+
+def _longest_word(label: str) -> int:
+    """Return the length of the longest word of a label, as far as a column is widened for it."""
+    return min(LONGEST_WORD, max((len(word) for word in label.split()), default=1))
+
+
+def _in_lines(label: str, most: int) -> str:
+    """Break a label where its levels meet, and between words; lines end with a space that words do not have."""
+    lines = [line for part in label.split(BREAK) for line in textwrap.wrap(part, max(1, most)) or [part]]
+    return LINE_END.join(lines)
 
 
 def panels_within(width: float, columns: int, cell_width: int = CELL_WIDTH) -> int:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evenhand.findings.drift import NEW
 from evenhand.report.charts.chart import Chart, Part, finished, mark, measured, named
 
 WIDTH, HEIGHT = 300, 130
@@ -131,7 +132,7 @@ def _drift_panel(name: str, rows: Sequence[Row], axis: Sequence[int]) -> Part:
          "state": states[row["drifted"]]}
         for row in rows
     ]  # fmt: skip
-    x, y = _across(axis), _up("apart", top, "total variation")
+    x, y = _across(axis), _up("apart", top, "share of people" if rows[0]["what"] == NEW else "total variation")
     told = [measured("batch"), *(measured(n, format=".4f") for n in ("apart", "limit", "expected")), named("state")]
     layers = [
         mark("tick", {"x": x, "y": {**y, "field": "limit"}}, drawn, orient="horizontal", color="#252525", size=12),

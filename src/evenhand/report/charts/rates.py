@@ -9,8 +9,8 @@ from typing import Any
 
 from evenhand.report.charts.chart import Chart, Part, finished, mark, measured, named
 
-# Light and dark of one blue: legible in grey and to the colour-blind.
-BEFORE, AFTER = "#6baed6", "#08306b"
+# Light and dark: colours are kept for better and worse.
+BEFORE, AFTER = "#9aa5b1", "#1a1a1a"
 PERMITTED = "#e4e4e4"
 TICK = 0.05
 WIDTH = 460

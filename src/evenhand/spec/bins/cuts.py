@@ -162,7 +162,7 @@ class Edges(Cut):
     ----------
     edges : sequence of float
         Ascending.
-    labels : sequence of str, optional
+    labels : sequence, optional
         The names of the bins, one more than edges.
 
     Examples
@@ -173,7 +173,7 @@ class Edges(Cut):
 
     word = "edges"
     edges: Sequence[float]
-    labels: Sequence[str] | None = None
+    labels: Sequence[Value] | None = None
 
     def __post_init__(self) -> None:
         listed = check.listed("the edges of Edges", self.edges, "a list of numbers")

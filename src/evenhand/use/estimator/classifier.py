@@ -353,7 +353,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
 
     def _given(self, X: Any, y: Any, protected: tuple[str, ...], fitting: bool = True) -> tuple[Any, Features]:
         """Check X as scikit-learn does; return it as the estimator sees it, and as a frame with names."""
-        X = checked(self, X, y, fitting=fitting)
+        X = checked(self, X, y, fitting=fitting, needed=protected)
         given = Features.of(X, protected, protected)
         if not self.drop_protected:
             return X, given

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Numbers
-from evenhand.errors import DataError, EvenhandError, MissingExtraError
+from evenhand.errors import DataError, EvenhandError, MissingExtraError, some_of
 from evenhand.tables import Frame, arrays
 from evenhand.use.training import NEEDED
 
@@ -62,15 +62,25 @@ class Features:
         return cls(arrays.renamed(X, [str(i) for i in range(len(names))]), labels=names)
 
 
-def checked(estimator: Any, X: Any, y: Any = "no_validation", *, fitting: bool, without: Collection[str] = ()) -> Any:
+def checked(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    fitting: bool,
+    without: Collection[str] = (),
+    needed: Collection[str] = (),
+) -> Any:
     """Check X as scikit-learn does, for an estimator: return a frame as it is, anything else as an array.
 
-    After a fit, a frame may come without some of its columns.
+    After a fit, a frame may come without some of its columns, and those that are ``needed`` must have their names.
     """
     # The checks ask whether an outcome is lacking only where they are told of one.
     outcome = {"y": None} if y is None else {}
     with about("X"):
         framed = arrays.is_frame(X)
+        if not fitting:
+            _refuse_other_kind(estimator, X, framed, needed)
         if not framed:
             return validate_data(estimator, X, **outcome, reset=fitting, dtype=None, ensure_all_finite="allow-nan")
     if not _num_samples(X):
@@ -80,6 +90,28 @@ def checked(estimator: Any, X: Any, y: Any = "no_validation", *, fitting: bool, 
         with about("X"):
             validate_data(estimator, X, **outcome, reset=fitting, skip_check_array=True)
     return X
+
+
+def _refuse_other_kind(estimator: Any, X: Any, framed: bool, needed: Collection[str]) -> None:
+    """Refuse an array where columns have names, and a frame where they have numbers: who would be protected is open."""
+    known = getattr(estimator, "feature_names_in_", None)
+    if not framed and known is not None and not all(name.isdecimal() for name in needed):
+        raise DataError(
+            f"X is no frame, and {type(estimator).__name__} was fitted on one: by their names it needs "
+            f"{some_of(sorted(needed))}, which an array has not; give a frame with the columns {some_of(known)}"
+        )
+    if framed and known is None and not set(needed) <= set(_names(X)):
+        raise DataError(
+            f"X is a frame, and {type(estimator).__name__} was fitted on an array, or on a frame without names: it "
+            f"goes by the numbers of columns, {some_of(sorted(needed))}; give an array, such as X.to_numpy(), with "
+            f"the columns in the order of the fit, or fit it on a frame"
+        )
+
+
+def _names(X: Any) -> list[str]:
+    """Return the names of a frame's columns, or their numbers where they are no texts."""
+    names = list(arrays.names(X))
+    return names if all(isinstance(name, str) for name in names) else [str(place) for place in range(len(names))]
 
 
 def number_of_rows(X: Any) -> int:

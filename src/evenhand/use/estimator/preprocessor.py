@@ -129,7 +129,8 @@ class Learns(BaseEstimator):  # type: ignore[misc]
         problem = self.problem if fitting else None if self.mapping_ is None else self.mapping_.problem
         # To a mapping that is blind, people may come without their protected columns.
         unread = problem.protected if problem is not None and problem.blind and not fitting else ()
-        X = checked(self, X, y, fitting=fitting, without=unread)
+        needed = () if problem is None else [n for n in (*problem.protected, *problem.features) if n not in unread]
+        X = checked(self, X, y, fitting=fitting, without=unread, needed=needed)
         if not isinstance(X, np.ndarray):
             return Features.of(X, (), ())
         if problem is None:

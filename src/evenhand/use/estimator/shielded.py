@@ -51,8 +51,9 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
     problem : Problem, optional
         What to bound and what may change at which cost. Its protected columns and features are columns of X, its
         outcome is y, whose levels are the model's classes. What the outcome's own changes cost is not read: no outcome
-        is released here. ``suppress_protected="fixed"`` and the model as ``conditional`` are added. None bounds
-        nothing: the scores are the model's own.
+        is released here. ``suppress_protected="fixed"`` and the model as ``conditional`` are added. With ``confidence``
+        the model's mean scores are within the bounds in the population, too. None bounds nothing: the scores are the
+        model's own, of its own columns.
     bound, budget, seed, key, unseen, missing
         As in :class:`OptimizedPreprocessor`.
     predict_with : {"expected", "draw"}
@@ -157,8 +158,10 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             self.classes_ = np.asarray(self.model.classes_)
             self.preprocessor_, self.mapping_ = before, before.mapping_
             self.__dict__.pop("parity_", None)
+            if self.mapping_ is None:
+                asked = _as_it_is(self.model, people.features)
+            self._asked = asked
             if self.mapping_ is not None:
-                self._asked = asked
                 self.parity_ = self._parity(people, self.mapping_)
         return self
 
@@ -167,7 +170,8 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         check_is_fitted(self, "preprocessor_")
         given = self.preprocessor_._read(X)
         if self.mapping_ is None:
-            return probabilities(self.model, X, self.classes_)
+            named = arrays.is_frame(given.frame)
+            return self._scores(given.frame) if named else probabilities(self.model, X, self.classes_)
         return self._expected(given) if self.predict_with == "expected" else self._drawn(given)
 
     def predict(self, X: Any) -> Any:
@@ -192,7 +196,7 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         return tags
 
     _asked: Trained
-    """The model as it is asked, where there is a problem."""
+    """The model as it is asked."""
 
     def _conditional(self, before: OptimizedPreprocessor, asked: Trained, people: People) -> Any:
         """Return the model's scores as p(ŷ|x̂)."""
@@ -262,6 +266,12 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
                 f"model reads as a feature",
             )
         return parity_frame(mapping, self.classes_, found, found["mean_score"], bound)
+
+
+def _as_it_is(model: Any, given: Features) -> Trained:
+    """Return a model as it is asked about people who are not transformed: of X it reads its own columns."""
+    named = given if arrays.is_frame(given.frame) else Features.of(given.frame, (), ())
+    return Trained.on(model, named, arrays.names(named.frame), named_by="X")
 
 
 def _shielding(problem: Problem) -> Problem:

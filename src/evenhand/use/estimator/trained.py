@@ -41,8 +41,8 @@ class Trained:
     kinds: Mapping[str, Any]
 
     @classmethod
-    def on(cls, model: Any, given: Features, features: Sequence[str]) -> Trained:
-        """Return a model as it is asked about people, whose features a problem names."""
+    def on(cls, model: Any, given: Features, features: Sequence[str], *, named_by: str = "the problem") -> Trained:
+        """Return a model as it is asked about people, whose features a problem names, or X alone."""
         there = arrays.names(given.frame)
         own = getattr(model, "feature_names_in_", None)
         own = () if own is None else tuple(map(str, own))
@@ -59,9 +59,14 @@ class Trained:
         number = getattr(model, "n_features_in_", len(features))
         if number != len(features):
             raise DataError(
-                f"the model was trained on {number} columns without names, and the problem has "
-                f"{len(features)} features, {some_of(features)}; list all the columns that the model reads as "
-                f"features, in its order: without a rule they stay fixed"
+                f"the model was trained on {number} columns without names, and {named_by} has "
+                f"{len(features)} features, {some_of(features)}; "
+                + (
+                    "give it those that the model reads, in its order"
+                    if named_by == "X"
+                    else "list all the columns that the model reads as features, in its order: without a rule they "
+                    "stay fixed"
+                )
             )
         by_place = hasattr(model, "n_features_in_") or given.dtype is not None
         dtype = (given.dtype or np.dtype(object)) if by_place else None

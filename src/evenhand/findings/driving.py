@@ -1,0 +1,142 @@
+"""What drives the cost: whose comparisons the price of parity is made of, and what a little more room would save.
+
+Reads prices and what was achieved; solves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.arrays import Numbers
+from evenhand.data.counts import Counts
+from evenhand.findings.bounds import ROUNDING, Constraint
+from evenhand.findings.prices import Prices
+from evenhand.kernel.achieved import BudgetAchieved
+from evenhand.spec import AGAINST_TARGET
+
+ROOM = 0.1
+"""By how much of itself a bound is relaxed where it is said what that would save."""
+
+ALL = 0.995
+"""A share from which on it is all, to rounding."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """The people whose comparisons cost most.
+
+    Attributes
+    ----------
+    who : str
+        The group, as the constraint names it.
+    people : int
+        How many they are, whatever their weight.
+    share : float
+        Of the price of the constraint, that of the comparisons that they are in.
+    outcome : str
+        What the costliest of these comparisons is the rate of.
+    before, after : float
+        Their rate of it.
+    against_target : bool
+        Whether they are held against a target and not against others.
+    bound : str
+        The bound in words.
+    """
+
+    who: str
+    people: int
+    share: float
+    outcome: str
+    before: float
+    after: float
+    against_target: bool
+    bound: str
+
+    @property
+    def words(self) -> str:
+        """The one sentence."""
+        moved = f"their rate of {self.outcome} is {self.before:.1%} before and {self.after:.1%} after"
+        whole = self.share >= ALL
+        if self.against_target:
+            part = "all" if whole else f"{self.share:.0%}"
+            return f"{self.people:,} people ({self.who}) make up {part} of what parity costs: {moved}."
+        if whole:
+            return (
+                f"{self.people:,} people ({self.who}) set the level for everybody: every comparison that costs "
+                f"anything is with them; {moved}, and the others are brought to within {self.bound} of it."
+            )
+        return (
+            f"{self.people:,} people ({self.who}) do most to set the level: {self.share:.0%} of what parity costs "
+            f"comes from comparisons with them; {moved}."
+        )
+
+
+def drivers(counts: Counts, constraints: Sequence[Constraint], prices: Prices) -> Iterator[Driver]:
+    """Name for each parity constraint that costs anything the people whose comparisons cost most."""
+    for constraint, price in zip(constraints, prices.comparisons, strict=True):
+        part = constraint.after.compared
+        total = float(np.nansum(price))
+        if not total > ROUNDING or len(price) != len(part):
+            continue
+        worth = np.zeros(len(part.populations))
+        np.add.at(worth, part.population, price)
+        held = part.against != AGAINST_TARGET
+        np.add.at(worth, part.against[held], price[held])
+        who = int(np.argmax(worth))
+        theirs = (part.population == who) | (part.against == who)
+        at = int(np.argmax(np.where(theirs, price, -np.inf)))
+        own = part.population[at] == who
+        before, after = (
+            float((of.rate if own else of.other)[at]) for of in (constraint.before, constraint.after)
+        )  # fmt: skip
+        yield Driver(
+            who=part.populations[who].words,
+            people=int(counts.unweighted.weight[part.populations[who].member].sum()),
+            share=float(worth[who]) / total,
+            outcome=part.event_words(at),
+            before=before,
+            after=after,
+            against_target=not bool(held[at]),
+            bound=constraint.said_bound,
+        )
+
+
+@dataclass(frozen=True)
+class Room:
+    """What relaxing all parity bounds, or all budgets, by a tenth of themselves would save at first."""
+
+    parity: float
+    budgets: float
+    objective: float
+
+    @property
+    def words(self) -> Iterator[str]:
+        """Say it as a share of what is lost."""
+        if self.objective <= ROUNDING:
+            return
+        for saved, what in ((self.parity, "the parity bounds"), (self.budgets, "everybody's budget")):
+            if saved > ROUNDING:
+                share = saved / self.objective
+                much = f"about {share:.0%}" if share < 1 else "all"
+                yield f"A tenth more room in {what} would save {much} of what is lost, at the rate of the first steps."
+
+
+def room(
+    prices: Prices, constraints: Sequence[Constraint], budgets: Sequence[BudgetAchieved], objective: float
+) -> Room:
+    """Work out what a tenth more room would save."""
+    parity = sum(
+        _worth(price, constraint.after.compared.bound)
+        for constraint, price in zip(constraints, prices.comparisons, strict=True)
+    )
+    spared = sum(_worth(price, part.limit) for price, part in zip(prices.cells, budgets, strict=True))
+    return Room(float(parity), float(spared), objective)
+
+
+def _worth(price: Numbers, bound: Numbers) -> float:
+    # A price that is not known is none; a bound that is infinite costs nothing.
+    known = np.nan_to_num(price) > ROUNDING
+    return ROOM * float((price[known] * bound[known]).sum())

@@ -1,0 +1,363 @@
+"""What one written file is: of which input and mapping, drawn how, with which rates and bounds; as a value and as JSON.
+
+Everything here is plain. Nothing is computed from tables: ``use.manifests`` makes manifests, ``use.rechecking`` checks
+them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from evenhand import check
+from evenhand.errors import SpecError, StorageError
+from evenhand.files import existing, reason, replace_file, sha256_of
+from evenhand.findings.document import plain, signed
+from evenhand.spec.sign_off import SignOff
+from evenhand.tables import frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT, VERSION = "evenhand-manifest", 1
+MODES = ("release", "apply", "expand")
+
+OPTIONS: dict[str, tuple[type, ...]] = {
+    "seed": (int,), "key": (str, type(None)), "draw": (str,), "unseen": (str,), "missing": (str, type(None)),
+    "restore": (str,), "weights": (str, type(None)), "weight_column": (str,), "against": (float, list, type(None)),
+}  # fmt: skip
+DRAWN = ("seed", "key", "draw", "unseen", "missing", "restore")
+OPTIONS_OF = {
+    "release": (*DRAWN, "weights", "against"),
+    "apply": DRAWN,
+    "expand": ("unseen", "missing", "restore", "weights", "weight_column"),
+}
+"""The options, and those of each mode."""
+
+COUNTED = ("rows", "results", "changed", "unseen", "typical", "missing")
+NUMBER = (float, int, str, type(None))
+RATE: dict[str, tuple[type, ...]] = {
+    "group": (dict,), "outcome": (str, int, float, bool, type(None)), "weight": NUMBER, "before": NUMBER,
+    "after": NUMBER,
+}  # fmt: skip
+BOUND: dict[str, tuple[type, ...]] = {
+    "constraint": (str,), "where": (str,), "bound": NUMBER, "before": NUMBER, "after": NUMBER,
+    "kept": (bool, type(None)),
+}  # fmt: skip
+REALISED: dict[str, tuple[type, ...]] = {
+    "rates": (list,), "bounds": (list,), "kept": (bool, type(None)), "exceeded": (int,), "verdict": (str,),
+}  # fmt: skip
+WORDS = {
+    str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a table", bool: "true or false",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """A file by its bytes: its name, seen from the manifest's folder, its SHA-256 and its size."""
+
+    name: str
+    sha256: str
+    size: int
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], folder: str, tell: Callable[[float], None] | None = None) -> FileRecord:
+        """Read a file, piece by piece, and return what it is; ``tell`` hears which share is done."""
+        return cls(seen_from(folder, os.fspath(path)), sha256_of(path, tell), os.stat(path).st_size)
+
+    def path(self, folder: str) -> str:
+        """Return where it is, as seen from a folder."""
+        return os.path.normpath(os.path.join(folder, self.name))
+
+
+def seen_from(folder: str, path: str) -> str:
+    """Return what a file is called in a manifest that is in a folder: with slashes, on every system."""
+    try:
+        return PurePath(os.path.relpath(path, folder)).as_posix()
+    except ValueError:
+        # On another drive there is no way from here to there.
+        return PurePath(os.path.abspath(path)).as_posix()
+
+
+def manifest_path(output: str | os.PathLike[str]) -> str:
+    """Return where the manifest of a file is kept: beside it.
+
+    Examples
+    --------
+    >>> manifest_path("train.csv")
+    'train.csv.manifest.json'
+    """
+    return f"{os.fspath(output)}.manifest.json"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Manifest:
+    """What one written file is: the record beside it.
+
+    ``eh.manifest_of`` makes one of files that were just written, ``eh.verify_manifest`` checks it again from the files.
+
+    Attributes
+    ----------
+    mode : {"release", "apply", "expand"}
+        What was done.
+    at : str
+        When the manifest was made, in UTC.
+    versions : mapping
+        Of evenhand, Python and the packages that read, draw and write.
+    inputs : tuple of FileRecord
+        The files that were read, in their order.
+    mapping, output : FileRecord
+        The mapping's file, and the file that was written.
+    fingerprint : str
+        What tells the mapping from others, whatever file it is in.
+    options : mapping
+        With which seed, key, draw, policy for unseen and missing values, restoring and weights.
+    counted : mapping
+        How many rows were read (``rows``), changed, of an unseen kind (``typical`` of them drew their outcome), had a
+        missing value without a level; of ``expand``, how many were written (``results``).
+    realised : mapping or None
+        What this very file has: ``rates`` by group and outcome before and after, ``bounds`` with what the table had
+        before and has after and whether each is ``kept``, and the verdict in one line; None where it is not known,
+        which ``notes`` explain.
+    notes : tuple of str
+        What else is to be known.
+    changes : FileRecord or None
+        The list of changes, where one was written.
+    sign_off : SignOff or None
+        Who signed off on it.
+    folder : str
+        The folder that names of files are seen from: that of the manifest itself.
+    """
+
+    mode: str
+    at: str
+    versions: Mapping[str, str]
+    inputs: tuple[FileRecord, ...]
+    mapping: FileRecord
+    fingerprint: str
+    output: FileRecord
+    options: Mapping[str, Any]
+    counted: Mapping[str, int]
+    realised: Mapping[str, Any] | None
+    notes: tuple[str, ...] = ()
+    changes: FileRecord | None = None
+    sign_off: SignOff | None = None
+    folder: str = field(default=".")
+
+    @property
+    def rates(self) -> pd.DataFrame:
+        """The rate of each outcome in each group, before and after, as a frame; empty where it is not known."""
+        rows = [] if self.realised is None else self.realised["rates"]
+        groups = list(dict.fromkeys(name for row in rows for name in row["group"]))
+        columns: dict[str, list[Any]] = {name: [row["group"].get(name) for row in rows] for name in groups}
+        columns |= {name: [number(row[name]) for row in rows] for name in RATE if name != "group"}
+        return frame(columns)
+
+    @property
+    def bounds(self) -> pd.DataFrame:
+        """Every parity bound with what the table had before and this file has, as a frame; empty if it is not known."""
+        rows = [] if self.realised is None else self.realised["bounds"]
+        return frame({name: [number(row[name]) for row in rows] for name in BOUND})
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether this very file keeps every parity bound; None where that is not known."""
+        return None if self.realised is None else self.realised["kept"]
+
+    @property
+    def verdict(self) -> str:
+        """The same in one line."""
+        if self.realised is None:
+            return "; ".join(self.notes) or "its rates are not known"
+        return str(self.realised["verdict"])
+
+    @property
+    def files(self) -> dict[str, tuple[FileRecord, ...]]:
+        """Every file by what it is to the manifest."""
+        listed = {"input": self.inputs, "mapping": (self.mapping,), "output": (self.output,)}
+        return listed if self.changes is None else {**listed, "changes": (self.changes,)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it, without its checksum."""
+        found: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+        for own in fields(self):
+            value = getattr(self, own.name)
+            if own.name == "inputs":
+                value = [vars(each) for each in value]
+            elif isinstance(value, FileRecord):
+                value = vars(value)
+            elif isinstance(value, SignOff):
+                value = value.as_dict()
+            if own.name != "folder":
+                found[own.name] = plain(value)
+        return found
+
+    def to_json(self) -> str:
+        """Return it as JSON text, with a checksum of all of it."""
+        return json.dumps(signed(self.as_dict()), ensure_ascii=True, indent=2, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, folder: str = ".") -> Manifest:
+        """Read a manifest; one that is damaged, forged or of a newer version is refused."""
+        try:
+            given = json.loads(check.text("a manifest", text), object_pairs_hook=_once)
+            return _read(given, check.path("folder", folder))
+        except StorageError:
+            raise
+        except (SpecError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+            raise StorageError(f"it is no sound manifest: {_why(error)}") from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Manifest:
+        """Read a manifest file; names of files in it are seen from its folder.
+
+        Examples
+        --------
+        >>> import evenhand as eh, os, tempfile
+        >>> data = eh.datasets.load("compas")
+        >>> mapping, folder = eh.fit(data.problem, data.counts), tempfile.mkdtemp()
+        >>> table, out, file = (os.path.join(folder, name) for name in ("people.csv", "train.csv", "m.mapping"))
+        >>> data.frame.to_csv(table, index=False)
+        >>> mapping.save(file)
+        >>> done = mapping.release(table, to=out, draw="balanced")
+        >>> saved = eh.manifest_of(mapping, done, file).save()
+        >>> manifest = eh.Manifest.load(saved)
+        >>> manifest.counted["rows"], manifest.options["draw"], eh.verify_manifest(saved).stands
+        (5278, 'balanced', True)
+        """
+        name = check.path("path", path)
+        try:
+            text = Path(name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise StorageError(f"cannot read the manifest {name!r}: {reason(error)}") from None
+        except UnicodeDecodeError:
+            raise StorageError(f"{name!r}: it is no sound manifest: it is no text") from None
+        try:
+            return cls.from_json(text, os.path.dirname(os.path.abspath(name)))
+        except StorageError as error:
+            raise StorageError(f"{name!r}: {error}") from None
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Write it in one step: beside the output, or under another name, from where files are then seen."""
+        target = check.path("path", manifest_path(self.output.path(self.folder)) if path is None else path)
+        existing(target)
+        folder = os.path.dirname(os.path.abspath(target))
+        replace_file(target, self.seen_from(folder).to_json().encode())
+        return target
+
+    def seen_from(self, folder: str) -> Manifest:
+        """Return the same manifest for another folder, from where names of files are seen."""
+        folder = os.path.abspath(check.path("folder", folder))
+
+        def moved(file: FileRecord) -> FileRecord:
+            return replace(file, name=seen_from(folder, file.path(self.folder)))
+
+        return replace(
+            self, folder=folder, inputs=tuple(map(moved, self.inputs)), mapping=moved(self.mapping),
+            output=moved(self.output), changes=None if self.changes is None else moved(self.changes),
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        kept = {True: "every bound kept", False: "bounds exceeded", None: "bounds not decided"}[self.kept]
+        return f"<Manifest of {self.output.name}: {self.mode}, {self.counted['rows']:,} rows, {kept}>"
+
+
+def number(value: Any) -> Any:
+    """Return what a document has in place of a number: the infinite is a word there."""
+    return {"infinite": math.inf, "-infinite": -math.inf}.get(value, value) if isinstance(value, str) else value
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name that is there twice: people would read the one, and programs the other."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
+    return found
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is no JSON ({error.msg} in line {error.lineno})"
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _read(given: Any, folder: str) -> Manifest:
+    """Return the manifest that a document holds; whatever is missing or of another kind is an error."""
+    if not isinstance(given, dict) or given.get("format") != FORMAT:
+        raise StorageError("it is no manifest, which evenhand release, expand and apply write")
+    version = given.get("version")
+    if type(version) is not int or version < 1:
+        raise StorageError(f"its format version {version!r} makes no sense")
+    if version > VERSION:
+        raise StorageError(f"it was written by a newer evenhand (format {version}, known up to {VERSION}); upgrade")
+    if signed(given) != given:
+        raise StorageError("its checksum does not match: the manifest was damaged or altered")
+    known = [own.name for own in fields(Manifest) if own.name != "folder"]
+    if other := set(given) - {*known, "format", "version", "sha256"}:
+        raise StorageError(f"it has an entry that is not known here: {sorted(other)[0]!r}")
+    mode, at = _text("mode", given["mode"]), _text("at", given["at"])
+    check.one_of("mode", mode, MODES)
+    if datetime.fromisoformat(at).tzinfo is None:
+        raise ValueError("its time names no zone")
+    inputs = tuple(_file("inputs", each) for each in _kind("inputs", given["inputs"], (list,)))
+    if not inputs:
+        raise ValueError("it names no input")
+    counted, versions = (_kind(name, given[name], (dict,)) for name in ("counted", "versions"))
+    signed_off = _kind("sign_off", given["sign_off"], (dict, type(None)))
+    return Manifest(
+        mode=mode,
+        at=at,
+        versions={name: _text("versions", value) for name, value in versions.items()},
+        inputs=inputs,
+        mapping=_file("mapping", given["mapping"]),
+        fingerprint=_text("fingerprint", given["fingerprint"]),
+        output=_file("output", given["output"]),
+        options=_entries("options", given["options"], {name: OPTIONS[name] for name in OPTIONS_OF[mode]}),
+        counted=_entries("counted", counted, dict.fromkeys(COUNTED, (int,)), some=True) | {"rows": counted["rows"]},
+        realised=None if given["realised"] is None else _realised(given["realised"]),
+        notes=tuple(_text("notes", note) for note in _kind("notes", given["notes"], (list,))),
+        changes=None if given["changes"] is None else _file("changes", given["changes"]),
+        sign_off=None if signed_off is None else SignOff.from_dict(signed_off),
+        folder=folder,
+    )  # fmt: skip
+
+
+def _kind(what: str, value: Any, kinds: tuple[type, ...]) -> Any:
+    """Return a value of one of the kinds; true and false are no numbers here, and a whole number is a real one."""
+    if type(value) in kinds or (type(value) is int and float in kinds):
+        return value
+    expected = " or ".join(WORDS.get(kind, "nothing") for kind in kinds)
+    raise TypeError(f"{what} must be {expected}, not {check.shown(value)}")
+
+
+def _text(what: str, value: Any) -> str:
+    found: str = _kind(what, value, (str,))
+    return found
+
+
+def _file(what: str, given: Any) -> FileRecord:
+    record = _entries(what, given, {"name": (str,), "sha256": (str,), "size": (int,)})
+    if len(record["sha256"]) != 64 or set(record["sha256"]) - set("0123456789abcdef"):
+        raise ValueError(f"{what} has no SHA-256")
+    check.path(what, record["name"])
+    return FileRecord(**record)
+
+
+def _entries(what: str, given: Any, kinds: Mapping[str, tuple[type, ...]], *, some: bool = False) -> dict[str, Any]:
+    """Return the entries of a table, each of its kind; all of them, or those that there are, and no others."""
+    table = _kind(what, given, (dict,))
+    if other := set(table) - set(kinds):
+        raise ValueError(f"{what} has an entry that is not known here: {sorted(other)[0]!r}")
+    return {name: _kind(f"{name} of {what}", table[name], kinds[name]) for name in kinds if not some or name in table}
+
+
+def _realised(given: Any) -> dict[str, Any]:
+    found = _entries("realised", given, REALISED)
+    parts = {"rates": RATE, "bounds": BOUND}
+    return found | {part: [_entries(part, row, kinds) for row in found[part]] for part, kinds in parts.items()}

@@ -1,0 +1,218 @@
+"""The first screen of a report: what a person who signs asks first, in this order, each with its answer in words.
+
+Reads the summary alone, and holds no number of its own. Every answer names the section that has its numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from evenhand.findings.changes import expected_people
+from evenhand.findings.document import plain
+from evenhand.findings.naming import short_name
+from evenhand.spec.distance import Ratio
+
+Json = dict[str, Any]
+Tone = Literal["better", "worse", "open", "plain"]
+"""Whether an answer is good or bad for people or for what is promised, is still open, or is neither."""
+
+TARGET = "the target"
+"""What rates are held against that are not those of other people."""
+
+MOST_NAMED = 3
+"""How many groups, constraints or moves an answer names."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question that a signer asks, the answer in a few words, sentences beside it, and where its numbers are."""
+
+    key: str
+    question: str
+    answer: str
+    words: tuple[str, ...]
+    tone: Tone
+    section: str
+
+
+def brief(s: Json) -> list[Json]:
+    """Return the answers of the first screen, in the order in which they are asked."""
+    asked = (_apart, _changed, _gains, _file, _new_people, _not_covered)
+    return [plain(asdict(answer(s))) for answer in asked]
+
+
+def people_words(s: Json) -> str:
+    """Return what people are counted by: themselves, or their weight."""
+    return "people by weight" if weighed(s) else "people"
+
+
+def weighed(s: Json) -> bool:
+    """Whether people count by weights that are not all one."""
+    return bool(s["table"]["people"] != s["table"]["weight"])
+
+
+def _apart(s: Json) -> Answer:
+    question, section = "How far apart are the groups, before and after?", "rates"
+    told = [part for part in s["bounds"]["parity"] if part["said"] is not None]
+    if not told:
+        few = any(part["comparisons_hidden"] for part in s["bounds"]["parity"])
+        why = "Only groups of too few people to be shown are compared." if few else "No parity bound was asked for."
+        return Answer("apart", question, "not bounded" if not few else "not shown", (why,), "open", section)
+    first = told[0]
+    said, before, after = first["said"], first["furthest_before"], first["furthest_after"]
+    # After, another outcome may be the one whose rates are furthest apart.
+    then = "After" if after["outcome"] == before["outcome"] else f"{after['outcome']}, after"
+    words = [
+        f"{before['outcome']}, before: {_pair(before)}.",
+        f"{then}: {_pair(after)}.",
+        f"The bound is {said['bound']}{', among the groups shown' if first['comparisons_hidden'] else ''}.",
+    ]
+    if after["against"] == TARGET:
+        words += _between(s)
+    for more in told[1 : 1 + MOST_NAMED]:
+        also = more["said"]
+        words.append(f"Also bounded ({more['words']}): {also['before']} → {also['after']}, bound {also['bound']}.")
+    beside = f" {TARGET}" if after["against"] == TARGET else ""
+    return Answer("apart", question, f"{said['before']} → {said['after']}{beside}", tuple(words), "plain", section)
+
+
+def _between(s: Json) -> list[str]:
+    """Say how far apart the groups themselves are, where each is held against a target."""
+    rows = [row for row in s["rates"]["rows"] if row["outcome"] == s["rates"]["told"]]
+    if len(rows) < 2:
+        return []
+    before, after = (sorted(row[when] for row in rows) for when in ("before", "after"))
+    apart = [Ratio().said(rates[-1], rates[0]) for rates in (before, after)]
+    return [f"Between groups, the highest rate is {apart[0]} the lowest before, {apart[1]} after."]
+
+
+def _pair(found: Json) -> str:
+    """Say two rates that are compared; a target is nobody's."""
+    other = f"{_percent(found['other'])} of {found['against']}"
+    if found["against"] == TARGET:
+        other = f"the target is {_percent(found['other'])}"
+    return f"{_percent(found['rate'])} of {found['of']}; {other}"
+
+
+def _changed(s: Json) -> Answer:
+    changes = s["changes"]
+    share = changes["share_features"] if changes["suppressed"] else changes["share"]
+    people, number = changes["people"], share * changes["people"]
+    answer = "nobody"
+    if share > 0:
+        answer = f"{expected_people(number)} of {people:,.0f} {people_words(s)} ({_percent(share)})"
+    words = []
+    moves = [] if changes["suppressed"] else changes["outcome"]
+    outcome = _outcome(s)
+    for move in sorted(moves, key=lambda row: -row["people"])[:MOST_NAMED]:
+        which = "" if move["way"] is None else f", for the {move['way']}"
+        words.append(f"{expected_people(move['people'])} go from {outcome}={move['from']} to {move['to']}{which}.")
+    features = changes["share_features"] * people
+    if changes["suppressed"]:
+        words.append("The outcome is drawn anew for everybody from the released features.")
+    elif features > 0:
+        top = next((row for row in changes["columns"] if row["column"] != outcome), None)
+        most = f"; most often {top['column']}: {top['from']} → {top['to']}" if top is not None else ""
+        words.append(f"{expected_people(features)} change in their features{most}.")
+    elif share > 0:
+        words.append("Nobody's features change.")
+    return Answer("changed", "How many people change, and how?", answer, tuple(words), "plain", "changed")
+
+
+def _gains(s: Json) -> Answer:
+    question, ledger = "Who is better off, and who is worse off?", s["ledger"]
+    if ledger is None:
+        why = (
+            "The problem does not say which outcome is good for a person (favourable), so nobody can be called either."
+        )
+        return Answer("gains", question, "not stated", (why,), "open", "gains")
+    good = f"{_outcome(s)}={ledger['favourable']}"
+    helped, harmed = ledger["helped"], ledger["harmed"]
+    answer = f"{_who(helped)} better off, {_who(harmed)} worse off"
+    down, words = ledger["levelled_down"], list[str]()
+    if down:
+        named = [
+            f"{short_name(row['group'])} from {_percent(row['before'])} to {_percent(row['after'])}" for row in down
+        ]
+        rest = f", and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else ""
+        words.append(f"The rate of {good} is levelled down: {'; '.join(named[:MOST_NAMED])}{rest}.")
+    else:
+        hidden = " that is shown" if s["small_cells"]["groups_hidden"] else ""
+        words.append(f"No group{hidden} has a lower rate of {good} than before: nobody is levelled down.")
+    if s["changes"]["suppressed"]:
+        words.append("As if the drawn outcome were released.")
+    return Answer("gains", question, answer, tuple(words), "worse" if harmed or down else "better", "gains")
+
+
+def _file(s: Json) -> Answer:
+    question, file = "Does this very file keep the bound?", s["this_file"]
+    if file is not None:
+        kept = {True: "yes", False: "no", None: "not decided"}[file["kept"]]
+        tone: dict[bool | None, Tone] = {True: "better", False: "worse", None: "open"}
+        return Answer("file", question, f"{kept}: {file['name']}", tuple(file["brief"]), tone[file["kept"]], "file")
+    new = s["new_people"]
+    words = ["No released file was given with this report."]
+    if new["releases_over"] is not None:
+        words.append(
+            f"The bound holds in expectation: of {new['releases']:,} simulated releases in which everybody is drawn by "
+            f"themselves, {_percent(new['releases_over'])} exceed it. With the manifest that evenhand release writes "
+            f"beside a file, this page answers for that file."
+        )
+    return Answer("file", question, "not looked at", tuple(words), "open", "file")
+
+
+def _new_people(s: Json) -> Answer:
+    question, new = "Does it hold for new people?", s["new_people"]
+    strays = f"On {new['resamples']:,} resampled tables the rates are mostly {new['resamples_apart']} apart"
+    over = new["resamples_over"]
+    strays += "." if over is None else f", and exceed the bound in {_percent(over)} of them."
+    if new["confidence"] is not None:
+        answer = f"yes, at a confidence of {_percent(new['confidence'], 0)}"
+        promised = (
+            "In the population that the table is a random sample of, in expectation over the draws; checked by "
+            "simulation, not proved. Not for other people, nor for what changes with time."
+        )
+        return Answer("new", question, answer, (promised, strays), "better", "fresh")
+    alone = "No confidence was asked for: the bound is about the people of the table alone."
+    return Answer("new", question, "not promised", (alone, strays), "worse" if over else "open", "fresh")
+
+
+def _not_covered(s: Json) -> Answer:
+    words = ["Whatever a model decides at a threshold, and what it learns from columns outside the problem."]
+    if not s["bounds"]["budgets"]:
+        words.append("How much one person may change: no budget was asked for.")
+    words.append(f"{len(s['not_covered'])} sentences below say what else, and for whom the bounds hold.")
+    answer = "decisions of models, other columns, other people"
+    return Answer("covered", "What is not covered?", answer, tuple(words), "open", "covered")
+
+
+def decided(s: Json) -> str:
+    """Say how far apart the decisions of a model are, before and after: one that was fitted, or else a plain one."""
+    found, fitted = s["decisions"], s["models"]["fitted"]
+    apart = found["apart"]["not_seeing_protected"] if fitted is None else fitted["apart"]
+    if apart["before"] is None or apart["after"] is None:
+        return "No group has people enough to be shown."
+    sees = "sees" if fitted is not None and fitted["sees_protected"] else "does not see"
+    which = "A plain model" if fitted is None else "The model fitted here"
+    return (
+        f"{which}, which {sees} the protected columns, decides {found['outcome']} for {_range(apart['before'])} of a "
+        f"group’s people before, and for {_range(apart['after'])} after: {apart['before']['times']} → "
+        f"{apart['after']['times']}. No bound covers decisions."
+    )
+
+
+def _range(spread: Json) -> str:
+    return f"{_percent(spread['low'])} to {_percent(spread['high'])}"
+
+
+def _who(people: float) -> str:
+    return expected_people(people) if people else "nobody"
+
+
+def _outcome(s: Json) -> str:
+    return str(next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome"))
+
+
+def _percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f}%"

@@ -1,0 +1,202 @@
+"""A report's summary and a table of impact ratios as Markdown: a datasheet, a summary for a job that runs by itself.
+
+Reads plain values alone. What comes from a table is escaped: no name of a column is read as a link, a table or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from evenhand.findings.document import NONE
+from evenhand.findings.impact import LEAST_SHARE, Impact
+
+Json = dict[str, Any]
+
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$])")
+MOST_LEVELS = 24
+"""So many levels of a column are listed."""
+
+
+def escaped(text: Any) -> str:
+    """Return a text that Markdown shows as it is, in one line.
+
+    Examples
+    --------
+    >>> escaped("a|b <c> [d]")
+    'a\\\\|b \\\\<c\\\\> \\\\[d\\\\]'
+    """
+    return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], numbers: int = 0) -> Iterator[str]:
+    """Yield the lines of a table; so many of its last columns hold numbers."""
+    yield f"| {' | '.join(headings)} |"
+    first = len(headings) - numbers
+    yield "|" + "|".join(" ---: " if at >= first else " --- " for at in range(len(headings))) + "|"
+    for row in rows:
+        yield f"| {' | '.join(map(escaped, row))} |"
+    yield ""
+
+
+def impact_lines(found: Impact, outcome: str, about: str) -> Iterator[str]:
+    """Yield a table of impact ratios for each way to form categories."""
+    yield f"Selected is {escaped(f'{outcome}={found.selected}')}, of the {found.people:,.0f} people of {about}."
+    yield "An impact ratio is a category's selection rate over the highest selection rate of all categories that are"
+    yield f"formed in the same way and have at least {LEAST_SHARE:.0%} of the people. After: in expectation over the"
+    yield "draws."
+    yield ""
+    for by in dict.fromkeys(category.by for category in found.categories):
+        own = [category for category in found.categories if category.by == by]
+        yield f"### By {escaped(by)}"
+        yield ""
+        headings = (
+            "Category",
+            "People",
+            "Selected before",
+            "Rate",
+            "Impact ratio",
+            "Selected after",
+            "Rate",
+            "Impact ratio",
+        )
+        yield from table(
+            headings,
+            (
+                (
+                    c.category, f"{c.people:,.0f}", f"{c.selected_before:,.0f}", f"{c.rate_before:.3f}",
+                    _ratio(c.ratio_before), f"{c.selected_after:,.1f}", f"{c.rate_after:.3f}", _ratio(c.ratio_after),
+                )
+                for c in own
+            ),
+            7,
+        )  # fmt: skip
+        if small := [c for c in own if c.note]:
+            names = "; ".join(f"{c.category} ({c.people:,.0f} people)" for c in small)
+            yield f"Under {LEAST_SHARE:.0%} of the people, and without a ratio: {escaped(names)}."
+            yield ""
+    if found.unknown:
+        said = "; ".join(f"{name}: {people:,.0f}" for name, people in found.unknown.items())
+        yield f"People whose category is not known, who are in no ratio by that column: {escaped(said)}."
+    else:
+        yield "Nobody's category is unknown."
+    yield ""
+    yield "These are ratios, not a verdict: whether a ratio is acceptable is for people and the law to say."
+
+
+def _ratio(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3f}"
+
+
+def datasheet(s: Json, impact: Impact, files: Sequence[str]) -> str:
+    """Return a datasheet of the released table: what it is, who is in it, what was changed, what it is not for."""
+    return "\n".join(_datasheet(s, impact, files)) + "\n"
+
+
+def _datasheet(s: Json, impact: Impact, files: Sequence[str]) -> Iterator[str]:
+    asked = [(pair["heading"], pair["text"]) for pair in s["asked"]]
+    outcome = asked[0][1]
+    yield "# Datasheet of a table released by evenhand"
+    yield ""
+    yield "## What is it?"
+    yield ""
+    yield (
+        f"A table whose outcome {escaped(outcome)}, and whose features where that is said below, were changed at "
+        f"random by a mapping that bounds how far the outcome depends on the protected columns. It was made with "
+        f"evenhand {s['evenhand']} from a table of {s['table']['people']:,} people."
+    )
+    yield ""
+    yield "## Who and what is in it?"
+    yield ""
+    rows = []
+    for column in s["table"]["columns"]:
+        levels = [str(level) for level in column["levels"][:MOST_LEVELS]]
+        more = len(column["levels"]) - len(levels)
+        said = "; ".join(levels) + (f"; and {more} more" if more else "")
+        hidden = f"; {column['levels_hidden']} of few people" if column["levels_hidden"] else ""
+        rows.append((column["name"], column["role"], said + hidden))
+    yield from table(("Column", "Role", "Levels"), rows)
+    yield "Columns that are not listed are passed through as they are; nothing bounds what can be learned from them."
+    yield ""
+    yield "## What was asked of the mapping?"
+    yield ""
+    yield from (f"- **{escaped(heading)}**: {escaped(text)}" for heading, text in asked)
+    yield ""
+    yield "## What was changed, and for whom?"
+    yield ""
+    yield escaped(s["changes"]["words"])
+    yield ""
+    for words in (s["ledger"] or {"words": []})["words"]:
+        yield f"- {escaped(words)}"
+    told = [row for row in s["rates"]["rows"] if row["outcome"] == impact.selected]
+    yield ""
+    yield f"Rates of {escaped(f'{outcome}={impact.selected}')}, after in expectation over the draws:"
+    yield ""
+    yield from table(
+        ("Group", "People", "Before", "After"),
+        (
+            (", ".join(f"{n}={v}" for n, v in row["group"].items()), f"{row['weight']:,.0f}", f"{row['before']:.1%}",
+             f"{row['after']:.1%}")
+            for row in told
+        ),
+        3,
+    )  # fmt: skip
+    yield "## How sure is that?"
+    yield ""
+    yield from (f"- **{escaped(p['heading'])}**: {escaped(p['text'])}" for p in s["certificate"]["words"])
+    yield ""
+    yield "## What should it not be used for?"
+    yield ""
+    yield from (f"- {escaped(words)}" for words in s["not_covered"])
+    yield ""
+    yield "## Who answers for it?"
+    yield ""
+    if s["sign_off"]:
+        yield from (f"- **{escaped(p['heading'])}**: {escaped(p['text'])}" for p in s["sign_off"])
+    else:
+        yield "No sign-off was given."
+    yield ""
+    yield "## How can it be checked?"
+    yield ""
+    yield f"- Mapping: {escaped(s['repeat']['mapping_file'] or 'not named')}"
+    if s["repeat"]["mapping_sha256"]:
+        yield f"- SHA-256 of the mapping: `{s['repeat']['mapping_sha256']}`"
+    yield "- `evenhand verify proof.json`, or the script `verifier.py` alone, rechecks the proof in exact arithmetic."
+    yield (
+        "- `sha256sum -c SHA256SUMS` rechecks the files beside this one: "
+        + ", ".join(f"`{name}`" for name in files)
+        + "."
+    )
+
+
+def job_summary(s: Json, impact: Impact, outcome: str) -> str:
+    """Return a short summary for the page of a job: what a signer asks, the certificate and the impact ratios."""
+    return "\n".join(_job_summary(s, impact, outcome)) + "\n"
+
+
+def _job_summary(s: Json, impact: Impact, outcome: str) -> Iterator[str]:
+    c = s["certificate"]
+    yield "# evenhand: evidence of a mapping"
+    yield ""
+    yield from table(("Question", "Answer"), ((part["question"], part["answer"]) for part in s["brief"]))
+    yield (
+        f"Certificate: **{escaped(c['status'])}**, utility loss {c['objective']:.6g}, largest violation "
+        f"{c['max_violation']:.1e}."
+    )
+    yield ""
+    yield f"Impact ratios of {escaped(f'{outcome}={impact.selected}')} by all protected columns together, no verdict:"
+    yield ""
+    last = impact.categories[-1].by
+    yield from table(
+        ("Category", "People", "Before", "After"),
+        (
+            (x.category, f"{x.people:,.0f}", _ratio(x.ratio_before), _ratio(x.ratio_after))
+            for x in impact.categories
+            if x.by == last
+        ),
+        3,
+    )
+    yield "Not covered, among others:"
+    yield ""
+    yield from (f"- {escaped(words)}" for words in s["not_covered"][:3])

@@ -1,0 +1,34 @@
+"""The command evidence: what it writes and shows, how its report is written again, and how it refuses."""
+
+import json
+
+import pytest
+from commands import complained, document, flat
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("more", [(), ("--table", "people.csv", "--hide-below", "5", "--seed", "3")])
+def test_the_folder_and_the_report_again(fitted, inside, more):
+    shown = inside("evidence", "fine.mapping", "--out", "evidence", "--no-frontier", *more)
+    assert shown.returncode == 0, shown.stderr
+    assert "Impact ratios, before and after: ratios, no verdict" in flat(shown.stdout)
+    summary = json.loads((fitted / "evidence" / "report.json").read_text())
+    (again,) = [each["command"] for each in summary["repeat"]["commands"] if " report " in each["command"]]
+    words = again.split()[1:]
+    assert inside(*words, "--out", "again.html").returncode == 0
+    assert (fitted / "again.html").read_bytes() == (fitted / "evidence" / "report.html").read_bytes()
+    assert (fitted / "again.json").read_bytes() == (fitted / "evidence" / "report.json").read_bytes()
+
+
+def test_the_document_and_what_is_refused(fitted, inside):
+    found = document(inside("evidence", "fine.mapping", "--no-frontier", "--selected", "0", "--json"))
+    assert found["written"] == {"folder": "evidence"}
+    assert [row["file"] for row in found["files"]][-1] == "SHA256SUMS"
+    assert {row["by"] for row in found["impact_ratios"]} == {"group"}
+    complained(inside("evidence", "fine.mapping"), "exists already; --force")
+    complained(inside("evidence", "fine.mapping", "--out", "x", "--selected", "9"), "--selected names hired=9")
+    complained(inside("evidence", "nothing", "--out", "x"), "cannot read the mapping file")
+    complained(inside("evidence", "fine.mapping", "--out", "no/where"), "there is no folder")
+    complained(inside("evidence", "fine.mapping", "--out", "x", "--sign-off", "fine.toml"), "sign-off")
+    complained(inside("evidence", "fine.mapping", "--out", "x", "--manifest", "fine.toml"), "fine.toml")
+    assert not (fitted / "x").exists()

@@ -1,0 +1,196 @@
+"""Manifests on the command line: written beside the output, checked by verify, refused with what is wrong."""
+
+import json
+from datetime import date, timedelta
+
+import pandas as pd
+import pytest
+from commands import complained, document, flat, misused
+
+import evenhand as eh
+from evenhand.findings.document import signed
+
+RELEASE = ("release", "fine.mapping", "people.csv", "--out", "new.csv")
+MANIFEST = "new.csv.manifest.json"
+WRITERS = {
+    "release": RELEASE,
+    "apply": ("apply", "fine.mapping", "people.csv", "--out", "new.csv"),
+    "expand": ("expand", "fine.mapping", "people.csv", "--out", "new.csv"),
+}
+
+
+def sign_off(folder, **change):
+    today = date.today()
+    given = {"name": "A. Byron", "date": today - timedelta(1), "purpose": "a test", "why": "as asked for"}
+    (folder / "signed.toml").write_text(eh.SignOff(**given | change).to_toml())
+    return ("--sign-off", "signed.toml")
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("command", WRITERS)
+def test_it_is_written_beside_the_output_and_verified(fitted, inside, command):
+    shown = inside(*WRITERS[command], *sign_off(fitted))
+    assert shown.returncode == 0, shown.stderr
+    assert f"{MANIFEST} what it is of" in flat(shown.stdout)
+    checked = inside("verify", MANIFEST)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "The manifest stands" in flat(checked.stdout)
+    assert "Signed off by A. Byron" in flat(checked.stdout)
+    found = document(inside("verify", MANIFEST, "--json"))
+    assert (found["kind"], found["stands"], found["sign_off"]["name"]) == ("manifest", True, "A. Byron")
+    assert all(row["agrees"] for row in found["rows"])
+    # What exists is not overwritten, and not left half-written.
+    complained(inside(*WRITERS[command]), "exists already")
+    (fitted / "new.csv").unlink()
+    complained(inside(*WRITERS[command]), MANIFEST, "exists already")
+
+
+def test_what_the_screen_says_is_what_it_states(fitted, inside):
+    said = document(inside(*RELEASE, "--json", "--against", "0.3"))
+    manifest = eh.Manifest.load(fitted / MANIFEST)
+    assert said["written"]["manifest"] == MANIFEST
+    assert manifest.realised["verdict"] == said["realised"]["verdict"]
+    assert manifest.realised["kept"] is said["realised"]["kept"]
+    assert [row["rate"] for row in said["realised"]["rates"]] == manifest.rates["after"].tolist()
+    assert manifest.options["against"] == 0.3
+
+
+def test_it_can_be_left(fitted, inside):
+    shown = inside(*RELEASE, "--no-manifest")
+    assert shown.returncode == 0
+    assert not (fitted / MANIFEST).exists()
+    assert document(inside(*RELEASE, "--no-manifest", "--force", "--json"))["written"]["manifest"] is None
+
+
+@pytest.mark.slow
+def test_one_of_an_earlier_file_is_told(fitted, inside):
+    inside(*RELEASE)
+    shown = inside(*RELEASE, "--no-manifest", "--force", "--seed", "1")
+    assert f"{MANIFEST} is of the file that was there before" in flat(shown.stdout)
+    refused = inside("verify", MANIFEST)
+    assert refused.returncode == 1
+    assert "the output" in flat(refused.stdout)
+
+
+def test_nothing_is_left_of_a_release_that_fails(fitted, inside):
+    before = {path.name for path in fitted.iterdir()}
+    (fitted / "short.csv").write_text("group,score\na,1\n")
+    complained(inside("release", "fine.mapping", "short.csv", "--out", "new.csv"), "no column 'hired'")
+    assert {path.name for path in fitted.iterdir()} == before | {"short.csv"}
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("people.csv", "input"), ("fine.mapping", "mapping"), ("new.csv", "output")]
+)
+@pytest.mark.slow(keep=1)
+def test_a_changed_byte_and_a_missing_file_are_named(fitted, inside, name, what):
+    inside(*RELEASE)
+    content = bytearray((fitted / name).read_bytes())
+    content[-1] ^= 1
+    (fitted / name).write_bytes(bytes(content))
+    refused = inside("verify", MANIFEST)
+    assert refused.returncode == 1
+    assert "The manifest does not stand" in flat(refused.stdout)
+    assert f"the {what} " in flat(refused.stdout)
+    (fitted / name).unlink()
+    complained(inside("verify", MANIFEST), f"the {what} ", name, f"--{what}")
+    content[-1] ^= 1
+    (fitted / f"moved-{name}").write_bytes(bytes(content))
+    assert inside("verify", MANIFEST, f"--{what}", f"moved-{name}").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text[: len(text) // 2], "no JSON"),
+        (lambda text: text.replace('"seed": 0', '"seed": 1'), "checksum does not match"),
+        (lambda text: json.dumps(signed(json.loads(text) | {"version": 2})), "written by a newer evenhand"),
+        (lambda text: json.dumps(signed(json.loads(text) | {"counted": {}})), "'rows' is missing"),
+    ],
+)
+@pytest.mark.slow(keep=1)
+def test_a_manifest_that_is_broken_forged_or_newer_is_refused(fitted, inside, change, said):
+    inside(*RELEASE)
+    (fitted / MANIFEST).write_text(change((fitted / MANIFEST).read_text()))
+    refused = inside("verify", MANIFEST)
+    assert refused.returncode == 1
+    assert said in flat(refused.stdout)
+    assert "Traceback" not in refused.stderr
+    found = inside("verify", MANIFEST, "--json")
+    assert (found.returncode, document(found)["stands"]) == (1, False)
+
+
+def test_places_go_with_a_manifest(fitted, inside):
+    misused(inside("verify", "fine.mapping", "--output", "people.csv"), "--output", "goes with a manifest")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.slow(keep=1)
+def test_changes_are_listed_and_checked(fitted, inside, ending):
+    listed = f"listed.{ending}"
+    shown = inside(*RELEASE, "--changes", listed)
+    assert f"{listed} every value that changed" in flat(shown.stdout)
+    assert inside("verify", MANIFEST).returncode == 0
+    read = pd.read_csv if ending == "csv" else pd.read_parquet
+    found, before, after = read(fitted / listed), pd.read_csv(fitted / "people.csv"), pd.read_csv(fitted / "new.csv")
+    assert len(found) == (before != after).sum().sum() > 0
+    content = bytearray((fitted / listed).read_bytes())
+    content[len(content) // 2] ^= 1
+    (fitted / listed).write_bytes(bytes(content))
+    refused = inside("verify", MANIFEST)
+    assert (refused.returncode, "the changes" in flat(refused.stdout)) == (1, True)
+    (fitted / listed).unlink()
+    complained(inside("verify", MANIFEST), "the changes", listed, "--changes")
+    complained(inside(*RELEASE[:-1], "x.csv", "--changes", "x.csv"), "written twice")
+    misused(inside(*RELEASE[:-1], "x.csv", "--changes", "x.txt"), "--changes", "must end in .csv, .parquet or .pq")
+
+
+def test_what_is_expanded_has_no_changes(fitted, inside):
+    misused(inside(*WRITERS["expand"], "--changes", "c.csv"), "--changes", "does not go with expand")
+    assert not (fitted / "new.csv").exists()
+
+
+class TestSignOffs:
+    def test_one_that_expired_is_refused_before_anything_is_written(self, fitted, inside):
+        past = sign_off(fitted, date=date(2020, 1, 1), expires=date(2020, 12, 31))
+        for command in WRITERS.values():
+            complained(inside(*command, *past), "signed.toml", "expired on 2020-12-31")
+        assert not (fitted / "new.csv").exists()
+        assert not (fitted / MANIFEST).exists()
+
+    @pytest.mark.slow
+    @pytest.mark.slow
+    def test_a_report_shows_it(self, fitted, inside):
+        shown = inside("report", "fine.mapping", "--no-frontier", *sign_off(fitted))
+        assert shown.returncode == 0, shown.stderr
+        found = json.loads((fitted / "report.json").read_text())["sign_off"]
+        assert {"heading": "Signed off by", "text": "A. Byron"} in found
+        assert "A. Byron" in (fitted / "report.html").read_text()
+        inside(*RELEASE, *sign_off(fitted))
+        again = ("report", "fine.mapping", "--no-frontier", "--force", "--manifest", MANIFEST)
+        assert inside(*again, "--sign-off", "signed.toml").returncode == 0
+        complained(inside(*again, *sign_off(fitted, why="another reason")), "another sign-off")
+        complained(inside(*again, *sign_off(fitted, date=date(2020, 1, 1), expires=date(2020, 1, 2))), "expired on")
+
+    def test_one_that_expires_later_is_said_by_verify(self, fitted, inside, monkeypatch):
+        inside(*RELEASE, *sign_off(fitted, expires=date.today()))
+        assert inside("verify", MANIFEST).returncode == 0
+
+        class Tomorrow(date):
+            @classmethod
+            def today(cls):
+                return date.today() + timedelta(1)
+
+        monkeypatch.setattr("evenhand.use.rechecking.date", Tomorrow)
+        refused = inside("verify", MANIFEST)
+        assert refused.returncode == 1
+        assert "the sign-off by A. Byron expired on" in flat(refused.stdout)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [('name = "A"', "lacks date and purpose and why"), ("name = ", "TOML"), (None, "cannot read the sign-off")],
+    )
+    def test_one_that_is_none_is_refused(self, fitted, inside, text, said):
+        if text is not None:
+            (fitted / "signed.toml").write_text(text)
+        complained(inside(*RELEASE, "--sign-off", "signed.toml"), "signed.toml", said)

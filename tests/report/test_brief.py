@@ -1,0 +1,167 @@
+"""The first screen, as values: questions in their order, answered in words people use, with the summary's numbers."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from reports import hostile_mapping, summary_of
+
+import evenhand as eh
+from evenhand.report.brief import brief
+from evenhand.report.page import CONTENTS
+
+ORDER = ["apart", "changed", "gains", "file", "new", "covered"]
+
+
+def answers(mapping, **options):
+    found = summary_of(mapping, **options)
+    return {answer["key"]: answer for answer in found["brief"]}, found
+
+
+@pytest.fixture(scope="module")
+def compas_brief(compas_mapping):
+    return answers(compas_mapping)
+
+
+def test_the_order_is_that_of_a_signers_questions(compas_brief):
+    found, summary = compas_brief
+    assert list(found) == ORDER
+    assert next(iter(summary)) == "format"
+    assert {answer["section"] for answer in found.values()} <= {anchor for anchor, _ in CONTENTS}
+    for answer in found.values():
+        assert answer["answer"]
+        assert answer["words"]
+
+
+def test_how_far_apart_is_said_in_times(compas_brief):
+    found, _ = compas_brief
+    assert found["apart"]["answer"] == "1.61 times → 1.10 times"
+    said = " ".join(found["apart"]["words"])
+    for words in (
+        "59.3% of sex=Male, race=African-American",
+        "36.7% of sex=Female, race=Caucasian",
+        "bound is 1.10 times",
+    ):
+        assert words in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("parity", "answer", "bound"),
+    [
+        (eh.PairwiseParity(0.1, eh.Difference()), "22.6 points → 10.0 points", "10.0 points"),
+        (eh.PairwiseParity(0.1, eh.LogRatio()), "1.61 times → 1.11 times", "1.11 times"),
+        (eh.PairwiseParity(0.2, eh.FourFifths(0)), "64.3% of it → 80% of it", "80% of it"),
+    ],
+    ids=["difference", "log-ratio", "four fifths"],
+)
+def test_every_distance_is_said_in_its_own_words(compas, parity, answer, bound):
+    mapping = eh.fit(replace(compas.problem, parity=[parity]), compas.counts)
+    found, _ = answers(mapping)
+    assert found["apart"]["answer"] == answer
+    assert f"The bound is {bound}." in found["apart"]["words"]
+
+
+def test_who_changes_and_who_gains(compas_brief, compas_mapping):
+    found, summary = compas_brief
+    changed = float(compas_mapping.counts.weight @ compas_mapping.achieved.changed)
+    assert found["changed"]["answer"] == f"{changed:,.0f} of 5,278 people ({100 * changed / 5278:.1f}%)"
+    assert found["changed"]["words"][0] == "538 go from is_recid=1 to 0, for the better."
+    assert found["gains"]["answer"] == "538 better off, nobody worse off"
+    assert found["gains"]["tone"] == "better"
+    assert summary["ledger"]["helped"] == pytest.approx(538, abs=0.5)
+
+
+@pytest.mark.slow
+def test_rates_that_are_levelled_down_are_said(adult_mapping):
+    found, summary = answers(adult_mapping)
+    down = [row["group"] for row in summary["ledger"]["levelled_down"]]
+    fallen = adult_mapping.audit().ledger.query("after < before - 1e-6")
+    assert [tuple(group.values()) for group in down] == list(zip(fallen["sex"], fallen["race"], strict=True))
+    assert "levelled down: Male · Minority from 21.9% to 21.7%; Male · White" in found["gains"]["words"][0]
+    assert found["gains"]["tone"] == "worse"
+    # Held against a target, which stays what it is, a rate may be below it or above.
+    assert found["apart"]["answer"] == "0.29 times → 0.85 times the target"
+    assert found["apart"]["words"][2] == "The bound is 0.85 to 1.15 times."
+    rates = adult_mapping.achieved
+    before, after = (part[:, 1].max() / part[:, 1].min() for part in (rates.rates_before, rates.rates_after))
+    said = f"the highest rate is {before:.1f} times the lowest before, {after:.2f} times after."
+    assert found["apart"]["words"][3] == f"Between groups, {said}"
+
+
+@pytest.mark.slow
+def test_every_step_of_an_order_is_for_the_better_or_the_worse_as_it_is_counted():
+    rng = np.random.default_rng(4)
+    group, x = rng.choice(3, 600, p=[0.5, 0.3, 0.2]), rng.integers(0, 3, 600)
+    y = np.minimum(2, 3 * rng.random(600) * (0.55 + 0.25 * (group == 0) + 0.1 * x)).astype(int)
+    problem = eh.Problem(
+        protected=["group"],
+        features=["x"],
+        outcome="y",
+        favourable=2,
+        parity=[eh.PairwiseParity(0.1)],
+        distortion=eh.Distortion({"y": eh.Ordinal(1)}),
+        budget=eh.ExpectedDistortion(0.6),
+    )
+    found, summary = answers(eh.fit(problem, pd.DataFrame({"group": group, "x": x, "y": y})))
+    moves = summary["changes"]["outcome"]
+    assert {(move["from"], move["to"]) for move in moves if move["people"] > 1} - {(0, 2), (1, 2), (2, 1), (2, 0)}
+    for way, who in (("better", "helped"), ("worse", "harmed")):
+        people = sum(move["people"] for move in moves if move["way"] == way)
+        assert people == pytest.approx(summary["ledger"][who], abs=1e-5)
+        assert all((move["to"] > move["from"]) == (way == "better") for move in moves if move["way"] == way)
+    assert all(", for the " in sentence for sentence in found["changed"]["words"] if " go from " in sentence)
+
+
+def test_rates_after_are_named_where_they_are_of_another_outcome(compas_brief):
+    found, summary = compas_brief
+    assert any(sentence.startswith("After: ") for sentence in found["apart"]["words"])
+    other = deepcopy(summary)
+    other["bounds"]["parity"][0]["furthest_after"]["outcome"] = "is_recid=0"
+    apart = next(answer for answer in brief(other) if answer["key"] == "apart")
+    assert [sentence.split(":")[0] for sentence in apart["words"][:2]] == ["is_recid=1, before", "is_recid=0, after"]
+
+
+@pytest.mark.slow
+def test_what_nobody_said_is_not_guessed():
+    found, _ = answers(hostile_mapping())
+    assert (found["gains"]["answer"], found["gains"]["tone"]) == ("not stated", "open")
+    assert "among the groups shown" in found["apart"]["words"][-1]
+    unbounded = replace(hostile_mapping().problem, parity=[], budget=None)
+    mapping = eh.fit(unbounded, hostile_mapping().counts)
+    found, _ = answers(mapping)
+    assert (found["apart"]["answer"], found["changed"]["answer"]) == ("not bounded", "nobody")
+    assert any("no budget was asked for" in words for words in found["covered"]["words"])
+
+
+def test_new_people_and_the_file_are_open_where_nobody_asked(compas_brief, compas_mapping):
+    found, summary = compas_brief
+    assert found["file"]["answer"] == "not looked at"
+    assert found["new"]["answer"] == "not promised"
+    over = compas_mapping.theory.bootstrap(seed=0).over
+    assert f"exceed the bound in {100 * over:.1f}% of them" in found["new"]["words"][1]
+    assert summary["new_people"]["confidence"] is None
+
+
+@pytest.mark.slow
+def test_a_confidence_is_said(compas):
+    mapping = eh.fit(replace(compas.problem.with_bounds(lambda _: 0.4), confidence=0.9), compas.frame)
+    found, _ = answers(mapping)
+    assert found["new"]["answer"] == "yes, at a confidence of 90%"
+    assert "not proved" in found["new"]["words"][0]
+
+
+def test_decisions_are_those_of_the_table_of_shares(compas, compas_brief):
+    """Counted by hand from the rows: the likeliest outcome at each combination of features, ties split."""
+    _, summary = compas_brief
+    features = compas.problem.features
+    share = compas.frame.groupby(list(features), observed=True)["is_recid"].transform("mean")
+    decided = 1.0 * (share < 0.5) + 0.5 * (share == 0.5)
+    by_hand = decided.groupby([compas.frame["sex"], compas.frame["race"]]).mean()
+    found = {tuple(row["group"].values()): row["not_seeing_protected_before"] for row in summary["decisions"]["rows"]}
+    assert found == pytest.approx(by_hand.to_dict())
+    apart = summary["decisions"]["apart"]["not_seeing_protected"]["before"]
+    assert apart["times"] == f"{by_hand.max() / by_hand.min():.2f} times"
+    assert apart["times"] in summary["decisions"]["words"]
