@@ -3,15 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# One thread of BLAS each: the processes of the tests share the cores already.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
+# One thread of BLAS each: the processes of the tests share the cores already. What is compiled is kept, whatever the
+# environment says: the tests start many processes, and each would compile all modules and tests anew.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
+# Each process takes tests that are near each other, so that fixtures of a module are made once.
+SHARED := -n auto --dist worksteal
 REST := download or browser or spark or postgres or xgboost
 # AIF360 needs packages of 2023, and these a Python from 3.9 to 3.12.
 AIF360 := .venv-aif360
 AIF360_PYTHON ?= $(shell for each in $(PYTHON) python3.12 python3.11 python3.10; do \
 	$$each -c 'import sys; sys.exit(not (3, 9) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$each && break; done)
 
-.PHONY: demo test test-all test-slow test-rest check bench reproduce clean
+.PHONY: demo test test-all test-slow test-rest check docs bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/evenhand demo compas
@@ -21,14 +24,14 @@ reproduce: $(VENV)/.run
 
 # What is slow, and what needs more than Python, is left to test-all.
 test: $(VENV)/.test
-	$(PYTEST) -n auto -m 'not (slow or $(REST))'
+	$(PYTEST) $(SHARED) -m 'not (slow or $(REST))'
 
 # Also what needs a package registry, headless Chromium (on the path, or CHROMIUM=/its/path), Java 17 or newer for Spark,
 # XGBoost, and the programs of a PostgreSQL server (which the tests start and stop).
 test-all: test test-slow test-rest
 
 test-slow: $(VENV)/.test
-	$(PYTEST) -n auto -m 'slow and not ($(REST))'
+	$(PYTEST) $(SHARED) -m 'slow and not ($(REST))'
 
 test-rest: $(VENV)/.rest
 	$(PYTEST) -m '$(REST)'
@@ -38,7 +41,11 @@ check: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# About three hours; writes docs/benchmarks.md. BENCH=--quick sees in minutes that everything runs; BENCH='--seed N' draws
+# The site, in build/site: tutorials and gallery are run, and a warning or a link that leads nowhere is an error.
+docs: $(VENV)/.docs
+	PYTHONPATH=scripts $(BIN)/python -m handbook
+
+# About three hours; writes docs/benchmarks/speed.md. BENCH=--quick sees in minutes that everything runs; BENCH='--seed N' draws
 # the random families from a seed.
 bench: $(VENV)/.rest $(AIF360)/.done
 	$(BIN)/python benchmarks $(BENCH)
@@ -54,6 +61,10 @@ $(VENV)/.run: $(VENV)/.base pyproject.toml
 
 $(VENV)/.test: $(VENV)/.base pyproject.toml
 	$(PIP) install -e '.[test]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.base pyproject.toml
+	$(PIP) install -e '.[docs]'
 	touch $@
 
 $(VENV)/.rest: $(VENV)/.base pyproject.toml

@@ -1,4 +1,4 @@
-"""Run the benchmarks one after another and write docs/benchmarks.md from what they found.
+"""Run the benchmarks one after another and write docs/benchmarks/speed.md from what they found.
 
     python benchmarks [--quick] [--patient] [--seed 20261117] [--only fit apply]
 
@@ -86,7 +86,7 @@ def main():
         options += ("--seed", str(given.seed)) if given.seed is not None and part == "families" else ()
         print(f"\n== {part} ==", flush=True)
         failed += run(part, PARTS[part].script, options, environment) != 0
-    docs = harness.ROOT / "build" / "benchmarks" if given.quick else harness.ROOT / "docs"
+    docs = harness.ROOT / "build" / "benchmarks" if given.quick else harness.ROOT / "docs" / "benchmarks"
     print(f"\nwritten: {write.write(docs, given.quick)}")
     return 1 if failed else 0
 

@@ -1,12 +1,12 @@
 """How often a mapping that was fitted with confidence exceeds a bound among the people its table is a sample of.
 
-    python benchmarks/coverage.py [--quick] [--samples 400] [--jobs 2] [--only 3 17] [--fresh]
+    python benchmarks/coverage.py [--quick] [--samples 400] [--jobs 2] [--only 3 17] [--fresh] [--kept] [--write]
 
 Public tables are the populations: samples are drawn from them with replacement, a problem is fitted to each with
 ``confidence=0.95`` and without, and the expected rates of both mappings in the whole population are held against the
 bounds. A sample that is refused is counted as such. Every sample is a line of ``build/coverage.jsonl``, and a run that
 was ended goes on where it was; ``--quick`` takes a few samples of each setting. The table and its chart go to
-``docs/coverage.md`` and ``docs/coverage.svg`` with ``--write``.
+``docs/benchmarks/coverage.md`` and ``docs/benchmarks/coverage.svg`` with ``--write``.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from statistics import mean
 import harness
 import numpy as np
 import pandas as pd
+import populations
 import raw_tables
 import real_tables
 
 import evenhand as eh
 from evenhand.data.counts import Counts
 from evenhand.findings.assurance import rates_compared
+from evenhand.findings.theory import clopper_pearson
 from evenhand.spec import comparisons
 from evenhand.tables import cells, read
 from evenhand.use.folds import expected_outcomes
@@ -41,7 +43,10 @@ POOLED, LARGEST = 0.055, 0.082
 """What was promised of all samples together, and of every setting."""
 
 JOURNAL = harness.ROOT / "build" / "coverage.jsonl"
-PAGE, CHART = harness.ROOT / "docs" / "coverage.md", harness.ROOT / "docs" / "coverage.svg"
+PAGE, CHART = (
+    harness.ROOT / "docs" / "benchmarks" / "coverage.md",
+    harness.ROOT / "docs" / "benchmarks" / "coverage.svg",
+)
 ENOUGH = 400
 """Fewer samples of a setting do not decide."""
 
@@ -275,12 +280,21 @@ Written by `benchmarks/coverage.py --write`. Public tables are the populations. 
 replacement and fitted with `confidence={CONFIDENCE:g}` and without; the expected rates of both mappings in the whole
 population are held against the bounds. Outcomes alone change, for the better (either way for a target), everybody's
 with probability 0.5 at most; the utility is KL.
-The [guide](guide.md#bounds-that-hold-in-the-population-confidence) says what is promised.
+[Bound what holds in the population](../how-to/confidence.md) says what is promised.
 """
 FOOT = """
 *Exceeded*: of all samples, those for which an answer was given and some bound does not hold in the population.
 *Refused*: with confidence, because the bounds cannot be met with margins, or a group is too small. *Loss*: the mean
 objective over samples that were answered both times. *Seconds* of processor time are those of one fit with confidence.
+"""
+RANDOM = """
+## Populations that nobody chose
+
+By `benchmarks/populations.py`: populations and problems from a seed. Two to four groups of unequal size, two or three
+outcomes, up to a thousand cells of groups, features and outcomes of which many are nearly empty, with weights in one of
+three; against each other, the rest, a reference group or a target; `Ratio`, `LogRatio`, `Difference` and `FourFifths`;
+one constraint or two at once; L1 or KL; 1,000 to 8,000 people in a sample. Bounds are 40 to 80 % of how far apart a
+population is, so that they bite.
 """
 
 
@@ -294,6 +308,12 @@ def page(table, rows):
         f"confidence, {percent(plain)} without.\nIn the setting with most it is {percent(table['exceeded'].max())}; "
         f"where 5 % exceed, {fewest} samples have a standard error of {percent((0.05 * 0.95 / fewest) ** 0.5)}."
     )
+    if fewest < ENOUGH:
+        low, high = clopper_pearson(np.array([sure * len(rows)]), np.array([float(len(rows))]))
+        found += (
+            f"\nThe whole benchmark takes {ENOUGH} of each setting; with these, the share of all samples is between "
+            f"{percent(low[0])} and {percent(high[0])} with a confidence of 0.95."
+        )
     names = list(table.columns)
     lines = [HEAD, found, "", f"![How often bounds are exceeded]({CHART.name})", ""]
     lines += [f"| {' | '.join(['', *names[1:]])} |", "|---" * len(names) + "|"]
@@ -302,7 +322,23 @@ def page(table, rows):
         row |= {name: "" if math.isnan(row[name]) else f"{row[name]:.4f}" for name in ("loss, plain", "loss")}
         row["seconds"] = f"{row['seconds']:.1f}"
         lines.append(f"| {' | '.join(str(row[name]) for name in names)} |")
-    return "\n".join([*lines, FOOT])
+    return "\n".join([*lines, FOOT, *of_random_populations()])
+
+
+def of_random_populations():
+    """Yield the lines about random populations, if any were tried."""
+    rows = populations.kept()
+    if not rows:
+        return
+    yield RANDOM
+    table = populations.summary(rows)
+    names = list(table.columns)
+    yield f"| {' | '.join(names)} |"
+    yield "|---" * len(names) + "|"
+    for row in table.to_dict("records"):
+        row |= {name: percent(row[name]) for name in ("exceeded, plain", "exceeded", "refused")}
+        yield f"| {' | '.join(str(row[name]) for name in names)} |"
+    yield ""
 
 
 def chart(table):
@@ -310,15 +346,21 @@ def chart(table):
     import altair as alt
 
     long = table.melt("setting", ["exceeded, plain", "exceeded"], "fit", "share")
-    long["fit"] = long["fit"].map({"exceeded, plain": "without", "exceeded": f"confidence {CONFIDENCE:g}"})
+    long["fit"] = long["fit"].map(
+        {
+            "exceeded, plain": "fitted without confidence",
+            "exceeded": f"with confidence {CONFIDENCE:g} (dashed: what that allows)",
+        }
+    )
     points = (
         alt.Chart(long)
-        .mark_point(filled=True, size=60)
+        .mark_point(filled=True, size=60, opacity=1)
         .encode(
-            x=alt.X("setting:O", title="setting"),
+            x=alt.X("setting:O", title="setting", axis=alt.Axis(labelAngle=0)),
             y=alt.Y("share:Q", title="samples that exceed a bound", axis=alt.Axis(format="%")),
-            color=alt.Color("fit:N", title=None),
-            shape=alt.Shape("fit:N", title=None),
+            # Above: beside the picture, a page cuts off what its own letters are wider than.
+            color=alt.Color("fit:N", title=None, legend=alt.Legend(orient="top", direction="vertical", labelLimit=0)),
+            shape=alt.Shape("fit:N", title=None, legend=alt.Legend(orient="top", direction="vertical", labelLimit=0)),
         )
     )
     line = alt.Chart(pd.DataFrame({"y": [1 - CONFIDENCE]})).mark_rule(strokeDash=[4, 3]).encode(y="y:Q")
@@ -333,10 +375,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, nargs="*", help="Numbers of settings, from 1 on.")
     parser.add_argument("--fresh", action="store_true", help="Begin anew.")
+    parser.add_argument("--kept", action="store_true", help="Fit nothing: what earlier runs kept is told.")
     parser.add_argument("--write", action="store_true", help="Write the page and its chart.")
     given = parser.parse_args()
     chosen = [number - 1 for number in given.only] if given.only else list(range(len(SETTINGS)))
-    rows = run(chosen, 20 if given.quick else given.samples, given.jobs, given.fresh)
+    if given.kept:
+        rows = [row for (number, _), row in done(fresh=False).items() if number in chosen]
+    else:
+        rows = run(chosen, 20 if given.quick else given.samples, given.jobs, given.fresh)
     by = defaultdict(list)
     for row in rows:
         by[row["setting"]].append(row)

@@ -1,4 +1,4 @@
-"""Make docs/benchmarks.md and its chart from the results that the benchmarks kept.
+"""Make docs/benchmarks/speed.md and its chart from the results that the benchmarks kept.
 
     python benchmarks/write.py
 
@@ -17,8 +17,8 @@ import harness
 import splits
 
 WIDTH = 120
-PICTURE = "benchmarks/scaling.svg"
-FAMILIES_PICTURE = "benchmarks/families.svg"
+PICTURE = "scaling.svg"
+FAMILIES_PICTURE = "families.svg"
 KEPT = 1e-6
 """A bound that is exceeded by no more than this is called kept."""
 LISTED = 10
@@ -567,7 +567,7 @@ def _slower_families(drawn):
 
 def page(results, quick=False):
     """Return the page for results by name."""
-    parts = ["# Benchmarks", paragraph(HOW), *([paragraph(QUICK)] if quick else []), *_circumstances(results)]
+    parts = ["# Speed and memory", paragraph(HOW), *([paragraph(QUICK)] if quick else []), *_circumstances(results)]
     for name in [*(name for name in SECTIONS if name in results), *(name for name in results if name not in SECTIONS)]:
         parts += SECTIONS.get(name, plain_section)(results[name])
     if weak := list(slower(results)):
@@ -717,7 +717,7 @@ def write(docs, quick=False):
     results = harness.kept()
     if not results:
         raise SystemExit(f"no results in {harness.RESULTS}; run the benchmarks first")
-    target, picture = Path(docs) / "benchmarks.md", Path(docs) / PICTURE
+    target, picture = Path(docs) / "speed.md", Path(docs) / PICTURE
     picture.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(page(results, quick), encoding="utf-8")
     if "ladder" in results:
@@ -728,5 +728,5 @@ def write(docs, quick=False):
 
 
 if __name__ == "__main__":
-    print(write(harness.ROOT / "docs"))
+    print(write(harness.ROOT / "docs" / "benchmarks"))
     sys.exit(0)
