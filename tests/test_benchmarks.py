@@ -855,7 +855,7 @@ def one_line(wide, modules, monkeypatch):
 @pytest.mark.slow
 def test_models_in_one_line_are_judged_by_people_who_were_not_fitted(one_line, modules, capsys, monkeypatch):
     monkeypatch.setattr(one_line, "FITTED", 350)
-    row = one_line.child("made-up", "1")
+    row = one_line.child("made-up", "1", one_line.WAYS)
     assert (row["fitted"], row["others"]) == (700, 450)
     by = {(each["model"], each["way"]): each for each in row["ways"]}
     assert len(by) == len(row["ways"]) == 3 * (3 + len(one_line.WAYS))

@@ -292,6 +292,10 @@ class TabulatedDistance(Distance):
         """Refuse: only the sublevel sets were kept."""
         raise SpecError(f"{self.name} was tabulated for its bounds alone; its value elsewhere is not known")
 
+    def said(self, p: float, q: float) -> str:
+        """Say both rates: how far apart they are was kept for the bounds alone."""
+        return f"{p:.1%} against {q:.1%}"
+
     def excess(self, p: Numbers, q: Numbers, bound: Numbers) -> Numbers:
         """Return how far (p, q) lies beyond the lines of its bound."""
         found = np.empty(len(p))

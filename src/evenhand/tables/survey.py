@@ -237,8 +237,9 @@ def _are_counts(columns: Sequence[Column], weight: Numbers) -> bool:
 
 
 def _is_nested(series: nw.Series[Any]) -> bool:
-    """Whether values are made of others, or are bytes; a column of pandas' objects says so of each of them."""
-    if isinstance(series.dtype, nw.Object):
+    """Whether values are made of others, or are bytes; where the dtype does not tell, each of them does."""
+    # Arrow's maps have no dtype of their own in narwhals.
+    if isinstance(series.dtype, nw.Object | nw.Unknown):
         return any(isinstance(value, Container) and not isinstance(value, str) for value in series.to_list())
     return isinstance(series.dtype, nw.List | nw.Array | nw.Struct | nw.Binary)
 
