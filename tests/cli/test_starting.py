@@ -131,6 +131,17 @@ def test_who_may_be_given_which_outcome(folder, inside):
     complained(inside(*options, "--favourable", "yes"), "no level 'yes'", "['0', '1']")
 
 
+def test_bounds_that_can_be_met_with_a_confidence(folder, inside):
+    options = ("--protected", "group", "--outcome", "hired", "--features", "score", "--confidence", "0.9")
+    result = inside("init", "people.csv", *options)
+    assert result.returncode == 0, result.stderr
+    assert "Confidence 0.9 that the bound holds in the population" in flat(result.stdout)
+    assert eh.Problem.from_toml((folder / "problem.toml").read_text()).confidence == 0.9
+    assert inside("fit", "problem.toml", "people.csv").returncode == 0
+    assert document(inside("init", "people.csv", *options, "--force", "--json"))["confidence"] == 0.9
+    misused(inside("init", "people.csv", *options[:-1], "95", "--force"), "--confidence", "0.95")
+
+
 def test_small_groups_are_named(folder, inside):
     frame = pd.concat([small_frame(), pd.DataFrame({"group": ["a"] * 4, "score": [0, 1] * 2, "hired": [0, 1] * 2})])
     frame["sex"] = ["f", "m"] * 100 + ["x"] * 4

@@ -982,3 +982,36 @@ class TestLeaves:
 
 def test_a_column_without_values():
     assert not Column("c", (), np.full(3, -1)).numeric
+
+
+class TestConfidence:
+    @pytest.mark.slow(keep=1)
+    @pytest.mark.parametrize("seed", range(4))
+    def test_bounds_are_wide_enough_for_the_margins(self, seed):
+        """Few people need wide margins: the plain proposal is refused with the confidence, the other is fitted."""
+        asked = {"protected": ["sex"], "outcome": "hired", "features": ["skill"], "favourable": 1}
+        table = people(300, seed)
+        plain, sure = propose(table, **asked), propose(table, **asked, confidence=0.95)
+        assert plain.problem.confidence is None
+        assert "# confidence = 0.95" in plain.text
+        with pytest.raises(eh.InfeasibleError, match="not with margins"):
+            eh.fit(eh.Problem.from_toml(plain.text.replace("# confidence", "confidence")), table)
+        assert sure.problem.confidence == 0.95
+        assert eh.fit(sure.problem, table).assurance.confidence == 0.95
+        wider = (sure.bounds.bound, sure.bounds.limit)
+        assert wider > (plain.bounds.bound, 0) or wider[1] > plain.bounds.limit
+        assert sure.bounds.smallest_bound <= sure.bounds.bound
+        assert sure.bounds.smallest_limit <= sure.bounds.limit
+        assert "without the confidence, is" in sure.text.replace("\n# ", " ")
+
+    @pytest.mark.slow
+    def test_bounds_that_do_already_are_left(self):
+        asked = {"protected": ["sex"], "outcome": "hired", "features": ["skill"]}
+        table = people(20_000)
+        plain, sure = propose(table, **asked), propose(table, **asked, confidence=0.9)
+        assert (plain.bounds.bound, plain.bounds.limit) == (sure.bounds.bound, sure.bounds.limit)
+
+    @pytest.mark.parametrize("confidence", [0, 1, 95, "high", 0.2])
+    def test_what_is_no_confidence(self, confidence):
+        with pytest.raises(eh.SpecError, match="confidence must be"):
+            propose(people(300), protected=["sex"], outcome="hired", features=["skill"], confidence=confidence)

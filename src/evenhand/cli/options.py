@@ -37,7 +37,9 @@ def _checked(holds: Callable[[float], bool], what: str) -> Callable[[float | Non
 
 
 _share = _checked(lambda value: 0 < value < 1, "between 0 and 1, such as 0.95")
-_sure = _checked(lambda value: 0.5 <= value < 1, "between 0.5 and 1, such as 0.95")
+sure: Callable[[float | None], float | None] = _checked(
+    lambda value: 0.5 <= value < 1, "between 0.5 and 1, such as 0.95"
+)
 _above_zero = _checked(lambda value: value > 0, "a number of seconds above 0")
 _at_least_zero = _checked(lambda value: 0 <= value < math.inf, "0 or more")
 LimitOption = Annotated[float | None, typer.Option(callback=_above_zero, help="Seconds after which to stop.")]
@@ -46,7 +48,7 @@ SureOption = Annotated[
     float | None,
     typer.Option(
         "--confidence",
-        callback=_sure,
+        callback=sure,
         help="That all parity bounds hold at once in the population that the table is a sample of, such as 0.95; by "
         "default what the problem says.",
     ),

@@ -11,7 +11,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, WeightsOption, words
+from evenhand.cli.options import ForceOption, WeightsOption, sure, words
 from evenhand.cli.schema import naming_schema
 from evenhand.cli.wording import worded
 from evenhand.errors import SpecError, some_of
@@ -50,6 +50,14 @@ def init(
             help="The outcome that is good for a person; people are moved towards it only, where bounds can be met so.",
         ),
     ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            callback=sure,
+            help="That the bounds hold at once in the population that the table is a sample of, such as 0.95: bounds "
+            "are then proposed that can be met with the margins that it takes.",
+        ),
+    ] = None,
     weights: WeightsOption = None,
     delimiter: Annotated[str, typer.Option(help="What stands between two fields.")] = ",",
     names: Annotated[str | None, typer.Option(help="All columns' names, for a file without a header: a,b,c.")] = None,
@@ -75,7 +83,7 @@ def init(
         found = propose(
             table, protected=words("--protected", protected) or [], outcome=outcome,
             features=words("--features", features), cells=None if cells is None else cells.value,
-            favourable=favourable, weights=weights,
+            favourable=favourable, confidence=confidence, weights=weights,
             missing_values=words("--missing-values", missing_values),
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
@@ -105,6 +113,7 @@ def init(
         "smallest_bound": found.bounds.smallest_bound,
         "smallest_budget": found.bounds.smallest_limit,
         "losing": found.bounds.losing,
+        "confidence": found.bounds.confidence,
         "beside": None
         if beside is None
         else {"distance": beside.distance.word, "bound": beside.bound, "losing": beside.losing},
@@ -156,6 +165,10 @@ def _leaves(cells: Leaves) -> str:
     return f"learned: {cells.words}; outcomes alone change"
 
 
+def _sure(confidence: float) -> str:
+    return f"{confidence:.12g} that the bound holds in the population; the bounds can be met with margins for it"
+
+
 def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
     from evenhand.use.proposal.wording import asked_for, leaves_or_levels, size, tiny_groups, who_loses
 
@@ -181,6 +194,7 @@ def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
             ("Bound", asked_for(bounds)),
             *([("", losing)] if losing else []),
             ("Budget", f"an expected cost of at most {bounds.limit:g} for each person"),
+            *([("Confidence", _sure(bounds.confidence))] if bounds.confidence is not None else []),
         ]
     )
     screen.heading("What was written")

@@ -51,6 +51,7 @@ def write(
     parts = [
         _opening(draft, source, target, weights),
         _columns(draft, direction),
+        _confidence(bounds.confidence),
         _missing(draft, tokens),
         _csv(csv),
         _cells(draft),
@@ -154,11 +155,23 @@ def _columns(draft: Draft, direction: Direction) -> Iterator[str]:
     if direction.favourable is not None:
         yield from _comment("The outcome that is good for a person: audits say who is helped, and who is harmed.")
         yield f"favourable = {value(direction.favourable)}"
+
+
+def _confidence(confidence: float | None) -> Iterator[str]:
+    """Write whether bounds are asked for in the population."""
+    if confidence is None:
+        yield from _comment(
+            "The bounds hold in this table. To ask that they hold in the population that it is a random sample of, "
+            "take the sign from the next line; it costs more, and needs larger bounds where groups are small (init "
+            "--confidence finds some that will do)."
+        )
+        yield "# confidence = 0.95"
+        return
     yield from _comment(
-        "The bounds hold in this table. To ask that they hold in the population that it is a random sample of, take "
-        "the sign from the next line; it costs more, and needs larger bounds where groups are small."
+        "The bounds are to hold at once in the population that this table is a random sample of, with this confidence. "
+        "They were made so wide that they can be met with the margins that it takes."
     )
-    yield "# confidence = 0.95"
+    yield f"confidence = {confidence:.12g}"
 
 
 def tiny_groups(draft: Draft) -> str:
@@ -377,10 +390,12 @@ def _outcome(column: Levelled, direction: Direction) -> Iterator[str]:
 
 
 def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds | None) -> Iterator[str]:
-    asked = asked_for(bounds)
+    asked, without = asked_for(bounds), "" if bounds.confidence is None else ", without the confidence,"
     yield from _comment(
         f"{asked[0].upper()}{asked[1:]} after the release, on average over its draws. Smaller is tighter."
-        + _known(bounds.smallest_bound, "With the budget below, the smallest bound that any mapping meets is {}.")
+        + _known(
+            bounds.smallest_bound, f"With the budget below, the smallest bound that any mapping meets{without} is {{}}."
+        )
     )
     if bounds.losing is not None:
         yield from _comment(who_loses(draft, bounds, direction, beside))
@@ -399,7 +414,9 @@ def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds |
     yield from _comment(
         f"No person's changes cost more than {bounds.limit:g} on average over the draws: with a cost of 1 for another "
         f"outcome, nobody's outcome changes with a probability above {bounds.limit:g}."
-        + _known(bounds.smallest_limit, "With the bound above, the smallest budget that any mapping keeps is {}.")
+        + _known(
+            bounds.smallest_limit, f"With the bound above, the smallest budget that any mapping keeps{without} is {{}}."
+        )
     )
     yield "[[budget]]"
     yield 'kind = "expected"'
