@@ -155,8 +155,8 @@ def _file(s: Json) -> Answer:
     words = ["No released file was given with this report."]
     if new["releases_over"] is not None:
         words.append(
-            f"The bound holds in expectation: of {new['releases']:,} simulated releases in which everybody is drawn by "
-            f"themselves, {_percent(new['releases_over'])} exceed it. With the manifest that evenhand release writes "
+            f"Bounds hold in expectation: of {new['releases']:,} simulated releases in which everybody is drawn by "
+            f"themselves, {_percent(new['releases_over'])} exceed one. With the manifest that evenhand release writes "
             f"beside a file, this page answers for that file."
         )
     return Answer("file", question, "not looked at", tuple(words), "open", "file")
@@ -166,7 +166,7 @@ def _new_people(s: Json) -> Answer:
     question, new = "Does it hold for new people?", s["new_people"]
     strays = f"On {new['resamples']:,} resampled tables the rates are mostly {new['resamples_apart']} apart"
     over = new["resamples_over"]
-    strays += "." if over is None else f", and exceed the bound in {_percent(over)} of them."
+    strays += "." if over is None else f", and exceed a bound in {_percent(over)} of them."
     if new["confidence"] is not None:
         answer = f"yes, at a confidence of {_percent(new['confidence'], 0)}"
         promised = (

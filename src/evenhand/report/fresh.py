@@ -13,7 +13,7 @@ from typing import Any
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.naming import long_name
-from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Theory
+from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Straying, Theory
 from evenhand.findings.theory.intervals import WIDE
 from evenhand.spec import Problem
 from evenhand.spec.distance import times
@@ -30,47 +30,62 @@ def in_the_population(promised: Assurance) -> Json:
 
 @dataclass(frozen=True, eq=False)
 class Strayed:
-    """How far the rates stray, by simulation: of the same mapping on resampled tables, and of single releases."""
+    """How far the rates stray, by simulation: of the same mapping on resampled tables, and of single releases.
+
+    ``own`` is how both stray by the distances that the bounds are in; None where none is on rates of outcomes.
+    """
 
     tables: Bootstrap
     draws: DrawSpread
+    own: tuple[Straying, Straying] | None
 
     @classmethod
     def of(cls, theory: Theory, confidence: float, seed: int) -> Strayed:
         """Simulate, once for all that is said of it."""
-        return cls(theory.bootstrap(confidence=confidence, seed=seed), theory.draw_spread(seed=seed))
+        tables, draws = theory.bootstrap(confidence=confidence, seed=seed), theory.draw_spread(seed=seed)
+        return cls(tables, draws, theory.straying(number=tables.resamples, seed=seed))
 
     def numbers(self, promised: Assurance | None) -> Json:
         """Return in numbers what can be said about others: what is promised, how tables and draws stray."""
-        ends = self.draws.quantiles["largest_ratio"].tolist()
-        _, low, high = self.tables.largest
+        tables, draws = self.own or (None, None)
         return {
             "confidence": None if promised is None else promised.confidence,
             "resamples": self.tables.resamples,
-            "resamples_apart": between(1 + low, 1 + high),
-            "resamples_over": self.tables.over,
+            "resamples_apart": self.tables_apart,
+            "resamples_over": None if tables is None else tables.over,
             "releases": self.draws.releases,
-            "releases_apart": between(1 + ends[0], 1 + ends[-1]),
-            "releases_over": self.draws.over,
+            "releases_apart": self.draws_apart,
+            "releases_over": None if draws is None else draws.over,
         }
+
+    @property
+    def tables_apart(self) -> str:
+        """Say how far apart rates mostly are on resampled tables: as the first bound is said, or else in times."""
+        _, low, high = self.tables.largest
+        return between(1 + low, 1 + high) if self.own is None else from_to(*self.own[0].said)
+
+    @property
+    def draws_apart(self) -> str:
+        """Say the same of single releases."""
+        low, *_, high = self.draws.quantiles["largest_ratio"].tolist()
+        return between(1 + low, 1 + high) if self.own is None else from_to(*self.own[1].said)
 
 
 def fresh_people(
     problem: Problem, theory: Theory, strayed: Strayed, shown: Discretion, confidence: float
 ) -> list[Json]:
     """Return what can be said about others, heading by heading; all but the first are details."""
-    bootstrap, spread = strayed.tables, strayed.draws
     small = theory.small_groups(width=WIDE, confidence=confidence)
     robustness = theory.robustness(confidence=confidence)
     details: dict[str, Sequence[str]] = {
-        "By resampling": bootstrap.words,
-        "One draw of the lottery": spread.words,
+        "By resampling": strayed.tables.words,
+        "One draw of the lottery": strayed.draws.words,
         "Small groups": small.words,
         "At apply time, when the outcome is not known (section 3.4)": theory.applying().words,
         "Proved from the table (section 3.5)": robustness.words,
         "Telling the group from the outcome (section 3.3)": theory.advantage().words,
     }
-    first = _first(theory.bound, spread, bootstrap, small, problem, shown, confidence)
+    first = _first(strayed, small, problem, shown, confidence)
     told = [(heading, discreet(words, shown)) for heading, words in details.items()]
     return [
         {"heading": FIRST, "detail": False, "words": discreet(list(first), shown)},
@@ -86,32 +101,45 @@ def between(low: float, high: float) -> str:
     >>> between(1.061, 1.234), between(1.1, 1.1), between(1.4, float("inf"))
     ('1.06 to 1.23 times', '1.10 times', '1.40 times or, where a rate is zero, without limit')
     """
-    first, last = times(low), times(high)
     if not math.isfinite(high):
-        return f"{first} or, where a rate is zero, without limit" if math.isfinite(low) else "without limit"
-    return last if first == last else f"{first.removesuffix(' times')} to {last}"
+        return f"{times(low)} or, where a rate is zero, without limit" if math.isfinite(low) else "without limit"
+    return from_to(times(low), times(high))
+
+
+def from_to(first: str, last: str) -> str:
+    """Say two distances, the unit once, or the one that both are written as.
+
+    Examples
+    --------
+    >>> from_to("9.1 points", "12.0 points"), from_to("84% of it", "84% of it")
+    ('9.1 to 12.0 points', '84% of it')
+    """
+    if first == last:
+        return last
+    number, _, unit = first.partition(" ")
+    return f"{number} to {last}" if last.endswith(f" {unit}") else f"{first} to {last}"
 
 
 def _first(
-    bound: float, spread: DrawSpread, bootstrap: Bootstrap, small: SmallGroups, problem: Problem, shown: Discretion,
-    confidence: float,
-) -> Iterator[str]:  # fmt: skip
+    strayed: Strayed, small: SmallGroups, problem: Problem, shown: Discretion, confidence: float
+) -> Iterator[str]:
     """Say what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
-    ends = spread.quantiles["largest_ratio"].tolist()
-    within = f"in nine of ten the rates were {between(1 + ends[0], 1 + ends[-1])} apart"
-    if spread.over is None:
-        yield f"One release is one draw of a lottery. Of {spread.releases} simulated releases, {within}."
+    releases, tables = strayed.draws.releases, strayed.tables.resamples
+    within, over = f"in nine of ten the rates were {strayed.draws_apart} apart", ""
+    if strayed.own is None:
+        yield f"One release is one draw of a lottery. Of {releases} simulated releases, {within}."
     else:
+        on_tables, in_draws = strayed.own
+        bounds = "the bound" if len(problem.parity) == 1 else "a bound"
         yield (
-            f"One release is one draw of a lottery: {spread.over:.1%} of {spread.releases} simulated releases exceed "
-            f"the {times(1 + bound)} that holds in expectation; {within}. Balanced draws stray less, and the expanded "
+            f"One release is one draw of a lottery: {in_draws.over:.1%} of {releases} simulated releases exceed "
+            f"{bounds} that holds in expectation; {within}. Balanced draws stray less, and the expanded "
             f"table, which carries every possible row with its weight, not at all."
         )
-    _, low, high = bootstrap.largest
-    over = "" if bootstrap.over is None else f", and {bootstrap.over:.1%} of them exceed {times(1 + bound)}"
+        over = f", and {on_tables.over:.1%} of them exceed {bounds}"
     yield (
-        f"Had other people been in the table: on {bootstrap.resamples} resampled tables, the mapping held fixed, the "
-        f"expected rates are mostly {between(1 + low, 1 + high)} apart{over}."
+        f"Had other people been in the table: on {tables} resampled tables, the mapping held fixed, the "
+        f"expected rates are mostly {strayed.tables_apart} apart{over}."
     )
     yield (
         "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "

@@ -1,8 +1,9 @@
 """Theory as numbers: what the paper's propositions say for one table, and what data says beside them.
 
 ``advantage`` is section 3.3, ``applying`` section 3.4, ``robustness`` (with ``merging``) section 3.5; ``intervals``,
-``judging`` and ``spread`` are what people can use where those say little. Every function takes frozen values and
-returns one, with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping was found.
+``judging``, ``spread`` and ``straying`` are what people can use where those say little. Every function takes frozen
+values and returns one, with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping
+was found.
 """
 
 from evenhand.findings.theory.advantage import Advantage, Estimator, advantage, estimator
@@ -21,6 +22,7 @@ from evenhand.findings.theory.merging import Merge
 from evenhand.findings.theory.rates import l1_distance, regrouped
 from evenhand.findings.theory.robustness import Robustness, Statement, radius, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
+from evenhand.findings.theory.straying import Straying
 
 __all__ = [
     "Advantage",
@@ -34,6 +36,7 @@ __all__ = [
     "Robustness",
     "SmallGroups",
     "Statement",
+    "Straying",
     "Theory",
     "advantage",
     "applying",

@@ -18,6 +18,7 @@ from evenhand.findings.theory.intervals import WIDE, HoldOut, SmallGroups, holdo
 from evenhand.findings.theory.rates import l1_distance, largest_ratio, regrouped
 from evenhand.findings.theory.robustness import Robustness, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
+from evenhand.findings.theory.straying import Straying, in_releases, on_resamples, simulable
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Comparisons, Parity, Problem, Ratio, comparisons, each
@@ -75,6 +76,11 @@ class Theory:
         if self._compared is not None:
             return float(self._compared.bound.max())
         return float(largest_ratio(group_rates(*self._grouped)))
+
+    @property
+    def _stated_bound(self) -> float | None:
+        """The bound on ratios that was asked for; None where bounds are by other distances, or on other rates."""
+        return None if self._constraint is None else self._told_bound
 
     @property
     def _told_bound(self) -> float | None:
@@ -136,7 +142,7 @@ class Theory:
         """Percentile intervals of the released rates when the table's people are resampled."""
         counts, kernel = self._grouped
         return bootstrap(
-            counts, kernel, bound=self._told_bound, target=self.target,
+            counts, kernel, bound=self._stated_bound, target=self.target,
             confidence=confidence, resamples=resamples, seed=seed, people=people,
         )  # fmt: skip
 
@@ -144,8 +150,19 @@ class Theory:
         """How far the rates of a single release stray from their expectation, the table being what it is."""
         counts, kernel = self._grouped
         return draw_spread(
-            counts, kernel, bound=self._told_bound, target=self.target, releases=releases, seed=seed, people=people
+            counts, kernel, bound=self._stated_bound, target=self.target, releases=releases, seed=seed, people=people
         )  # fmt: skip
+
+    def straying(self, *, number: int = 2000, seed: int = 0) -> tuple[Straying, Straying] | None:
+        """How often resampled tables, and single releases, exceed a bound of the problem, each by its own distance.
+
+        None where no bound is on rates of outcomes in the table as it is.
+        """
+        parts = simulable([comparisons(parity, self.counts) for parity in self.problem.parity])
+        if not parts:
+            return None
+        told = (parts, self.counts, self.kernel)
+        return on_resamples(*told, number=number, seed=seed), in_releases(*told, number=number, seed=seed)
 
     def small_groups(self, *, width: float = WIDE, confidence: float = 0.95) -> SmallGroups:
         """The groups too small to say much about."""

@@ -109,9 +109,9 @@ def bootstrap(
     """
     n, size = number_of_people(counts, people), check.whole("resamples", resamples, low=1, high=MOST_DRAWN)
     confidence = share("confidence", confidence)
-    alike, generator, found = _Alike.of(counts, _shares(counts, kernel)), _generator(seed), []
+    alike, generator, found = _Alike.of(counts, outcome_shares(counts, kernel)), _generator(seed), []
     share_of = sums(alike.of_source, counts.probability)
-    for block in _blocks(size, len(share_of)):
+    for block in blocks(size, len(share_of)):
         heed()
         drawn = generator.multinomial(n, share_of / share_of.sum(), size=block).astype(float)
         total = alike.by_group(drawn)[:, :, None]
@@ -149,7 +149,7 @@ def _generator(seed: int | None) -> np.random.Generator:
     return np.random.default_rng(None if seed is None else check.seed("seed", seed))
 
 
-def _blocks(total: int, width: int) -> Iterator[int]:
+def blocks(total: int, width: int) -> Iterator[int]:
     """Cut a number of repetitions into blocks that fit in memory."""
     step = max(1, BLOCK // max(1, width))
     for start in range(0, total, step):
@@ -224,12 +224,12 @@ def draw_spread(
     [0.0069, 0.0038]
     """
     n, size = number_of_people(counts, people), check.whole("releases", releases, low=1, high=MOST_DRAWN)
-    chance = _shares(counts, kernel)
+    chance = outcome_shares(counts, kernel)
     alike = _Alike.of(counts, chance)
     held = sums(alike.of_source, apportioned(counts.probability, n).astype(float)).astype(np.int64)
     total = alike.by_group(held[None].astype(float))[:, :, None]
     generator, found = _generator(seed), []
-    for block in _blocks(size, alike.chance.size):
+    for block in blocks(size, alike.chance.size):
         heed()
         drawn = generator.multinomial(held, alike.chance, size=(block, len(held)))
         number = alike.by_group(drawn.astype(float))
@@ -283,7 +283,7 @@ class _Alike:
         return np.asarray(np.add.reduceat(values, self.starts, axis=1))
 
 
-def _shares(counts: Counts, kernel: Kernel) -> Numbers:
+def outcome_shares(counts: Counts, kernel: Kernel) -> Numbers:
     """Return P(ŷ | d, x, y) with rows that sum to one: rounding leaves some just above, which no lottery takes."""
     chance = outcome_by_source(counts, kernel)
     return np.asarray(chance / chance.sum(axis=1, keepdims=True))

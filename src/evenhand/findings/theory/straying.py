@@ -1,0 +1,120 @@
+"""How often a problem's own bounds are exceeded by chance: on resampled tables, and in single releases.
+
+Where ``spread`` speaks of ratios, as the paper does, this speaks of every bound by its own distance, of all of them at
+once. The mapping stays as it is, and so do targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.arrays import Numbers
+from evenhand.data.counts import Counts
+from evenhand.findings.bounds import ROUNDING
+from evenhand.findings.theory.rates import number_of_people
+from evenhand.findings.theory.spread import apportioned, blocks, outcome_shares
+from evenhand.kernel import Kernel
+from evenhand.resources import heed
+from evenhand.spec import Comparisons
+
+MOSTLY = (0.05, 0.95)
+"""Between these quantiles is what is mostly so."""
+
+
+@dataclass(frozen=True)
+class Straying:
+    """How chance moves the rates that bounds are about.
+
+    Attributes
+    ----------
+    number : int
+        How many tables, or releases, were simulated.
+    over : float
+        The share of them that exceeds some bound.
+    said : tuple of str
+        How far apart rates are at one end of nine in ten of them and at the other, by the first constraint's own
+        distance and in its words: "1.06 times", "9.1 points".
+    """
+
+    number: int
+    over: float
+    said: tuple[str, str]
+
+
+def simulable(parts: Sequence[Comparisons]) -> list[Comparisons]:
+    """Return the constraints on rates of outcomes; what is about released segments or any event is not simulated."""
+    return [part for part in parts if len(part) and not part.within_released and not part.events.free]
+
+
+def on_resamples(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *, number: int, seed: int) -> Straying:
+    """Resample the table's people, and see how often the expected rates exceed a bound."""
+    chance, people, generator = outcome_shares(counts, kernel), number_of_people(counts, None), _generator(seed)
+
+    def simulated() -> Iterator[list[Numbers]]:
+        for block in blocks(number, len(counts)):
+            heed()
+            factor = generator.multinomial(people, counts.probability, size=block) / (people * counts.probability)
+            yield [_resampled(part, factor, chance) for part in parts]
+
+    return _summed_up(parts, simulated(), number)
+
+
+def in_releases(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *, number: int, seed: int) -> Straying:
+    """Draw everybody by themselves, and see how often the rates of one release exceed a bound."""
+    chance, generator = outcome_shares(counts, kernel), _generator(seed)
+    # Somebody is in every cell, also where weights are so uneven that its share of the people is less than one.
+    held = np.maximum(apportioned(counts.probability, number_of_people(counts, None)), 1)
+
+    def simulated() -> Iterator[list[Numbers]]:
+        for block in blocks(number, chance.size):
+            heed()
+            drawn = generator.multinomial(held, chance, size=(block, len(held))) / held[:, None]
+            yield [_drawn(part, drawn) for part in parts]
+
+    return _summed_up(parts, simulated(), number)
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def _resampled(part: Comparisons, factor: Numbers, chance: Numbers) -> Numbers:
+    """Return the rates of each event in each population, table by table: by how often everybody was drawn."""
+    events = chance @ part.events.members.T
+    everybody = (part.weights @ factor.T).T
+    with np.errstate(invalid="ignore"):
+        # Not a number where nobody of a population was drawn.
+        return np.stack([(part.weights @ (factor * share).T).T / everybody for share in events.T], axis=2)
+
+
+def _drawn(part: Comparisons, drawn: Numbers) -> Numbers:
+    """Return the rates of each event in each population, release by release."""
+    events = drawn @ part.events.members.T
+    return np.stack([(part.weights @ events[:, :, at].T).T for at in range(events.shape[2])], axis=2)
+
+
+def _summed_up(parts: Sequence[Comparisons], simulated: Iterator[list[Numbers]], number: int) -> Straying:
+    over, apart = [], []
+    for rates in simulated:
+        excess = [_excess(part, found) for part, found in zip(parts, rates, strict=True)]
+        over.append(np.any([np.any(each > ROUNDING, axis=1) for each in excess], axis=0))
+        apart.append(np.max(np.where(np.isnan(excess[0]), -np.inf, excess[0] + parts[0].bound), axis=1))
+    ends = np.quantile(np.concatenate(apart), MOSTLY, method="inverted_cdf")
+    parity = parts[0].parity
+    both = parity.holds_everybody and not parity.against_target
+    low, high = (parity.distance.said_bound(max(0.0, float(end)), both=both) for end in ends)
+    return Straying(number, float(np.mean(np.concatenate(over))), (low, high))
+
+
+def _excess(part: Comparisons, rates: Numbers) -> Numbers:
+    """Return by how much each comparison exceeds its bound, one row per table."""
+    size = len(rates)
+    own = rates[:, part.population, part.event]
+    other = np.tile(part.target, (size, 1)) if part.against_target else rates[:, part.against, part.event]
+    there = ~(np.isnan(own) | np.isnan(other))
+    found = np.full(own.shape, np.nan)
+    found[there] = part.parity.distance.excess(own[there], other[there], np.tile(part.bound, (size, 1))[there])
+    return found
