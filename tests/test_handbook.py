@@ -1,8 +1,11 @@
 """The pages of docs: their code runs as it is printed, and their links lead somewhere."""
 
+import datetime
 import inspect
 import re
+import shutil
 import typing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from handbook.blocks import PROGRAMS, blocks, programs
 from handbook.running import PageError, run
 
 import evenhand as eh
+import evenhand.verifier
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -38,6 +42,59 @@ def test_the_code_of_a_page_runs_as_printed(page, tmp_path):
 def test_a_tutorial_runs_in_an_empty_folder(page, tmp_path):
     run(page, programs(text_of(page)), tmp_path)
     assert any(tmp_path.iterdir()), "nothing was made"
+
+
+def commands_of(page):
+    return [each for each in programs(text_of(page)) if each.language == "console"]
+
+
+def stage_evidence(folder):
+    data = eh.datasets.load("compas")
+    mapping = eh.fit(data.problem, data.frame)
+    mapping.save(folder / "m.mapping")
+    data.frame.to_csv(folder / "applicants.csv", index=False)
+    done = mapping.release(folder / "applicants.csv", to=folder / "train.csv")
+    eh.manifest_of(mapping, done, folder / "m.mapping").save()
+    signed = eh.SignOff("A. Signer", datetime.date.today(), "a trial", "as a test")
+    (folder / "sign-off.toml").write_text(signed.to_toml())
+
+
+def stage_versions(folder):
+    data = eh.datasets.load("compas")
+    for name, bound in (("old", 0.2), ("new", 0.1)):
+        eh.fit(replace(data.problem, parity=[eh.PairwiseParity(bound)]), data.frame).save(folder / f"{name}.mapping")
+    data.frame.to_csv(folder / "people.csv", index=False)
+
+
+def stage_proof(folder):
+    data = eh.datasets.load("compas")
+    eh.fit(data.problem, data.counts).proof(folder / "FILE")
+    shutil.copy(eh.verifier.__file__, folder / "verifier.py")
+
+
+STAGED = {
+    Path("docs/how-to/evidence.md"): stage_evidence,
+    Path("docs/how-to/compare-versions.md"): stage_versions,
+    Path("docs/reference/proof-file.md"): stage_proof,
+}
+"""Pages whose commands begin with files that a reader has: what puts them there."""
+
+ELSEWHERE = {Path("README.md"), Path("CONTRIBUTING.md"), Path("docs/reference/command-line.md")}
+"""``test_readme.py`` and ``cli/test_raw_files.py`` run these, and whoever contributes."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", STAGED, ids=str)
+def test_the_commands_of_a_page_run_as_printed(page, tmp_path):
+    STAGED[page](tmp_path)
+    before = set(tmp_path.iterdir())
+    assert commands_of(page)
+    shown = run(page, commands_of(page), tmp_path)
+    assert set(tmp_path.iterdir()) > before or all(shown)
+
+
+def test_no_command_is_left_out():
+    assert {page for page in PAGES if page not in RUN and commands_of(page)} == {*STAGED, *ELSEWHERE}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
