@@ -54,7 +54,7 @@ def speaks_on_output(line):
 
 
 @pytest.mark.slow(keep=1)
-@some_lines(3)
+@some_lines(7)
 @pytest.mark.parametrize("stream", [1, 2], ids=["output", "errors"])
 def test_nobody_reads(fitted, line, stream):
     """The reader is gone before a word is said: 141, without one."""
@@ -73,7 +73,7 @@ def test_nobody_reads(fitted, line, stream):
 
 
 @pytest.mark.slow(keep=1)
-@some_lines(3)
+@some_lines(7)
 @pytest.mark.parametrize(("redirected", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
 def test_an_output_that_takes_nothing(fitted, line, redirected, why):
     result = ended(fitted, line, redirected)
@@ -86,7 +86,7 @@ def test_an_output_that_takes_nothing(fitted, line, redirected, why):
 
 
 @pytest.mark.slow
-@some_lines(5)
+@some_lines(11)
 @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "<&- 2>&-"])
 def test_complaints_that_nobody_hears(fitted, line, redirected):
     """The code says it all, and the output is what it would have been."""
@@ -98,7 +98,7 @@ def test_complaints_that_nobody_hears(fitted, line, redirected):
 
 
 @pytest.mark.slow
-@some_lines(5)
+@some_lines(11)
 def test_no_stream_at_all(fitted, line):
     """No file that is written gets the number of a closed stream, and words inside."""
     result = ended(fitted, line, "<&- >&- 2>&-")
@@ -108,7 +108,7 @@ def test_no_stream_at_all(fitted, line):
 
 
 @pytest.mark.slow(keep=1)
-@some_lines(3)
+@some_lines(7)
 @pytest.mark.parametrize(
     "environment",
     [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
