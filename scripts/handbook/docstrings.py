@@ -1,6 +1,7 @@
 """Docstrings as Sphinx reads them: numpydoc's sections, in which types are words and not references."""
 
 import re
+from dataclasses import MISSING, fields, is_dataclass
 
 from sphinx.ext.napoleon import Config, NumpyDocstring
 
@@ -13,11 +14,31 @@ LITERAL = re.compile(r"(``.*?``)")
 def setup(app):
     """Connect with autodoc."""
     app.connect("autodoc-process-docstring", _processed)
+    app.connect("autodoc-process-signature", _signed)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _processed(app, what, name, obj, options, lines):
     lines[:] = read(lines)
+
+
+def _signed(app, what, name, obj, options, signature, returns):
+    return (with_defaults(obj, signature), returns) if signature and is_dataclass(obj) else None
+
+
+def with_defaults(kind, signature):
+    """Return the signature of a dataclass with the values that its factories make.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> with_defaults(eh.PairwiseParity, "(bound, distance=<factory>)")
+    '(bound, distance=Ratio())'
+    """
+    for each in fields(kind):
+        if each.default_factory is not MISSING:
+            signature = re.sub(rf"\b{each.name}=<factory>", f"{each.name}={each.default_factory()!r}", signature)
+    return signature
 
 
 def read(lines):

@@ -108,7 +108,7 @@ def share(what: str, value: Any) -> float:
     """Return a number strictly between 0 and 1."""
     checked = number(what, value)
     if not 0 < checked < 1:
-        hint = f"; write {checked / 100:g}" if 1 < checked < 100 else ""
+        hint = f"; write {checked / 100:g}" if 2 <= checked < 100 else ""
         raise SpecError(f"{what} must be between 0 and 1, such as 0.95, not {checked:g}{hint}")
     return checked
 

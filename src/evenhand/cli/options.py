@@ -29,7 +29,7 @@ def _checked(holds: Callable[[float], bool], what: str) -> Callable[[float | Non
 
     def check(value: float | None) -> float | None:
         if value is not None and not holds(value):
-            hint = f"; write {value / 100:g}" if 1 < value < 100 and holds(value / 100) else ""
+            hint = f"; write {value / 100:g}" if 2 <= value < 100 and holds(value / 100) else ""
             raise typer.BadParameter(f"must be {what}, not {value:g}{hint}")
         return value
 

@@ -19,6 +19,8 @@ def worded(message: Message) -> str:
     >>> from evenhand import SpecError
     >>> worded(SpecError("3 rows are new; with ", Option("unseen", "keep"), " they are left unchanged"))
     '3 rows are new; with --unseen keep they are left unchanged'
+    >>> worded(SpecError("it exists already; ", Option("force", True), " replaces it"))
+    'it exists already; --force replaces it'
     >>> worded(SpecError("bin it: ", Setting("bins", Made("Quantiles", {"number": 4}), column="age")))
     'bin it: [bins.age] with by = "quantiles" and number = 4'
     >>> worded(SpecError("measure it otherwise: ", Setting("utility", Made("L1"))))
@@ -30,7 +32,8 @@ def worded(message: Message) -> str:
 def _piece(piece: object) -> str:
     match piece:
         case Option(name, value):
-            return f"--{name.replace('_', '-')}" + ("" if value is None else f" {value}")
+            # A switch takes no value.
+            return f"--{name.replace('_', '-')}" + ("" if value is None or value is True else f" {value}")
         case Verb(name):
             return f"evenhand {name}"
         case Made():

@@ -206,6 +206,10 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, 
             words.append("No bound costs utility: relaxing none of them would lose less of it.")
     if edge is not None:
         words.append(f"The smallest parity bound that all constraints could share is {edge:.7f}.")
+    if factor is not None:
+        limits = found.smallest_budget
+        now = f", {limits:.7g}" if isinstance(limits, float) else ""
+        words.append(f"Budgets of {factor:.4g} times these{now} would just do.")
     return replace(found, sentences=(*words, *implied(problem, counts)))
 
 

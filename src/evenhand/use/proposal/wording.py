@@ -424,7 +424,7 @@ def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds |
     yield ""
     kept = "features" if draft.cells is None else "cells"
     yield from _comment(
-        f"What is kept close: the distribution of {kept} and outcome together (docs/reference/measures.md has others)."
+        f"What is kept close: the distribution of {kept} and outcome together (evenhand schema lists other measures)."
     )
     yield "[utility]"
     yield 'measure = "KL"'
