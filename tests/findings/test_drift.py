@@ -203,3 +203,20 @@ def test_weighted_samples_are_told_apart_about_as_often_as_stated():
 
     alarms = sum(found(sample(900), sample(600), error=0.1, weights="w")["drifted"].any() for _ in range(TRIALS))
     assert often(alarms, 0.13)
+
+
+@pytest.mark.slow
+def test_heavy_weights_in_sparse_cells_are_told_apart_no_more_than_stated():
+    """120 cells, 300 new people of lognormal weights: distances are about what is expected of them."""
+    rng = np.random.default_rng(12)
+    everybody = random_table(rng, 3, (4, 5), 2, people=30_000)
+    told, ratio, trials = 0, [], 40
+    for trial in range(trials):
+        both = [everybody.sample(size, random_state=1000 * trial + size) for size in (1500, 300)]
+        both = [frame.assign(w=rng.lognormal(0, 1, len(frame))).reset_index(drop=True) for frame in both]
+        table = found(*both, weights="w", seed=trial)
+        told += table["drifted"].any()
+        last = table.loc["groups, features and outcome together"]
+        ratio.append(last["apart"] / last["expected"])
+    assert told <= binom.ppf(0.999, trials, 0.05)
+    assert np.mean(ratio) == pytest.approx(1, abs=0.08)

@@ -1,6 +1,7 @@
 """What drives the cost: the people named are those whose comparisons are dear, and the saving is what a fit saves."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import evenhand as eh
@@ -19,8 +20,44 @@ def test_a_group_that_cannot_move_sets_the_level(compas_mapping):
     assert found.people == 482
     assert found.share == pytest.approx(1.0)
     assert "482 people (sex=Female, race=Caucasian) set the level for everybody" in found.words
-    assert "within 1.10 times of it" in found.words
+    assert "brought near it (bound: 1.10 times)" in found.words
     assert found.after == pytest.approx(m.achieved.rates_after[:, 1].min())
+
+
+@pytest.mark.parametrize(("high", "way"), [("a", "down"), ("b", "down"), ("a", "up"), ("b", "up")])
+def test_of_one_pair_those_set_the_level_whose_rate_stays(high, way):
+    """Whichever group comes first, and whichever is moved."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], 600, p=[0.4, 0.6]), "x": 0})
+    frame["y"] = (rng.random(600) < np.where(frame["g"] == high, 0.7, 0.4)).astype(int)
+    problem = eh.Problem(
+        protected=["g"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.1)],
+        distortion=eh.Distortion({"y": eh.Ordinal(step=1, **{{"down": "up", "up": "down"}[way]: False})}),
+        budget=eh.ExpectedDistortion(1),
+    )  # fmt: skip
+    (found,) = driver_of(eh.fit(problem, frame))
+    stays = high if way == "up" else {"a": "b", "b": "a"}[high]
+    assert found.who == f"g={stays}"
+    assert found.before == pytest.approx(found.after, abs=1e-6)
+    assert found.people == (frame["g"] == stays).sum()
+    assert "set the level for everybody" in found.words
+
+
+def test_those_who_are_moved_most_do_not_set_the_level():
+    """One group of three is brought to two that stay: it is in every comparison that costs anything."""
+    rows = [("a", 1)] * 80 + [("a", 0)] * 20
+    rows += [(g, y) for g in "bc" for y in [1] * 40 + [0] * 60]
+    frame = pd.DataFrame(rows, columns=["g", "y"]).assign(x=0)
+    problem = eh.Problem(
+        protected=["g"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.1)],
+        distortion=eh.Distortion({"y": eh.Ordinal(step=1, up=False)}), budget=eh.ExpectedDistortion(1),
+    )  # fmt: skip
+    (found,) = driver_of(eh.fit(problem, frame))
+    if found.who == "g=a":
+        assert found.moved
+        assert "set the level" not in found.words
+    else:
+        assert found.before == pytest.approx(found.after, abs=1e-6)
 
 
 def test_against_a_target_the_share_is_that_of_the_prices(adult_mapping):

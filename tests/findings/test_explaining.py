@@ -155,7 +155,7 @@ class TestTwoPeople:
         found = mapping.explain(one, beside=other).unlike
         assert len(found.fields) == 3
         assert found.apart == 0
-        assert "equally likely" in found.words[1]
+        assert "every change is as likely for the one as for the other" in found.words[1]
 
 
 class TestUnseen:

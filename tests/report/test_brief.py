@@ -53,7 +53,7 @@ def test_how_far_apart_is_said_in_times(compas_brief):
     [
         (eh.PairwiseParity(0.1, eh.Difference()), "22.6 points → 10.0 points", "10.0 points"),
         (eh.PairwiseParity(0.1, eh.LogRatio()), "1.61 times → 1.11 times", "1.11 times"),
-        (eh.PairwiseParity(0.2, eh.FourFifths(0)), "64.3% of it → 80% of it", "80% of it"),
+        (eh.PairwiseParity(0.2, eh.FourFifths(0)), "64.3% of the other → 80% of the other", "80% of the other"),
     ],
     ids=["difference", "log-ratio", "four fifths"],
 )
@@ -165,3 +165,48 @@ def test_decisions_are_those_of_the_table_of_shares(compas, compas_brief):
     apart = summary["decisions"]["apart"]["not_seeing_protected"]["before"]
     assert apart["times"] == f"{by_hand.max() / by_hand.min():.2f} times"
     assert apart["times"] in summary["decisions"]["words"]
+
+
+@pytest.mark.slow
+def test_where_the_outcome_is_drawn_anew_whoever_gets_another_is_counted(compas):
+    """As many as a release changes, in expectation: not only those whose features change."""
+    rules = {"age_cat": eh.Ordinal(step=1, max_steps=1), "priors_count": eh.Ordinal(step=1), "is_recid": eh.Free()}
+    mapping = eh.fit(
+        replace(
+            compas.problem, suppress_protected="fixed", parity=[eh.PairwiseParity(0.3, on=["race"])],
+            distortion=eh.Distortion(rules),
+        ),
+        compas.frame,
+    )  # fmt: skip
+    found, summary = answers(mapping)
+    moved = [(mapping.release(compas.frame, seed=seed) != compas.frame).any(axis=1).mean() for seed in range(5)]
+    assert summary["changes"]["share"] == pytest.approx(np.mean(moved), abs=0.02)
+    assert f"({100 * summary['changes']['share']:.1f}%)" in found["changed"]["answer"]
+
+
+@pytest.mark.slow
+def test_nobody_bears_what_is_a_benefit_in_small_cells():
+    """All changes are for the better, some of them in hidden cells: nobody is said to bear anything."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], 300), "x": rng.integers(0, 30, 300)})
+    frame["y"] = (rng.random(300) < np.where(frame["g"] == "a", 0.7, 0.4)).astype(int)
+    mapping = eh.fit(
+        eh.Problem(
+            protected=["g"], features=["x"], outcome="y", favourable=1, parity=[eh.PairwiseParity(0.2)],
+            distortion=eh.Distortion({"y": eh.Ordinal(step=1, down=False)}), budget=eh.ExpectedDistortion(1),
+        ),
+        frame,
+    )  # fmt: skip
+    worst = summary_of(mapping)["worst_off"]
+    assert worst["cells_hidden"] > 0
+    assert worst["words"] == []
+    assert worst["hidden_bear"] is False
+    other = replace(mapping, problem=replace(mapping.problem, favourable=0))
+    assert summary_of(other)["worst_off"]["hidden_bear"] is True
+
+
+@pytest.mark.slow
+def test_prices_that_are_not_known_are_not_none(compas):
+    roots = eh.UserDistance(lambda p, q: abs(np.sqrt(p) - np.sqrt(q)), name="roots")
+    mapping = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.05, roots)]), compas.counts)
+    assert "is not known" in " ".join(summary_of(mapping)["cost"]["words"])

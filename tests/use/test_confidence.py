@@ -328,3 +328,46 @@ def test_bounds_hold_in_populations_that_nobody_chose():
     assert len(answered) > len(rows) / 2
     assert populations.exceeded("plain", rows) > len(rows) / 4
     assert populations.exceeded("sure", rows) <= binom.ppf(0.999, len(rows), 0.1)
+
+
+def test_a_case_may_be_about_somebody_who_is_in_no_fold(compas, problem):
+    """One person with a limit, or one group without a bound: what refusals advise is not refused itself."""
+    counts = compas.counts
+    alone = int(np.flatnonzero(counts.weight == counts.weight.min())[0])
+    domain = counts.domain
+    who = {
+        variable.name: variable.levels[int(code[0])]
+        for axis, cells in ((domain.d, counts.d), (domain.x, counts.x), (domain.y, counts.y))
+        for variable, code in zip(axis.variables, axis.unravel(cells[[alone]]), strict=True)
+    }
+    budget = eh.ExpectedDistortion(eh.By(0.6, [(who, 0.3)]))
+    asked = replace(problem, budget=budget, confidence=0.9)
+    assert eh.fit(asked, compas.counts).assurance.confidence == 0.9
+
+
+@pytest.mark.slow
+def test_a_frontier_is_what_fits_are(compas, problem):
+    asked = replace(problem, confidence=0.9)
+    found = eh.frontier(asked, compas.counts, bounds=[0.4, 0.5]).frame
+    for row in found.to_dict("records"):
+        own = eh.fit(asked.with_bounds(lambda _, to=row["bound"]: to), compas.counts)
+        assert row["objective"] == pytest.approx(own.objective, rel=1e-6)
+
+
+def test_bounds_that_restrain_nothing_have_no_margin(compas):
+    asked = replace(compas.problem, parity=[eh.PairwiseParity(1.0, eh.Difference())], confidence=0.95)
+    said = " ".join(eh.fit(asked, compas.counts).assurance.words)
+    assert "nan" not in said
+    assert "none needs a margin" in said
+
+
+def test_weights_that_may_be_people_are_asked_about():
+    """The same people counted: each row is taken for one person, which the refusal says."""
+    adult = eh.datasets.load("adult")
+    asked = replace(
+        adult.problem, parity=[eh.PairwiseParity(0.3, on=["sex"])], budget=eh.ExpectedDistortion(0.5), confidence=0.95,
+        distortion=eh.Distortion({"income": eh.Ordinal(step=1)}), utility=eh.KL(),
+    )  # fmt: skip
+    rows = adult.frame.groupby(list(adult.frame.columns), observed=True).size().reset_index(name="n")
+    with pytest.raises(eh.EvenhandError, match=r"\.repeated\(\)"):
+        eh.fit(asked, rows, weights="n")

@@ -185,11 +185,11 @@ def refuse_small(part: Comparisons, counts: Counts, outcomes: Numbers) -> None:
     raise DataError(
         f"confidence: {part.populations[who].words} has {number}, too few to say how far the rate of "
         f"{part.events.words(int(event[at]))} may stray. About {least:,.0f} would be needed; merge "
-        f"the group with another, leave it unbounded (a bound of inf), or leave out confidence{_repeated(counts)}"
+        f"the group with another, leave it unbounded (a bound of inf), or leave out confidence{repeated_hint(counts)}"
     )
 
 
-def _repeated(counts: Counts) -> str:
+def repeated_hint(counts: Counts) -> str:
     """Say what to do with weights that look like numbers of people, each row of which now counts as one person."""
     whole = counts.weighed and bool(np.all(counts.weight == np.rint(counts.weight)))
     return "; if the weights are numbers of people, fit eh.count(problem, table, weights).repeated()" * whole
@@ -282,7 +282,9 @@ class Assurance:
             f"If the fitted people are a random sample, then in about {percent} of 100 samples evenhand refuses or "
             f"returns a mapping whose expected rates in that population keep every parity bound.",
             f"Every bound is kept with a margin, of {100 * wide:.2g} percentage points at most: {len(found)} "
-            f"comparisons, all at once.",
+            f"comparisons, all at once."
+            if len(found)
+            else "No bound restrains any comparison, so that none needs a margin.",
             f"This was checked by simulation, at {SIMULATED}, not proved{beyond}. It is not about one draw, whose "
             f"rates stray from their expectation, nor about other people than those whom the table is a sample of, nor "
             f"about what changes with time.",

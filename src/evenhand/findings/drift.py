@@ -366,7 +366,8 @@ def _deviations(now: Sample, before: Sample, number: int, generator: np.random.G
         squares = np.maximum(side.squares, pooled * side.squares.sum() * (side.squares == 0))
         each = generator.standard_normal((number, len(squares))) * np.sqrt(squares)
         each -= np.multiply.outer(each.sum(axis=1), pooled)
-        found.append(np.maximum(pooled + each / side.weight.sum(), 0.0))
+        # Shares below zero stay: cut off, the deviations of sparse cells would be smaller than those of samples are.
+        found.append(pooled + each / side.weight.sum())
     return found[0], found[1]
 
 

@@ -20,6 +20,9 @@ from evenhand.spec import AGAINST_TARGET
 ROOM = 0.1
 """By how much of itself a bound is relaxed where it is said what that would save."""
 
+TIED = 1e-6
+"""Prices that differ by less than this share are the same."""
+
 ALL = 0.995
 """A share from which on it is all, to rounding."""
 
@@ -42,6 +45,8 @@ class Driver:
         Their rate of it.
     against_target : bool
         Whether they are held against a target and not against others.
+    moved : bool
+        Whether their rate moves more than that which it is held against: then it is not they who set the level.
     bound : str
         The bound in words.
     """
@@ -53,6 +58,7 @@ class Driver:
     before: float
     after: float
     against_target: bool
+    moved: bool
     bound: str
 
     @property
@@ -60,13 +66,13 @@ class Driver:
         """The one sentence."""
         moved = f"their rate of {self.outcome} is {self.before:.1%} before and {self.after:.1%} after"
         whole = self.share >= ALL
-        if self.against_target:
+        if self.against_target or self.moved:
             part = "all" if whole else f"{self.share:.0%}"
             return f"{self.people:,} people ({self.who}) make up {part} of what parity costs: {moved}."
         if whole:
             return (
                 f"{self.people:,} people ({self.who}) set the level for everybody: every comparison that costs "
-                f"anything is with them; {moved}, and the others are brought to within {self.bound} of it."
+                f"anything is with them; {moved}, and the others are brought near it (bound: {self.bound})."
             )
         return (
             f"{self.people:,} people ({self.who}) do most to set the level: {self.share:.0%} of what parity costs "
@@ -85,9 +91,11 @@ def drivers(counts: Counts, constraints: Sequence[Constraint], prices: Prices) -
         np.add.at(worth, part.population, price)
         held = part.against != AGAINST_TARGET
         np.add.at(worth, part.against[held], price[held])
-        who = int(np.argmax(worth))
-        theirs = (part.population == who) | (part.against == who)
-        at = int(np.argmax(np.where(theirs, price, -np.inf)))
+        costliest = np.flatnonzero(worth >= worth.max() * (1 - TIED))
+        # Where one pair costs, both are in it: the level is set by those whose rate moves less.
+        who, at, moves = min(
+            ((int(each), *_moves(constraint, price, int(each))) for each in costliest), key=lambda found: found[2][0]
+        )
         own = part.population[at] == who
         before, after = (
             float((of.rate if own else of.other)[at]) for of in (constraint.before, constraint.after)
@@ -100,8 +108,24 @@ def drivers(counts: Counts, constraints: Sequence[Constraint], prices: Prices) -
             before=before,
             after=after,
             against_target=not bool(held[at]),
+            moved=moves[0] > moves[1],
             bound=constraint.said_bound,
         )
+
+
+def _moves(constraint: Constraint, price: Numbers, who: int) -> tuple[int, tuple[float, float]]:
+    """Return the costliest comparison of some people, and by how much their rate and the other one move in it."""
+    part = constraint.after.compared
+    theirs = (part.population == who) | (part.against == who)
+    at = int(np.argmax(np.where(theirs, price, -np.inf)))
+    rate, other = (
+        abs(float(now[at] - then[at]))
+        for then, now in (
+            (constraint.before.rate, constraint.after.rate),
+            (constraint.before.other, constraint.after.other),
+        )
+    )
+    return at, (rate, other) if part.population[at] == who else (other, rate)
 
 
 @dataclass(frozen=True)

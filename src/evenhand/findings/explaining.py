@@ -160,10 +160,11 @@ class Unlike:
     ----------
     fields : tuple of dict
         The columns in which they are of different levels: ``column``, its ``role``, the level of each, and by how much
-        what may become of the first would differ if they had the other's level there alone (``alone``: total
+        what may be changed about the first would differ if they had the other's level there alone (``alone``: total
         variation, 0 if nothing would, 1 if everything).
     apart : float
-        The total variation between what may become of the two: 0 where the probabilities are the same.
+        The total variation between what may be changed about the two, that is, which columns become what: 0 where all
+        changes are equally likely.
     words : tuple of str
         The same in sentences.
     """
@@ -314,7 +315,7 @@ class Explaining:
         return next((each for each in self.results(person) if each.changes == changes), None)
 
     def unlike(self, one: Placed, other: Placed) -> Unlike:
-        """Say why what may become of two people differs."""
+        """Say why two people are changed differently."""
         apart = _apart(self.results(one), self.results(other))
         fields = []
         for place, variable in enumerate(self.mode.read):
@@ -341,7 +342,10 @@ class Explaining:
         )
         yield f"the two differ in {listed}"
         if apart <= SAME:
-            yield "all the same, what may become of them is equally likely: where it differs, the draw alone made it"
+            yield (
+                "all the same, every change is as likely for the one as for the other: beside what they differ in "
+                "already, the draw alone makes a difference"
+            )
             return
         both = self.results(one), self.results(other)
         stay = [chance(sum(result.probability for result in each if not result.changes)) for each in both]
@@ -350,8 +354,8 @@ class Explaining:
             made = sorted(fields, key=lambda each: -each["alone"])
             told = [f"{each['column']} {chance(each['alone'])}" for each in made if each["alone"] > SAME]
             yield (
-                f"with one field of the other alone, this much of what may become of the first would be different: "
-                f"{', '.join(told) or 'nothing'}"
+                f"with one field of the other alone, this much of what may be changed about the first would be "
+                f"different: {', '.join(told) or 'nothing'}"
             )
         if not all(each.sourced for each in (one, other)):
             yield "nobody fitted was in the cell of " + (
@@ -459,6 +463,8 @@ class Explaining:
         if not found.limits and not self.problem.charges:
             yield "no budget limits what is expected of them; forbidden moves alone are never made"
         yield from (bound.words for bound in found.bounds)
+        if self.achieved.parity and self.mode.domain.d not in self.mode.reads:
+            yield "the mapping does not read their group, so that no parity bound can be named that is theirs"
         if self.margins and found.bounds:
             yield "for its confidence the mapping keeps these bounds with margins, which bind before the bounds do"
         if self.mode.name == "apply":
@@ -476,7 +482,9 @@ class Explaining:
 
     def _where(self, person: Placed, people: int) -> str:
         if person.sourced:
-            shared = "group, features and outcome" if self.mode.name == "release" else "group and features"
+            learned = any(variable.tree is not None for variable in self.mode.read)
+            features = "leaf of the learned cells" if learned else "features"
+            shared = f"group, {features} and outcome" if self.mode.name == "release" else f"group and {features}"
             if self.mode.domain.d not in self.mode.reads:
                 shared = shared.removeprefix("group, ").removeprefix("group and ")
             return f"{people:,} fitted people have the same {shared}, and the same probabilities"

@@ -34,6 +34,8 @@ LISTED = 12
 
 FREE = "No bound costs anything here: relaxing one would gain nothing."
 
+UNKNOWN = "What the bounds cost is not known: a distance or measure of one's own has no prices."
+
 TOO_FEW = "The level is set by a group of too few people to be named."
 
 Json = dict[str, Any]
@@ -179,7 +181,8 @@ def cost(m: Mapped, found: Prices | None, objective: float, shown: Discretion) -
     named = list(drivers(m.counts, compared, found))
     said = [driver.words if shown.enough(driver.people) else TOO_FEW for driver in named]
     if not said:
-        said = [FREE]
+        unknown = any(np.isnan(price).any() for price in (*found.comparisons, *found.cells))
+        said = [UNKNOWN if unknown else FREE]
     said += room(found, compared, m.achieved.budgets, objective).words
     return {"drivers": [asdict(driver) for driver in named if shown.enough(driver.people)], "words": said}
 

@@ -97,21 +97,20 @@ def _pair(found: Json) -> str:
 
 def _changed(s: Json) -> Answer:
     changes = s["changes"]
-    share = changes["share_features"] if changes["suppressed"] else changes["share"]
-    people, number = changes["people"], share * changes["people"]
+    share, people = changes["share"], changes["people"]
+    number = share * people
     answer = "nobody"
     if share > 0:
         answer = f"{expected_people(number)} of {people:,.0f} {people_words(s)} ({_percent(share)})"
     words = []
-    moves = [] if changes["suppressed"] else changes["outcome"]
     outcome = _outcome(s)
-    for move in sorted(moves, key=lambda row: -row["people"])[:MOST_NAMED]:
+    for move in sorted(changes["outcome"], key=lambda row: -row["people"])[:MOST_NAMED]:
         which = "" if move["way"] is None else f", for the {move['way']}"
         words.append(f"{expected_people(move['people'])} go from {outcome}={move['from']} to {move['to']}{which}.")
     features = changes["share_features"] * people
     if changes["suppressed"]:
-        words.append("The outcome is drawn anew for everybody from the released features.")
-    elif features > 0:
+        words.append("The outcome is drawn anew for everybody, from the released features alone.")
+    if features > 0:
         top = next((row for row in changes["columns"] if row["column"] != outcome), None)
         most = f"; most often {top['column']}: {top['from']} → {top['to']}" if top is not None else ""
         words.append(f"{expected_people(features)} change in their features{most}.")

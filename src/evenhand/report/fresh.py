@@ -111,8 +111,8 @@ def from_to(first: str, last: str) -> str:
 
     Examples
     --------
-    >>> from_to("9.1 points", "12.0 points"), from_to("84% of it", "84% of it")
-    ('9.1 to 12.0 points', '84% of it')
+    >>> from_to("9.1 points", "12.0 points"), from_to("84% of the other", "84% of the other")
+    ('9.1 to 12.0 points', '84% of the other')
     """
     if first == last:
         return last

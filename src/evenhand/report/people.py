@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.bounds import AT_BOUND
@@ -193,9 +195,12 @@ def worst_off(problem: Problem, counts: Counts, kernel: Kernel, measured: Achiev
     favourable = favourable_code(problem, counts.domain)
     better, worse = better_and_worse(counts, favourable)
     rows = worst_off_cells(counts, kernel, measured, enough, WORST, better, worse)
+    # Of all cells, one is enough to tell whether anybody bears anything.
+    somebody = worst_off_cells(counts, kernel, measured, np.ones_like(enough), 1, better, worse)
     return {
         "rows": rows,
         "words": [_borne(counts, row, favourable is not None) for row in rows],
+        "hidden_bear": bool(somebody and not rows),
         "cells_changed": int(changed.sum()),
         "cells_hidden": int((changed & ~enough).sum()),
     }

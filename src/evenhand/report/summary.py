@@ -26,6 +26,7 @@ from evenhand.report import assurance, people
 from evenhand.report.brief import brief, decided
 from evenhand.report.fresh import Strayed, fresh_people, in_the_population
 from evenhand.report.words import asked, certificate_words
+from evenhand.spec.distortion import Ordinal
 
 FORMAT = "evenhand-report"
 VERSION = 2
@@ -142,6 +143,19 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> list[Json]:
     return [{"heading": heading, "text": text} for heading, text in pairs]
 
 
+def _orders(material: Material) -> str:
+    """Say which columns of words had their order from the table, which a file does not keep."""
+    domain, rules = material.counts.domain, material.problem.distortion.rules
+    ordered = [
+        name
+        for name, rule in rules.items()
+        if isinstance(rule, Ordinal) and rule.levels is None and isinstance(domain.variable(name).levels[0], str)
+    ]
+    if material.fitted_by is not None or not ordered:
+        return ""
+    return f"; a CSV file does not keep the order of {', '.join(ordered)}: write levels = [...] into their rules"
+
+
 def _repeat(material: Material) -> Json:
     """Say how to get the same numbers again; there is no date here, so that the same mapping gives the same report."""
     name = shlex.quote(material.source.path or "fitted.mapping")
@@ -153,7 +167,7 @@ def _repeat(material: Material) -> Json:
     return {
         "commands": [
             {"command": f"evenhand verify {name}", "what": "recompute the certificate of the mapping"},
-            {"command": f"{fitted} --out {name}", "what": "learn the mapping again"},
+            {"command": f"{fitted} --out {name}", "what": f"learn the mapping again{_orders(material)}"},
             {"command": material.command, "what": f"write this report again{where}"},
         ],
         "template": material.fitted_by is None,

@@ -427,11 +427,11 @@ class FourFifths(Distance):
 
     def said(self, p: float, q: float) -> str:
         """Say which share of the other rate the one is."""
-        return f"{hundredths(round(p / q, 3))}% of it" if q > 0 else "none to fall short of"
+        return f"{hundredths(round(p / q, 3))}% of the other" if q > 0 else "none to fall short of"
 
     def said_bound(self, bound: float, *, both: bool = True) -> str:
         """Say the smallest share."""
-        return f"{hundredths(max(0.0, 1 - bound))}% of it"
+        return f"{hundredths(max(0.0, 1 - bound))}% of the other"
 
     def near(self, bound: float | By, other: str) -> str:
         """Say what share of another rate a group must have."""

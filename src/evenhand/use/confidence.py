@@ -22,6 +22,7 @@ from evenhand.findings.assurance import (
     quantile,
     rates_compared,
     refuse_small,
+    repeated_hint,
     rounded_up,
 )
 from evenhand.findings.feasibility import parity_edge
@@ -241,7 +242,7 @@ def not_enough_people(
         pieces.append(f"Or multiply the budgets by {error.smallest_budget_factor:.4g}. ")
     return NotSure(
         *pieces,
-        "Or ask for less confidence.",
+        f"Or ask for less confidence{repeated_hint(counts)}.",
         problem=with_margins(problem, margins),
         reason=error,
         people_needed=needed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def folds_of(problem: Problem, counts: Counts, table: AnyTable | Counts, weights
     """Deal the people of a table, of which these are the counts."""
     squares_of(counts)  # which refuses counts that do not tell people
     if problem.cells is None:
-        return tuple(_counted(counts))
+        return tuple(_counted(counts, elsewhere=not problem.blind))
     if isinstance(table, Counts):
         raise DataError(
             f"confidence: {type(problem.cells).__name__} must be learned anew within folds of the table, which counts "
@@ -114,8 +114,12 @@ def folds_of(problem: Problem, counts: Counts, table: AnyTable | Counts, weights
     return tuple(_learned(problem, counts, *rows_in_memory(problem, table, weights)))
 
 
-def _counted(counts: Counts) -> Iterator[Fold]:
-    """Deal the people of each cell, whoever they are: those of one cell are alike."""
+def _counted(counts: Counts, *, elsewhere: bool) -> Iterator[Fold]:
+    """Deal the people of each cell, whoever they are: those of one cell are alike.
+
+    A case of the problem may be about so few that nobody of them is in a fold (``elsewhere``), but for mappings that
+    do not read the group, whose limits are the smallest of all groups.
+    """
     people = counts.unweighted.weight.astype(np.int64)
     for held in _dealt(people):
         share = held / people
@@ -124,7 +128,7 @@ def _counted(counts: Counts) -> Iterator[Fold]:
         weight = (counts.weight * (1 - share))[kept]
         train = Counts(
             counts.domain, counts.d[kept], counts.x[kept], counts.y[kept], weight, int(left[kept].sum()),
-            left[kept], weight**2 / left[kept],
+            left[kept], weight**2 / left[kept], elsewhere,
         )  # fmt: skip
         yield Fold(train, out, counts.d[out], counts.x[out], counts.y[out], (counts.weight * share)[out])
 
@@ -168,4 +172,5 @@ def _learn(problem: Problem, counts: Counts, rows: Piece, d: Cells, y: Cells, *,
     with warnings.catch_warnings():
         # What is remarkable about the columns was said of the whole table.
         warnings.simplefilter("ignore", EvenhandWarning)
-        return learn_in_pieces(problem, levelled, lambda: [rows], text=text).counts(problem)
+        found = learn_in_pieces(problem, levelled, lambda: [rows], text=text).counts(problem)
+    return replace(found, elsewhere=not problem.blind)

@@ -276,7 +276,8 @@ def frontier(
     asked = [problem.one_bound] if bounds is None else _numbers("bounds", bounds)
     scale, people = _Budgets.of(problem, budgets), check.flag("people", people)
     counts, clock, report = begin(problem, frame, weights, time_limit, progress)
-    if not people:
+    if not people and problem.confidence is None:
+        # Which of several optima is found decides nothing here; but the margins of a confidence come from it.
         problem = replace(problem, tie_break=None)
     with heeding(clock.check):
         found = _lines(problem, counts, scale, clock, report)
