@@ -371,3 +371,11 @@ def test_fresh_samples_over_learned_cells_are_told_apart_no_more_than_stated():
         mapping = eh.fit(wide_problem(), wide_frame(seed))
         alarms += bool(mapping.monitor(wide_frame(1000 + seed), seed=seed, confidence=0.8).drifted)
     assert alarms <= binom.ppf(0.9999, trials, 0.1)
+
+
+def test_a_table_of_counts_is_said_to_be_taken_for_rows(compas, compas_mapping):
+    rows = compas.frame.groupby(list(compas.frame.columns), observed=True).size().reset_index(name="n")
+    said = " ".join(compas_mapping.monitor(rows, weights="n").words)
+    assert f"every row counts as one person, whatever it weighs: {len(rows):,} people" in said
+    assert "5,278 in all" in said
+    assert "every row counts" not in " ".join(compas_mapping.monitor(compas.frame).words)

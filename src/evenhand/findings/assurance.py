@@ -185,7 +185,8 @@ def refuse_small(part: Comparisons, counts: Counts, outcomes: Numbers) -> None:
     raise DataError(
         f"confidence: {part.populations[who].words} has {number}, too few to say how far the rate of "
         f"{part.events.words(int(event[at]))} may stray. About {least:,.0f} would be needed; merge "
-        f"the group with another, leave it unbounded (a bound of inf), or leave out confidence{repeated_hint(counts)}"
+        f"the group with another, leave it unbounded (a case of By with a bound of inf, in pairs for the group as "
+        f"'against'), or leave out confidence{repeated_hint(counts)}"
     )
 
 

@@ -180,8 +180,19 @@ def monitor(
     combinations = found.coverage.loc[found.coverage["what"] == NEW_COMBINATION, "rows"].sum()
     strange = (float(combinations) + beside.people_with_new_values) / max(1, found.people)
     expected = None if met is None else new_cells_share(fitted, blind=problem.blind)
+    uncounted = (*_as_rows(rows), *uncounted)
     words = _words(problem, domain, found, uncounted, (strange, expected), judged, moved)
     return replace(found, words=(*(() if found.released is None else (found.released,)), *words))
+
+
+def _as_rows(rows: Rows) -> Iterator[str]:
+    """Say what rows with weights are taken for, where the weights may be numbers of people."""
+    total, people = float(rows.weight.sum()), float(rows.people.sum())
+    if total > people and np.all(rows.weight == np.rint(rows.weight)) and np.all(rows.people <= rows.weight):
+        yield (
+            f"every row counts as one person, whatever it weighs: {people:,.0f} people. If the weights are numbers of "
+            f"people, {total:,.0f} in all, give one row for each, or far less is found than there is"
+        )
 
 
 def _told(domain: Domain, rows: Rows) -> tuple[dict[str, Cells], Sample, dict[str, Sequence[str]]]:

@@ -56,7 +56,8 @@ class By:
         The value where no case fits.
     cases : sequence of (where, value)
         ``where`` maps columns to a level or a list of levels; all of them must fit. For a pair of groups (in either
-        order) it holds the second group under ``"against"``. The last case that fits counts.
+        order) it holds the second group under ``"against"``; with nothing else, it is for every pair with that group.
+        The last case that fits counts.
 
     Examples
     --------
