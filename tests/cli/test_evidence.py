@@ -1,9 +1,14 @@
 """The command evidence: what it writes and shows, how its report is written again, and how it refuses."""
 
 import json
+from dataclasses import replace
+from datetime import date, timedelta
 
 import pytest
 from commands import complained, document, flat
+
+from evenhand.findings.manifest import Manifest
+from evenhand.spec.sign_off import SignOff
 
 
 @pytest.mark.slow(keep=1)
@@ -32,3 +37,15 @@ def test_the_document_and_what_is_refused(fitted, inside):
     complained(inside("evidence", "fine.mapping", "--out", "x", "--sign-off", "fine.toml"), "sign-off")
     complained(inside("evidence", "fine.mapping", "--out", "x", "--manifest", "fine.toml"), "fine.toml")
     assert not (fitted / "x").exists()
+
+
+def test_a_manifest_whose_sign_off_expired_is_refused(fitted, inside):
+    released = inside("release", "fine.mapping", "people.csv", "--out", "new.csv")
+    assert released.returncode == 0, released.stderr
+    path = fitted / "new.csv.manifest.json"
+    today = date.today()
+    past = SignOff("A. Byron", today - timedelta(9), "a pilot", "agreed", today - timedelta(1))
+    replace(Manifest.load(path), sign_off=past).save()
+    for command in (("evidence", "fine.mapping", "--out", "x"), ("report", "fine.mapping", "--out", "x.html")):
+        complained(inside(*command, "--no-frontier", "--manifest", path.name), "A. Byron", "expired on")
+    assert not list(fitted.glob("x*"))

@@ -108,3 +108,19 @@ def test_of_more_outcomes_it_must_be_said_who_is_selected(tmp_path):
     )  # fmt: skip
     with pytest.raises(eh.SpecError, match="counts as being selected; write selected=2"):
         eh.evidence(eh.fit(problem, frame), tmp_path / "evidence")
+
+
+def test_a_manifest_whose_sign_off_expired_is_refused(compas, compas_mapping, tmp_path):
+    today = date.today()
+    compas_mapping.save(tmp_path / "m.mapping")
+    compas.frame.to_csv(tmp_path / "people.csv", index=False)
+    done = compas_mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", seed=0)
+    past = eh.SignOff("A. Byron", today - timedelta(9), "a pilot", "agreed", today - timedelta(1))
+    made = eh.manifest_of(compas_mapping, done, tmp_path / "m.mapping")
+    path = replace(made, sign_off=past).save()
+    said = rf"the sign-off by 'A. Byron' in .* expired on {past.expires}: nothing is reported with it"
+    with pytest.raises(eh.SpecError, match=said):
+        eh.report_on(compas_mapping, manifest=path, trace=False)
+    with pytest.raises(eh.SpecError, match=said):
+        eh.evidence(compas_mapping, tmp_path / "evidence", manifest=path, trace=False)
+    assert not (tmp_path / "evidence").exists()

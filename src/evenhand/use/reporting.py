@@ -11,6 +11,7 @@ import json
 import math
 import os
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
@@ -132,8 +133,8 @@ def report_on(
         With ``frame``: as in :meth:`evenhand.Mapping.release`.
     manifest : path, optional
         The manifest of a file that this mapping released, expanded or applied: whether that very file keeps every
-        bound, and who signed off on it, is then shown. A manifest of another mapping, or of a file that has other bytes
-        by now, is refused.
+        bound, and who signed off on it, is then shown. A manifest of another mapping, of a file that has other bytes by
+        now, or whose sign-off has expired, is refused.
     sign_off : SignOff, optional
         Who signed off on the mapping; one that has expired is refused, and so is one beside another in the manifest.
     source : path, optional
@@ -243,6 +244,12 @@ def _this_file(
             f"{os.fspath(path)!r} is the manifest of a file that another mapping made: {manifest.mapping.name!r}, "
             f"SHA-256 {manifest.mapping.sha256[:12]}…"
         )
+    signed = manifest.sign_off
+    if signed is not None and (lapsed := signed.lapsed(date.today())) is not None:
+        raise SpecError(
+            f"the sign-off by {signed.name!r} in {os.fspath(path)!r} {lapsed}: nothing is reported with it; have it "
+            f"renewed, and release the table again with the same seed"
+        )
     output = manifest.output.path(manifest.folder)
     looked = "The file is not beside its manifest, so that its bytes were not looked at."
     if os.path.exists(output):
@@ -252,7 +259,7 @@ def _this_file(
                 f"or written again; evenhand verify tells more"
             )
         looked = "The file has the bytes that its manifest says; evenhand verify checks the draw and the rates again."
-    return this_file(manifest, mapping.problem, shown, looked), manifest.sign_off
+    return this_file(manifest, mapping.problem, shown, looked), signed
 
 
 def _signed(sign_off: SignOff | None) -> list[dict[str, str]] | None:
