@@ -4,8 +4,9 @@ import json
 from dataclasses import replace
 from datetime import date, timedelta
 
+import pandas as pd
 import pytest
-from commands import complained, document, flat
+from commands import complained, document, flat, misused
 
 from evenhand.findings.manifest import Manifest
 from evenhand.spec.sign_off import SignOff
@@ -37,6 +38,23 @@ def test_the_document_and_what_is_refused(fitted, inside):
     complained(inside("evidence", "fine.mapping", "--out", "x", "--sign-off", "fine.toml"), "sign-off")
     complained(inside("evidence", "fine.mapping", "--out", "x", "--manifest", "fine.toml"), "fine.toml")
     assert not (fitted / "x").exists()
+
+
+def test_weights_and_who_is_not_counted(fitted, inside):
+    people = pd.read_csv(fitted / "people.csv")
+    people["w"] = [0.5, 2.0] * (len(people) // 2) + [1.0] * (len(people) % 2)
+    people.loc[:2, "group"] = "new"
+    people.to_csv(fitted / "weighted.csv", index=False)
+    given = ("evidence", "fine.mapping", "--no-frontier", "--table", "weighted.csv", "--force", "--weights", "w")
+    found = document(inside(*given, "--json"))
+    own = people[people["group"] != "new"].groupby("group")["w"].sum()
+    assert [row["people"] for row in found["impact_ratios"]] == own.tolist()
+    assert (found["weighed"], found["unknown"]) == (True, {"group": people.loc[:2, "w"].sum()})
+    shown = flat(inside(*given).stdout)
+    assert "People by weight" in shown
+    for note in (*found["notes"], "people by weight have no known group: they are in no ratio by it"):
+        assert note in shown
+    misused(inside("evidence", "fine.mapping", "--weights", "w"), "--weights", "goes with --table")
 
 
 def test_a_manifest_whose_sign_off_expired_is_refused(fitted, inside):

@@ -8,12 +8,13 @@ from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import evenhand as eh
 from evenhand import verifier
-from evenhand.use.evidence import FILES
+from evenhand.use.evidence import FILES, UNWEIGHED
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +109,75 @@ def test_of_more_outcomes_it_must_be_said_who_is_selected(tmp_path):
     )  # fmt: skip
     with pytest.raises(eh.SpecError, match="counts as being selected; write selected=2"):
         eh.evidence(eh.fit(problem, frame), tmp_path / "evidence")
+
+
+@pytest.mark.filterwarnings("ignore:319 of 5278 rows")
+def test_people_of_a_new_value_are_counted_as_they_are(compas, compas_mapping, tmp_path):
+    people = compas.frame.astype({"age_cat": str, "priors_count": str})
+    unlucky = people.index[(people["sex"] == "Female") & (people["is_recid"] == 0)][:319]
+    people.loc[unlucky, "age_cat"] = "unknown age"
+    found = eh.evidence(compas_mapping, tmp_path / "evidence", table=people, trace=False)
+    by_sex = {row["category"]: row for row in found.impact if row["by"] == "sex"}
+    told = people.groupby("sex")["is_recid"].agg(["size", "mean"])
+    for sex, row in told.iterrows():
+        assert by_sex[f"sex={sex}"]["people"] == row["size"]
+        assert by_sex[f"sex={sex}"]["rate_before"] == pytest.approx(1 - row["mean"])
+    (note,) = found.notes
+    assert note.startswith("319 people have a new value")
+    for name in ("impact-ratios.md", "summary.md"):
+        assert note in (found.path / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore:300 of 5278 rows")
+def test_unknown_groups_are_in_the_ratios_by_other_columns(compas, compas_mapping, tmp_path):
+    people = compas.frame.astype({"sex": str, "race": str})
+    people.loc[:199, "race"] = None
+    people.loc[100:299, "sex"] = "?"
+    found = eh.evidence(compas_mapping, tmp_path / "evidence", table=people, trace=False)
+    assert found.unknown == {"sex": 200.0, "race": 200.0}
+    for by, number in (("sex", 5078), ("race", 5078), ("sex × race", 4978)):
+        rows = [row for row in found.impact if row["by"] == by]
+        assert sum(row["people"] for row in rows) == number
+        assert sum(row["share"] for row in rows) == pytest.approx(number / 5278)
+    assert "of the 5,278 people of the table" in (found.path / "impact-ratios.md").read_text(encoding="utf-8")
+
+
+def weighted(seed=8, n=600):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "x": rng.integers(0, 2, n), "w": rng.integers(1, 5, n) / 2})
+    return frame.assign(y=(rng.random(n) < 0.3 + 0.3 * (frame["sex"] == "m")).astype(int))
+
+
+def test_weights_are_heeded_and_said(tmp_path):
+    frame = weighted()
+    problem = eh.Problem(
+        protected=["sex"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.5)],
+        distortion=eh.Distortion({"y": eh.Ordinal(1)}),
+    )  # fmt: skip
+    mapping = eh.fit(problem, frame, weights="w")
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    own = frame.assign(y=frame["w"] * frame["y"]).groupby("sex")[["w", "y"]].sum()
+    for place, more in enumerate(({}, {"table": tmp_path / "people.csv", "weights": "w"})):
+        found = eh.evidence(mapping, tmp_path / f"by-weight-{place}", trace=False, **more)
+        assert [row["people"] for row in found.impact] == own["w"].tolist()
+        assert [row["rate_before"] for row in found.impact] == pytest.approx((own["y"] / own["w"]).tolist())
+        assert (found.weighed, found.notes) == (True, ())
+        text = (found.path / "impact-ratios.md").read_text(encoding="utf-8")
+        assert f"of the {frame['w'].sum():,.0f} people by weight of the" in text
+        for name in ("impact-ratios.md", "datasheet.md", "summary.md"):
+            assert "| People by weight |" in (found.path / name).read_text(encoding="utf-8"), name
+    once = eh.evidence(mapping, tmp_path / "once", table=frame, trace=False)
+    assert [row["people"] for row in once.impact] == frame.groupby("sex").size().tolist()
+    assert (once.weighed, once.notes) == (False, (UNWEIGHED,))
+    for name in ("impact-ratios.md", "summary.md"):
+        text = (once.path / name).read_text(encoding="utf-8")
+        assert UNWEIGHED in text
+        assert "| People |" in text
+    assert "| People by weight |" in (once.path / "datasheet.md").read_text(encoding="utf-8")
+    with pytest.raises(eh.SpecError, match="weights go with a table"):
+        eh.evidence(mapping, tmp_path / "x", weights="w")
+    with pytest.raises(eh.DataError, match="'no such'"):
+        eh.evidence(mapping, tmp_path / "x", table=frame, weights="no such")
 
 
 def test_a_manifest_whose_sign_off_expired_is_refused(compas, compas_mapping, tmp_path):

@@ -10,12 +10,13 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.manifests import SignOffOption, read_sign_off
-from evenhand.cli.options import ForceOption, HideBelowOption, MappingArgument, SeedOption
+from evenhand.cli.options import ForceOption, HideBelowOption, MappingArgument, SeedOption, TableWeightsOption
 from evenhand.data import FEW_PEOPLE
 from evenhand.errors import SpecError
 
 if TYPE_CHECKING:
     from evenhand.data.domain import Value
+    from evenhand.use.evidence import Evidence
     from evenhand.use.mapping import Mapping
 
 
@@ -26,6 +27,7 @@ def evidence(
         Path | None,
         typer.Option(help="A CSV or Parquet file: whose impact ratios are told, and on whom the report fits a model."),
     ] = None,
+    weights: TableWeightsOption = None,
     manifest: Annotated[
         Path | None,
         typer.Option(help="OUT.manifest.json of a file that this mapping wrote, for the report to tell of."),
@@ -44,6 +46,8 @@ def evidence(
     as_json: JsonOption = False,
 ) -> None:
     """Write a folder for others: report, proof, impact ratios, datasheet, a summary for a job, and checksums."""
+    if weights is not None and table is None:
+        raise typer.BadParameter("goes with --table; the fitted one has its own", param_hint="--weights")
     screen.load()
     from evenhand.use.evidence import check_folder
     from evenhand.use.evidence import evidence as written
@@ -62,15 +66,17 @@ def evidence(
         report("reading", 0.0)
         fitted = Mapping.load(mapping)
         found = written(
-            fitted, out, table=table, manifest=manifest, sign_off=signed, hide_below=hide_below, trace=frontier,
-            seed=seed, selected=None if selected is None else _level(fitted, selected), source=mapping, force=force,
-            command=screen.command("report", mapping, *words), progress=report,
+            fitted, out, table=table, weights=weights, manifest=manifest, sign_off=signed, hide_below=hide_below,
+            trace=frontier, seed=seed, selected=None if selected is None else _level(fitted, selected), source=mapping,
+            force=force, command=screen.command("report", mapping, *words), progress=report,
         )  # fmt: skip
     document = {
         "written": {"folder": out},
         "files": [{"file": name, "what": what, "sha256": found.sha256.get(name)} for name, what in found.files.items()],
         "impact_ratios": found.impact,
         "unknown": found.unknown,
+        "weighed": found.weighed,
+        "notes": found.notes,
         "certificate": found.summary["certificate"]["status"],
     }
 
@@ -79,7 +85,9 @@ def evidence(
         for name, what in found.files.items():
             screen.written(out / name, what)
         screen.heading("Impact ratios, before and after: ratios, no verdict")
-        table_ = screen.table_of("By", "Category", "People", "Before", "After", right=(-3, -2, -1))
+        table_ = screen.table_of(
+            "By", "Category", "People by weight" if found.weighed else "People", "Before", "After", right=(-3, -2, -1)
+        )
         for row in found.impact:
             ratios = (row[f"ratio_{when}"] for when in ("before", "after"))
             written_ratios = ("–" if ratio is None else f"{ratio:.3f}" for ratio in ratios)
@@ -89,10 +97,19 @@ def evidence(
             [
                 "the proof holds the counts of all cells, small ones too: treat the folder as you would the table",
                 "sha256sum -c SHA256SUMS, in the folder, rechecks the files",
+                *_unknown(found),
+                *found.notes,
             ]
         )
 
     answer(as_json, "evidence", lambda: document, show)
+
+
+def _unknown(found: Evidence) -> list[str]:
+    """Say how many people's category is not known."""
+    people = "people by weight" if found.weighed else "people"
+    unknown = found.unknown.items()
+    return [f"{number:,.0f} {people} have no known {column}: they are in no ratio by it" for column, number in unknown]
 
 
 def _level(mapping: Mapping, text: str) -> Value:

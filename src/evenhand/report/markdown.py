@@ -42,7 +42,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], numbers: int =
 
 def impact_lines(found: Impact, outcome: str, about: str) -> Iterator[str]:
     """Yield a table of impact ratios for each way to form categories."""
-    yield f"Selected is {escaped(f'{outcome}={found.selected}')}, of the {found.people:,.0f} people of {about}."
+    by_weight = " by weight" * found.weighed
+    chosen = escaped(f"{outcome}={found.selected}")
+    yield f"Selected is {chosen}, of the {found.people:,.0f} people{by_weight} of {about}."
     yield "An impact ratio is a category's selection rate over the highest selection rate of all categories that are"
     yield f"formed in the same way and have at least {LEAST_SHARE:.0%} of the people. After: in expectation over the"
     yield "draws."
@@ -53,7 +55,7 @@ def impact_lines(found: Impact, outcome: str, about: str) -> Iterator[str]:
         yield ""
         headings = (
             "Category",
-            "People",
+            _people(weighed=found.weighed),
             "Selected before",
             "Rate",
             "Impact ratio",
@@ -73,28 +75,44 @@ def impact_lines(found: Impact, outcome: str, about: str) -> Iterator[str]:
             7,
         )  # fmt: skip
         if small := [c for c in own if c.note]:
-            names = "; ".join(f"{c.category} ({c.people:,.0f} people)" for c in small)
+            names = "; ".join(f"{c.category} ({c.people:,.0f} people{by_weight})" for c in small)
             yield f"Under {LEAST_SHARE:.0%} of the people, and without a ratio: {escaped(names)}."
             yield ""
     if found.unknown:
         said = "; ".join(f"{name}: {people:,.0f}" for name, people in found.unknown.items())
-        yield f"People whose category is not known, who are in no ratio by that column: {escaped(said)}."
+        yield f"People{by_weight} whose category is not known, who are in no ratio by that column: {escaped(said)}."
     else:
         yield "Nobody's category is unknown."
     yield ""
+    yield from _noted(found)
     yield "These are ratios, not a verdict: whether a ratio is acceptable is for people and the law to say."
+
+
+def _people(*, weighed: bool) -> str:
+    """Return the heading of a column of people."""
+    return "People by weight" if weighed else "People"
+
+
+def _noted(found: Impact) -> Iterator[str]:
+    """Yield what else there is to know of who was counted."""
+    if found.notes:
+        yield from (f"- {escaped(note)}" for note in found.notes)
+        yield ""
 
 
 def _ratio(value: float | None) -> str:
     return NONE if value is None else f"{value:.3f}"
 
 
-def datasheet(s: Json, impact: Impact, files: Sequence[str]) -> str:
-    """Return a datasheet of the released table: what it is, who is in it, what was changed, what it is not for."""
-    return "\n".join(_datasheet(s, impact, files)) + "\n"
+def datasheet(s: Json, impact: Impact, files: Sequence[str], *, weighed: bool = False) -> str:
+    """Return a datasheet of the released table: what it is, who is in it, what was changed, what it is not for.
+
+    ``weighed``, if the people of the fitted table count by weight.
+    """
+    return "\n".join(_datasheet(s, impact, files, weighed=weighed)) + "\n"
 
 
-def _datasheet(s: Json, impact: Impact, files: Sequence[str]) -> Iterator[str]:
+def _datasheet(s: Json, impact: Impact, files: Sequence[str], *, weighed: bool) -> Iterator[str]:
     asked = [(pair["heading"], pair["text"]) for pair in s["asked"]]
     outcome = asked[0][1]
     yield "# Datasheet of a table released by evenhand"
@@ -134,7 +152,7 @@ def _datasheet(s: Json, impact: Impact, files: Sequence[str]) -> Iterator[str]:
     yield f"Rates of {escaped(f'{outcome}={impact.selected}')}, after in expectation over the draws:"
     yield ""
     yield from table(
-        ("Group", "People", "Before", "After"),
+        ("Group", _people(weighed=weighed), "Before", "After"),
         (
             (", ".join(f"{n}={v}" for n, v in row["group"].items()), f"{row['weight']:,.0f}", f"{row['before']:.1%}",
              f"{row['after']:.1%}")
@@ -189,7 +207,7 @@ def _job_summary(s: Json, impact: Impact, outcome: str) -> Iterator[str]:
     yield ""
     last = impact.categories[-1].by
     yield from table(
-        ("Category", "People", "Before", "After"),
+        ("Category", _people(weighed=impact.weighed), "Before", "After"),
         (
             (x.category, f"{x.people:,.0f}", _ratio(x.ratio_before), _ratio(x.ratio_after))
             for x in impact.categories
@@ -197,6 +215,7 @@ def _job_summary(s: Json, impact: Impact, outcome: str) -> Iterator[str]:
         ),
         3,
     )
+    yield from _noted(impact)
     yield "Not covered, among others:"
     yield ""
     yield from (f"- {escaped(words)}" for words in s["not_covered"][:3])

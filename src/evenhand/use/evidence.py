@@ -12,9 +12,9 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,7 @@ from evenhand.data.domain import Value
 from evenhand.engines import AnyTable, distinct_rows, is_path, read_file
 from evenhand.errors import Option, SpecError, StorageError, did_you_mean
 from evenhand.files import reason
-from evenhand.findings.impact import Category, Impact, impact
-from evenhand.findings.new_people import meeting
+from evenhand.findings.impact import Category, Impact, impact, impact_on
 from evenhand.report.markdown import datasheet, impact_lines, job_summary
 from evenhand.resources import Progress
 from evenhand.spec.agreement import favourable_code
@@ -48,6 +47,8 @@ FILES = {
 }
 """What a folder of evidence holds."""
 
+UNWEIGHED = "the mapping was fitted with weights, but no weights of this table were named: here every row counts once"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
@@ -67,6 +68,10 @@ class Evidence:
         The rows of the table of impact ratios.
     unknown : dict of str to float
         For each protected column, how many people's category is not known.
+    weighed : bool
+        Whether the people of that table were counted by weights that are not all one.
+    notes : tuple of str
+        What else there is to know of who was counted, and how.
     """
 
     path: Path
@@ -75,6 +80,8 @@ class Evidence:
     summary: dict[str, Any]
     impact: list[dict[str, Any]]
     unknown: dict[str, float]
+    weighed: bool = False
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Evidence: {len(self.files)} files in {str(self.path)!r}>"
@@ -85,6 +92,7 @@ def evidence(
     path: str | os.PathLike[str],
     *,
     table: AnyTable | None = None,
+    weights: str | Sequence[float] | None = None,
     manifest: str | os.PathLike[str] | None = None,
     sign_off: SignOff | None = None,
     selected: Value | None = None,
@@ -106,8 +114,12 @@ def evidence(
         The folder, which must not be there yet. It appears when it is complete.
     table : dataframe or path, optional
         Whose impact ratios are told, and on whom the report fits a model; by default the fitted people, and no model.
+    weights : str or sequence of float, optional
+        With ``table``: a column of it, or for a dataframe one number per row, by which impact ratios are counted. The
+        model takes every row once.
     manifest : path, optional
-        Of a released file, which the report then tells of, with its sign-off.
+        Of a released file, which the report then tells of, with its sign-off; one with a sign-off that expired is
+        refused.
     sign_off : SignOff, optional
         Who signs, where no manifest says so; one that expired is refused.
     selected : level of the outcome, optional
@@ -138,10 +150,12 @@ def evidence(
     check_sign_off(sign_off)
     folder, tell = Path(check.path("path", path)), check.progress(progress) or silent
     force = check.flag("force", force)
+    if weights is not None and table is None:
+        raise SpecError("weights go with a table; the fitted one has its own")
     code = _selected(mapping, selected)
     check_folder(folder, force=force)
     tell("counting", 0.0)
-    found = _impact(mapping, table, code)
+    found = _impact(mapping, table, weights, code)
     frame: Any = table
     if is_path(table):
         frame = read_file(frame, mapping.problem.csv, blanks=mapping.problem.missing_values)
@@ -157,12 +171,16 @@ def evidence(
         _write(made / "impact-ratios.csv", _csv(found))
         lines = ["# Impact ratios", "", *impact_lines(found, outcome, about)]
         _write(made / "impact-ratios.md", "\n".join(lines) + "\n")
-        _write(made / "datasheet.md", datasheet(report.summary, found, [name for name in FILES if name != SUMS]))
+        others, weighed = [name for name in FILES if name != SUMS], mapping.counts.weighed
+        _write(made / "datasheet.md", datasheet(report.summary, found, others, weighed=weighed))
         _write(made / "summary.md", job_summary(report.summary, found, outcome))
         sums = {name: hashlib.sha256((made / name).read_bytes()).hexdigest() for name in FILES if name != SUMS}
         _write(made / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sums.items()))
     tell("done", 1.0)
-    return Evidence(folder, dict(FILES), sums, report.summary, [asdict(c) for c in found.categories], found.unknown)
+    return Evidence(
+        folder, dict(FILES), sums, report.summary, [asdict(c) for c in found.categories], found.unknown, found.weighed,
+        found.notes,
+    )  # fmt: skip
 
 
 def _selected(mapping: Mapping, selected: Value | None) -> int:
@@ -189,18 +207,15 @@ def _selected(mapping: Mapping, selected: Value | None) -> int:
     return len(outcome) - 1
 
 
-def _impact(mapping: Mapping, table: AnyTable | None, selected: int) -> Impact:
-    columns, domain = list(mapping.problem.protected), mapping.counts.domain
+def _impact(mapping: Mapping, table: AnyTable | None, weights: str | Sequence[float] | None, selected: int) -> Impact:
+    columns = list(mapping.problem.protected)
     if table is None:
         return impact(mapping.counts, mapping.kernel, selected, columns)
     # People of whom a protected column says nothing are told of, whatever a fit would say to them.
-    rows = distinct_rows(domain, table, mapping.problem.csv, None, None)
-    met, uncounted = meeting(mapping.release_mode.with_missing("level"), rows), dict[str, float]()
-    for name, what, number in zip(*(met.coverage[each] for each in ("column", "what", "rows")), strict=True):
-        # Who has no level there is not in the counts; a missing value that is one is.
-        if name in columns and number and not (what == "missing" and domain.variable(name).has_missing):
-            uncounted[name] = uncounted.get(name, 0.0) + float(number)
-    return impact(met.counts, met.kernel, selected, columns, uncounted)
+    mode = mapping.release_mode.with_missing("level")
+    rows = distinct_rows(mode.domain, table, mapping.problem.csv, weights)
+    found = impact_on(mode, rows, selected, columns)
+    return replace(found, notes=(*found.notes, UNWEIGHED)) if weights is None and mapping.counts.weighed else found
 
 
 def _csv(found: Impact) -> str:
