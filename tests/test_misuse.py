@@ -427,7 +427,8 @@ VALID: dict[str, Callable[[World], Call]] = {
         {
             "mapping": w.mapping,
             "path": w.folder / "evidence",
-            "table": None,
+            "table": w.frame,
+            "weights": "w",
             "manifest": None,
             "sign_off": None,
             "selected": 1,
