@@ -224,3 +224,16 @@ def test_a_table_of_one_group(fitted, inside):
     (fitted / "one.csv").write_text("group,score,hired\n" + "a,1,0\na,0,1\n" * 50)
     for more in ((), ("--json",)):
         assert inside("audit", "fine.mapping", "one.csv", *more).returncode == 0
+
+
+def test_numbers_leave_room_for_names_on_a_narrow_screen(monkeypatch, capsys):
+    monkeypatch.setattr(screen.console, "_width", 60)
+    names = ["Female, African-American", "Male, Caucasian"]
+    numbers = {f"Changed by {which}": [0.123456, 72789.0] for which in "ABCD"}
+    screen.frame_table(pd.DataFrame({"who": names, **numbers}))
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 60
+    # A heading goes on in the next line before a name is broken within a word; numbers never are.
+    for whole in ("African-American", "Caucasian", "Changed", "by A", "0.1235", "72,789"):
+        assert whole in shown, whole
+    assert shown.count("72,789") == 4

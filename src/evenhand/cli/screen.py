@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -183,11 +184,16 @@ def frame_table(frame: pd.DataFrame, most: int | None = None) -> None:
     """Show a pandas frame, numbers to the right, up to ``most`` rows."""
     shown = frame if most is None else frame.head(most)
     right = tuple(i for i, kind in enumerate(frame.dtypes) if kind.kind in "fi")
-    table = table_of(*map(str, frame.columns), right=right)
+    names, rows = list(map(str, frame.columns)), [list(map(cell, row)) for row in shown.itertuples(index=False)]
+    table = table_of(*names, right=right)
+    longest = [max([0, *(cell_len(row[i]) for row in rows)]) for i in range(len(names))]
+    fits = sum(max(cell_len(name), own) + 2 for name, own in zip(names, longest, strict=True)) <= console.width - 4
     for i in right:
-        table.columns[i].no_wrap = True
-    for row in shown.itertuples(index=False):
-        table.add_row(*map(cell, row))
+        # Numbers stay whole; where there is no room, their headings go on in the next line, before names have to.
+        table.columns[i].no_wrap = fits
+        table.columns[i].width = None if fits else max([longest[i], *map(cell_len, names[i].split())])
+    for row in rows:
+        table.add_row(*row)
     console.print(Padding(table, (0, 2)))
     if len(shown) < len(frame):
         console.print(Padding(f"… and {len(frame) - len(shown)} more", (0, 2)), style="dim")
