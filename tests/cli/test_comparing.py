@@ -1,7 +1,13 @@
 """The command compare: what it shows and writes, and how it refuses."""
 
+from dataclasses import replace
+
 import pytest
 from commands import complained, document, evenhand, flat, misused
+
+import evenhand as eh
+from evenhand.cli import screen
+from evenhand.cli.comparing import compare
 
 
 @pytest.fixture
@@ -32,7 +38,43 @@ def test_the_screen_the_document_and_the_page(versions, inside):
     assert found["command"] == "compare"
     assert [row["setting"] for row in found["statement"]] == ["parity[0].bound", "budget[0].limit"]
     assert found["written"] == {"page": "both.html"}
+    named, prints = found["mappings"]
+    assert (named["a"], named["b"]) == ("a.mapping", "b.mapping")
+    assert f"A a.mapping, fingerprint {prints['a'][:12]}" in " ".join(said.split())
+    page = (versions / "both.html").read_text(encoding="utf-8")
+    assert f"<b>B</b>: b.mapping, fingerprint {prints['b']}" in page
     assert {row["what"] for row in found["costs"]} >= {"utility loss", "certificate", "price of parity[0]"}
+
+
+def test_small_groups_and_cells_are_not_on_the_screen(versions, inside, monkeypatch):
+    monkeypatch.setattr("evenhand.cli.comparing.FEW_PEOPLE", 10_000)
+    shown = inside("compare", "a.mapping", "b.mapping")
+    assert shown.returncode == 0, shown.stderr
+    found = document(inside("compare", "a.mapping", "b.mapping", "--json"))
+    for name in ("rates", "groups", "cells"):
+        assert found[name]
+        assert f"{len(found[name])} rows of fewer than 10000 people are not shown" in flat(shown.stdout)
+    assert "After A" not in shown.stdout
+
+
+def test_the_screen_tells_the_outcomes_that_the_words_tell(versions, inside):
+    found = document(inside("compare", "a.mapping", "b.mapping", "--json"))
+    table = inside("compare", "a.mapping", "b.mapping").stdout.split("Each group's rates")[1].split("Who is changed")[0]
+    rows = [line for line in table.splitlines() if line.count("0.") >= 3]
+    assert len(rows) == len(found["rates"])
+
+
+def test_a_missing_value_is_allowed_as_the_error_advises(versions, inside):
+    lines = (versions / "people.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    row = lines[1].split(",")
+    row[names.index("group")] = ""
+    (versions / "gap.csv").write_text("\n".join([lines[0], ",".join(row), *lines[2:]]) + "\n")
+    complained(inside("compare", "a.mapping", "b.mapping", "--table", "gap.csv"), "--missing level")
+    shown = inside("compare", "a.mapping", "b.mapping", "--table", "gap.csv", "--missing", "level")
+    assert shown.returncode == 0, shown.stderr
+    assert "compared on the 199 people of the table" in flat(shown.stdout)
+    misused(inside("compare", "a.mapping", "b.mapping", "--missing", "level"), "--missing", "goes with --table")
 
 
 def test_what_is_wrong_is_refused(versions, inside, adult_mapping):
@@ -52,3 +94,20 @@ def test_as_a_process(versions):
     result = evenhand("compare", "a.mapping", "a.mapping", cwd=versions)
     assert result.returncode == 0, result.stderr
     assert "The two statements are the same." in flat(result.stdout)
+
+
+def test_cells_of_many_columns_can_be_read_in_80_columns(compas, compas_mapping, tmp_path, monkeypatch, capsys):
+    other = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.05)]), compas.counts)
+    for name, mapping in (("a", compas_mapping), ("b", other)):
+        mapping.save(tmp_path / f"{name}.mapping")
+    monkeypatch.setattr(screen.console, "_width", 80)
+    compare(tmp_path / "a.mapping", tmp_path / "b.mapping")
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    cells = shown.split("The cells in which people are treated differently")[1]
+    assert " 0 by A " in cells
+    assert "0: a" not in shown
+    # No word of who they are is broken.
+    for words in ("Male, African-American, ", "Male, Caucasian, ", "25 - ", "than 25", "than 45", "c_charge_degree"):
+        assert words in cells, words
+    assert "15 rows of fewer than 20 people are not shown" in cells

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.findings.comparing import differences, levels_for, outcomes_apart, records_apart, treated
+from evenhand.findings.comparing import (
+    bounded,
+    differences,
+    levels_for,
+    may_be_the_same,
+    outcomes_apart,
+    records_apart,
+    treated,
+)
 from evenhand.tables.transforming import kinds_of
 
 
@@ -44,3 +52,27 @@ def test_distances_are_total_variations(compas, compas_mapping):
     assert outcomes_apart(a, b) == pytest.approx(np.abs(outcome[0] - outcome[1]).sum(axis=1) / 2)
     assert a.each(a.changed) == pytest.approx(compas_mapping.achieved.changed)
     assert a.each(a.cost) == pytest.approx(compas_mapping.achieved.distortion)
+
+
+def test_what_is_bounded_is_said_without_the_few(compas, compas_mapping):
+    given = compas_mapping.counts, compas_mapping.kernel, compas_mapping.achieved.parity
+    (found,) = bounded(*given, 20)
+    assert (found.bound, found.before.said, found.after.said, found.hidden) == (
+        "1.10 times", "1.61 times", "1.10 times", 0,
+    )  # fmt: skip
+    (found,) = bounded(*given, 500)
+    assert "Female, race=Caucasian" not in found.before.pair + found.after.pair
+    assert found.hidden > 0
+    (found,) = bounded(*given, 1e6)
+    assert found.before is None
+
+
+def test_the_same_people_with_other_columns(compas, compas_mapping):
+    fewer = replace(
+        compas.problem, features=["age_cat", "priors_count"], distortion=eh.Distortion({"is_recid": eh.Ordinal(1)}),
+        parity=[eh.PairwiseParity(0.5)],
+    )  # fmt: skip
+    assert may_be_the_same(eh.fit(fewer, compas.frame).counts, compas_mapping.counts)
+    assert not may_be_the_same(eh.fit(fewer, compas.frame.head(4000)).counts, compas_mapping.counts)
+    flipped = compas.frame.assign(is_recid=1 - compas.frame["is_recid"])
+    assert not may_be_the_same(eh.fit(fewer, flipped).counts, compas_mapping.counts)

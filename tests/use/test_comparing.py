@@ -95,7 +95,7 @@ def test_a_new_level_other_people_and_other_groups():
     frame = table(4)
     a = eh.fit(problem(), frame[frame["f1"] < 2])
     with_level = eh.compare(a, eh.fit(problem(), frame))
-    assert "on whom B was fitted; A was fitted on" in with_level.about
+    assert "on whom B was fitted; A was fitted on another table, of " in with_level.about
     assert any("cells that nobody had whom A was fitted on" in note for note in with_level.notes)
     assert any("records are not" in note for note in with_level.notes)
     assert "other_record" not in with_level.groups
@@ -170,3 +170,117 @@ def test_json_page_and_a_measure_of_ones_own(compas, compas_mapping, tmp_path):
     for words in found.words:
         assert words.split(" (")[0].replace("<", "&lt;").replace(">", "&gt;") in page
     assert repr(found).startswith("<Comparison on 5,278 people: ")
+
+
+def with_one_person():
+    """A table with one heavy person who is a group, and whom two bounds treat differently."""
+    frame = table(7).assign(w=100.0)
+    alone = frame[frame["y"] == 0].head(1).assign(sex="only", w=4000.0)
+    return pd.concat([frame, alone], ignore_index=True)
+
+
+@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
+def test_nothing_is_told_of_a_group_of_one_however_heavy(tmp_path):
+    frame = with_one_person()
+    bounds = ([eh.PairwiseParity(each, on=["race"])] for each in (0.5, 0.15))
+    a, b = (eh.fit(problem(parity=bound), frame, weights="w") for bound in bounds)
+    for found in (eh.compare(a, b), eh.compare(a, b, frame, weights="w")):
+        alone = found.groups[found.groups["sex"] == "only"]
+        assert alone["people"].tolist() == [1]
+        assert alone["weight"].tolist() == [4000]
+        # The one of all who is treated most differently: the words would name that person first.
+        moved = found.groups.assign(other_outcome=found.groups["other_outcome"].where(found.groups["sex"] != "only", 1))
+        told = replace(found, groups=moved)
+        assert "only" not in " ".join(told.words)
+        assert any(words.startswith("Most of all, of the groups of at least 20 people,") for words in told.words)
+        page = told.save(tmp_path / "both.html").read_text(encoding="utf-8")
+        assert "only" not in page
+        assert "1 row of fewer than 20 people is not shown" in page
+
+
+@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
+def test_people_by_weight_are_said_to_be(tmp_path):
+    frame = with_one_person()
+    a, b = (eh.fit(problem(parity=[eh.PairwiseParity(e, on=["race"])]), frame, weights="w") for e in (0.5, 0.15))
+    found = eh.compare(a, b)
+    assert found.weighed
+    assert any(words.startswith("Of 44,000 people by weight A changes") for words in found.words)
+    assert any("people by weight get another outcome" in words for words in found.words)
+    assert "e+04" not in found.save(tmp_path / "both.html").read_text(encoding="utf-8")
+    assert not eh.compare(a, b, frame).weighed
+
+
+def test_each_bound_is_said_in_its_own_words(compas, compas_mapping):
+    points = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.1, distance=eh.Difference(), on=["sex"])]),
+                    compas.frame)  # fmt: skip
+    found = eh.compare(compas_mapping, points)
+    a, b = found.words[1:3]
+    assert a.startswith("The bound of A is 1.10 times: at worst 1.61 times before (is_recid=1: sex=Male, ")
+    assert b.startswith("The bound of B is 10.0 points by sex: at worst ")
+    assert "10.0 points with B (" in b
+    assert "times" not in b
+    # Of a table it is what the audit of that table says.
+    half = compas.frame.iloc[::2]
+    row = eh.compare(compas_mapping, points, half).bounds.to_dict("records")[0]
+    after = compas_mapping.audit(half).headlines[0].split("after: ")[1]
+    rate, other = (float(part.split()[-1]) for part in after.split(")")[0].split(" against "))
+    assert row["after"] == eh.Ratio().said(rate, other)
+    assert row["whose"] == ""
+    none = eh.fit(replace(compas.problem, parity=[]), compas.frame)
+    assert eh.compare(none, points).words[1] == "A has no parity bound."
+
+
+def test_a_table_that_a_bound_cannot_be_measured_of(compas, compas_mapping, monkeypatch):
+    def refuse(*_):
+        raise eh.DataError("every row is new")
+
+    monkeypatch.setattr("evenhand.use.comparing.meeting", refuse)
+    found = eh.compare(compas_mapping, compas_mapping, compas.frame)
+    assert all(words.endswith(", of the people it was fitted on.") for words in found.words[1:3])
+
+
+@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
+def test_the_same_people_with_other_columns_are_no_others(compas, compas_mapping):
+    fewer = replace(
+        compas.problem, features=["age_cat", "priors_count"], distortion=eh.Distortion({"is_recid": eh.Ordinal(1)}),
+        budget=None,
+    )  # fmt: skip
+    found = eh.compare(eh.fit(fewer, compas.frame), compas_mapping)
+    assert "A was fitted on as many, the same in all that both know of them, with other columns" in found.about
+    assert "the utility losses are about other columns or levels, so that they cannot be compared" in found.notes
+    assert not any(words.startswith("The utility loss") for words in found.words)
+
+
+def test_a_long_distance_is_cut_in_words(compas, compas_mapping):
+    roots = eh.UserDistance(lambda p, q: abs(p**0.5 - q**0.5), name="roots")
+    other = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.05, distance=roots)]), compas.frame)
+    found = eh.compare(compas_mapping, other)
+    assert max(map(len, found.words)) < 1000
+    assert " letters)" in found.words[0]
+    assert max(len(str(value)) for value in found.statement["b"]) > 2000
+
+
+def test_names_and_fingerprints(compas_mapping, tmp_path):
+    found = eh.compare(compas_mapping, compas_mapping, names=["old.mapping", "new.mapping"])
+    named, prints = found.as_dict()["mappings"]
+    assert (named["a"], named["b"]) == ("old.mapping", "new.mapping")
+    assert prints["a"] == prints["b"]
+    assert len(prints["a"]) == 64
+    page = found.save(tmp_path / "both.html").read_text(encoding="utf-8")
+    assert f"<b>B</b>: new.mapping, fingerprint {prints['b']}" in page
+    assert [row["what"] for row in eh.compare(compas_mapping, compas_mapping).as_dict()["mappings"]] == ["fingerprint"]
+    with pytest.raises(eh.SpecError, match="names must be two"):
+        eh.compare(compas_mapping, compas_mapping, names=["one"])
+
+
+def test_missing_values_where_there_were_none(compas, compas_mapping):
+    some = compas.frame.copy()
+    some["race"] = some["race"].astype(object)
+    some.loc[some.index[:5], "race"] = None
+    with pytest.raises(eh.DataError, match="missing"):
+        eh.compare(compas_mapping, compas_mapping, some)
+    found = eh.compare(compas_mapping, compas_mapping, some, missing="level")
+    assert found.people == len(some) - 5
+    assert any(note.startswith("5 rows of the table") for note in found.notes)
+    with pytest.raises(eh.SpecError, match="missing goes with a table"):
+        eh.compare(compas_mapping, compas_mapping, missing="level")

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, TableWeightsOption
+from evenhand.cli.options import ForceOption, MissingOption, TableWeightsOption, asked
+from evenhand.data import FEW_PEOPLE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.use.comparing import Comparison
 
 MOST_CELLS = 12
 """So many cells are listed on the screen."""
+
+LETTERS = 12
+"""So much of a fingerprint is shown on the screen; page and JSON have it whole."""
 
 
 def compare(
@@ -24,6 +33,7 @@ def compare(
         typer.Option(help="A CSV or Parquet file of the people to compare them on; by default those B was fitted on."),
     ] = None,
     weights: TableWeightsOption = None,
+    missing: MissingOption = None,
     out: Annotated[Path | None, typer.Option(help="Where to write a page of it, too: an .html file.")] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -31,11 +41,13 @@ def compare(
     """Say in what two mappings differ: statement, rates, people changed, costs, and who is treated differently."""
     if weights is not None and table is None:
         raise typer.BadParameter("goes with --table; the fitted people have their own", param_hint="--weights")
+    if missing is not None and table is None:
+        raise typer.BadParameter("goes with --table; the fitted one says it itself", param_hint="--missing")
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
     check_outputs(force, out, inputs=(a, b, table))
     screen.load()
-    from evenhand.report.comparison import HEADINGS
+    from evenhand.report.comparison import called
     from evenhand.use.comparing import compare as compared
     from evenhand.use.mapping import Mapping
 
@@ -43,31 +55,61 @@ def compare(
         report("reading", 0.1)
         first, second = Mapping.load(a), Mapping.load(b)
         report("comparing", 0.5)
-        found = compared(first, second, table, weights=weights)
+        found = compared(first, second, table, weights=weights, names=(str(a), str(b)), **asked(missing))
         if out is not None:
             report("writing the page", 0.9)
             found.save(out)
     document = {"a": a, "b": b, "table": table, "written": {"page": out}, **found.as_dict()}
 
     def show() -> None:
-        screen.rule(f"A: {a}, B: {b}")
+        screen.rule("Two mappings compared")
+        screen.pairs(called(found.as_dict()["mappings"], LETTERS))
         screen.heading("What differs")
         screen.bullets([f"compared on {found.about}", *found.words, *found.notes])
         if len(found.statement):
             screen.heading("What was stated")
-            screen.frame_table(found.statement.fillna("(not there)").rename(columns=HEADINGS))
-        screen.heading("Each group's rates")
-        screen.frame_table(screen.shown(second, found.rates).rename(columns=HEADINGS))
+            screen.frame_table(_written(found.statement.fillna("(not there)")))
+        screen.heading(f"Each group's rates of {found.outcome}{', by weight' if found.weighed else ''}")
+        _enough(found, found.rates)
         screen.heading("Who is changed, and at least which share gets another result from B than from A")
-        screen.frame_table(found.groups.rename(columns=HEADINGS))
+        _enough(found, found.groups)
         screen.heading("What each costs")
-        screen.frame_table(found.costs.rename(columns=HEADINGS))
+        screen.frame_table(_written(found.costs))
         if len(found.cells):
             screen.heading("The cells in which people are treated differently, by how many people it is")
             beside = [f"{level}: {which}" for level in found.levels if level not in found.shown for which in "ab"]
-            screen.frame_table(found.cells.drop(columns=["weight", *beside]).rename(columns=HEADINGS), MOST_CELLS)
+            _enough(found, found.cells.drop(columns=beside), MOST_CELLS)
         if out is not None:
             screen.heading("What was written")
             screen.written(out, "the same as a page, which any browser opens without a network")
 
     answer(as_json, "compare", lambda: document, show)
+
+
+def _enough(found: Comparison, table: pd.DataFrame, most: int | None = None) -> None:
+    """Show the rows of enough people, who they are in one column, and say how many others there are."""
+    from evenhand.report.comparison import left_out
+
+    kept = table[table["people"] >= FEW_PEOPLE]
+    if len(kept):
+        screen.frame_table(_joined(found, kept), most)
+    if len(kept) < len(table):
+        screen.bullets([left_out(len(table) - len(kept), FEW_PEOPLE)])
+
+
+def _joined(found: Comparison, table: pd.DataFrame) -> pd.DataFrame:
+    """Join the columns that say who it is: side by side they would leave one letter to each on a narrow screen."""
+    from evenhand.report.comparison import heading, joined, without_weight
+
+    whole = table.assign(people=table["people"].round(), weight=table["weight"].round())
+    named = ({str(name): value for name, value in row.items()} for row in whole.to_dict("records"))
+    rows = [joined(without_weight(row, weighed=found.weighed)) for row in named]
+    return type(table)(rows).rename(columns=heading)
+
+
+def _written(table: pd.DataFrame) -> pd.DataFrame:
+    """Write the values of a table of two columns beside names as its page does."""
+    from evenhand.report.comparison import heading, written
+
+    texts = {name: [written(name, value) for value in table[name]] for name in table.columns}
+    return type(table)(texts).rename(columns=heading)

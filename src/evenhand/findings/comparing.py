@@ -7,7 +7,7 @@ statements; nothing of files, or of how a mapping was found.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,11 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import SpecError
+from evenhand.findings.bounds import Furthest, constraints, furthest
+from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import source_codes
+from evenhand.kernel import Kernel
+from evenhand.kernel.achieved import ParityAchieved
 from evenhand.spec import Problem
 from evenhand.spec.toml import literal
 from evenhand.tables.transforming import Kinds, Levels, Transformer
@@ -65,6 +69,62 @@ def refuse_other_outcomes(a: Domain, b: Domain) -> None:
             f"the outcome {one.name!r} has the levels {list(one.levels)} in one mapping and {list(other.levels)} in "
             f"the other: there is nothing to compare"
         )
+
+
+def may_be_the_same(a: Counts, b: Counts) -> bool:
+    """Whether two tables are as of the same people with other columns: the columns that both have hold the same."""
+    own = {variable.name: variable for variable in a.domain.variables}
+    shared = [
+        variable.name
+        for variable in b.domain.variables
+        if variable.name in own and variable.levels == own[variable.name].levels
+    ]
+    (one, first), (other, second) = (_joint(counts, shared) for counts in (a, b))
+    return a.people == b.people and np.array_equal(one, other) and np.allclose(first, second)
+
+
+def _joint(counts: Counts, names: Sequence[str]) -> tuple[Cells, Numbers]:
+    """Return the combinations of levels of some columns, and the weight of each."""
+    codes = source_codes(counts)
+    key = np.column_stack([np.zeros(len(counts), np.int64), *(codes[name] for name in names)])
+    cells, place = np.unique(key, axis=0, return_inverse=True)
+    return cells, sums(place.ravel(), counts.weight, len(cells))
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """What one parity constraint measures of a table, before and after, at worst, of the comparisons that are shown.
+
+    Attributes
+    ----------
+    words, where, bound : str
+        What is asked, by which columns, and the bound as its distance says it.
+    before, after : Furthest or None
+        The two rates that are furthest apart; None where nothing is shown.
+    hidden : int
+        How many comparisons are left out, because few people are in them.
+    """
+
+    words: str
+    where: str
+    bound: str
+    before: Furthest | None
+    after: Furthest | None
+    hidden: int
+
+
+def bounded(counts: Counts, kernel: Kernel, parity: Sequence[ParityAchieved], hide_below: float) -> tuple[Bounded, ...]:
+    """Return what each parity constraint measures of a table as it is and of what a mapping makes of it."""
+    shown, found = Discretion(counts, hide_below), []
+    for constraint in constraints(counts, parity):
+        part = constraint.after
+        kept = np.flatnonzero(shown.comparisons(part, kernel)) if len(part.value) else np.zeros(0, np.int64)
+        before, after = (furthest(counts, each, kept) for each in (constraint.before, part))
+        stated = part.parity
+        found.append(
+            Bounded(stated.words, stated.where, constraint.said_bound, before, after, len(part.value) - len(kept))
+        )
+    return tuple(found)
 
 
 def levels_for(domain: Domain, counts: Counts) -> Levels:

@@ -18,15 +18,27 @@ TITLE = "Two mappings compared: what differs, and for whom"
 MOST_CELLS = 24
 """So many cells are on the page; the JSON has them all."""
 
+MOST_LETTERS = 120
+"""A longer value of a setting, such as the lines of a user's distance, is cut; the JSON has it whole."""
+
 SHARES = ("before", "after_a", "after_b", "changed_a", "changed_b", "other_outcome", "other_record")
+COUNTED = ("people", "weight")
+INVISIBLE = 1e-14
+"""A smaller number is written as nothing."""
+
+MANY = 1000
+"""Of a number from here on nobody reads what is behind the point."""
+
 HEADINGS = {
     "setting": "Setting",
     "what": "",
     "a": "A",
     "b": "B",
     "people": "People",
-    "weight": "People",
+    "weight": "By weight",
+    "bound": "Bound",
     "before": "Before",
+    "after": "After",
     "after_a": "After A",
     "after_b": "After B",
     "changed_a": "Changed by A",
@@ -47,68 +59,137 @@ class Part:
 
 def comparison_page(found: Json, hide_below: float) -> str:
     """Return the HTML of a comparison; cells and groups of fewer people are left out, and how many is said."""
+    weighed = found["weighed"]
+    by_weight = " People count by their weight." if weighed else ""
+
+    def some(name: str, caption: str, most: int | None = None) -> tuple[tuple[str, ...], Table | None]:
+        return _some([without_weight(row, weighed=weighed) for row in found[name]], hide_below, caption, most)
+
     parts = [
         Part("What differs, in words", (*found["words"], *found["notes"])),
         Part("What was stated", table=_table("Settings in which the two statements differ", found["statement"], 0)),
-        Part(
-            "Each group's rates",
-            *_some(found["rates"], "weight", hide_below, "Rates, in expectation over the draws", 4),
-        ),
+        Part("How far apart rates are", table=_table("At worst, of what each bounds", _bounds(found["bounds"]), 3)),
+        Part("Each group's rates", *some("rates", f"Rates, in expectation over the draws.{by_weight}")),
         Part(
             "Who is changed, and who is treated differently",
-            *_some(found["groups"], "weight", hide_below, "At least these shares get another result from B"),
+            *some("groups", f"At least these shares get another result from B.{by_weight}"),
         ),
         Part(
             "The cells in which people are treated differently",
-            *_some(_largest(found["cells"]), "people", hide_below, "By how many people it is, most first"),
+            *some("cells", f"By how many people it is, most first.{by_weight}", MOST_CELLS),
         ),
-        Part("What each costs", table=_table("Costs and certificates", found["costs"], 2)),
+        Part("What each costs", table=_table(f"Costs and certificates.{by_weight}", found["costs"], 2)),
     ]
     lead = f"On {found['about']}."
-    return str(template("comparison.html").render(title=TITLE, lead=lead, parts=parts, style=text_of("page.css")))
+    return str(
+        template("comparison.html").render(
+            title=TITLE,
+            lead=lead,
+            mappings=called(found["mappings"]),
+            style=text_of("page.css"),
+            parts=[part for part in parts if part.words or part.table is not None],
+        )
+    )
 
 
-def _largest(cells: list[Json]) -> list[Json]:
-    """Return the first cells, for a page that is to be read; weights are left out where people have none."""
-    weighed = any(row["people"] != row["weight"] for row in cells)
-    return [{name: row[name] for name in row if weighed or name != "weight"} for row in cells[:MOST_CELLS]]
+def called(mappings: list[Json], letters: int | None = None) -> list[tuple[str, str]]:
+    """Say what A and B are, their fingerprints in so many letters."""
+    rows = {row["what"]: row for row in mappings}
+    named = [rows["name"]] if "name" in rows else []
+    prints = rows["fingerprint"]
+    return [
+        (which.upper(), ", ".join([*(row[which] for row in named), f"fingerprint {prints[which][:letters]}"]))
+        for which in "ab"
+    ]
 
 
-def _some(
-    rows: list[Json], size: str, hide_below: float, caption: str, numbers: int | None = None
-) -> tuple[tuple[str, ...], Table | None]:
-    """Return what is said of rows that are left out, and the table of the others."""
-    kept = [row for row in rows if row[size] >= hide_below]
-    left = len(rows) - len(kept)
-    rows_are = "row of fewer than {} people is" if left == 1 else "rows of fewer than {} people are"
-    words = () if not left else (f"{left:,} {rows_are.format(f'{hide_below:g}')} not shown",)
+def shortened(text: str) -> str:
+    """Cut a text that nobody would read to its end, and say how long it is.
+
+    Examples
+    --------
+    >>> shortened("[" + "0.25, " * 1000 + "1]")[-30:]
+    ', 0.25, 0.25,… (6,003 letters)'
+    """
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}… ({len(text):,} letters)"
+
+
+def without_weight(row: Json, *, weighed: bool) -> Json:
+    """Leave out the weight of a row where people have none."""
+    return {name: value for name, value in row.items() if weighed or name != "weight"}
+
+
+def left_out(number: int, hide_below: float) -> str:
+    """Say how many rows are not shown."""
+    rows_are = "row of fewer than {} people is" if number == 1 else "rows of fewer than {} people are"
+    return f"{number:,} {rows_are.format(f'{hide_below:g}')} not shown"
+
+
+def _bounds(bounds: list[Json]) -> list[Json]:
+    return [
+        {"what": ", ".join(filter(None, (f"{row['mapping']}: {row['constraint']}", row["whose"])))}
+        | {name: row[name] for name in ("bound", "before", "after")}
+        for row in bounds
+    ]
+
+
+def joined(row: Json) -> Json:
+    """Join the columns that say who it is, which are those before the number of people: they need room, or one line.
+
+    Examples
+    --------
+    >>> joined({"sex": "f", "age": 30, "people": 25.0, "before": 0.5})
+    {'sex, age': 'f, 30', 'people': 25.0, 'before': 0.5}
+    """
+    at = list(row).index("people")
+    names, values = list(row)[:at], list(row.values())
+    return {", ".join(names): ", ".join(map(str, values[:at]))} | dict(list(row.items())[at:])
+
+
+def _some(rows: list[Json], hide_below: float, caption: str, most: int | None) -> tuple[tuple[str, ...], Table | None]:
+    """Return what is said of rows that are left out, and the table of the others: hidden first, then cut."""
+    shown = [joined(row) for row in rows if row["people"] >= hide_below]
+    kept, hidden = shown[:most], len(rows) - len(shown)
+    words = [left_out(hidden, hide_below)] if hidden else []
+    if len(kept) < len(shown):
+        words.append(f"of the {len(shown):,} others the first {len(kept)} are shown; the JSON has all")
     if not kept:
-        return (*words, "There is nothing to list.") if not left else words, None
-    first = list(kept[0]).index(size)
-    return words, _table(caption, kept, len(kept[0]) - first if numbers is None else numbers)
+        return tuple(words or ["There is nothing to list."]), None
+    return tuple(words), _table(caption, kept, len(kept[0]) - 1)
 
 
 def _table(caption: str, rows: list[Json], numbers: int) -> Table | None:
     if not rows:
         return None
     names = list(rows[0])
-    listed = tuple(tuple(_written(name, row[name]) for name in names) for row in rows)
-    return Table(caption, tuple(_heading(name) for name in names), numbers, listed).cut
+    listed = tuple(tuple(written(name, row[name]) for name in names) for row in rows)
+    return Table(caption, tuple(heading(name) for name in names), numbers, listed).cut
 
 
-def _heading(name: str) -> str:
-    """Name a column: of an outcome's probability the outcome, and by whom."""
+def heading(name: str) -> str:
+    """Name a column: of an outcome's probability the outcome, and by whom.
+
+    Examples
+    --------
+    >>> heading("yes: a"), heading("other_outcome"), heading("sex")
+    ('yes by A', 'Other outcome', 'sex')
+    """
     if name.endswith((": a", ": b")):
         return f"{name[:-3]} by {name[-1].upper()}"
     return HEADINGS.get(name, name)
 
 
-def _written(name: str, value: Any) -> str:
+def written(name: str, value: Any) -> str:
     """Write a value as its column asks."""
     if value is None:
         return NONE
-    if name in SHARES or (isinstance(value, float) and name.endswith((": a", ": b"))):
+    if isinstance(value, float) and (name in SHARES or name.endswith((": a", ": b"))):
         return percent(value)
     if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1 else f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+        if abs(value) < INVISIBLE:
+            return "0"
+        whole = name in COUNTED or abs(value) >= MANY or (value.is_integer() and abs(value) >= 1)
+        return f"{value:,.0f}" if whole else f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return shortened(str(value)) if name in ("a", "b") else str(value)

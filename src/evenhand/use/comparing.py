@@ -11,32 +11,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from evenhand import check, engines, tables
 from evenhand.arrays import Numbers, sums
 from evenhand.data import FEW_PEOPLE
-from evenhand.data.counts import checked_weights
+from evenhand.data.counts import Counts, checked_weights
 from evenhand.data.domain import Domain, in_words
 from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.engines import AnyTable
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, EvenhandError, SpecError
 from evenhand.files import replace_file
+from evenhand.findings.bounds import Furthest
 from evenhand.findings.comparing import (
+    Bounded,
     Treated,
+    bounded,
     differences,
     levels_for,
+    may_be_the_same,
     outcomes_apart,
     records_apart,
     refuse_other_outcomes,
     treated,
 )
 from evenhand.findings.document import plain
-from evenhand.report.comparison import comparison_page
+from evenhand.findings.new_people import meeting, with_own_target
+from evenhand.kernel.achieved import distances
+from evenhand.report.comparison import comparison_page, shortened
 from evenhand.report.words import asked
-from evenhand.tables.transforming import kinds_of, locate
+from evenhand.tables.transforming import Missing, domain_with, kinds_of, locate
+from evenhand.use import storage
 from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
@@ -62,13 +69,18 @@ class Comparison:
         Who these people are.
     people : float
         How many they are, by weight.
+    mappings : pandas.DataFrame
+        What A and B are: their names, where they were given, and their fingerprints, which tell each from any other.
     statement : pandas.DataFrame
         Every setting in which the two statements differ: where, what A says and what B says.
+    bounds : pandas.DataFrame
+        For each parity bound of A and of B: how far apart the rates that it compares are at worst, before and after,
+        as its distance says it, and whose they are. Comparisons of fewer than 20 people are left out, and counted.
     rates : pandas.DataFrame
-        For each of B's groups and each outcome: its weight, and its rate before, after A and after B.
+        For each of B's groups and each outcome: its people and their weight, and its rate before, after A and after B.
     groups : pandas.DataFrame
-        For each of B's groups: its weight, the shares that A and B change, and at least which share of them gets
-        another outcome, or another record, from B than from A.
+        For each of B's groups: its people and their weight, the shares that A and B change, and at least which share
+        of them gets another outcome, or another record, from B than from A.
     costs : pandas.DataFrame
         What each costs: the certificate and its numbers on the table that each was fitted on, people changed and
         expected distortion among these people, and the price of each parity bound.
@@ -79,11 +91,15 @@ class Comparison:
         What could not be compared.
     outcome, levels, shown : str, tuple, tuple
         The outcome that both release, its levels, and those of them that are told in words.
+    losses_compare : bool
+        Whether the two utility losses are of the same measure and of the same columns and levels.
     """
 
     about: str
     people: float
+    mappings: pd.DataFrame
     statement: pd.DataFrame
+    bounds: pd.DataFrame
     rates: pd.DataFrame
     groups: pd.DataFrame
     costs: pd.DataFrame
@@ -92,6 +108,12 @@ class Comparison:
     outcome: str
     levels: tuple[Any, ...]
     shown: tuple[Any, ...]
+    losses_compare: bool
+
+    @property
+    def weighed(self) -> bool:
+        """Whether people count by weights that are not all one."""
+        return bool((self.groups["people"] != self.groups["weight"]).any())
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -100,7 +122,8 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values, which JSON can hold."""
-        names = ("about", "people", "words", "notes", "statement", "rates", "groups", "costs", "cells")
+        names = ("about", "people", "weighed", "mappings", "words", "notes", "statement", "bounds", "rates", "groups",
+                 "costs", "cells")  # fmt: skip
         return {name: plain(getattr(self, name)) for name in names}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -119,6 +142,8 @@ def compare(
     table: AnyTable | None = None,
     *,
     weights: str | Sequence[float] | None = None,
+    missing: Missing | None = None,
+    names: Sequence[str] | None = None,
 ) -> Comparison:
     """Say in what two mappings differ, and who is treated differently by them.
 
@@ -130,6 +155,11 @@ def compare(
         The people who are compared; by default those whom ``b`` was fitted on. It is read into memory.
     weights : str or sequence of float, optional
         With ``table``: a column of it, or one number per row.
+    missing : {"level", "error"}, optional
+        With ``table``: a missing value where the fitted table had none, as in :meth:`Mapping.release`; who has no group
+        or no outcome is left out, and counted.
+    names : sequence of str, optional
+        What the two are called, such as the names of their files: for the page, which names their fingerprints too.
 
     Returns
     -------
@@ -146,16 +176,29 @@ def compare(
     >>> found = eh.compare(a, b)
     >>> found.statement.to_dict("records")
     [{'setting': 'parity[0].bound', 'a': '0.1', 'b': '0.2'}]
-    >>> found.words[1]
-    'Rates of is_recid=0 are 1.55 times apart before, 1.06 times with A and 1.13 times with B.'
+    >>> found.bounds[["mapping", "bound", "before", "after"]].to_dict("records")[1]
+    {'mapping': 'B', 'bound': '1.20 times', 'before': '1.61 times', 'after': '1.20 times'}
     """
     check.kind("a", a, Mapping, "an eh.Mapping")
     check.kind("b", b, Mapping, "an eh.Mapping")
     if weights is not None and table is None:
         raise SpecError("weights go with a table; the fitted people have their own")
+    check.one_of("missing", missing, (None, *get_args(Missing)))
+    if missing is not None and table is None:
+        raise SpecError("missing goes with a table; the fitted one says it itself")
+    called = _named(names)
     refuse_other_outcomes(a.counts.domain, b.counts.domain)
-    met = _fitted(a, b) if table is None else _read(a, b, table, weights)
-    return _compared(a, b, met)
+    met = _fitted(a, b) if table is None else _read(a, b, table, weights, missing)
+    return _compared(a, b, met, called)
+
+
+def _named(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    given = check.listed("names", names, "two names")
+    if len(given) != 2:
+        raise SpecError(f"names must be two, of A and of B, not {len(given)}")
+    return tuple(check.text("names", name) for name in given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +211,16 @@ class _Met:
     cells: tuple[Any, Any, Any]
     a: Treated
     b: Treated
+    bounds: tuple[_Measured, _Measured]
     left_out: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What the bounds of one mapping measure, and of whom, where that is not of all who are compared."""
+
+    bounds: tuple[Bounded, ...]
+    whose: str = ""
 
 
 def _fitted(a: Mapping, b: Mapping) -> _Met:
@@ -176,28 +228,62 @@ def _fitted(a: Mapping, b: Mapping) -> _Met:
     counts, kind = b.counts, np.arange(len(b.counts))
     each = [kinds_of(mode, levels_for(mode.domain, counts)) for mode in (a.release_mode, b.release_mode)]
     same = a.counts.domain == counts.domain and np.array_equal(a.counts.sources, counts.sources)
-    about = f"the {counts.people:,} people on whom both were fitted"
-    if not same or not np.allclose(a.counts.weight, counts.weight):
-        about = f"the {counts.people:,} people on whom B was fitted; A was fitted on {a.counts.people:,} others"
+    same = same and np.allclose(a.counts.weight, counts.weight)
+    alone = "" if same else OF_THE_FITTED
     return _Met(
-        about,
+        _about(a.counts, counts, same=same),
         counts.weight,
         counts.unweighted.weight,
         (counts.d, counts.x, counts.y),
         treated(a.release_mode, each[0], kind, a.problem),
         treated(b.release_mode, each[1], kind, b.problem),
+        (_of_fitted(a, alone), _of_fitted(b)),
     )
 
 
-def _read(a: Mapping, b: Mapping, table: AnyTable, weights: str | Sequence[float] | None) -> _Met:
+OF_THE_FITTED = ", of the people it was fitted on"
+
+
+def _about(a: Counts, b: Counts, *, same: bool) -> str:
+    """Say whom the two were fitted on. Counts name nobody: who are alike in all that both know may be the same."""
+    if same:
+        return f"the {b.people:,} people on whom both were fitted"
+    if a.domain != b.domain and may_be_the_same(a, b):
+        own = "on as many, the same in all that both know of them, with other columns or levels"
+    else:
+        own = f"on another table, of {a.people:,} people"
+    return f"the {b.people:,} people on whom B was fitted; A was fitted {own}"
+
+
+def _of_fitted(mapping: Mapping, whose: str = "") -> _Measured:
+    return _Measured(bounded(mapping.counts, mapping.kernel, mapping.achieved.parity, FEW_PEOPLE), whose)
+
+
+def _of_table(
+    mapping: Mapping, table: AnyTable, weights: str | Sequence[float] | None, missing: Missing | None
+) -> _Measured:
+    """Measure what a mapping bounds of a table, as its audit does; of the fitted people where that cannot be told."""
+    try:
+        rows = engines.distinct_rows(mapping.counts.domain, table, mapping.problem.csv, weights)
+        met = meeting(mapping.release_mode.with_missing(missing), rows)
+        parity = distances(with_own_target(mapping.problem, mapping.counts), met.counts, met.kernel)
+    except EvenhandError:
+        return _of_fitted(mapping, OF_THE_FITTED)
+    return _Measured(bounded(met.counts, met.kernel, parity, FEW_PEOPLE))
+
+
+def _read(
+    a: Mapping, b: Mapping, table: AnyTable, weights: str | Sequence[float] | None, missing: Missing | None
+) -> _Met:
     """Take the people of a table; those of an outcome or a group that the second mapping does not know are left out."""
     given = engines.opened(table, b.problem.csv)
     weight = tables.weights_of(b.problem.columns, given.table, weights)
     weight = np.ones(len(given.table)) if weight is None else checked_weights(weight)
     if not len(weight):
         raise DataError("the table has no rows")
-    located = [locate(mode, given.table, text=given.text) for mode in (a.release_mode, b.release_mode)]
-    d, new = tables.cells(b.counts.domain.d, given.table, text=given.text)
+    modes = [each.release_mode.with_missing(missing) for each in (a, b)]
+    located = [locate(mode, given.table, text=given.text) for mode in modes]
+    d, new = tables.cells(domain_with(b.counts.domain, missing).d, given.table, text=given.text)
     x, y = located[1].own()
     other = located[0].own()[1]
     kept = np.flatnonzero(~new & (y != NO_LEVEL) & (other != NO_LEVEL) & (weight > 0))
@@ -213,19 +299,21 @@ def _read(a: Mapping, b: Mapping, table: AnyTable, weights: str | Sequence[float
         weighed,
         people,
         (d[kept][first], x[kept][first], y[kept][first]),
-        treated(a.release_mode, located[0].kinds, key[:, 0], a.problem),
-        treated(b.release_mode, located[1].kinds, key[:, 1], b.problem),
+        treated(modes[0], located[0].kinds, key[:, 0], a.problem),
+        treated(modes[1], located[1].kinds, key[:, 1], b.problem),
+        (_of_table(a, table, weights, missing), _of_table(b, table, weights, missing)),
         len(weight) - len(kept),
     )
 
 
-def _compared(a: Mapping, b: Mapping, met: _Met) -> Comparison:
+def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None) -> Comparison:
     domain = b.counts.domain
     d, _, y = met.cells
     groups, place = np.unique(d, return_inverse=True)
     size, total = sums(place, met.weight, len(groups)), float(met.weight.sum())
+    people = sums(place, met.people, len(groups))
     outcome, record = outcomes_apart(met.a, met.b), records_apart(met.a, met.b)
-    names = tables.labels(domain.d, groups)
+    labels = tables.labels(domain.d, groups)
 
     def by_group(values: Numbers) -> Numbers:
         return np.asarray(sums(place, met.weight * values, len(groups)) / size)
@@ -234,18 +322,22 @@ def _compared(a: Mapping, b: Mapping, met: _Met) -> Comparison:
     after = [each.outcomes(domain) for each in (met.a, met.b)]
     rates = [np.column_stack([by_group(column) for column in each.T]).ravel() for each in (before, *after)]
     n = domain.y.size
-    repeated = {name: np.repeat(np.asarray(values, dtype=object), n) for name, values in names.items()}
+    repeated = {name: np.repeat(np.asarray(values, dtype=object), n) for name, values in labels.items()}
     levels = np.tile(np.asarray(domain.outcome.levels, dtype=object), len(groups))
     columns = dict(zip(("before", "after_a", "after_b"), rates, strict=True))
+    each = {"people": np.repeat(people, n), "weight": np.repeat(size, n)}
     apart = {"other_outcome": by_group(outcome)} | ({} if record is None else {"other_record": by_group(record)})
     return Comparison(
         about=met.about,
         people=total,
+        mappings=_mappings(a, b, names),
         statement=_statement(a, b),
-        rates=tables.frame({**repeated, domain.outcome.name: levels, "weight": np.repeat(size, n), **columns}),
+        bounds=_bounds(met),
+        rates=tables.frame({**repeated, domain.outcome.name: levels, **each, **columns}),
         groups=tables.frame(
             {
-                **names,
+                **labels,
+                "people": people,
                 "weight": size,
                 "changed_a": by_group(met.a.each(met.a.changed)),
                 "changed_b": by_group(met.b.each(met.b.changed)),
@@ -258,7 +350,41 @@ def _compared(a: Mapping, b: Mapping, met: _Met) -> Comparison:
         outcome=domain.outcome.name,
         levels=domain.outcome.levels,
         shown=tuple(domain.outcome.levels[i] for i in _told(b, domain)),
+        losses_compare=record is not None and _measure(a) == _measure(b),
     )
+
+
+def _mappings(a: Mapping, b: Mapping, names: tuple[str, ...] | None) -> pd.DataFrame:
+    """List what tells the two from others once a page is passed on."""
+    one, other = (storage.fingerprint(each.problem, each.counts, each.kernel) for each in (a, b))
+    named = [] if names is None else [("name", names[0], names[1])]
+    return _listed("what", [*named, ("fingerprint", one, other)])
+
+
+def _bounds(met: _Met) -> pd.DataFrame:
+    rows = [
+        {
+            "mapping": name,
+            "constraint": each.words,
+            "where": each.where.strip(),
+            "bound": each.bound,
+            "before": each.before and each.before.said,
+            "after": each.after and each.after.said,
+            "furthest_before": each.before and _pair(each.before),
+            "furthest_after": each.after and _pair(each.after),
+            "comparisons_hidden": each.hidden,
+            "whose": measured.whose.lstrip(", "),
+        }
+        for name, measured in zip("AB", met.bounds, strict=True)
+        for each in measured.bounds
+    ]
+    columns = list(rows[0]) if rows else ["mapping"]
+    return _with_none({name: [row[name] for row in rows] for name in columns})
+
+
+def _pair(found: Furthest) -> str:
+    """Say two rates that are compared, and whose they are."""
+    return f"{found.outcome}: {found.of} {found.rate:.1%}, {found.against} {found.other:.1%}"
 
 
 def _told(b: Mapping, domain: Domain) -> tuple[int, ...]:
@@ -309,8 +435,12 @@ def _costs(a: Mapping, b: Mapping, met: _Met) -> pd.DataFrame:
 def _listed(first: str, rows: Sequence[tuple[Any, Any, Any]]) -> pd.DataFrame:
     """Return rows of a name and two values of any kind, None where there is none."""
     columns = zip(*rows, strict=True) if rows else ((), (), ())
-    named = zip((first, "a", "b"), columns, strict=True)
-    found = tables.frame({name: np.array(values, dtype=object) for name, values in named}).astype(object)
+    return _with_none(dict(zip((first, "a", "b"), columns, strict=True)))
+
+
+def _with_none(columns: dict[str, Sequence[Any]]) -> pd.DataFrame:
+    """Return a frame of values of any kind, in which None stays what it is."""
+    found = tables.frame({name: np.array(values, dtype=object) for name, values in columns.items()}).astype(object)
     return found.where(found.notna(), None)
 
 
@@ -366,6 +496,8 @@ def _notes(a: Mapping, b: Mapping, met: _Met, record: Numbers | None) -> Iterato
             yield f"{new:,.0f} people are in cells that nobody had whom {name} was fitted on"
     if _measure(a) != _measure(b):
         yield "the two lose what different measures measure, so that their utility losses cannot be compared"
+    elif record is None:
+        yield "the utility losses are about other columns or levels, so that they cannot be compared"
     elif a.counts.people != b.counts.people or not np.array_equal(a.counts.sources, b.counts.sources):
         yield "utility losses are each about the table that the mapping was fitted on"
 
@@ -379,23 +511,37 @@ def _words(found: Comparison) -> Iterator[str]:
         more = f"; and {len(settings) - MOST_TOLD} more" if len(settings) > MOST_TOLD else ""
         differ = "one setting differs" if len(settings) == 1 else f"{len(settings)} settings differ"
         yield f"Of the statements {differ}: {some}{more}."
-    for level in found.shown:
-        rows = found.rates[found.rates[found.outcome] == level]
-        ratios = [_times(rows[name]) for name in ("before", "after_a", "after_b")]
-        yield (
-            f"Rates of {found.outcome}={level} are {ratios[0]} apart before, {ratios[1]} with A and {ratios[2]} with B."
-        )
+    for name in "AB":
+        yield _apart(name, [row for row in found.bounds.to_dict("records") if row["mapping"] == name])
     costs = {row["what"]: row for row in found.costs.to_dict("records")}
     changed = costs["people changed"]
     yield (
-        f"Of {found.people:,.0f} people A changes about {_of(changed['a'], found)}, B about {_of(changed['b'], found)}."
+        f"Of {found.people:,.0f} people{_by_weight(found)} A changes about {_of(changed['a'], found)}, "
+        f"B about {_of(changed['b'], found)}."
     )
     yield from _differently(found)
     loss = costs["utility loss"]
-    if costs["measure"]["a"] == costs["measure"]["b"]:
+    if found.losses_compare:
         yield f"The utility loss is {loss['a']:.6g} with A and {loss['b']:.6g} with B ({costs['measure']['a']})."
     status = costs["certificate"]
     yield f"The certificate of A is {status['a']}, that of B is {status['b']}."
+
+
+def _apart(name: str, rows: Sequence[dict[Any, Any]]) -> str:
+    """Say how far apart the rates are that a mapping bounds first, before and after, in the words of its distance."""
+    if not rows:
+        return f"{name} has no parity bound."
+    first = rows[0]
+    which = f"The bound of {name}" if len(rows) == 1 else f"The first of the {len(rows)} bounds of {name}"
+    stated = f"{which} is {first['bound'] or 'of nobody'}{' ' * bool(first['where'])}{first['where']}"
+    if first["before"] is None:
+        return f"{stated}; what it compares has too few people to be shown."
+    among = f", among groups of at least {FEW_PEOPLE} people" if first["comparisons_hidden"] else ""
+    whose = f", {first['whose']}" if first["whose"] else ""
+    return (
+        f"{stated}: at worst {first['before']} before ({first['furthest_before']}), {first['after']} with {name} "
+        f"({first['furthest_after']}){among}{whose}."
+    )
 
 
 def _differently(found: Comparison) -> Iterator[str]:
@@ -407,24 +553,26 @@ def _differently(found: Comparison) -> Iterator[str]:
     by_record = float((weight * found.groups["other_record"]).sum()) if "other_record" in found.groups else None
     records = "" if by_record is None else f"; another record, at least {_of(by_record, found)}"
     yield (
-        f"At least {_of(number, found)} people get another outcome from B than from A, however the draws are "
-        f"made{records}."
+        f"At least {_of(number, found)} people{_by_weight(found)} get another outcome from B than from A, however the "
+        f"draws are made{records}."
     )
-    names = [name for name in found.groups.columns if name not in BESIDE_GROUPS]
-    most = found.groups.to_dict("records")[int(np.argmax(other))]
-    if len(found.groups) > 1 and most["other_outcome"] > ALIKE:
-        yield f"Most of all it is {in_words({n: most[n] for n in names})}: {most['other_outcome']:.1%} of them."
+    shown = found.groups[found.groups["people"] >= FEW_PEOPLE].sort_values("other_outcome", kind="stable")
+    if len(shown) > 1 and shown["other_outcome"].iloc[-1] > ALIKE:
+        most = shown.to_dict("records")[-1]
+        among = "" if len(shown) == len(found.groups) else f", of the groups of at least {FEW_PEOPLE} people,"
+        yield f"Most of all{among} it is {in_words(_who(found.groups, most))}: {most['other_outcome']:.1%} of them."
     listed = found.cells[(found.cells["people"] >= FEW_PEOPLE) & (found.cells["other_outcome"] > WORTH_TELLING)]
     for row in listed.head(MOST_TOLD).to_dict("records"):
-        who = {name: row[name] for name in found.cells.columns[: list(found.cells.columns).index("people")]}
         chances = ", ".join(
             f"{found.outcome}={level} in {row[f'{level}: a']:.0%} of cases with A, {row[f'{level}: b']:.0%} with B"
             for level in found.shown
         )
-        yield f"{in_words(who)} ({row['people']:,.0f} people): {chances}."
+        yield f"{in_words(_who(found.cells, row))} ({row['people']:,.0f} people): {chances}."
 
 
-BESIDE_GROUPS = ("weight", "changed_a", "changed_b", "other_outcome", "other_record")
+def _who(table: pd.DataFrame, row: dict[Any, Any]) -> dict[str, Any]:
+    """Return what names the people of a row: the columns before their number."""
+    return {name: row[name] for name in table.columns[: list(table.columns).index("people")]}
 
 
 def _of(number: float, found: Comparison) -> str:
@@ -432,11 +580,9 @@ def _of(number: float, found: Comparison) -> str:
     return f"{number:,.0f} ({number / found.people:.1%})"
 
 
+def _by_weight(found: Comparison) -> str:
+    return " by weight" if found.weighed else ""
+
+
 def _said(value: Any) -> str:
-    return "(not there)" if value is None else str(value)
-
-
-def _times(rates: Any) -> str:
-    """Say how many times the largest of some rates is the smallest."""
-    low, high = float(rates.min()), float(rates.max())
-    return f"{high / low:.2f} times" if low > 0 else "infinitely many times" if high > 0 else "1.00 times"
+    return "(not there)" if value is None else shortened(str(value))
