@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
+from evenhand.use.estimator.covering import uncovered
 from evenhand.use.estimator.once import Telling
 from evenhand.use.estimator.preprocessor import stated
 from evenhand.use.training import takes_weights
@@ -664,6 +665,47 @@ class TestModelsThatDoNotSeeTheGroup:
             model.fit(X, y)
         assert model.estimator_.n_features_in_ == 2
         assert model.n_features_in_ == 3
+
+    @pytest.mark.parametrize("changes", [{}, {"suppress_protected": "fixed"}])
+    @pytest.mark.parametrize("sees_groups", [False, True])
+    @pytest.mark.parametrize("drawn", [False, True])
+    def test_parity_of_features_covers_what_is_drawn_and_alone(self, changes, sees_groups, drawn):
+        problem = small_problem(parity=[eh.FeatureParity(0.02)], **changes)
+        words = [message for _, message in uncovered(problem, sees_groups=sees_groups, drawn=drawn)]
+        assert len(words) == (sees_groups or not drawn)
+        for message in words:
+            assert "FeatureParity covers what a model decides by released features that are drawn" in message
+            assert ("drop_protected=True" in message) == sees_groups
+            assert ('predict_with="draw"' in message) == (not drawn)
+            assert "suppress_protected" not in message
+
+    def test_of_two_kinds_of_bounds_each_is_told_of(self):
+        both = small_problem(parity=[eh.FeatureParity(0.02), eh.PairwiseParity(0.2)])
+        ((_, unseen),) = uncovered(both, sees_groups=False, drawn=True)
+        assert "FeatureParity alone covers its mean scores, those on the outcome do not" in unseen
+        ((_, seen),) = uncovered(both, sees_groups=True, drawn=True)
+        assert 'write drop_protected=True, and suppress_protected="fixed" in the problem' in seen
+        made_for_it = replace(both, suppress_protected="fixed", distortion=eh.Distortion({"hired": eh.Free()}))
+        assert not list(uncovered(made_for_it, sees_groups=False, drawn=True))
+
+    def test_features_that_are_not_compared(self, compas):
+        problem = replace(compas.problem, parity=[eh.FeatureParity(0.02, features=["age_cat"])])
+        ((_, words),) = uncovered(problem, sees_groups=False, drawn=True)
+        assert "features that it does not compare (c_charge_degree, priors_count)" in words
+        problem = replace(problem, parity=[*problem.parity, eh.PairwiseParity(0.2)])
+        assert "no bound covers its mean scores" in next(uncovered(problem, sees_groups=False, drawn=True))[1]
+
+    def test_the_fit_says_so_where_features_are_not_drawn(self):
+        X, y = coded()
+        rules = eh.Distortion({"1": eh.Nominal(1), "hired": eh.Fixed()})
+        problem = replace(coded_problem(), parity=[eh.FeatureParity(0.1)], distortion=rules, budget=None)
+        before = eh.OptimizedPreprocessor(problem)
+        with pytest.warns(eh.EvenhandWarning, match=r'means over all .*; write predict_with="draw"'):
+            eh.PreprocessedClassifier(TREE, before, drop_protected=True).fit(X, y)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            eh.PreprocessedClassifier(TREE, before, drop_protected=True, predict_with="draw").fit(X, y)
+        assert all("outside the problem" in str(each.message) for each in told)
 
     def test_with_suppression_the_bound_covers_their_mean_scores(self, compas):
         X, y = compas.frame.drop(columns="is_recid"), compas.frame["is_recid"]

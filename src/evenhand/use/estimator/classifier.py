@@ -21,6 +21,7 @@ from evenhand.spec.distance import Difference
 from evenhand.tables import Frame, arrays, as_levels, read, returned
 from evenhand.use.deciding import Decided, Decisions, fit_decisions
 from evenhand.use.estimator.conventions import Features, checked, classes_of, outcome_of, refuse_too_few, weights_of
+from evenhand.use.estimator.covering import UNSEEN_GROUPS, uncovered
 from evenhand.use.estimator.once import Tells
 from evenhand.use.estimator.over_mapping import WAYS, Way, has_probabilities, likeliest, scores_over
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor
@@ -37,12 +38,6 @@ try:
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
     raise MissingExtraError(NEEDED) from None
-
-UNSEEN_GROUPS = (
-    "the estimator does not see the protected columns, and the mapping is not made for that: no bound "
-    "covers its mean scores, which can differ by group as much as without any mapping; write "
-    'suppress_protected="fixed" in the problem, which preprocessor=eh.OptimizedPreprocessor(problem) holds'
-)
 
 
 class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -96,8 +91,9 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         by the place of a row in X: people who are scored one at a time are not split.
     drop_protected : bool
         Whether the estimator is kept from seeing the protected columns. Apply mode still reads them, unless the problem
-        is blind. The bounds then cover the model only if the problem has ``suppress_protected``; without it there is a
-        warning.
+        is blind. Bounds on the outcome then cover the model only if the problem has ``suppress_protected``.
+        :class:`FeatureParity` covers its mean scores only then, and its decisions with ``predict_with="draw"``. Where a
+        bound covers less there is a warning.
 
     Attributes
     ----------
@@ -216,9 +212,10 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
                 setattr(self, name, getattr(self.preprocessor_, name))
         self.classes_ = classes_of(people.outcome)
         mapping: Mapping | None = self.preprocessor_.mapping_
-        if mapping is not None and self.drop_protected and not mapping.problem.suppresses:
-            self._tell_once(("drop_protected",), UNSEEN_GROUPS)
         if mapping is not None:
+            way = {"sees_groups": not self.drop_protected, "drawn": self.predict_with == "draw"}
+            for what, words in uncovered(mapping.problem, **way):
+                self._tell_once(what, words)
             self._name_others(people.features)
         rows = (X, y, sample_weight) if mapping is None else self._training_rows(people)
         self.estimator_ = fitted_on(self.estimator, *rows)
