@@ -407,7 +407,10 @@ VALID: dict[str, Callable[[World], Call]] = {
     "TotalVariation": lambda w: (eh.TotalVariation, {}),
     "UserDistance": lambda w: (eh.UserDistance, {"function": lambda p, q: np.abs(p - q), "name": "difference"}),
     # Fitting.
-    "compare": lambda w: (eh.compare, {"a": w.mapping, "b": w.mapping, "table": w.frame, "weights": "w"}),
+    "compare": lambda w: (
+        eh.compare,
+        {"a": w.mapping, "b": w.mapping, "table": w.frame, "weights": "w", "missing": "level", "names": ["old", "new"]},
+    ),
     "count": lambda w: (eh.count, {"problem": w.problem, "frame": w.frame, "weights": "w"}),
     "Counts": lambda w: (
         eh.Counts,
