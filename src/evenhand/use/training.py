@@ -19,9 +19,12 @@ try:
     from sklearn import get_config
     from sklearn.base import clone
     from sklearn.pipeline import Pipeline
+    from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
     from sklearn.utils.validation import has_fit_parameter
 except ImportError:
     raise MissingExtraError(NEEDED) from None
+
+WEIGHT = "sample_weight"
 
 
 def takes_weights(estimator: Any) -> bool:
@@ -35,7 +38,7 @@ def takes_weights(estimator: Any) -> bool:
     >>> takes_weights(make_pipeline(LogisticRegression())), takes_weights(KNeighborsClassifier())
     (True, False)
     """
-    return bool(has_fit_parameter(last_step(estimator), "sample_weight"))
+    return bool(has_fit_parameter(last_step(estimator), WEIGHT))
 
 
 def last_step(estimator: Any) -> Any:
@@ -48,25 +51,62 @@ def fitted_on(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     estimator = clone(model)
     if sample_weight is None:
         return estimator.fit(X, y)
-    if not isinstance(estimator, Pipeline):
-        return estimator.fit(X, y, sample_weight=sample_weight)
-    if not takes_weights(estimator):
+    piped = isinstance(estimator, Pipeline)
+    if piped and not takes_weights(estimator):
         raise SpecError(
             f"{last_step(estimator)} takes no sample weights; leave sample_weight out, or choose one that does"
         )
     if get_config()["enable_metadata_routing"]:
-        for step in _weighed_steps(estimator).values():
-            step.set_fit_request(sample_weight=True)
-        return estimator.fit(X, y, sample_weight=sample_weight)
-    return estimator.fit(X, y, **{f"{name}__sample_weight": sample_weight for name in _weighed_steps(estimator)})
+        _request_weights(estimator)
+    elif piped:
+        return estimator.fit(X, y, **{f"{name}__sample_weight": sample_weight for name in _weighed_steps(estimator)})
+    return estimator.fit(X, y, sample_weight=sample_weight)
 
 
-def _weighed_steps(pipeline: Any, prefix: str = "") -> dict[str, Any]:
+def _weighed_steps(pipeline: Any, prefix: str = "") -> list[str]:
     """Return the steps of a pipeline, and of pipelines in it, that take weights, by their full names."""
-    found: dict[str, Any] = {}
+    found: list[str] = []
     for name, step in pipeline.steps:
         if isinstance(step, Pipeline):
-            found |= _weighed_steps(step, f"{prefix}{name}__")
-        elif has_fit_parameter(step, "sample_weight"):
-            found[prefix + name] = step
+            found += _weighed_steps(step, f"{prefix}{name}__")
+        elif has_fit_parameter(step, WEIGHT):
+            found.append(prefix + name)
     return found
+
+
+def _request_weights(estimator: Any) -> None:
+    """Let weights, which may be none of the user's, be routed within a clone; what the user requests of parts stays."""
+    learner = last_step(estimator)
+    if hasattr(learner, "set_fit_request"):
+        # The rows that it learns from mean nothing without their weights.
+        learner.set_fit_request(sample_weight=True)
+    _request_in_parts(estimator, reached=True)
+
+
+def _request_in_parts(estimator: Any, *, reached: bool) -> None:
+    """Request weights for parts that say nothing of them, or request none where they are not ``reached``.
+
+    Nothing is reached within a part that takes no weights itself, such as a ColumnTransformer, since without routing
+    nothing would be: the same model comes of both.
+    """
+    for part in _parts(estimator):
+        takes = bool(has_fit_parameter(part, WEIGHT))
+        if takes and hasattr(part, "set_fit_request") and _says_nothing(part):
+            part.set_fit_request(sample_weight=reached)
+        _request_in_parts(part, reached=reached and (takes or isinstance(part, Pipeline)))
+
+
+def _parts(estimator: Any) -> list[Any]:
+    """Return the estimators that an estimator is made of, without those that they are made of in turn."""
+    given = estimator.get_params(deep=True).items() if hasattr(estimator, "get_params") else ()
+    return [each for name, each in given if "__" not in name and hasattr(each, "fit") and not isinstance(each, type)]
+
+
+def _says_nothing(part: Any) -> bool:
+    """Whether neither a user nor its author says if an estimator wants weights."""
+    routing = get_routing_for_object(part)
+    if isinstance(routing, MetadataRouter):
+        # What a router passes on is one thing, what it wants for itself another.
+        own = dict(routing).get("$self_request")
+        return own is None or own.router.fit.requests.get(WEIGHT) is None
+    return routing.fit.requests.get(WEIGHT) is None
