@@ -1,6 +1,7 @@
 """Bounds that hold in the population: margins, promises and refusals, and samples of populations that are known."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -203,6 +204,7 @@ def test_a_diagnosis_is_about_the_margins(compas, problem, tmp_path):
     tight = eh.diagnose(replace(problem, parity=[eh.PairwiseParity(0.1)]), compas.counts)
     assert not tight.feasible
     assert "people like these" in tight.explanation
+    assert re.search(r"with margins of up to \d+\.\d points", tight.explanation)
     assert tight.smallest_parity_bound > 0.1
     tight.proof(tmp_path / "tight.proof")
     assert verifier.verify(tmp_path / "tight.proof").stands

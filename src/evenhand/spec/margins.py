@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.arrays import Numbers
 from evenhand.data.domain import Value
 from evenhand.spec.by import By
-from evenhand.spec.distance import Distance, Line
+from evenhand.spec.distance import Distance, Line, points
 from evenhand.spec.problem import Problem
 
 
@@ -94,6 +94,21 @@ class WithMargin(Distance):
         # The limit moves by a multiple of on_p, which may itself depend on the bound.
         on_p, on_q, limit = line.slope
         return replace(line, limit=line.limit - line.on_p * by, slope=(on_p, on_q, limit - on_p * by))
+
+
+def widest(problem: Problem) -> str:
+    """Say the widest margin of a problem that has some.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> asked = {"parity": [eh.PairwiseParity(0.1)], "distortion": eh.Distortion({"y": eh.Free()})}
+    >>> problem = Problem(protected=["d"], features=["x"], outcome="y", **asked)
+    >>> widest(with_margins(problem, [Margin((0.02, 0.031), (0.0, 0.01))]))
+    '3.1 points'
+    """
+    each = (parity.distance.margin for parity in problem.parity if isinstance(parity.distance, WithMargin))
+    return points(max((at for margin in each for at in (*margin.above, *margin.below)), default=0.0))
 
 
 def with_margins(problem: Problem, margins: Sequence[Margin] | None) -> Problem:

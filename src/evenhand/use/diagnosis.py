@@ -25,6 +25,7 @@ from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem
+from evenhand.spec.margins import widest
 from evenhand.use.confidence import NotSure
 from evenhand.use.fitting import begin, fitted_as_asked, part_of
 from evenhand.use.mapping import Mapping
@@ -162,7 +163,9 @@ def diagnose(
             mapping = fitted_as_asked(problem, counts, frame, weights, clock, part_of(report, 0.0, 0.5))
         except NotSure as error:
             found = _infeasible(error.problem, counts, clock, error.reason, report)
-            return replace(found, problem=problem, with_margins=error.problem, sentences=(str(error), *found.sentences))
+            margins = f"All that follows is with margins of up to {widest(error.problem)}, beyond the bounds."
+            said = (str(error), margins, *found.sentences)
+            return replace(found, problem=problem, with_margins=error.problem, sentences=said)
         except InfeasibleError as error:
             return _infeasible(problem, counts, clock, error, report)
         return _feasible(problem, counts, mapping, clock, report)

@@ -109,7 +109,7 @@ def bootstrap(
     """
     n, size = number_of_people(counts, people), check.whole("resamples", resamples, low=1, high=MOST_DRAWN)
     confidence = share("confidence", confidence)
-    alike, generator, found = _Alike.of(counts, outcome_shares(counts, kernel)), _generator(seed), []
+    alike, generator, found = _Alike.of(counts, outcome_shares(counts, kernel)), generator_of(seed), []
     share_of = sums(alike.of_source, counts.probability)
     for block in blocks(size, len(share_of)):
         heed()
@@ -144,7 +144,7 @@ def bootstrap(
     return Bootstrap(frame(table), largest, over, size, n, (*words, *people_words(counts, n)))
 
 
-def _generator(seed: int | None) -> np.random.Generator:
+def generator_of(seed: int | None) -> np.random.Generator:
     """Return what draws; None takes fresh randomness."""
     return np.random.default_rng(None if seed is None else check.seed("seed", seed))
 
@@ -228,7 +228,7 @@ def draw_spread(
     alike = _Alike.of(counts, chance)
     held = sums(alike.of_source, apportioned(counts.probability, n).astype(float)).astype(np.int64)
     total = alike.by_group(held[None].astype(float))[:, :, None]
-    generator, found = _generator(seed), []
+    generator, found = generator_of(seed), []
     for block in blocks(size, alike.chance.size):
         heed()
         drawn = generator.multinomial(held, alike.chance, size=(block, len(held)))

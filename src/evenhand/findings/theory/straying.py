@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.theory.rates import number_of_people
-from evenhand.findings.theory.spread import apportioned, blocks, outcome_shares
+from evenhand.findings.theory.spread import MOST_DRAWN, apportioned, blocks, generator_of, outcome_shares
 from evenhand.kernel import Kernel
 from evenhand.resources import heed
 from evenhand.spec import Comparisons
@@ -51,7 +52,8 @@ def simulable(parts: Sequence[Comparisons]) -> list[Comparisons]:
 
 def on_resamples(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *, number: int, seed: int) -> Straying:
     """Resample the table's people, and see how often the expected rates exceed a bound."""
-    chance, people, generator = outcome_shares(counts, kernel), number_of_people(counts, None), _generator(seed)
+    generator, number = generator_of(seed), check.whole("number", number, low=1, high=MOST_DRAWN)
+    chance, people = outcome_shares(counts, kernel), number_of_people(counts, None)
 
     def simulated() -> Iterator[list[Numbers]]:
         for block in blocks(number, len(counts)):
@@ -64,7 +66,8 @@ def on_resamples(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *
 
 def in_releases(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *, number: int, seed: int) -> Straying:
     """Draw everybody by themselves, and see how often the rates of one release exceed a bound."""
-    chance, generator = outcome_shares(counts, kernel), _generator(seed)
+    generator, number = generator_of(seed), check.whole("number", number, low=1, high=MOST_DRAWN)
+    chance = outcome_shares(counts, kernel)
     # Somebody is in every cell, also where weights are so uneven that its share of the people is less than one.
     held = np.maximum(apportioned(counts.probability, number_of_people(counts, None)), 1)
 
@@ -75,10 +78,6 @@ def in_releases(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *,
             yield [_drawn(part, drawn) for part in parts]
 
     return _summed_up(parts, simulated(), number)
-
-
-def _generator(seed: int) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def _resampled(part: Comparisons, factor: Numbers, chance: Numbers) -> Numbers:
