@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from imblearn.over_sampling import RandomOverSampler
+from imblearn.pipeline import make_pipeline as resampled
+from imblearn.under_sampling import RandomUnderSampler
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -105,3 +108,31 @@ def test_the_one_line_with_routing():
     with config_context(enable_metadata_routing=True):
         routed = clone(model).fit(X, y)
     assert routed.predict_proba(X) == pytest.approx(plain.predict_proba(X))
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("sampler", [RandomOverSampler(random_state=0), RandomUnderSampler(random_state=0)])
+def test_a_pipeline_that_resamples_takes_no_weights(sampler, routing):
+    """Not even where as many rows come out: they would be others than those that the weights are of."""
+    X, y, weights = people()
+    y[:] = np.arange(len(y)) % 2
+    model = resampled(sampler, resampled(StandardScaler(), LogisticRegression()))
+    nested = resampled(StandardScaler(), resampled(sampler, LogisticRegression()))
+    with config_context(enable_metadata_routing=routing):
+        for each in (model, nested):
+            with pytest.raises(eh.SpecError, match=rf'{type(sampler).__name__} changes the number .* train_on="draw"'):
+                fitted_on(each, X[["age"]], y, weights)
+    assert len(fitted_on(model, X[["age"]], y, None).predict(X[["age"]])) == len(X)
+
+
+def test_the_one_line_with_a_resampler():
+    X, y, _ = people()
+    X = X.assign(sex=(X["sex"] == "M").astype(int))
+    model = resampled(RandomOverSampler(random_state=0), LogisticRegression())
+    with pytest.raises(eh.SpecError, match="put RandomOverSampler before"):
+        eh.PreprocessedClassifier(model, protected=["sex"], bound=0.1).fit(X, y)
+    line = eh.PreprocessedClassifier(LogisticRegression(), protected=["sex"], bound=0.1)
+    before = resampled(RandomOverSampler(random_state=0), line).fit(X, y)
+    drawn = eh.PreprocessedClassifier(model, protected=["sex"], bound=0.1, train_on="draw").fit(X, y)
+    for fitted in (before[-1], drawn):
+        assert fitted.parity_["apart"].max() <= 0.1 + 1e-6

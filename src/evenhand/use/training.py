@@ -56,11 +56,27 @@ def fitted_on(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         raise SpecError(
             f"{last_step(estimator)} takes no sample weights; leave sample_weight out, or choose one that does"
         )
+    if piped:
+        _refuse_resampling(estimator)
     if get_config()["enable_metadata_routing"]:
         _request_weights(estimator)
     elif piped:
         return estimator.fit(X, y, **{f"{name}__sample_weight": sample_weight for name in _weighed_steps(estimator)})
     return estimator.fit(X, y, sample_weight=sample_weight)
+
+
+def _refuse_resampling(pipeline: Any) -> None:
+    """Refuse a step that puts other rows in the place of those that have weights, be they as many or not."""
+    for _, step in pipeline.steps:
+        if isinstance(step, Pipeline):
+            _refuse_resampling(step)
+        elif hasattr(step, "fit_resample"):
+            name = type(step).__name__
+            raise SpecError(
+                f"{name} changes the number of rows, or their order, so that the estimator cannot be trained with "
+                f'weights: write train_on="draw" and leave sample weights out, or put {name} before the estimator of '
+                f"evenhand, as in imblearn.pipeline.make_pipeline({name}(), eh.PreprocessedClassifier(...))"
+            )
 
 
 def _weighed_steps(pipeline: Any, prefix: str = "") -> list[str]:
