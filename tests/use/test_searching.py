@@ -7,9 +7,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
@@ -163,6 +167,71 @@ def test_people_and_models_that_cannot_be_scored():
     assert np.isnan(found["mean_score of group=1"])
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda X: X.assign(group=X["group"].where(X.index >= 5)),
+        lambda X: X.assign(group=X["group"].map({0: "a", 1: "b"}).where(X.index >= 5, None)),
+        lambda X: X.assign(group=X["group"].astype("Int64").where(X.index >= 5)),
+        lambda X: pl.from_pandas(X).with_columns(group=pl.Series([None] * 5 + X["group"].tolist()[5:])),
+        lambda X: pl.from_pandas(X).with_columns(group=pl.Series([np.nan] * 5 + X["group"].tolist()[5:], strict=False)),
+    ],
+    ids=["NaN", "None", "NA", "null", "NaN in polars"],
+)
+def test_people_whose_group_is_missing_are_refused_before_anything_is_trained(given):
+    X, y = people(60)
+    lacking = given(X)
+    with pytest.raises(eh.DataError, match=r"column 'group' has 5 missing values, the first in row 1; drop those rows"):
+        eh.parity_scoring(lacking, ["skill", "group"])
+    with pytest.warns(eh.EvenhandWarning, match="not scored: column 'group' has 5 missing values"):
+        eh.parity_scoring(X, ["group"])(DummyClassifier().fit(X, y), lacking, y)
+
+
+def test_a_missing_group_in_an_array():
+    X, _ = people(60)
+    with pytest.raises(eh.DataError, match=r"column '0' has a missing value in row 3"):
+        eh.parity_scoring(X.assign(group=X["group"].where(X.index != 2)).to_numpy(), ["0"])
+
+
+def test_no_candidate_is_scored_and_numpy_says_nothing_of_it():
+    X, y = people(60)
+    search = GridSearchCV(
+        LinearSVC(), {"C": [0.1, 1.0]}, cv=FOLDS, scoring=eh.parity_scoring(X, ["group"]), refit=eh.best_within(9)
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(eh.DataError, match="no candidate of this search was fitted and scored"):
+            search.fit(X, y)
+    assert not [each for each in told if issubclass(each.category, RuntimeWarning)]
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_a_score_gets_the_weights_that_it_requests(weighted):
+    X, y = people(200)
+    weights = np.random.default_rng(0).exponential(size=len(X)) ** 2
+    with config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_fit_request(sample_weight=True)
+        score = get_scorer("roc_auc").set_score_request(sample_weight=weighted)
+        search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=FOLDS, scoring=score)
+        plain = clone(search).fit(X, y, sample_weight=weights)
+        search.set_params(scoring=eh.parity_scoring(X, ["group"], score=score), refit=eh.best_within(99))
+        search.fit(X, y, sample_weight=weights)
+    assert search.cv_results_["mean_test_score"] == pytest.approx(plain.cv_results_["mean_test_score"])
+
+
+def test_weights_of_which_a_score_says_nothing_are_not_dropped_in_silence():
+    X, y = people(200)
+    with config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_fit_request(sample_weight=True)
+        scoring = eh.parity_scoring(X, ["group"])
+        search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=FOLDS, scoring=scoring, refit=eh.best_within(99))
+        with pytest.raises(UnsetMetadataPassedError, match="roc_auc"):
+            search.fit(X, y, sample_weight=np.ones(len(X)))
+        assert search.fit(X, y).best_index_ in (0, 1)
+        own = eh.parity_scoring(X, ["group"], score=lambda model, X, y: model.score(X, y))
+        assert search.set_params(scoring=own).fit(X, y, sample_weight=np.ones(len(X))).best_index_ in (0, 1)
+
+
 def halves(lacking):
     """Two folds; in the second half of the people one class, or one group, is lacking."""
     X, y = people(80, classes=3 if lacking == "one of three classes" else 2)
@@ -178,7 +247,7 @@ def halves(lacking):
 @pytest.mark.parametrize("score", ["roc_auc", "neg_log_loss"])
 @pytest.mark.parametrize("model", [LogisticRegression(), DummyClassifier()], ids=["fails", "learns one class"])
 @pytest.mark.filterwarnings("ignore:One or more of the test scores", "ignore:Scoring failed", "ignore:Only one class")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 def test_a_fold_without_a_class_or_a_group(model, score):
     """Of a group that a fold lacks the others tell; where no fold has a score there is an error in words."""
     grid = {"C": [0.1, 1.0]} if isinstance(model, LogisticRegression) else {"strategy": ["prior", "uniform"]}

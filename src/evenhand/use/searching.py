@@ -18,7 +18,8 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import in_words
 from evenhand.errors import DataError, EvenhandError, InfeasibleError, MissingExtraError, SpecError, warn
 from evenhand.findings.scores import apart, by_group
-from evenhand.tables import arrays
+from evenhand.tables import arrays, read
+from evenhand.tables.columns import encode, refuse_missing
 from evenhand.use.estimator.conventions import Features, about, classes_of
 from evenhand.use.estimator.once import SEARCHING, Telling
 from evenhand.use.oneline import EXCEEDED
@@ -27,6 +28,7 @@ from evenhand.use.training import NEEDED, last_step
 
 try:
     from sklearn.metrics import get_scorer
+    from sklearn.utils.metadata_routing import get_routing_for_object
 except ImportError:
     raise MissingExtraError(NEEDED) from None
 
@@ -42,6 +44,9 @@ NAMED = re.compile(
     r"split(?P<split>\d+)_test_(?P<what>people|mean_score|selected)(?:\[(?P<class>.*?)\])? of (?P<group>.*)"
 )
 """How groups are named in the results of a search."""
+
+MISSING_GROUP = ("drop those rows, or, where people without a value are to be a group, fill in a value of their own",)
+"""What to do about people whose group is not known."""
 
 
 class Kept(dict[str, float]):
@@ -79,6 +84,10 @@ class ParityScoring:
             self._tell(f"the score of a fold is not defined{lack}: {next(iter(str(error).splitlines()), error)}")
             score = math.nan
         return self._kept(score, group, scores, classes)
+
+    def get_metadata_routing(self) -> Any:
+        """Return what the score requests, so that a search passes it on, or refuses what nobody says anything of."""
+        return get_routing_for_object(self.score)
 
     def _scored(self, estimator: Any, X: Any) -> tuple[Cells, Numbers, Any]:
         """Return everybody's group, and their scores of every class."""
@@ -140,6 +149,7 @@ def parity_scoring(
     score : str or callable
         What is to be large, as scikit-learn's ``scoring``; ``cv_results_["mean_test_score"]`` has it. Where it is not
         defined, as an AUC is not in a fold with one class, it is NaN, and :func:`best_within` goes by the other folds.
+        With metadata routing, a scorer gets the weights that it requests; of groups, each person counts once.
     y : sequence, optional
         The outcomes of the table, of which the classes are read: for more than two, of which a fold may lack one.
 
@@ -193,6 +203,9 @@ def _rows(X: Any, protected: Sequence[str]) -> list[tuple[Any, ...]]:
             f"X has n_features={len(there)} columns and lacks {lacking}, which protected names; the columns of an "
             f"array are '0', '1' and so on"
         )
+    table = read(arrays.select(given.frame, list(protected)))
+    for name in protected:
+        refuse_missing(encode(table[name]), *MISSING_GROUP)
     columns = [arrays.numbers(arrays.split(given.frame, name)[1]).tolist() for name in protected]
     return list(zip(*columns, strict=True))
 
@@ -250,7 +263,7 @@ class BestWithin:
                 "these are no results of a search with groups; write scoring=eh.parity_scoring(X, protected) as well"
             )
         classes = list(dict.fromkeys(named for _, named in totals))
-        means = np.array([[totals[group, named] / people[group] for named in classes] for group in people])
+        means = np.array([[_mean(totals[group, named], people[group]) for named in classes] for group in people])
         if len(classes) == 1:
             means = np.concatenate([1 - means, means], axis=1)
         if self.of == "selected":
@@ -272,6 +285,11 @@ def _score(cv_results: Mapping[str, Any]) -> Numbers:
             SEARCHING,
         )
     return np.asarray(each[defined].mean(axis=0)) if defined.any() else np.full(each.shape[1], np.nan)
+
+
+def _mean(total: Numbers, people: Numbers) -> Numbers:
+    """Return the mean of each candidate; NaN where nobody was scored, as where fits fail."""
+    return np.asarray(np.divide(total, people, out=np.full(np.shape(people), np.nan), where=people > 0))
 
 
 def _apart(means: Numbers) -> float:
