@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hiring import EXCLUDED, InHalves, coded, linear, people, with_words
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_validate
@@ -271,6 +272,22 @@ def test_a_crowd_in_one_place_at_a_threshold_is_told_of():
     X.loc[same, ["skill", "town"]] = 0.0, "a"
     with pytest.warns(eh.EvenhandWarning, match=r"at the threshold 0\.5 of the fitted people exceed the bound"):
         deciding(with_words(Flat()), decisions=0.01, threshold=0.5).fit(X, y)
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("predict_with", ["expected", "draw"])
+def test_a_model_that_overfits_is_no_crowd(predict_with):
+    """All rows differ, so that a draw changes nothing: the forest's scores of those it was trained on are others."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 2000)
+    X = pd.DataFrame({"sex": group, "a": rng.normal(size=2000) + 0.5 * group, "b": rng.normal(size=2000)})
+    y = (X["a"] + 0.5 * X["b"] + 0.8 * group + rng.normal(size=2000) > 0.8).astype(int)
+    forest = RandomForestClassifier(20, min_samples_leaf=5, random_state=0)
+    with pytest.warns(eh.EvenhandWarning) as told:
+        deciding(make_pipeline(forest), predict_with=predict_with).fit(X, y)
+    (message,) = (str(each.message) for each in told)
+    assert "of the fitted people exceed the bound by 0.04" in message
+    assert "whom it was trained on are not those out of fold" in message
 
 
 @pytest.mark.slow(keep=1)

@@ -52,6 +52,9 @@ to spare of one that is just large enough."""
 CHANCE = 1.36
 """Times the root of 1/n + 1/n' is what two samples of n and n' differ by at some threshold, in one case of twenty."""
 
+SAME_PEOPLE = 0.5
+"""Of what chance does to two samples: two scores of the same people differ by less, unless one of them overfits."""
+
 CROWD = 5
 """Scores are few where there are so many people for each."""
 
@@ -122,11 +125,10 @@ def fit_decisions(estimator: Any, scored: Scored, asked: Decisions, tell: Tell) 
     mapping = _mapping(problem, _table(problem, people.groups, scale.level(score)), people)
     every = _Everybody(mapping, scale, weight, fitted_groups(mapping, people.groups), people.frame, asked)
     found = _Found(every, by_clones.score, _out_of_fold(every, people, by_clones))
-    everybody = np.arange(len(score))
-    releases = every.releases(mapping, score, everybody)
-    fitted_on = [_Found(every, each, every.released(releases, each, everybody)) for each in (score, own)]
-    if not any(_tell_crowds(each, tell) for each in fitted_on):
-        _tell_excess(found, tell)
+    releases = every.releases(mapping, score, np.arange(len(score)))
+    of_fitted = [_of_fitted(every, score, each) for each in (score, own)]
+    if not (any(_tell_crowds(each, score, tell) for each in of_fitted) or _tell_excess(found, tell)):
+        _tell_other_scores(of_fitted[-1], tell)
     return Decided(model, mapping, people.classes, found.table, scale, releases, asked)
 
 
@@ -213,7 +215,10 @@ def _ties(table: Frame, people: Cells, asked: Decisions) -> Ties:
 
 @dataclass(frozen=True, eq=False)
 class _Everybody:
-    """The fitted people: their weights, groups (by place among those of the mapping) and rows, and levels of scores."""
+    """The fitted people: their weights, groups (by place among those of the mapping) and rows, and levels of scores.
+
+    ``place`` is each one's own, where all are told apart, and None where what is drawn or their rows hold does that.
+    """
 
     mapping: Mapping
     scale: ScoreScale
@@ -221,6 +226,26 @@ class _Everybody:
     group: Cells
     table: Frame
     asked: Decisions
+    place: Numbers | None = None
+
+    @cached_property
+    def content(self) -> Numbers:
+        """A number for each of them, by what their rows hold."""
+        return by_content(self.table)
+
+    @property
+    def told_apart(self) -> _Everybody:
+        """The same people in the same order, of whom those whose rows are equal are told apart as well."""
+        place = np.empty(len(self.weight))
+        place[np.argsort(self.content, kind="stable")] = np.arange(len(place)) / len(place)
+        return replace(self, place=place)
+
+    def ties(self, people: Cells) -> Ties:
+        """Return who of some of them comes before whom where scores are one."""
+        place = self.place
+        if place is None:
+            return _ties(self.table, people, self.asked)
+        return lambda rows: place[people[rows]]
 
     def counts(self, level: Cells, rows: Cells) -> Counts:
         """Count some of them by group and a level of theirs, on the mapping's own domain."""
@@ -240,14 +265,13 @@ class _Everybody:
         for at in range(len(groups)):
             of = rows[self.group[rows] == at]
             # What is drawn is drawn anew; what rows hold is held against what those of the fitted people do.
-            ties = None if self.asked.drawn else _ties(self.table, of, self.asked)
+            ties = None if self.asked.drawn and self.place is None else self.ties(of)
             found.append(GroupRelease.of(self.scale, score[of], self.weight[of], table[at], ties))
         return tuple(found)
 
     def released(self, releases: Sequence[GroupRelease], score: Numbers, rows: Cells) -> Cells:
         """Return the level that the scores of some of them are released as."""
-        ties = _ties(self.table, rows, self.asked)
-        return all_released(releases, self.scale, score[rows], self.group[rows], ties)
+        return all_released(releases, self.scale, score[rows], self.group[rows], self.ties(rows))
 
 
 def _out_of_fold(every: _Everybody, people: People, by_clones: _ByClones) -> Cells:
@@ -332,14 +356,24 @@ class _Found:
         one = squares / weight**2
         return np.asarray(CHANCE * np.sqrt(one[compared.population] + one[compared.against]))
 
-    @property
-    def crowds(self) -> Numbers:
-        """Return the weight of each group's largest crowd: people of one score, who are released as one level."""
-        together = np.column_stack([self.every.group, self.score, self.level])
+    def largest_crowd(self, apart: _Found) -> tuple[int, float]:
+        """Return the group, and the share of it, of the largest crowd at the threshold that is furthest beyond.
+
+        A crowd are people of one group and score whose rows are equal. ``apart`` is what would be found if these were
+        told apart: of a crowd at the threshold some would then be selected and others not.
+        """
+        every, compared, worst = self.every, self.parity.compared, self.parity.worst
+        place = compared.counts.groups.of_source
+        sides = [compared.populations[int(side[worst])].member for side in (compared.population, compared.against)]
+        selected = apart.level >= compared.event[worst]
+        together = np.column_stack([every.group, self.score, every.content])
         kinds, kind = np.unique(together, axis=0, return_inverse=True)
-        found = np.zeros(len(self.every.mapping.counts.groups.cells))
-        np.maximum.at(found, kinds[:, 0].astype(int), sums(kind.ravel(), self.every.weight, len(kinds)))
-        return found
+        group, kind = kinds[:, 0].astype(int), kind.ravel()
+        weight, above = (sums(kind, each, len(kinds)) for each in (every.weight, every.weight * selected))
+        divided = (above > 0) & (above < weight) & np.isin(group, np.unique(np.concatenate([place[m] for m in sides])))
+        share = np.where(divided, weight / every.mapping.counts.group_weight[group], 0.0)
+        largest = int(np.argmax(share))
+        return int(group[largest]), float(share[largest])
 
     @property
     def persons(self) -> Numbers:
@@ -368,34 +402,55 @@ class _Found:
         return found
 
 
-def _tell_crowds(found: _Found, tell: Tell) -> bool:
-    """Warn where the fitted people exceed the bound, because some of one score are released alike; say whether.
+def _of_fitted(every: _Everybody, among: Numbers, score: Numbers) -> _Found:
+    """Return what is released of the fitted people's scores, which are placed ``among`` others of theirs."""
+    everybody = np.arange(len(score))
+    return _Found(every, score, every.released(every.releases(every.mapping, among, everybody), score, everybody))
+
+
+def _tell_crowds(found: _Found, among: Numbers, tell: Tell) -> bool:
+    """Warn where the fitted people exceed the bound, and would not if equal ones were told apart; say whether.
 
     Between two levels there is one person in each group at most who is divided, and whom rounding puts into either.
     """
-    asked, crowds = found.every.asked, found.crowds
-    rounded = found.shares(found.persons)
-    if not found.exceeds(rounded) or found.exceeds(np.maximum(rounded, found.shares(crowds))):
+    every, rounded = found.every, found.shares(found.persons)
+    if every.asked.drawn or not found.exceeds(rounded):
         return False
-    counts, group = found.every.mapping.counts, int(np.argmax(crowds / found.every.mapping.counts.group_weight))
+    apart = _of_fitted(every.told_apart, among, found.score)
+    if apart.exceeds(rounded):
+        return False
+    counts, (group, share) = every.mapping.counts, found.largest_crowd(apart)
     who = in_words(counts.domain.d.labels(int(counts.groups.cells[group])))
-    advice = "let the estimator see more columns" if asked.drawn else 'predict_with="draw" splits it by a draw'
     tell(
         ("crowds exceed the bound",),
         f"people who share a score are released alike where nothing tells them apart, the largest such crowd is "
-        f"{crowds[group] / counts.group_weight[group]:.0%} of {who}, and it cannot be split between two levels: "
-        f"selection rates{_at(asked)} of the fitted people exceed the bound by {found.parity.violation:.3f}; {advice}",
+        f"{share:.1%} of {who}, and it cannot be split between two levels: selection rates{_at(every.asked)} of the "
+        f'fitted people exceed the bound by {found.parity.violation:.3f}; predict_with="draw" splits it by a draw',
     )
     return True
 
 
-def _tell_excess(found: _Found, tell: Tell) -> None:
-    """Warn where selection rates out of fold are further beyond the bound than chance would have them."""
-    if found.exceeds(found.chance):
+def _tell_excess(found: _Found, tell: Tell) -> bool:
+    """Warn where selection rates out of fold are further beyond the bound than chance would have them; say whether."""
+    exceeds = found.exceeds(found.chance)
+    if exceeds:
         tell(
             ("decisions exceed the bound",),
             f"selection rates{_at(found.every.asked)} of people whom neither the estimator nor the mapping was fitted "
             f"on exceed the bound by {found.parity.violation:.3f}, more than chance explains: see parity_",
+        )
+    return exceeds
+
+
+def _tell_other_scores(found: _Found, tell: Tell) -> None:
+    """Warn where the estimator's own scores of the fitted people exceed the bound, which those out of fold keep."""
+    if found.exceeds(SAME_PEOPLE * found.chance):
+        tell(
+            ("fitted people exceed the bound",),
+            f"selection rates{_at(found.every.asked)} of the fitted people exceed the bound by "
+            f"{found.parity.violation:.3f}: the estimator's scores of people whom it was trained on are not those out "
+            f"of fold, which are bounded; compare people whom it was not trained on, as parity_ does, or let it fit "
+            f"less closely",
         )
 
 
