@@ -997,3 +997,27 @@ folds = StratifiedKFold(4, shuffle=True, random_state=0)
         )
         assert done.stderr.count("outside the problem") == 1, done.stderr
         assert done.stderr.startswith("<string>:13: EvenhandWarning")
+
+
+@pytest.mark.parametrize("kind", ["classifier", "pipeline"])
+def test_a_search_tells_of_unseen_people_once_at_its_line(kind):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"g": rng.integers(0, 2, 300), "x": rng.integers(0, 25, 300)})
+    y = (X["x"] + 6 * X["g"] + rng.normal(0, 6, 300) > 14).astype(int)
+    problem = eh.Problem(
+        protected=["g"],
+        features=["x"],
+        outcome="y",
+        parity=[eh.PairwiseParity(0.3)],
+        distortion=eh.Distortion({"x": eh.Ordinal(step=1), "y": eh.Nominal(2)}),
+        budget=eh.ExpectedDistortion(2.0),
+    )
+    before = eh.OptimizedPreprocessor(problem)
+    model = make_pipeline(before, TREE) if kind == "pipeline" else eh.PreprocessedClassifier(TREE, before)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        cross_val_score(model, X, y, cv=5, error_score="raise")
+    words = [str(each.message).split("rows ")[-1][:20] for each in told]
+    assert len(set(words)) == len(words)
+    assert any("have a combination" in each for each in words)
+    assert {each.filename for each in told} == {__file__}

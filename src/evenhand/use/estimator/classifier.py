@@ -367,19 +367,21 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
     def predict_proba(self, X: Any) -> Any:
         """Return the expected score of every class, or with ``predict_with="draw"`` that of one draw."""
         check_is_fitted(self, "estimator_")
-        if self._one_line is not None:
-            return self._shifted(X, self._one_line)
-        return self._scored(X, self._probabilities)
+        with hearing(self._tell_here):
+            if self._one_line is not None:
+                return self._shifted(X, self._one_line)
+            return self._scored(X, self._probabilities)
 
     def predict(self, X: Any) -> Any:
         """Return the class of largest expected score: a decision, which no bound covers."""
         check_is_fitted(self, "estimator_")
-        if self._one_line is not None:
-            return self.classes_[self._one_line.chosen(self._shifted(X, self._one_line))]
-        if self._mapping is None:
-            self.preprocessor_._read(X)  # which checks it
-            return self.estimator_.predict(X)
-        return likeliest(self.estimator_, self.classes_, self.predict_with, lambda score: self._scored(X, score))
+        with hearing(self._tell_here):
+            if self._one_line is not None:
+                return self.classes_[self._one_line.chosen(self._shifted(X, self._one_line))]
+            if self._mapping is None:
+                self.preprocessor_._read(X)  # which checks it
+                return self.estimator_.predict(X)
+            return likeliest(self.estimator_, self.classes_, self.predict_with, lambda score: self._scored(X, score))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

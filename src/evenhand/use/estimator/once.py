@@ -53,6 +53,16 @@ class Telling:
             with hearing(None):
                 warn(message, SEARCHING, at=self.line if self.at_work else None)
 
+    def tell_here(self, what: tuple[str, ...], message: str) -> None:
+        """Warn, unless a search from the same line was told: whoever asks again may ask about other people."""
+        if self.at_work:
+            self.tell_once(what, message)
+        elif calling_line() == (line := calling_line(SEARCHING)):
+            with hearing(None):
+                warn(message)
+        else:
+            self.tell_once((*what, *map(str, line)), message)
+
 
 class Tells:
     """What an estimator that warns shares with its clones."""
@@ -62,6 +72,11 @@ class Tells:
     def _tell_once(self, what: tuple[str, ...], message: str) -> None:
         telling: Telling = self.__dict__.setdefault("_telling", Telling())
         telling.tell_once(what, message)
+
+    def _tell_here(self, what: tuple[str, ...], message: str) -> None:
+        # What is asked of a fitted model leaves it as it is: one that was not given anything to share tells anew.
+        telling: Telling = self.__dict__.get("_telling", Telling())
+        telling.tell_here(what, message)
 
     def __sklearn_clone__(self) -> Any:
         found = super().__sklearn_clone__()  # type: ignore[misc]

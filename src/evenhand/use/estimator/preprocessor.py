@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand import check
-from evenhand.errors import DataError, MissingExtraError, SpecError
+from evenhand.errors import DataError, MissingExtraError, SpecError, hearing
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, to_pandas
 from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
@@ -47,7 +47,7 @@ class People:
     weights: Any
 
 
-class Learns(BaseEstimator):  # type: ignore[misc]
+class Learns(Tells, BaseEstimator):  # type: ignore[misc]
     """What learns a mapping from X and y: the parameters, the checks, and train mode."""
 
     def __init__(
@@ -71,13 +71,16 @@ class Learns(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the mapping from features and outcomes, one row per person or with weights."""
-        self._fit(X, y, sample_weight)
+        with hearing(self._tell_once):
+            self._fit(X, y, sample_weight)
         return self
 
     def fit_resample(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Train mode: learn the mapping, draw (x̂, ŷ) for every row, and return both, of the kinds that were given."""
-        people = self._fit(X, y, sample_weight)
-        frame, released = (people.features.frame, people.outcome) if self.mapping_ is None else self._released(people)
+        with hearing(self._tell_once):
+            people = self._fit(X, y, sample_weight)
+            alone = self.mapping_ is None
+            frame, released = (people.features.frame, people.outcome) if alone else self._released(people)
         return people.features.back(frame), released
 
     def __sklearn_tags__(self) -> Any:
@@ -236,14 +239,15 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, Learns):  # 
     def transform(self, X: Any) -> Any:
         """Apply mode: draw x̂ for every row given its (d, x); what comes out is of the kind that was given."""
         check_is_fitted(self, "mapping_")
-        given = self._read(X)
-        result = given.back(given.frame if self.mapping_ is None else self._applied(given))
+        with hearing(self._tell_here):
+            given = self._read(X)
+            result = given.back(given.frame if self.mapping_ is None else self._applied(given))
         # scikit-learn itself turns only arrays into the pandas frames that set_output asks for.
         asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         return to_pandas(result) if asked == "pandas" and arrays.is_frame(result) else result
 
 
-class OptimizedResampler(Tells, Learns):
+class OptimizedResampler(Learns):
     """Train mode alone, as a sampler for the pipelines of imbalanced-learn: draw (x̂, ŷ) where a model is fitted.
 
     These pipelines take a step that has either ``transform`` or ``fit_resample``, and

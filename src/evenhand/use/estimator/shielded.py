@@ -168,11 +168,12 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
     def predict_proba(self, X: Any) -> Any:
         """Return the model's expected score of every class, or with ``predict_with="draw"`` that of one draw."""
         check_is_fitted(self, "preprocessor_")
-        given = self.preprocessor_._read(X)
-        if self.mapping_ is None:
-            named = arrays.is_frame(given.frame)
-            return self._scores(given.frame) if named else probabilities(self.model, X, self.classes_)
-        return self._expected(given) if self.predict_with == "expected" else self._drawn(given)
+        with hearing(self._tell_here):
+            given = self.preprocessor_._read(X)
+            if self.mapping_ is None:
+                named = arrays.is_frame(given.frame)
+                return self._scores(given.frame) if named else probabilities(self.model, X, self.classes_)
+            return self._expected(given) if self.predict_with == "expected" else self._drawn(given)
 
     def predict(self, X: Any) -> Any:
         """Return the class of largest score: a decision, which no bound covers."""
