@@ -274,7 +274,7 @@ def test_a_crowd_in_one_place_at_a_threshold_is_told_of():
         deciding(with_words(Flat()), decisions=0.01, threshold=0.5).fit(X, y)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("predict_with", ["expected", "draw"])
 def test_a_model_that_overfits_is_no_crowd(predict_with):
     """All rows differ, so that a draw changes nothing: the forest's scores of those it was trained on are others."""
