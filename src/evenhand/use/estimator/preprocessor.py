@@ -236,6 +236,11 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, Learns):  # 
     (5278, 5)
     """
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What it shares with its clones is nothing of its own: an estimator whose parameter it is stays what it was.
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_telling"}
+
     def transform(self, X: Any) -> Any:
         """Apply mode: draw x̂ for every row given its (d, x); what comes out is of the kind that was given."""
         check_is_fitted(self, "mapping_")
