@@ -50,9 +50,13 @@ def hostile_mapping(bound=0.5):
 
 def small_release(folder):
     """A mapping, and the manifest of a file that it released there, signed."""
-    mapping = hostile_mapping()
+    return signed_release(hostile_mapping(), hostile_frame(), folder)
+
+
+def signed_release(mapping, frame, folder):
+    """The same of any mapping and the people whom it releases."""
     mapping.save(folder / "m.mapping")
-    hostile_frame().to_csv(folder / "people.csv", index=False)
+    frame.to_csv(folder / "people.csv", index=False)
     done = mapping.release(folder / "people.csv", to=folder / "out.csv", draw="balanced")
     signed = eh.SignOff("A. Byron", date(2026, 1, 2), "a test", "half as much again is near enough")
     return mapping, eh.manifest_of(mapping, done, folder / "m.mapping", sign_off=signed).save()
@@ -186,16 +190,26 @@ def survey_mapping():
     return mapping
 
 
+def leaves_frame():
+    """The columns of numbers and words of the table above, without its small groups and gaps."""
+    return secretive_frame()[["sex", "age", "income", "job", "granted"]].iloc[20:]
+
+
 @cache
 def leaves_mapping():
     """A mapping whose cells are learned over columns of numbers and words."""
-    frame = secretive_frame()[["sex", "age", "income", "job", "granted"]].iloc[20:]
     problem = eh.Problem(
         protected=["sex"], features=["age", "income", "job"], outcome="granted", favourable=1,
         cells=eh.Leaves(most=8, at_least=20), parity=[eh.PairwiseParity(0.2)],
         distortion=eh.Distortion({"granted": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
     )  # fmt: skip
-    return eh.fit(problem, frame)
+    return eh.fit(problem, leaves_frame())
+
+
+def signed_leaves(folder):
+    """The report on it, with the manifest of a file, signed."""
+    mapping, manifest = signed_release(leaves_mapping(), leaves_frame(), folder)
+    return eh.report_on(mapping, trace=False, manifest=manifest)
 
 
 def summary_of(mapping, **options):

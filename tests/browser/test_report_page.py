@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 WIDTHS = (1280, 400)
 REAL = ("compas", "adult", "german", "survey")
-PAGES = (*REAL, "hostile", "long", "wide", "leaves")
+PAGES = (*REAL, "hostile", "long", "wide", "leaves", "signed")
 MOST_SHEETS = {"compas": 10}
 MOST_OF_ANY = 20
 """How many sheets of paper a report on any table takes."""
@@ -42,6 +42,7 @@ def pages(compas, compas_mapping, adult_mapping, tmp_path_factory):
         "long": lambda: eh.report_on(reports.long_mapping(), trace=False),
         "wide": lambda: eh.report_on(reports.wide_mapping("many of both"), hide_below=0, trace=False),
         "leaves": lambda: eh.report_on(reports.leaves_mapping(), trace=False),
+        "signed": lambda: reports.signed_leaves(folder),
     }
     made = {}
 
@@ -98,9 +99,18 @@ def test_it_opens_offline_and_says_nothing(opened):
     assert [url for url in opened.asked if not url.startswith(("file:", "data:"))] == []
 
 
+NARROWER = 80
+"""So many pixels less a page still fits: scroll bars take some, and phones are narrower than the least that is asked."""
+
+
 def test_nothing_is_wider_than_the_page(opened):
-    inner, whole = opened.page.evaluate("[window.innerWidth, document.documentElement.scrollWidth]")
-    assert whole <= inner
+    size = opened.page.viewport_size
+    for width in (size["width"], size["width"] - NARROWER):
+        opened.page.set_viewport_size({**size, "width": width})
+        inner, whole = opened.page.evaluate("[window.innerWidth, document.documentElement.scrollWidth]")
+        assert inner == width
+        assert whole <= inner
+    opened.page.set_viewport_size(size)
     outside = opened.page.evaluate(
         """[...document.querySelectorAll("body *")]
             .filter(e => !e.closest("script, style, thead"))
