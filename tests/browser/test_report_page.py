@@ -100,7 +100,7 @@ def test_it_opens_offline_and_says_nothing(opened):
 
 
 NARROWER = 80
-"""So many pixels less a page still fits: scroll bars take some, and phones are narrower than the least that is asked."""
+"""So many pixels less a page still fits: scroll bars take some, and there are narrower phones."""
 
 
 def test_nothing_is_wider_than_the_page(opened):

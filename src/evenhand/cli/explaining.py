@@ -103,19 +103,22 @@ def show_verdict(audit: Audit) -> None:
 
 def show_readers(mapping: Mapping, audit: Audit) -> None:
     """Show the mean scores that eqs. (8) and (9) predict of models that see, or do not see, the protected columns."""
+    from evenhand.tables import own_name
+
     screen.heading("Mean score of a model of the released data, if it sees the protected columns or not")
     scores = audit.scores.rename(columns={"seeing_protected": "Sees them", "not_seeing_protected": "Does not"})
     screen.frame_table(screen.shown(mapping, scores))
     lifts, outcome = screen.shown(mapping, audit.lifts), mapping.problem.outcome
-    of = lifts[outcome].unique()
+    own = own_name(lifts, outcome)
+    of = lifts[own].unique()
     one = len(of) == 1
     name = f"Lift of {outcome}={of[0]}" if one else "Lift"
     screen.heading(f"{name}: p(y|d) over p(y) (extended), p(y|not d) (selective), the lowest group's (contrastive)")
     # Each lift after stands below the same before: side by side they would not fit a terminal.
     kinds, rows = ("extended", "selective", "contrastive"), []
-    for row in (lifts.drop(columns=outcome) if one else lifts).to_dict("records"):
-        who = {name: value for name, value in row.items() if not str(name).endswith(("_before", "_after"))}
-        rows += [who | {"": when} | {kind: row[f"{kind}_{when}"] for kind in kinds} for when in ("before", "after")]
+    for row in (lifts.drop(columns=own) if one else lifts).to_dict("records"):
+        found = {(kind, when): row.pop(f"{kind}_{when}") for kind in kinds for when in ("before", "after")}
+        rows += [row | {"": when} | {kind: found[kind, when] for kind in kinds} for when in ("before", "after")]
     screen.frame_table(type(lifts)(rows))
 
 

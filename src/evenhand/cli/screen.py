@@ -102,6 +102,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     """
     from evenhand.findings.bounds import ROUNDING
     from evenhand.report.words import asked, certificate_words
+    from evenhand.tables import own_name
 
     protected, outcome = mapping.problem.protected, mapping.problem.outcome
     rule(title)
@@ -111,10 +112,11 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     pairs(asked(mapping.problem))
     heading("Each group's rates, before and after")
     rates = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
+    named = [own_name(audit.rates, c) for c in (*protected, outcome)]
     for row in shown(mapping, audit.rates).to_dict("records"):
         moved = abs(row["after"] - row["before"]) > ROUNDING
         after = styled((f"{row['after']:.4f}", "bold" if moved else ""))
-        who = (str(row[c]) for c in (*protected, outcome))
+        who = (str(row[c]) for c in named)
         rates.add_row(*who, f"{row['weight']:,.0f}", f"{row['before']:.4f}", after)
     console.print(Padding(rates, (0, 2)))
     bullets(audit.headlines)
@@ -139,18 +141,22 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
 def shown(mapping: Mapping, table: pd.DataFrame) -> pd.DataFrame:
     """Keep the rows of the outcomes that are worth showing."""
     from evenhand.findings.rates import shown_outcomes
+    from evenhand.tables import own_name
 
-    return table[table[mapping.problem.outcome].isin(shown_outcomes(mapping.counts.domain))]
+    outcome = own_name(table, mapping.problem.outcome)
+    return table[table[outcome].isin(shown_outcomes(mapping.counts.domain))]
 
 
 def _who_gains(protected: Sequence[str], ledger: pd.DataFrame) -> None:
     from evenhand.findings.changes import expected_people
+    from evenhand.tables import own_name
 
     numbers = ("helped", "harmed", "unchanged")
     table = table_of(*protected, "People", *map(str.capitalize, numbers), "Before", "After", right=tuple(range(-6, 0)))
+    named = [own_name(ledger, c) for c in protected]
     for row in ledger.to_dict("records"):
         table.add_row(
-            *(str(row[c]) for c in protected), f"{row['weight']:,.0f}", *(expected_people(row[n]) for n in numbers),
+            *(str(row[c]) for c in named), f"{row['weight']:,.0f}", *(expected_people(row[n]) for n in numbers),
             f"{row['before']:.4f}", f"{row['after']:.4f}",
         )  # fmt: skip
     console.print(Padding(table, (0, 2)))
@@ -158,14 +164,16 @@ def _who_gains(protected: Sequence[str], ledger: pd.DataFrame) -> None:
 
 def _who_changes(mapping: Mapping, audit: Audit) -> None:
     from evenhand.findings.changes import LEAST_SHARE, expected_people, told_changed
+    from evenhand.tables import own_name
 
     console.print(Padding(audit.who_changes, (0, 2)))
     protected = mapping.problem.protected
     which, title = told_changed(suppressed=mapping.problem.suppresses)
     groups = table_of(*protected, "People", title, "Expected distortion", right=(-3, -2, -1))
+    named = [own_name(audit.groups, c) for c in protected]
     for row in audit.groups.to_dict("records"):
         groups.add_row(
-            *(str(row[c]) for c in protected), f"{row['weight']:,.0f}", f"{row[which]:.1%}",
+            *(str(row[c]) for c in named), f"{row['weight']:,.0f}", f"{row[which]:.1%}",
             f"{row['expected_distortion']:.4f}",
         )  # fmt: skip
     console.print(Padding(groups, (0, 2)))

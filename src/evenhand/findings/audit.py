@@ -25,7 +25,7 @@ from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.spec import By, Problem
-from evenhand.tables import frame, labels
+from evenhand.tables import beside, frame, labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,16 +125,16 @@ def audit(
     before, after = measured.rates_before.ravel(), measured.rates_after.ravel()
     by_group = labels(counts.domain.d, counts.groups.cells)
     return Audit(
-        rates=frame({**by_outcome, "weight": weight, "before": before, "after": after}),
+        rates=beside(by_outcome, {"weight": weight, "before": before, "after": after}),
         bounds=bounds.table(counts, measured.parity, measured.budgets),
-        groups=frame({**by_group, "weight": counts.group_weight, **who.groups}),
+        groups=beside(by_group, {"weight": counts.group_weight, **who.groups}),
         changes=_moves(counts, who),
-        lifts=frame({**by_outcome, **_lifts(counts, measured)}),
-        scores=frame({**by_outcome, "seeing_protected": scores[0].ravel(), "not_seeing_protected": scores[1].ravel()}),
+        lifts=beside(by_outcome, _lifts(counts, measured)),
+        scores=beside(by_outcome, {"seeing_protected": scores[0].ravel(), "not_seeing_protected": scores[1].ravel()}),
         coverage=frame(covered),
         headlines=tuple(filter(None, (constraint.headline() for constraint in constraints))),
         who_changes=who.words(suppressed=problem.suppresses),
-        ledger=None if gains is None else frame({**by_group, **gains.columns}),
+        ledger=None if gains is None else beside(by_group, gains.columns),
         who_gains=() if gains is None else tuple(gains.words(suppressed=problem.suppresses)),
         notes=(*more, *_notes(problem, counts, measured, constraints)),
         uncounted=uncounted,

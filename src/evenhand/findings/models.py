@@ -284,13 +284,13 @@ class Predictor:
         group, place = np.nonzero(table.mass if self.reads_protected else table.mass.sum(axis=0, keepdims=True))
         size = domain.y.size
         shown = tables.labels(domain.d, np.repeat(self.counts.groups.cells[group], size))
-        return tables.frame(
+        return tables.beside(
             {
                 **(shown if self.reads_protected else {}),
                 **tables.labels(domain.x, np.repeat(table.features[place], size)),
                 **tables.labels(domain.y, np.tile(np.arange(size), len(place))),
-                "probability": table.shares[group, place].ravel(),
-            }
+            },
+            {"probability": table.shares[group, place].ravel()},
         )
 
     def predict_proba(self, frame: Any, *, unseen: Unseen | None = None, missing: Missing | None = None) -> Numbers:
@@ -388,13 +388,9 @@ def model_rates(
         scores = _model_scores(problem, counts, released, applied, model, protected)
     means = _by_group(counts, tables.read(applied), scores)
     predicted = predicted_scores(problem, counts, kernel, protected=protected)
-    return tables.frame(
-        {
-            **by_group_and_outcome(counts),
-            "released": group_rates(counts, kernel).ravel(),
-            "predicted": predicted.ravel(),
-            **means,
-        }
+    return tables.beside(
+        by_group_and_outcome(counts),
+        {"released": group_rates(counts, kernel).ravel(), "predicted": predicted.ravel(), **means},
     )
 
 

@@ -305,10 +305,11 @@ def realised(problem: Problem, fitted: Counts, met: Meeting, origin: Became | No
                 f"the rates of this very table are {apart} apart at worst ({worst.pair}), {where} the bound {bound:g}"
             )
     weight = np.repeat(counts.group_weight, counts.domain.y.size)
-    rates = {**by_group_and_outcome(counts), "weight": weight, "rate": group_rates(counts, as_it_is).ravel()}
+    rates = {"weight": weight, "rate": group_rates(counts, as_it_is).ravel()}
     remarks = tuple(of_new_groups(fitted, met))
     held = verdict(counts, parts, (*uncounted, *segments), decided=not segments, remarks=remarks)
-    return Realised(tables.frame(rates), bounds.table(counts, parts), tuple(words), held)
+    listed = tables.beside(by_group_and_outcome(counts), rates)
+    return Realised(listed, bounds.table(counts, parts), tuple(words), held)
 
 
 def _released_segments(problem: Problem, fitted: Counts) -> Iterator[str]:

@@ -25,6 +25,7 @@ from evenhand.kernel.achieved import Achieved
 from evenhand.report.people import told_outcome
 from evenhand.spec import Problem
 from evenhand.spec.distance import Difference, Ratio
+from evenhand.tables import own_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,15 +162,16 @@ def model_rates(problem: Problem, table: pd.DataFrame, words: str, shown: Discre
 def _by_group(problem: Problem, table: pd.DataFrame, names: Sequence[str], shown: Discretion) -> list[Json]:
     """Return a table of groups and outcomes as rows, those of hidden groups left out."""
     levels = zip(group_levels(shown.counts), shown.groups, strict=True)
+    outcome, *protected = (own_name(table, column) for column in (problem.outcome, *shown.counts.domain.d.names))
     kept = {tuple(group.values()) for group, is_shown in levels if is_shown}
     return [
         {
-            "group": {column: row[column] for column in problem.protected},
-            "outcome": row[problem.outcome],
+            "group": {column: row[own] for column, own in zip(shown.counts.domain.d.names, protected, strict=True)},
+            "outcome": row[outcome],
             **{name: row[name] for name in names},
         }
         for row in table.to_dict("records")
-        if tuple(row[column] for column in shown.counts.domain.d.names) in kept
+        if tuple(row[own] for own in protected) in kept
     ]
 
 

@@ -49,7 +49,7 @@ def people_words(s: Json) -> str:
 
 def weighed(s: Json) -> bool:
     """Whether people count by weights that are not all one."""
-    return bool(s["table"]["people"] != s["table"]["weight"])
+    return bool(s["table"]["weighed"])
 
 
 def _apart(s: Json) -> Answer:

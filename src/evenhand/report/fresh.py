@@ -17,6 +17,7 @@ from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Strayin
 from evenhand.findings.theory.intervals import WIDE
 from evenhand.spec import Problem
 from evenhand.spec.distance import times
+from evenhand.tables import own_name
 
 FIRST = "Before signing"
 Json = dict[str, Any]
@@ -147,8 +148,9 @@ def _first(
         "says whether the bound is met, violated or not decided."
     )
     # The theory's groups may be formed by some of the protected columns alone.
+    own = {column: own_name(small.frame, column) for column in problem.protected}
     every = [
-        ({column: row[column] for column in problem.protected if column in row}, row["widest"])
+        ({column: row[own[column]] for column in own if own[column] in row}, row["widest"])
         for row in small.frame.to_dict("records")
     ]
     widths = {long_name(levels): width for levels, width in every if shown.may_name(levels)}

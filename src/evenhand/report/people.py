@@ -26,6 +26,7 @@ from evenhand.kernel.achieved import Achieved
 from evenhand.report.extent import outcomes_drawn
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code
+from evenhand.tables import own_name
 
 WORST = 8
 """How many of the worst-off cells are listed."""
@@ -57,6 +58,7 @@ def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
     return {
         "people": counts.people,
         "weight": float(counts.weight.sum()),
+        "weighed": counts.weighed,
         "cells": len(counts),
         "groups": len(counts.groups.cells),
         "columns": columns,
@@ -170,7 +172,8 @@ def gains(problem: Problem, counts: Counts, audit: Audit, shown: Discretion) -> 
     """Return who is helped and who is harmed, by group; None where nobody said which outcome is good for a person."""
     if audit.ledger is None:
         return None
-    numbers = audit.ledger.drop(columns=list(problem.protected)).to_dict("records")
+    who = [own_name(audit.ledger, column) for column in problem.protected]
+    numbers = audit.ledger.drop(columns=who).to_dict("records")
     rows = zip(group_levels(counts), numbers, shown.groups, strict=True)
     return {
         "favourable": problem.favourable,

@@ -481,6 +481,29 @@ def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(dict(columns))
 
 
+def beside(who: Mapping[str, Any], numbers: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a pandas frame of columns that say who people are, and of numbers about them.
+
+    A number keeps its name, by which it is documented; a column of the user's that is called the same is set apart.
+
+    Examples
+    --------
+    >>> found = beside({"weight": ["heavy", "light"]}, {"weight": [10.0, 20.0]})
+    >>> list(found), own_name(found, "weight")
+    (['weight (column)', 'weight'], 'weight (column)')
+    """
+    return frame({_set_apart(name) if name in numbers else name: who[name] for name in who} | dict(numbers))
+
+
+def own_name(table: pd.DataFrame, column: str) -> str:
+    """Return what a column of the user's is called in such a frame."""
+    return _set_apart(column) if _set_apart(column) in table else column
+
+
+def _set_apart(name: str) -> str:
+    return f"{name} (column)"
+
+
 def _typed(variable: Variable, codes: Cells) -> Any:
     if variable.dtype == "category":
         categories: Any = list(variable.levels)

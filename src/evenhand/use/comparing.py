@@ -93,6 +93,8 @@ class Comparison:
         The outcome that both release, its levels, and those of them that are told in words.
     losses_compare : bool
         Whether the two utility losses are of the same measure and of the same columns and levels.
+    weighed : bool
+        Whether people count by weights that are not all one.
     """
 
     about: str
@@ -109,11 +111,7 @@ class Comparison:
     levels: tuple[Any, ...]
     shown: tuple[Any, ...]
     losses_compare: bool
-
-    @property
-    def weighed(self) -> bool:
-        """Whether people count by weights that are not all one."""
-        return bool((self.groups["people"] != self.groups["weight"]).any())
+    weighed: bool
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -212,6 +210,7 @@ class _Met:
     a: Treated
     b: Treated
     bounds: tuple[_Measured, _Measured]
+    weighed: bool
     left_out: int = 0
 
 
@@ -238,6 +237,7 @@ def _fitted(a: Mapping, b: Mapping) -> _Met:
         treated(a.release_mode, each[0], kind, a.problem),
         treated(b.release_mode, each[1], kind, b.problem),
         (_of_fitted(a, alone), _of_fitted(b)),
+        counts.weighed,
     )
 
 
@@ -302,6 +302,7 @@ def _read(
         treated(modes[0], located[0].kinds, key[:, 0], a.problem),
         treated(modes[1], located[1].kinds, key[:, 1], b.problem),
         (_of_table(a, table, weights, missing), _of_table(b, table, weights, missing)),
+        bool((weight[kept] != 1).any()),
         len(weight) - len(kept),
     )
 
@@ -333,16 +334,16 @@ def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None) 
         mappings=_mappings(a, b, names),
         statement=_statement(a, b),
         bounds=_bounds(met),
-        rates=tables.frame({**repeated, domain.outcome.name: levels, **each, **columns}),
-        groups=tables.frame(
+        rates=tables.beside({**repeated, domain.outcome.name: levels}, {**each, **columns}),
+        groups=tables.beside(
+            labels,
             {
-                **labels,
                 "people": people,
                 "weight": size,
                 "changed_a": by_group(met.a.each(met.a.changed)),
                 "changed_b": by_group(met.b.each(met.b.changed)),
                 **apart,
-            }
+            },
         ),
         costs=_costs(a, b, met),
         cells=_cells(domain, met, outcome, record, after),
@@ -351,6 +352,7 @@ def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None) 
         levels=domain.outcome.levels,
         shown=tuple(domain.outcome.levels[i] for i in _told(b, domain)),
         losses_compare=record is not None and _measure(a) == _measure(b),
+        weighed=met.weighed,
     )
 
 
@@ -465,19 +467,14 @@ def _cells(domain: Domain, met: _Met, outcome: Numbers, record: Numbers | None, 
         )
 
     at = found[first]
-    columns: dict[str, Any] = {
-        **tables.labels(domain.d, d[at]),
-        **tables.labels(domain.x, x[at]),
-        **tables.labels(domain.y, y[at]),
-        "people": sums(place, met.people[found], len(cells)),
-        "weight": weight,
-    }
+    who = tables.labels(domain.d, d[at]) | tables.labels(domain.x, x[at]) | tables.labels(domain.y, y[at])
+    numbers = {"people": sums(place, met.people[found], len(cells)), "weight": weight}
     for code, level in enumerate(domain.outcome.levels):
-        columns |= {f"{level}: a": mean(after[0][:, code]), f"{level}: b": mean(after[1][:, code])}
-    columns["other_outcome"] = mean(outcome)
+        numbers |= {f"{level}: a": mean(after[0][:, code]), f"{level}: b": mean(after[1][:, code])}
+    numbers["other_outcome"] = mean(outcome)
     if record is not None:
-        columns["other_record"] = mean(record)
-    listed = tables.frame(columns)
+        numbers["other_record"] = mean(record)
+    listed = tables.beside(who, numbers)
     order = np.argsort(-(weight * mean(differs)), kind="stable")
     return listed.iloc[order].reset_index(drop=True)
 
@@ -522,7 +519,7 @@ def _words(found: Comparison) -> Iterator[str]:
     yield from _differently(found)
     loss = costs["utility loss"]
     if found.losses_compare:
-        yield f"The utility loss is {loss['a']:.6g} with A and {loss['b']:.6g} with B ({costs['measure']['a']})."
+        yield f"The utility loss is {loss['a']:.7f} with A and {loss['b']:.7f} with B ({costs['measure']['a']})."
     status = costs["certificate"]
     yield f"The certificate of A is {status['a']}, that of B is {status['b']}."
 

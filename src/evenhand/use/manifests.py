@@ -19,6 +19,7 @@ from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Ma
 from evenhand.findings.new_people import Realised
 from evenhand.resources import Progress
 from evenhand.spec.sign_off import SignOff
+from evenhand.tables import own_name
 from evenhand.use import storage
 from evenhand.use.fitting import silent
 from evenhand.use.mapping import Mapping
@@ -219,11 +220,13 @@ def _rates(mapping: Mapping, found: Held) -> list[dict[str, Any]]:
     protected, outcome = mapping.problem.protected, mapping.problem.outcome
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for when, each in (("before", found.before), ("after", found.after)):
-        for row in [] if each is None else each.rates.to_dict("records"):
-            key = (*(row[name] for name in protected), row[outcome])
-            known = rows.setdefault(key, dict.fromkeys(RATE))
-            group = {name: row[name] for name in protected}
-            rows[key] = {**known, "group": group, "outcome": row[outcome], "weight": row["weight"], when: row["rate"]}
+        if each is None:
+            continue
+        for row in each.rates.to_dict("records"):
+            group = {name: row[own_name(each.rates, name)] for name in protected}
+            level = row[own_name(each.rates, outcome)]
+            known = rows.setdefault((*group.values(), level), dict.fromkeys(RATE))
+            known |= {"group": group, "outcome": level, "weight": row["weight"], when: row["rate"]}
     return list(rows.values())
 
 

@@ -572,19 +572,18 @@ class Mapping:
             kernel = self.apply_kernel
             known = counts.features if self.problem.blind else counts.people_before_outcome
             d, x = np.divmod(known.cells[kernel.rows], domain.x.size)
-            columns = {} if self.problem.blind else tables.labels(domain.d, d)
-            columns |= tables.labels(domain.x, x) | tables.labels(domain.x, kernel.targets, prefix="to_")
-            return tables.frame(columns | {"probability": kernel.probability})
+            who = {} if self.problem.blind else tables.labels(domain.d, d)
+            to = tables.labels(domain.x, kernel.targets, prefix="to_")
+            return tables.beside(who | tables.labels(domain.x, x), to | {"probability": kernel.probability})
         rows = self.kernel.rows
         to_x, to_y = domain.split_xy(self.kernel.targets)
-        columns = {
+        who = {
             **tables.labels(domain.d, counts.d[rows]),
             **tables.labels(domain.x, counts.x[rows]),
             **tables.labels(domain.y, counts.y[rows]),
-            **tables.labels(domain.x, to_x, prefix="to_"),
-            **tables.labels(domain.y, to_y, prefix="to_"),
         }
-        return tables.frame(columns | {"probability": self.kernel.probability})
+        to = tables.labels(domain.x, to_x, prefix="to_") | tables.labels(domain.y, to_y, prefix="to_")
+        return tables.beside(who, to | {"probability": self.kernel.probability})
 
     def release(
         self,

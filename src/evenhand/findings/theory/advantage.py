@@ -21,7 +21,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.sentences import Said
 from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, long_name
-from evenhand.tables import frame, labels
+from evenhand.tables import beside, labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,15 +143,15 @@ def advantage(counts: Counts, rates: Numbers, *, bound: float | None = None) -> 
     before, after = (estimator(part, group) for part in both)
     equal_before, equal_after = (estimator(part, equal) for part in both)
     size = counts.domain.y.size
-    table = {
-        "table": np.repeat(["before", "after"], size),
-        **labels(counts.domain.y, np.tile(np.arange(size), 2)),
+    numbers = {
         "share": np.concatenate([before.outcome, after.outcome]),
         **labels(counts.domain.d, counts.groups.cells[np.concatenate([before.guess, after.guess])], prefix="guess_"),
         "right": np.concatenate([before.right, after.right]),
     }
+    when = {"table": np.repeat(["before", "after"], size)}
+    table = beside(labels(counts.domain.y, np.tile(np.arange(size), 2)), when | numbers)
     words = tuple(_words(counts, (before, after), (equal_before, equal_after), bound))
-    return Advantage(before, after, equal_before, equal_after, frame(table), words)
+    return Advantage(before, after, equal_before, equal_after, table, words)
 
 
 def _words(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from evenhand.data.counts import Counts
 from evenhand.findings.document import ranged
 from evenhand.kernel import Kernel
 from evenhand.spec import Charge, Problem
-from evenhand.tables import frame, labels
+from evenhand.tables import beside, labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,10 +108,10 @@ def applying(problem: Problem, counts: Counts, kernel: Kernel, *, limits: Limits
         bounded = ~np.isnan(block.bound)
         worst = max(worst, float(np.max(block.achieved[bounded] - block.bound[bounded], initial=-np.inf)))
         blocks.append(block)
-    return Applying(frame(_table(counts, blocks)), worst, tuple(_words(problem, blocks)))
+    return Applying(_table(counts, blocks), worst, tuple(_words(problem, blocks)))
 
 
-def _table(counts: Counts, blocks: list[_Block]) -> dict[str, Any]:
+def _table(counts: Counts, blocks: list[_Block]) -> pd.DataFrame:
     before = counts.people_before_outcome
     number = len(blocks)
     d, x = np.divmod(np.tile(before.cells, number), counts.domain.x.size)
@@ -120,13 +120,14 @@ def _table(counts: Counts, blocks: list[_Block]) -> dict[str, Any]:
     def joined(name: str) -> Numbers:
         return np.concatenate([np.zeros(0), *(getattr(block, name) for block in blocks)])
 
-    return {
-        **labels(counts.domain.d, d),
-        **labels(counts.domain.x, x),
-        "weight": np.tile(weight, number),
-        "charge": np.repeat(np.array([block.words for block in blocks], dtype=object), len(before.cells)),
-        **{name: joined(name) for name in ("bound", "achieved", "features_alone")},
-    }
+    return beside(
+        {**labels(counts.domain.d, d), **labels(counts.domain.x, x)},
+        {
+            "weight": np.tile(weight, number),
+            "charge": np.repeat(np.array([block.words for block in blocks], dtype=object), len(before.cells)),
+            **{name: joined(name) for name in ("bound", "achieved", "features_alone")},
+        },
+    )
 
 
 def _words(problem: Problem, blocks: list[_Block]) -> Iterator[str]:

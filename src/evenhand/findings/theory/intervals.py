@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betaincinv
@@ -25,7 +25,7 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws
 from evenhand.spec import CsvFormat
-from evenhand.tables import Frame, cells, first_unseen, frame, labels
+from evenhand.tables import Frame, beside, cells, first_unseen, labels
 from evenhand.tables.transforming import Missing, Transformer, Unseen, domain_with, locate, train_mode
 
 if TYPE_CHECKING:
@@ -212,7 +212,6 @@ def holdout(
         return np.asarray(np.divide(number, people, out=np.full(people.shape, np.nan), where=people > 0)).ravel()
 
     rates = {
-        **by_group_and_outcome(counts),
         "rows": people.ravel().astype(np.int64),
         "released": drawn.number.ravel().astype(np.int64),
         "rate": rate(drawn.number),
@@ -226,8 +225,8 @@ def holdout(
         found = set(table["verdict"])
         verdict = VIOLATED if VIOLATED in found else MET if found <= {MET} else UNDECIDED
     return HoldOut(
-        frame(rates),
-        frame(table),
+        beside(by_group_and_outcome(counts), rates),
+        table,
         verdict,
         confidence,
         drawn.rows,
@@ -269,7 +268,7 @@ def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Dra
 
 def _compared(
     counts: Counts, rates: tuple[Numbers, Numbers, Numbers], target: Numbers | None, bound: float | None
-) -> dict[str, Any]:
+) -> pd.DataFrame:
     """Return every ratio with its interval: from the least over the most to the most over the least."""
     rate, low, high = rates
     names = group_names(counts)
@@ -285,8 +284,7 @@ def _compared(
     ratio, least, most = (
         quotient(array[group, outcome], under) for array, under in zip((rate, low, high), against, strict=True)
     )
-    table = {
-        **labels(counts.domain.y, outcome),
+    numbers = {
         "group": [names[i] for i in group],
         "against": others,
         "ratio": ratio,
@@ -294,11 +292,12 @@ def _compared(
         "high": most,
     }
     if bound is None:
-        return table
+        return beside(labels(counts.domain.y, outcome), numbers)
     met = (least >= 1 - bound) & (most <= 1 + bound)
     violated = (least > 1 + bound) | (most < 1 - bound)
     verdicts = np.select([met, violated], [MET, VIOLATED], default=UNDECIDED).astype(object)
-    return table | {"bound": np.full(len(outcome), bound), "verdict": verdicts}
+    judged = {"bound": np.full(len(outcome), bound), "verdict": verdicts}
+    return beside(labels(counts.domain.y, outcome), numbers | judged)
 
 
 def _holdout_words(
@@ -397,7 +396,7 @@ def small_groups(
     # Intervals are those of a group's share of the people, by weight; how many it really has is told where it is known.
     number = counts.group_people if people is None and counts.knows_people else trials
     small = (np.round(number) < FEW_PEOPLE) | (widest > width)
-    table = {**labels(counts.domain.d, counts.groups.cells), "people": number, "widest": widest, "small": small}
+    table = beside(labels(counts.domain.d, counts.groups.cells), {"people": number, "widest": widest, "small": small})
     names = tuple(name for name, is_small in zip(group_names(counts), small, strict=True) if is_small)
     words = (*_small_words(counts, np.round(number), widest, width), *people_words(counts, n))
-    return SmallGroups(frame(table), names, words)
+    return SmallGroups(table, names, words)

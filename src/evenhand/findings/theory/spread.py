@@ -27,7 +27,7 @@ from evenhand.findings.theory.rates import (
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates, outcome_by_source
 from evenhand.resources import heed
-from evenhand.tables import frame
+from evenhand.tables import beside, frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +126,7 @@ def bootstrap(
     ends = np.quantile(ratios, [tail, 1 - tail], method="inverted_cdf")
     largest = float(largest_ratio(now, target)), float(ends[0]), float(ends[1])
     over = None if bound is None else float(np.mean(ratios > bound + ROUNDING))
-    table = {**by_group_and_outcome(counts), "rate": now.ravel(), "low": low.ravel(), "high": high.ravel()}
+    table = beside(by_group_and_outcome(counts), {"rate": now.ravel(), "low": low.ravel(), "high": high.ravel()})
     empty = int(np.isnan(rates).any(axis=(1, 2)).sum())
     words = [
         f"On {size} resampled tables of as many people, the mapping held fixed, the largest ratio is off one by "
@@ -141,7 +141,7 @@ def bootstrap(
         "These are percentiles, not proofs: they approximate how rates vary with the sample, each interval by itself. "
         "The largest of several ratios is larger on resamples than on the table, as chance adds to the differences."
     )
-    return Bootstrap(frame(table), largest, over, size, n, (*words, *people_words(counts, n)))
+    return Bootstrap(table, largest, over, size, n, (*words, *people_words(counts, n)))
 
 
 def generator_of(seed: int | None) -> np.random.Generator:
@@ -241,7 +241,7 @@ def draw_spread(
     weight = counts.probability * n
     variance = group_sums(counts, weight[:, None] * chance * (1 - chance))
     deviation = np.sqrt(variance) / group_sums(counts, weight)[:, None]
-    table = {**by_group_and_outcome(counts), "rate": now.ravel(), "standard_deviation": deviation.ravel()}
+    table = beside(by_group_and_outcome(counts), {"rate": now.ravel(), "standard_deviation": deviation.ravel()})
     expected = float(largest_ratio(now, target))
     over = None if bound is None else float(np.mean(ratios > bound + ROUNDING))
     ends = np.quantile(ratios, QUANTILES, method="inverted_cdf")
@@ -256,7 +256,7 @@ def draw_spread(
             f"expectation; the expanded table, which carries every possible row with its weight, has no such spread."
         )
     spread = frame({"quantile": list(QUANTILES), "largest_ratio": ends})
-    return DrawSpread(frame(table), spread, expected, over, size, (*words, *people_words(counts, n)))
+    return DrawSpread(table, spread, expected, over, size, (*words, *people_words(counts, n)))
 
 
 @dataclass(frozen=True, eq=False)
