@@ -158,6 +158,9 @@ class InfeasibleError(EvenhandError):
     smallest_budget_factor : float or None
         The smallest number by which all budgets would have to be multiplied for the given parity bounds to
         hold; None where no factor would do.
+    people_needed : float or None
+        Where the bounds can be met but not with the margins of a confidence: about how many people like those of the
+        table would be needed; None where no number would do, or none is asked for.
     """
 
     def __init__(
@@ -165,10 +168,12 @@ class InfeasibleError(EvenhandError):
         *message: object,
         smallest_parity_bound: float | None = None,
         smallest_budget_factor: float | None = None,
+        people_needed: float | None = None,
     ) -> None:
         super().__init__(*message)
         self.smallest_parity_bound = smallest_parity_bound
         self.smallest_budget_factor = smallest_budget_factor
+        self.people_needed = people_needed
 
 
 class SolverError(EvenhandError):

@@ -123,6 +123,17 @@ def test_errors_have_a_code_in_words_and_in_json(folder, inside, arguments, kind
     assert error["message"]
 
 
+def test_what_could_be_had_is_in_the_document(folder, inside):
+    """The numbers that the message tells; of a refused confidence about how many people it would take."""
+    found = document(inside("fit", "tight.toml", "people.csv", "--json"))["error"]
+    assert f"{found['smallest_parity_bound']:.4g}" in found["message"]
+    assert found["people_needed"] is None
+    asked = ("fit", "fine.toml", "people.csv", "--confidence", "0.99", "--json")
+    refused = document(inside(*asked))["error"]
+    assert refused["kind"] == "InfeasibleError"
+    assert f"About {refused['people_needed']:,.0f} people" in refused["message"]
+
+
 def test_an_answer_of_no(folder, inside):
     assert inside("diagnose", "tight.toml", "people.csv").returncode == Exit.NO
     result = inside("diagnose", "tight.toml", "people.csv", "--json")

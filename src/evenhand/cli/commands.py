@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -32,7 +33,7 @@ from evenhand.cli.bounded import bounded
 from evenhand.cli.exits import Exit, code_of
 from evenhand.cli.stopping import stoppable
 from evenhand.cli.wording import worded
-from evenhand.errors import EvenhandError, EvenhandWarning
+from evenhand.errors import EvenhandError, EvenhandWarning, InfeasibleError
 
 UsageError: Any = typer.BadParameter.__mro__[1]
 """The parent of every complaint about a command line; typer gives it no name of its own."""
@@ -57,7 +58,7 @@ def run() -> NoReturn:
         try:
             code = app(prog_name="evenhand", standalone_mode=False)
         except EvenhandError as error:
-            _complain(worded(error), type(error).__name__, code_of(error), as_json)
+            _complain(worded(error), _kind(error), code_of(error), as_json, _nearest(error))
         except UsageError as error:
             _misused(error, as_json)
         if code == Exit.INTERRUPTED:
@@ -74,10 +75,23 @@ def _note(message: Warning | str, *place: Any, **more: Any) -> None:
         logging.getLogger("evenhand").info("%s", message)
 
 
-def _complain(message: str, kind: str, code: Exit, as_json: bool) -> NoReturn:
-    """Say on the error stream what is wrong, or as JSON on the output stream, and end."""
+def _kind(error: EvenhandError) -> str:
+    """Name the kind of error that users know."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == EvenhandError.__module__)
+
+
+def _nearest(error: EvenhandError) -> dict[str, float | None]:
+    """Return what could be had, where not all can."""
+    names = ("smallest_parity_bound", "smallest_budget_factor", "people_needed")
+    return {name: getattr(error, name) for name in names} if isinstance(error, InfeasibleError) else {}
+
+
+def _complain(
+    message: str, kind: str, code: Exit, as_json: bool, nearest: Mapping[str, float | None] = MappingProxyType({})
+) -> NoReturn:
+    """Say on the error stream what is wrong, or as JSON on the output stream with what is nearest to it, and end."""
     if as_json:
-        answers.write({"error": {"kind": kind, "message": message, "exit_code": int(code)}})
+        answers.write({"error": {"kind": kind, "message": message, "exit_code": int(code), **nearest}})
     else:
         screen.complain(message, error=code not in (Exit.INTERRUPTED, Exit.STOPPED))
     sys.exit(code)

@@ -27,7 +27,7 @@ APPLY_ADVICE = (
     Setting("missing", "level"),
     " would have made them a level",
 )
-OUTCOME_ADVICE = ("every row needs its outcome here: drop such rows",)
+OUTCOME_ADVICE = ("every row needs its outcome here: drop such rows; apply mode is for people who have none yet",)
 REAL = r"[-+]?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
 """Texts that are numbers; one with leading zeros is a code, not a number, and so is one too long for a real number."""
 

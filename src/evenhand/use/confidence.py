@@ -199,8 +199,7 @@ SPARE = 0.12
 class NotSure(InfeasibleError):
     """The bounds can be met, but not with the margins that a confidence takes.
 
-    ``problem`` is the one with margins, ``reason`` what was said of it, and ``people_needed`` about how many people
-    the table would need, all else as it is; None where no number would do.
+    ``problem`` is the one with margins, and ``reason`` what was said of it.
     """
 
     def __init__(
@@ -210,8 +209,9 @@ class NotSure(InfeasibleError):
             *message,
             smallest_parity_bound=reason.smallest_parity_bound,
             smallest_budget_factor=reason.smallest_budget_factor,
+            people_needed=people_needed,
         )
-        self.problem, self.reason, self.people_needed = problem, reason, people_needed
+        self.problem, self.reason = problem, reason
 
 
 def not_enough_people(
