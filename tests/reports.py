@@ -215,3 +215,21 @@ def signed_leaves(folder):
 def summary_of(mapping, **options):
     """The summary of a mapping, without a frontier unless it is asked for."""
     return eh.report_on(mapping, **{"trace": False} | options).summary
+
+
+def tiny_frame():
+    """Two groups of one rate, and one of sixteen people with another: all that changes is for the last's sake."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "tiny"], [500, 400, 16])
+    granted = np.concatenate([np.tile(["yes", "no"], 450), ["yes"] * 15 + ["no"]])
+    return pd.DataFrame({"g": group, "x": rng.integers(0, 3, 916), "y": granted})
+
+
+@cache
+def tiny_mapping():
+    """A mapping of it, by which nothing is lost."""
+    problem = eh.Problem(
+        protected=["g"], features=["x"], outcome="y", favourable="yes", parity=[eh.PairwiseParity(0.2)],
+        distortion=eh.Distortion({"x": eh.Ordinal(1), "y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
+    )  # fmt: skip
+    return eh.fit(problem, tiny_frame())

@@ -138,7 +138,7 @@ def test_changes_are_listed_and_checked(fitted, inside, ending):
     content[len(content) // 2] ^= 1
     (fitted / listed).write_bytes(bytes(content))
     refused = inside("verify", MANIFEST)
-    assert (refused.returncode, "the changes" in flat(refused.stdout)) == (1, True)
+    assert (refused.returncode, "the list of changes" in flat(refused.stdout)) == (1, True)
     (fitted / listed).unlink()
     complained(inside("verify", MANIFEST), "the changes", listed, "--changes")
     complained(inside(*RELEASE[:-1], "x.csv", "--changes", "x.csv"), "written twice")

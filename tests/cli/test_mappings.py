@@ -364,7 +364,7 @@ class TestAudit:
         learned = inside("fit", "good.toml", "people.csv", "--out", "good.mapping")
         heading = "Who is helped and who is harmed: hired=1 is good for a person"
         words = "of 200 people nobody gets hired=1 who did not have it, and 14 lose it"
-        levelled = "levelled down: in the group group=a the rate of hired=1 falls from 0.500 to 0.360"
+        levelled = "levelled down: in the group group=a the rate of hired=1 falls from 50.0% to 36.0%"
         for said in (flat(learned.stdout), flat(inside("audit", "good.mapping").stdout)):
             assert f"{heading} group People Helped Harmed Unchanged Before After" in said
             assert "a 100 0 14 86 0.5000 0.3600 b 100 0 0 100 0.3000 0.3000" in said

@@ -101,7 +101,7 @@ def test_the_sentences_say_it(compas):
     assert f"they stay as they are with a probability of {found.stays:.1%}" in said
     assert "is_recid becomes 0 instead of 1" in said
     assert "all that their budget allows: this limit binds" in said
-    assert "1 of 12 are tight" in said
+    assert "1 of 12 is tight" in said
     applied = " | ".join(mapping.explain({**person, "priors_count": "1-3"}).words)
     assert "294 fitted people have the same group and features" in applied
     assert "averaged over the outcomes that they may have" in applied

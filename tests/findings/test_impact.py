@@ -103,8 +103,13 @@ def test_of_other_people_everybody_is_counted(tmp_path, kind, weights, stated):
     unknown = {name: frame[name].isna() | (frame[name] == "new") for name in ("sex", "race")}
     assert (unknown["sex"] & unknown["race"]).any()
     counted_by_hand(found, mapping, frame, weight, unknown)
-    kept, strange = found.notes
+    kept, *typical, strange = found.notes
     assert "a release leaves them as they are" in kept
+    if not stated:
+        known = set(table(5)[["sex", "race", "x", "y"]].itertuples(index=False, name=None))
+        new = [row not in known for row in frame[["sex", "race", "x", "y"]].itertuples(index=False, name=None)]
+        told = [float(words.split()[0].replace(",", "")) for words in (kept, *typical)]
+        assert sum(told) == pytest.approx(weight[new].sum(), abs=len(told) / 2)
     assert strange.startswith(
         f"{weight[frame['y'] == 9].sum():,.0f} people{' by weight' * bool(weights)} have an outcome"
     )

@@ -119,7 +119,7 @@ class TestWords:
         """The same mapping, of which the other outcome is said to be good."""
         said, levelled = eh.fit(small_problem(favourable=1), small_frame()).audit().who_gains
         assert said.startswith("of 200 people nobody gets hired=1 who did not have it, and 14 lose it")
-        assert levelled == "levelled down: in the group group=a the rate of hired=1 falls from 0.500 to 0.360"
+        assert levelled == "levelled down: in the group group=a the rate of hired=1 falls from 50.0% to 36.0%"
         assert levelled.about == ({"group": "a"},)
 
     def test_steps_count_at_an_end_of_an_order_alone(self):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from reports import hostile_mapping, summary_of
+from reports import hostile_mapping, summary_of, tiny_mapping
 
 import evenhand as eh
 from evenhand.report.brief import brief
@@ -53,7 +53,11 @@ def test_how_far_apart_is_said_in_times(compas_brief):
     [
         (eh.PairwiseParity(0.1, eh.Difference()), "22.6 points → 10.0 points", "10.0 points"),
         (eh.PairwiseParity(0.1, eh.LogRatio()), "1.61 times → 1.11 times", "1.11 times"),
-        (eh.PairwiseParity(0.2, eh.FourFifths(0)), "64.3% of the other → 80% of the other", "80% of the other"),
+        (
+            eh.PairwiseParity(0.2, eh.FourFifths(0)),
+            "64.3% of the other rate → 80% of the other rate",
+            "80% of the other rate",
+        ),
     ],
     ids=["difference", "log-ratio", "four fifths"],
 )
@@ -128,7 +132,7 @@ def test_rates_after_are_named_where_they_are_of_another_outcome(compas_brief):
 def test_what_nobody_said_is_not_guessed():
     found, _ = answers(hostile_mapping())
     assert (found["gains"]["answer"], found["gains"]["tone"]) == ("not stated", "open")
-    assert "among the groups shown" in found["apart"]["words"][-1]
+    assert found["apart"]["words"][-1].endswith("groups of fewer than 20 people are left out here.")
     unbounded = replace(hostile_mapping().problem, parity=[], budget=None)
     mapping = eh.fit(unbounded, hostile_mapping().counts)
     found, _ = answers(mapping)
@@ -210,3 +214,69 @@ def test_prices_that_are_not_known_are_not_none(compas):
     roots = eh.UserDistance(lambda p, q: abs(np.sqrt(p) - np.sqrt(q)), name="roots")
     mapping = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.05, roots)]), compas.counts)
     assert "is not known" in " ".join(summary_of(mapping)["cost"]["words"])
+
+
+def test_what_happens_to_few_is_counted_and_not_denied():
+    """A group too small to be shown is levelled down: that is not told, and not said to be otherwise."""
+    mapping = tiny_mapping()
+    ledger = mapping.audit().ledger.set_index("g")
+    assert ledger.loc["tiny", "after"] < ledger.loc["tiny", "before"] - 0.3
+    found, summary = answers(mapping)
+    words = " ".join(found["gains"]["words"])
+    assert "nobody is levelled down" not in words
+    assert "Whether one of fewer than 20 people has is not told" in words
+    moves = summary["changes"]["outcome"]
+    rest = summary["changes"]["outcome_people"] - sum(move["people"] for move in moves)
+    assert rest == pytest.approx(ledger["harmed"].sum(), abs=1e-6)
+    assert f"{rest:.0f} change in y in other ways." in found["changed"]["words"]
+    shown, _ = answers(mapping, hide_below=0)
+    # 15 of 16 is half way between two numbers that could be written; what a solver leaves does not decide.
+    assert "levelled down: tiny from 93.8% to" in shown["gains"]["words"][0]
+    assert not any("in other ways" in sentence for sentence in shown["changed"]["words"])
+
+
+def test_changes_that_lose_nothing_are_the_cost_that_is_told():
+    found = summary_of(tiny_mapping(), trace=True, hide_below=0)
+    changed = found["changes"]["share"] * found["changes"]["people"]
+    (words, *_) = found["cost"]["words"]
+    assert words.startswith(
+        f"No utility is lost; what the bounds cost is changes, of {changed:.0f} people: with a bound"
+    )
+    looser = [row for row in found["frontier"]["points"] if row["bound"] > 0.2 and row["said"] in words]
+    assert f"it would be {looser[0]['changed'] * found['changes']['people']:.0f}" in words
+
+
+def test_the_end_of_the_frontier_tells_no_hidden_rate():
+    """Nobody need change from the bound on that the smallest group's rate is off by."""
+    open_, shut = (summary_of(tiny_mapping(), trace=True, points=4, hide_below=n)["frontier"] for n in (0, 20))
+    assert open_["edges"]["identity_from"] == pytest.approx(0.5 / (1 / 16) - 1)
+    assert shut["edges"]["identity_from"] is None
+    assert shut["edges_said"]["identity_from"] is None
+    assert max(row["bound"] for row in shut["points"]) == pytest.approx(0.2)
+    assert "are left out" in shut["words"]
+
+
+def test_groups_that_columns_form_together_are_named_where_bounds_are_on_each(compas):
+    parity = [eh.PairwiseParity(0.1, on=["sex"]), eh.PairwiseParity(0.2, on=["race"])]
+    mapping = eh.fit(replace(compas.problem, parity=parity), compas.counts)
+    found, summary = answers(mapping)
+    assert summary["bounded_on"] == [["sex"], ["race"]]
+    assert "Groups that sex × race form together." in found["covered"]["words"]
+    rates = [of[:, 0] for of in (mapping.achieved.rates_before, mapping.achieved.rates_after)]
+    before, after = (f"{of.max() / of.min():.2f} times" for of in rates)
+    (note,) = [note for note in summary["not_covered"] if "form together" in note]
+    assert note.endswith(f"of is_recid=0 the highest rate is {before} the lowest before, {after} after")
+    assert "of the first bound are mostly" in " ".join(found["new"]["words"])
+    whole, summary = answers(eh.fit(compas.problem, compas.counts))
+    assert not any("form together" in note for note in (*summary["not_covered"], *whole["covered"]["words"]))
+
+
+def test_what_one_release_decided_is_told_as_that(compas, compas_mapping):
+    _, summary = answers(compas_mapping, frame=compas.frame, seed=3)
+    assert "after on one release (seed 3)" in summary["decisions"]["words"]
+    expected = summary["decisions"]["apart"]["not_seeing_protected"]
+    times = f"{expected['before']['times']} → {expected['after']['times']}"
+    assert f"A plain model, in expectation over releases: {times}." in summary["decisions"]["words"]
+    # The same model of the same table decides the same.
+    fitted = summary["models"]["fitted"]["apart"]["before"]
+    assert fitted["times"] == expected["before"]["times"]

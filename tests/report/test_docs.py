@@ -52,7 +52,7 @@ ANSWERED = {
     "worst": r"\d+ of \d+ cells",
     "decisions": r"\d+\.\d% to \d+\.\d%",
     "file": r"\d+\.\d%",
-    "fresh": r"mostly \d+\.\d+ .* apart",
+    "fresh": r"mostly (\d+\.\d+ .* apart|\d+\.\d+% .* held against)",
     "cost": r"\d",
     "asked": r"at most \d|within \d",
     "certificate": r"Utility loss \d\.\d{7}",

@@ -29,7 +29,7 @@ def found():
 
 def test_impact_ratios_say_who_is_small_and_who_is_unknown(found):
     text = "\n".join(impact_lines(found, "hired", "the table"))
-    for words in ("### By sex", "| sex=f | 90 | 5 | 0.500 | 1.000 | 6.0 | 0.600 | 1.000 |", "sex=x (1 people)",
+    for words in ("### By sex", "| sex=f | 90 | 5 | 0.500 | 1.000 | 6 | 0.600 | 1.000 |", "sex=x (1 people)",
                   "is not known, who are in no ratio by that column: sex: 9.", "not a verdict"):  # fmt: skip
         assert words in text, words
     nobody = "\n".join(impact_lines(Impact(1, 100.0, found.categories, {}), "hired", "the table"))

@@ -15,6 +15,8 @@ from evenhand.findings.naming import cell_levels
 from evenhand.report import assurance, people
 from evenhand.report.summary import FORMAT, VERSION, Material, Settings, Source, summary
 
+NOT_TRACED = {"words": "", "points": [], "edges": None, "edges_said": None, "chosen": None}
+
 
 def of(mapping, hide_below=20, **more):
     return summary(
@@ -22,7 +24,7 @@ def of(mapping, hide_below=20, **more):
             problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
             achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
             prices=mapping.prices() if mapping.has_prices else None, settings=Settings(hide_below, 0.95, 0),
-            **{"fitted": None, "frontier": {"words": "", "points": []}, "source": Source(), "command": "", **more},
+            **{"fitted": None, "frontier": NOT_TRACED, "source": Source(), "command": "", **more},
         )
     )  # fmt: skip
 
@@ -199,7 +201,7 @@ def test_what_is_free_is_said_to_be(found):
     assert found["prices"]["words"] == ""
     free = of(hostile_mapping(bound=50.0))["prices"]
     assert (free["rows"], free["cells"]) == ([], [])
-    assert free["words"] == "No bound costs anything here: relaxing one would gain nothing."
+    assert free["words"] == "Every price is zero: whichever bound is relaxed, no less is lost."
 
 
 def test_fresh_people_begin_with_what_a_signer_needs(found, compas_mapping):
@@ -208,7 +210,7 @@ def test_fresh_people_begin_with_what_a_signer_needs(found, compas_mapping):
     assert len(first["words"]) <= 5
     said = " ".join(first["words"])
     tables, releases = compas_mapping.theory.straying(seed=0)
-    assert f"{releases.over:.1%} of 2000 simulated releases exceed the bound" in said
+    assert f"{releases.over:.1%} of 2,000 simulated releases exceed the bound" in said
     assert f"{tables.over:.1%} of them exceed the bound" in said
     assert "hold-out" in said
     assert "features_alone" not in json.dumps(found)

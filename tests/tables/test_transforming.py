@@ -931,7 +931,9 @@ class TestMissingWhereTheFittedTableHadNone:
         assert strict.apply(gaps)["hired"].isna().sum() == 1
 
     def test_with_unseen_error_it_is_refused_as_such(self, strict):
-        with pytest.raises(eh.DataError, match=r"2 of 200 rows .*\(column 'group' has a missing value\), 2 of them"):
+        with pytest.raises(
+            eh.DataError, match=r"2 of 200 rows .* in row 10 \(column 'score' has a missing value\), 2 of them"
+        ):
             strict.apply(self.gaps(), missing="level", unseen="error")
 
     def test_a_mapping_that_allows_them_can_be_told_not_to(self):

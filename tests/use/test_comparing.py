@@ -215,8 +215,8 @@ def test_each_bound_is_said_in_its_own_words(compas, compas_mapping):
                     compas.frame)  # fmt: skip
     found = eh.compare(compas_mapping, points)
     a, b = found.words[1:3]
-    assert a.startswith("The bound of A is 1.10 times: at worst 1.61 times before (is_recid=1: sex=Male, ")
-    assert b.startswith("The bound of B is 10.0 points by sex: at worst ")
+    assert a.startswith("The bound of A allows 1.10 times: at worst 1.61 times before (is_recid=1: sex=Male, ")
+    assert b.startswith("The bound of B allows 10.0 points by sex: at worst ")
     assert "10.0 points with B (" in b
     assert "times" not in b
     # Of a table it is what the audit of that table says.

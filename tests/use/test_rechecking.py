@@ -224,4 +224,4 @@ def test_binned_columns_and_learned_cells_stand(tmp_path, restore):
             assert found.stands, found.verdict
             assert (found.manifest.realised is None) == (restore == "label" and problem is binned)
             flipped(changes, np.random.default_rng(5))
-            assert "the changes" in eh.verify_manifest(saved).verdict
+            assert "the list of changes" in eh.verify_manifest(saved).verdict

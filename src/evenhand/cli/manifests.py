@@ -68,11 +68,12 @@ def write_manifest(
         assembled(fitted, done, mapping, found, sign_off=sign_off, tell=report, **options).save(to)
 
 
-def show_manifest(manifest: Path | None, out: Path, sign_off: SignOff | None) -> None:
-    """Say where the manifest is; or that one of an earlier file is still there."""
+def show_manifest(manifest: Path | None, out: Path, sign_off: SignOff | None, *, counted: bool = True) -> None:
+    """Say where the manifest is, and whether rates were ``counted``; or that one of an earlier file is still there."""
     if manifest is not None:
         signed = "" if sign_off is None else f", signed off by {sign_off.name}"
-        screen.written(manifest, f"what it is of, drawn how, with which rates{signed}")
+        rates = ", with which rates" if counted else ""
+        screen.written(manifest, f"what it is of, made how{rates}{signed}")
     elif (stale := manifest_file(out, True)) is not None and stale.exists():
         screen.bullets([f"{stale} is of the file that was there before, not of this one"])
 

@@ -289,6 +289,9 @@ def agreement(agrees: bool) -> Text:
 def bullets(lines: Iterable[str]) -> None:
     """Print lines as a list."""
     grid = Table.grid(padding=(0, 1))
+    grid.add_column()
+    # Letters that are two cells wide may leave a word a cell too long for its line: no part of it is left out.
+    grid.add_column(overflow="fold")
     for line in lines:
         grid.add_row("•", line)
     console.print(Padding(grid, (0, 2)))

@@ -344,4 +344,4 @@ def _show_done(done: Done, what: str, mode: str) -> None:
     screen.written(done.out, f"the table in {mode} mode")
     if done.changes is not None:
         screen.written(done.changes, "every value that changed, with the probability of the move that was drawn")
-    show_manifest(done.manifest, done.out, done.sign_off)
+    show_manifest(done.manifest, done.out, done.sign_off, counted=done.mode.name == "release")

@@ -17,6 +17,7 @@ from evenhand.findings.document import written
 from evenhand.findings.naming import holder_names
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import BudgetAchieved, ParityAchieved, parity_achieved
+from evenhand.spec import Parity
 from evenhand.tables import frame
 
 if TYPE_CHECKING:
@@ -92,10 +93,7 @@ class Constraint:
     @property
     def said_bound(self) -> str:
         """The bound as people say it, or the smallest and the largest of several."""
-        # Between every two groups either may be the larger; a target, a reference or the rest stays what it is.
-        parity = self.after.parity
-        both = parity.holds_everybody and not parity.against_target
-        return " to ".join(dict.fromkeys(parity.distance.said_bound(end, both=both) for end in self.range or ()))
+        return " to ".join(dict.fromkeys(said_bound(self.after.parity, end) for end in self.range or ()))
 
     def headline(self, kept: Cells | None = None) -> str | None:
         """Say how far apart rates are at worst, before and after, of the comparisons kept; None if there are none."""
@@ -104,6 +102,12 @@ class Constraint:
             return None
         bound = " to ".join(dict.fromkeys(f"{end:g}" for end in self.range))
         return f"furthest apart before: {before.words}; after: {after.words}; bound {bound}"
+
+
+def said_bound(parity: Parity, bound: float) -> str:
+    """Say a bound of a constraint as people say it."""
+    # Between every two groups either may be the larger; a target, a reference or the rest stays what it is.
+    return parity.distance.said_bound(bound, both=parity.holds_everybody and not parity.against_target)
 
 
 def constraints(counts: Counts, parity: Sequence[ParityAchieved]) -> tuple[Constraint, ...]:

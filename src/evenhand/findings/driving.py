@@ -23,6 +23,9 @@ ROOM = 0.1
 TIED = 1e-6
 """Prices that differ by less than this share are the same."""
 
+STAYS = 0.5
+"""Who moves by at most this share of what the others move by stays where it is, and the others are brought near it."""
+
 ALL = 0.995
 """A share from which on it is all, to rounding."""
 
@@ -46,7 +49,7 @@ class Driver:
     against_target : bool
         Whether they are held against a target and not against others.
     moved : bool
-        Whether their rate moves more than that which it is held against: then it is not they who set the level.
+        Whether their rate moves much beside that which it is held against: then it is not they who set the level.
     bound : str
         The bound in words.
     """
@@ -108,7 +111,7 @@ def drivers(counts: Counts, constraints: Sequence[Constraint], prices: Prices) -
             before=before,
             after=after,
             against_target=not bool(held[at]),
-            moved=moves[0] > moves[1],
+            moved=moves[0] > STAYS * moves[1],
             bound=constraint.said_bound,
         )
 
@@ -144,8 +147,10 @@ class Room:
         for saved, what in ((self.parity, "the parity bounds"), (self.budgets, "everybody's budget")):
             if saved > ROUNDING:
                 share = saved / self.objective
-                much = f"about {share:.0%}" if share < 1 else "all"
-                yield f"A tenth more room in {what} would save {much} of what is lost, at the rate of the first steps."
+                saves = f"about {share:.0%} of what is lost, at the rate of the first steps"
+                if share >= 1:
+                    saves = "much of what is lost: at the rate of the first steps all of it, but later ones save less"
+                yield f"A tenth more room in {what} would save {saves}."
 
 
 def room(

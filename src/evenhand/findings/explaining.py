@@ -36,7 +36,7 @@ TOLD = 5
 SAME = 1e-12
 """Probabilities that are this close are the same."""
 
-NEVER = "a value that nobody fitted had"
+NEVER = "a new or missing value"
 
 
 def chance(probability: float) -> str:
@@ -122,7 +122,8 @@ class Bound:
         apart = told_from(self.bound, self.nearest.apart)
         where = f"{self.nearest.pair}, {apart} apart where {self.bound:g} is allowed"
         if self.tight:
-            of = "is" if self.number == 1 else f"{self.tight} of {self.number} are"
+            are = "is" if self.tight == 1 else "are"
+            of = "is" if self.number == 1 else f"{self.tight} of {self.number} {are}"
             return f"of the bounds of {self.constraint} for their group {of} tight: {where}"
         return f"no bound of {self.constraint} for their group is tight; nearest: {where}"
 
@@ -453,8 +454,10 @@ class Explaining:
         yield f"{self._who(person)}; " + self._where(person, found.people)
         yield f"they stay as they are with a probability of {chance(found.stays)}"
         moving = [result for result in found.results if result.changes]
+        most = max((len(result.changes) for result in moving), default=0)
         for result in moving[:TOLD]:
-            yield f"with {chance(result.probability)} {result.words}"
+            alone = ", and nothing else changes" if len(result.changes) < most else ""
+            yield f"with {chance(result.probability)} {result.words}{alone}"
         if len(moving) > TOLD:
             rest = sum(result.probability for result in moving[TOLD:])
             yield f"with {chance(rest)} in all one of {len(moving) - TOLD} other results"
@@ -487,7 +490,8 @@ class Explaining:
             shared = f"group, {features} and outcome" if self.mode.name == "release" else f"group and {features}"
             if self.mode.domain.d not in self.mode.reads:
                 shared = shared.removeprefix("group, ").removeprefix("group and ")
-            return f"{people:,} fitted people have the same {shared}, and the same probabilities"
+            have = "person has" if people == 1 else "people have"
+            return f"{people:,} fitted {have} the same {shared}, and the same probabilities"
         new = [v.name for v, level in zip(self.mode.read, person.levels, strict=True) if level == UNSEEN]
         why = f", for {' and '.join(new)}" if new else ""
         then = "they are left unchanged" if person.row is None else f"they {self.mode.then_drawn}"
@@ -541,4 +545,5 @@ def _largest(one: Sequence[Result], other: Sequence[Result]) -> str:
     key = max((k for k in {*first, *second} if k), key=lambda k: abs(first.get(k, 0.0) - second.get(k, 0.0)))
     became = ", and ".join(f"{column} becomes {level}" for column, level in key)
     likely = [chance(each.get(key, 0.0)) for each in (first, second)]
-    return f"that {became} has a probability of {likely[0]} for the first and of {likely[1]} for the second"
+    alone = ", and nothing else does,"
+    return f"that {became}{alone} has a probability of {likely[0]} for the first and of {likely[1]} for the second"

@@ -139,16 +139,24 @@ def impact_on(mode: Transformer, rows: Rows, selected: int, columns: Sequence[st
     counted = rows.weight > 0
     levels = {v.name: _level(v, _codes(v, rows))[counted] for v in domain.d.variables}
     kinds = _Kinds(domain.d.variables, levels, rows.weight[counted], before[counted], after[counted])
-    notes = _notes(rows.weight[~located.known].sum(), rows.weight[y == UNSEEN].sum(), " by weight" * everybody.weighed)
+    kept, strange, typical = (
+        float(rows.weight[those].sum()) for those in (~located.known, y == UNSEEN, located.known & ~located.sourced)
+    )
+    notes = _notes(kept, strange, typical, mode.then_drawn, " by weight" * everybody.weighed)
     return _impact(kinds, domain.outcome.levels[selected], columns, weighed=everybody.weighed, notes=tuple(notes))
 
 
-def _notes(kept: float, strange: float, by_weight: str) -> Iterator[str]:
-    """Say how many people are left as they are, and how many have an outcome that is no level."""
+def _notes(kept: float, strange: float, typical: float, then: str, by_weight: str) -> Iterator[str]:
+    """Say how many people are left as they are, or drawn otherwise, and how many have an outcome that is no level."""
     if kept > 0:
         yield (
-            f"{kept:,.0f} people{by_weight} have a new value, a missing one or a combination that nobody fitted had: a "
-            f"release leaves them as they are, and so they are counted before and after"
+            f"{kept:,.0f} people{by_weight} have a new value, none, or a combination that nobody fitted had: a release "
+            f"leaves them as they are, or refuses them; they are counted as they are, before and after"
+        )
+    if typical > 0:
+        yield (
+            f"{typical:,.0f} people{by_weight} have a combination that nobody fitted had, and {then}: so they are "
+            f"counted after"
         )
     if strange > 0:
         yield f"{strange:,.0f} people{by_weight} have an outcome that nobody fitted had: they are not selected"

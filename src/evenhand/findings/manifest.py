@@ -76,8 +76,14 @@ class FileRecord:
         return os.path.normpath(os.path.join(folder, self.name))
 
 
+def folder_of(path: str) -> str:
+    """Return the folder that a file really is in: the way back from a linked one is not the way there."""
+    return os.path.realpath(os.path.dirname(os.path.abspath(path)))
+
+
 def seen_from(folder: str, path: str) -> str:
     """Return what a file is called in a manifest that is in a folder: with slashes, on every system."""
+    path = os.path.join(folder_of(path), os.path.basename(path))
     try:
         return PurePath(os.path.relpath(path, folder)).as_posix()
     except ValueError:
@@ -239,7 +245,7 @@ class Manifest:
         except UnicodeDecodeError:
             raise StorageError(f"{name!r}: it is no sound manifest: it is no text") from None
         try:
-            return cls.from_json(text, os.path.dirname(os.path.abspath(name)))
+            return cls.from_json(text, folder_of(name))
         except StorageError as error:
             raise StorageError(f"{name!r}: {error}") from None
 
@@ -247,13 +253,13 @@ class Manifest:
         """Write it in one step: beside the output, or under another name, from where files are then seen."""
         target = check.path("path", manifest_path(self.output.path(self.folder)) if path is None else path)
         existing(target)
-        folder = os.path.dirname(os.path.abspath(target))
+        folder = folder_of(target)
         replace_file(target, self.seen_from(folder).to_json().encode())
         return target
 
     def seen_from(self, folder: str) -> Manifest:
         """Return the same manifest for another folder, from where names of files are seen."""
-        folder = os.path.abspath(check.path("folder", folder))
+        folder = os.path.realpath(check.path("folder", folder))
 
         def moved(file: FileRecord) -> FileRecord:
             return replace(file, name=seen_from(folder, file.path(self.folder)))

@@ -185,6 +185,12 @@ def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, tabl
     return np.column_stack([sums(reduced.rows, column, len(reduced)) for column in weighted.T])
 
 
+def likeliest(shares: Numbers) -> Numbers:
+    """Return which outcome is the likeliest, row by row; of those that are equally likely each has its part."""
+    most = shares >= shares.max(axis=1, keepdims=True) - ROUNDING
+    return np.asarray(most / most.sum(axis=1, keepdims=True))
+
+
 def predicted_scores(
     problem: Problem,
     counts: Counts,
@@ -218,9 +224,7 @@ def predicted_scores(
     share = before.probability[who] * np.concatenate([reduced.probability[entry], np.ones(len(staying))])
     shares = table.at(np.where(there, group, -1)[who], np.concatenate([reduced.targets[entry], x[staying]]))
     if decided:
-        # Of outcomes that are equally likely no one is the likeliest: each has its part.
-        likeliest = shares >= shares.max(axis=1, keepdims=True) - ROUNDING
-        shares = likeliest / likeliest.sum(axis=1, keepdims=True)
+        shares = likeliest(shares)
     of_group = np.searchsorted(people.groups.cells, d)[who]
     totals = np.stack([sums(of_group, share * column, len(people.groups.cells)) for column in shares.T], axis=1)
     return np.asarray(totals / people.groups.probability[:, None])
@@ -441,7 +445,7 @@ def _by_group(counts: Counts, table: Any, scores: Numbers) -> dict[str, Any]:
         raise DataError("no row of the frame belongs to a group of the fitted table")
     place = place[~unseen]
     people = np.maximum(np.bincount(place, minlength=len(groups)), 1)
-    decided = np.eye(scores.shape[1])[np.argmax(scores, axis=1)]
+    decided = likeliest(scores)
 
     def mean(values: Numbers) -> Numbers:
         return np.column_stack([sums(place, column, len(groups)) / people for column in values[~unseen].T]).ravel()

@@ -14,8 +14,17 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
-from evenhand.findings.bounds import AT_BOUND, ROUNDING, Constraint, budget_found, constraints, furthest
-from evenhand.findings.discretion import Discretion
+from evenhand.findings.bounds import (
+    AT_BOUND,
+    ROUNDING,
+    Constraint,
+    budget_found,
+    constraints,
+    furthest,
+    said_bound,
+)
+from evenhand.findings.changes import expected_people
+from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.driving import drivers, room
 from evenhand.findings.models import predicted_scores
 from evenhand.findings.naming import group_levels, group_names, holder_names
@@ -33,9 +42,16 @@ if TYPE_CHECKING:
 LISTED = 12
 """How many comparisons of a parity constraint, and how many prices, are listed."""
 
-FREE = "No bound costs anything here: relaxing one would gain nothing."
+FREE = "No bound costs anything here: nobody is changed for one."
+
+NO_PRICE = "Every price is zero: whichever bound is relaxed, no less is lost."
+
+BUDGETS = "No parity bound costs anything by itself here; what is lost is due to what each person may undergo."
 
 UNKNOWN = "What the bounds cost is not known: a distance or measure of one's own has no prices."
+
+FEWER = 0.8
+"""A point of the frontier is told where at most this share of the people change."""
 
 TOO_FEW = "The level is set by a group of too few people to be named."
 
@@ -90,6 +106,8 @@ def _parity(counts: Counts, constraint: Constraint, kept: Cells) -> Json:
                 "where": part.compared.words(int(at)),
                 "bound": float(part.compared.bound[at]),
                 "achieved": float(part.value[at]),
+                "said_bound": said_bound(part.parity, float(part.compared.bound[at])),
+                "said": part.parity.distance.said(float(part.rate[at]), float(part.other[at])),
             }
             for at in kept[np.argsort(-part.excess[kept], kind="stable")][:LISTED]
         ],
@@ -175,7 +193,7 @@ def _by_group(problem: Problem, table: pd.DataFrame, names: Sequence[str], shown
     ]
 
 
-def cost(m: Mapped, found: Prices | None, objective: float, shown: Discretion) -> Json:
+def cost(m: Mapped, found: Prices | None, objective: float, frontier: Json, shown: Discretion) -> Json:
     """Say in a sentence for each constraint what drives the cost, and what a little more room would save."""
     if found is None:
         return {"drivers": [], "words": ["This problem has no convex optimum, and so no prices that would tell."]}
@@ -184,9 +202,85 @@ def cost(m: Mapped, found: Prices | None, objective: float, shown: Discretion) -
     said = [driver.words if shown.enough(driver.people) else TOO_FEW for driver in named]
     if not said:
         unknown = any(np.isnan(price).any() for price in (*found.comparisons, *found.cells))
-        said = [UNKNOWN if unknown else FREE]
+        said = [UNKNOWN if unknown else _without_price(m, objective, frontier)]
     said += room(found, compared, m.achieved.budgets, objective).words
     return {"drivers": [asdict(driver) for driver in named if shown.enough(driver.people)], "words": said}
+
+
+def frontier(m: Mapped, found: Json, shown: Discretion) -> Json:
+    """Return the trade-off; where people too few to be shown set the upper end, up to where the others set it."""
+    told = {**found, "words": " ".join(discreet([found["words"]], shown))}
+    chosen = found["chosen"]
+    if chosen is None:
+        return told
+    column = "bound" if "bound" in chosen else "bound_factor"
+    compared = constraints(m.counts, m.achieved.parity)
+    needed = [part.before.value / (1.0 if column == "bound" else part.after.compared.bound) for part in compared]
+    kept = [shown.comparisons(part.after, m.kernel) for part in compared]
+    of_shown, of_hidden = (
+        max((float(n[those].max()) for n, those in zip(needed, which, strict=True) if those.any()), default=0.0)
+        for which in (kept, [~those for those in kept])
+    )
+    if of_hidden <= of_shown:
+        return told
+    # From the bound at which nobody need change, a rate of theirs could be worked out.
+    last = max(of_shown, chosen[column])
+    edges = {name: value if value <= last else None for name, value in (found["edges"] or {}).items()}
+    return told | {
+        "words": f"{told['words']} Looser bounds than those of groups that may be shown are left out.".strip(),
+        "points": [row for row in found["points"] if row[column] <= last],
+        "edges": edges or None,
+        "edges_said": {name: None if edges[name] is None else said for name, said in found["edges_said"].items()}
+        if edges
+        else None,
+    }
+
+
+def bounded_on(problem: Problem) -> list[tuple[str, ...]]:
+    """Return the protected columns that the groups of each bound are formed by; all of them where there is none."""
+    every = dict.fromkeys(tuple(part.on or problem.protected) for part in problem.parity)
+    return list(every) or [tuple(problem.protected)]
+
+
+def in_combination(m: Mapped, shown: Discretion) -> list[str]:
+    """Say how far apart the groups are that all protected columns form, where bounds are on some of these alone."""
+    on = bounded_on(m.problem)
+    if any(set(columns) == set(m.problem.protected) for columns in on) or shown.groups.sum() < 2:
+        return []
+    told = told_outcome(m.problem, m.counts)
+    rates = (of[shown.groups, told] for of in (m.achieved.rates_before, m.achieved.rates_after))
+    before, after = (Ratio().said(float(each.max()), float(each.min())) for each in rates)
+    level = m.counts.domain.y.words(told)
+    return [
+        f"the bounds are on groups by {' and by '.join(' × '.join(columns) for columns in on)}; those that "
+        f"{' × '.join(m.problem.protected)} form together are not bounded: of {level} the highest rate is {before} the "
+        f"lowest before, {after} after"
+    ]
+
+
+def _without_price(m: Mapped, objective: float, frontier: Json) -> str:
+    """Say what bounds cost whose prices are zero: changes of people, by which no utility is lost."""
+    if objective > ROUNDING:
+        return BUDGETS
+    share = float(m.counts.probability @ m.achieved.changed)
+    if share <= ROUNDING:
+        return FREE
+    everybody = float(m.counts.weight.sum())
+    said = f"No utility is lost; what the bounds cost is changes, of {expected_people(share * everybody)} people"
+    spared = _spared(frontier, share)
+    if spared is None:
+        return f"{said}."
+    return f"{said}: with a bound of {spared['said']} it would be {expected_people(spared['changed'] * everybody)}."
+
+
+def _spared(frontier: Json, share: float) -> Json | None:
+    """Return the nearest looser point of the frontier at which clearly fewer people change."""
+    chosen = frontier["chosen"] or {}
+    column = "bound" if "bound" in chosen else "bound_factor"
+    looser = [row for row in frontier["points"] if row[column] > chosen[column] and row["changed"] is not None]
+    return min(
+        (row for row in looser if row["changed"] <= FEWER * share), key=lambda row: float(row[column]), default=None
+    )
 
 
 def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:
@@ -214,5 +308,5 @@ def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:
         "rows_hidden": len(wide) - len(listed),
         "cells": cells[:LISTED],
         "cells_hidden": hidden,
-        "words": "" if len(wide) or cells or hidden else FREE,
+        "words": "" if len(wide) or cells or hidden else NO_PRICE,
     }

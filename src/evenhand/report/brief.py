@@ -64,16 +64,22 @@ def _apart(s: Json) -> Answer:
     # After, another outcome may be the one whose rates are furthest apart.
     then = "After" if after["outcome"] == before["outcome"] else f"{after['outcome']}, after"
     words = [
-        f"{before['outcome']}, before: {_pair(before)}.",
-        f"{then}: {_pair(after)}.",
-        f"The bound is {said['bound']}{', among the groups shown' if first['comparisons_hidden'] else ''}.",
+        f"{before['outcome']}, before: {pair(before)}.",
+        f"{then}: {pair(after)}.",
+        f"The bound is {said['bound']}.",
     ]
+    if first["comparisons_hidden"]:
+        words.append(
+            f"It holds for everybody; groups of fewer than {s['small_cells']['hide_below']:g} people are left out here."
+        )
     if after["against"] == TARGET:
         words += _between(s)
     for more in told[1 : 1 + MOST_NAMED]:
         also = more["said"]
         words.append(f"Also bounded ({more['words']}): {also['before']} → {also['after']}, bound {also['bound']}.")
-    beside = f" {TARGET}" if after["against"] == TARGET else ""
+    beside = (
+        "" if after["against"] != TARGET else f" {TARGET}" if said["after"].endswith("times") else f", beside {TARGET}"
+    )
     return Answer("apart", question, f"{said['before']} → {said['after']}{beside}", tuple(words), "plain", section)
 
 
@@ -87,7 +93,7 @@ def _between(s: Json) -> list[str]:
     return [f"Between groups, the highest rate is {apart[0]} the lowest before, {apart[1]} after."]
 
 
-def _pair(found: Json) -> str:
+def pair(found: Json) -> str:
     """Say two rates that are compared; a target is nobody's."""
     other = f"{_percent(found['other'])} of {found['against']}"
     if found["against"] == TARGET:
@@ -102,11 +108,14 @@ def _changed(s: Json) -> Answer:
     answer = "nobody"
     if share > 0:
         answer = f"{expected_people(number)} of {people:,.0f} {people_words(s)} ({_percent(share)})"
-    words = []
+    words, rest = [], changes["outcome_people"]
     outcome = _outcome(s)
     for move in sorted(changes["outcome"], key=lambda row: -row["people"])[:MOST_NAMED]:
         which = "" if move["way"] is None else f", for the {move['way']}"
         words.append(f"{expected_people(move['people'])} go from {outcome}={move['from']} to {move['to']}{which}.")
+        rest -= move["people"]
+    if words and round(rest) >= 1:
+        words.append(f"{expected_people(rest)} change in {outcome} in other ways.")
     features = changes["share_features"] * people
     if changes["suppressed"]:
         words.append("The outcome is drawn anew for everybody, from the released features alone.")
@@ -136,9 +145,13 @@ def _gains(s: Json) -> Answer:
         ]
         rest = f", and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else ""
         words.append(f"The rate of {good} is levelled down: {'; '.join(named[:MOST_NAMED])}{rest}.")
+    elif s["small_cells"]["groups_hidden"]:
+        words.append(
+            f"No group that is shown has a lower rate of {good} than before. Whether one of fewer than "
+            f"{s['small_cells']['hide_below']:g} people has is not told; all are counted."
+        )
     else:
-        hidden = " that is shown" if s["small_cells"]["groups_hidden"] else ""
-        words.append(f"No group{hidden} has a lower rate of {good} than before: nobody is levelled down.")
+        words.append(f"No group has a lower rate of {good} than before: nobody is levelled down.")
     if s["changes"]["suppressed"]:
         words.append("As if the drawn outcome were released.")
     return Answer("gains", question, answer, tuple(words), "worse" if harmed or down else "better", "gains")
@@ -163,7 +176,8 @@ def _file(s: Json) -> Answer:
 
 def _new_people(s: Json) -> Answer:
     question, new = "Does it hold for new people?", s["new_people"]
-    strays = f"On {new['resamples']:,} resampled tables the rates are mostly {new['resamples_apart']} apart"
+    first = " of the first bound" if len(s["bounds"]["parity"]) > 1 else ""
+    strays = f"On {new['resamples']:,} resampled tables the rates{first} are mostly {new['resamples_apart']}"
     over = new["resamples_over"]
     strays += "." if over is None else f", and exceed a bound in {_percent(over)} of them."
     if new["confidence"] is not None:
@@ -181,6 +195,9 @@ def _not_covered(s: Json) -> Answer:
     words = ["Whatever a model decides at a threshold, and what it learns from columns outside the problem."]
     if not s["bounds"]["budgets"]:
         words.append("How much one person may change: no budget was asked for.")
+    protected = [column["name"] for column in s["table"]["columns"] if column["role"] == "protected"]
+    if all(set(columns) != set(protected) for columns in s["bounded_on"]):
+        words.append(f"Groups that {' × '.join(protected)} form together.")
     words.append(f"{len(s['not_covered'])} sentences below say what else, and for whom the bounds hold.")
     answer = "decisions of models, other columns, other people"
     return Answer("covered", "What is not covered?", answer, tuple(words), "open", "covered")
@@ -189,20 +206,31 @@ def _not_covered(s: Json) -> Answer:
 def decided(s: Json) -> str:
     """Say how far apart the decisions of a model are, before and after: one that was fitted, or else a plain one."""
     found, fitted = s["decisions"], s["models"]["fitted"]
-    apart = found["apart"]["not_seeing_protected"] if fitted is None else fitted["apart"]
+    plain_one = found["apart"]["not_seeing_protected"]
+    apart = plain_one if fitted is None else fitted["apart"]
     if apart["before"] is None or apart["after"] is None:
         return "No group has people enough to be shown."
     sees = "sees" if fitted is not None and fitted["sees_protected"] else "does not see"
-    which = "A plain model" if fitted is None else "The model fitted here"
+    which, more = "A plain model", ""
+    if fitted is not None:
+        which = f"The model fitted here, after on one release (seed {s['repeat']['seed']})"
+        more = f" A plain model, in expectation over releases: {_times(plain_one)}."
     return (
-        f"{which}, which {sees} the protected columns, decides {found['outcome']} for {_range(apart['before'])} of a "
-        f"group’s people before, and for {_range(apart['after'])} after: {apart['before']['times']} → "
-        f"{apart['after']['times']}. No bound covers decisions."
+        f"{which}, which {sees} the protected columns, decides {found['outcome']} for {_range(apart['before'])} "
+        f"before, and for {_range(apart['after'])} after: {_times(apart)}.{more} No bound covers decisions."
     )
 
 
+def _times(apart: Json) -> str:
+    return f"{apart['before']['times']} → {apart['after']['times']}"
+
+
 def _range(spread: Json) -> str:
-    return f"{_percent(spread['low'])} to {_percent(spread['high'])}"
+    """Say for which shares of the groups something is decided."""
+    low, high = _percent(spread["low"]), _percent(spread["high"])
+    if low != high:
+        return f"{low} to {high} of a group’s people"
+    return {_percent(1.0): "everybody", _percent(0.0): "nobody"}.get(low, f"{low} of every group’s people")
 
 
 def _who(people: float) -> str:
@@ -214,4 +242,5 @@ def _outcome(s: Json) -> str:
 
 
 def _percent(share: float, digits: int = 1) -> str:
-    return f"{100 * share:.{digits}f}%"
+    # Without what rounding left, so that a half is written alike everywhere.
+    return f"{100 * round(share, 9):.{digits}f}%"

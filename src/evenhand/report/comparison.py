@@ -23,7 +23,7 @@ MOST_LETTERS = 120
 
 SHARES = ("before", "after_a", "after_b", "changed_a", "changed_b", "other_outcome", "other_record")
 COUNTED = ("people", "weight")
-INVISIBLE = 1e-14
+INVISIBLE = 1e-9
 """A smaller number is written as nothing."""
 
 MANY = 1000

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.changes import expected_people
 from evenhand.findings.naming import short_name
 from evenhand.report.extent import foremost, groups_drawn
@@ -35,8 +36,8 @@ MOST_LEVELS = 40
 EDGE = 1e-6
 """A bound that exceeds an edge by less is at it."""
 
-NEAR = 4.0
-"""Marks of an axis that are nearer than this, in percent of it, share a letter."""
+LETTER = 2.8
+"""How wide a letter below an axis is on a phone, in percent of the axis; letters that would meet stand together."""
 
 SIGNS = {"better": "▲", "worse": "▼", "still": "=", "plain": ""}
 
@@ -144,8 +145,7 @@ class Panel:
     points: str
     dots: tuple[tuple[float, float, str], ...]
     here: tuple[float, float] | None
-    top: str
-    bottom: str
+    extent: str
 
 
 @dataclass(frozen=True)
@@ -424,7 +424,7 @@ def frontier(s: Json) -> Curves | None:
             )
         )  # fmt: skip
     return Curves(
-        "What other bounds would cost", "Along the parity bound, everything else held as it is.", tuple(panels), marks,
+        "What other bounds would cost", f"Along {ALONG[column]}, everything else held as it is.", tuple(panels), marks,
         meanings, axis.at(smallest) if from_zero and smallest is not None else 0.0,
     )  # fmt: skip
 
@@ -433,15 +433,28 @@ def _panel(
     title: str, rows: Sequence[Json], chosen: Json, axis: Axis, column: str, field: str, words: Callable[[float], str]
 ) -> Panel:
     there = [row for row in rows if isinstance(row.get(field), int | float)]
-    top = max(row[field] for row in there) or 1.0
-    dots = tuple(
-        (axis.at(row[column]), round(100 * (1 - row[field] / top), 3), f"{row['said']}: {words(row[field])}")
-        for row in there
-    )
+    top = max(row[field] for row in there)
+    # What rounding leaves is nothing.
+    none = top <= ROUNDING
+
+    def height(value: float) -> float:
+        return 100.0 if none else round(100 * (1 - value / top), 3)
+
+    dots = tuple((axis.at(row[column]), height(row[field]), f"{row['said']}: {words(row[field])}") for row in there)
     own = chosen.get(field)
-    here = (axis.at(chosen[column]), round(100 * (1 - own / top), 3)) if isinstance(own, int | float) else None
+    here = (axis.at(chosen[column]), height(own)) if isinstance(own, int | float) else None
     points = " ".join(f"{x},{y}" for x, y, _ in dots)
-    return Panel(title, points, dots, here, words(top), words(0.0))
+    return Panel(title, points, dots, here, "none anywhere" if none else f"{words(0.0)} to {words(top)}")
+
+
+ALONG = {"bound": "the parity bound", "bound_factor": "the parity bounds, all multiplied alike"}
+
+
+def _beside(value: float, said: str, chosen: Json, column: str) -> str:
+    """Tell a bound from the chosen one where both are written alike."""
+    if said != chosen["said"] or abs(value - chosen[column]) <= EDGE:
+        return ""
+    return f", a little {'tighter' if value < chosen[column] else 'looser'} than this mapping’s"
 
 
 def _marks(axis: Axis, column: str, found: Json) -> tuple[Any, Any]:
@@ -453,7 +466,7 @@ def _marks(axis: Axis, column: str, found: Json) -> tuple[Any, Any]:
         "identity_from": "from here on nobody need change",
     }
     places = [
-        (edges[name], f"{words}: {said[name]}")
+        (edges[name], f"{words}: {said[name]}{_beside(edges[name], said[name], chosen, column)}")
         for name, words in told.items()
         if isinstance(edges.get(name), int | float)
     ]
@@ -463,7 +476,7 @@ def _marks(axis: Axis, column: str, found: Json) -> tuple[Any, Any]:
     for number, (value, words) in enumerate(sorted(places, key=lambda place: place[0])):
         letter, at = chr(ord("A") + number), axis.at(value)
         meanings.append((letter, words))
-        if letters and at - letters[-1][0] < NEAR:
+        if letters and at - letters[-1][0] < LETTER * (len(letters[-1][1]) + 2) / 2:
             letters[-1] = (letters[-1][0], f"{letters[-1][1]} {letter}")
         else:
             letters.append((at, letter))

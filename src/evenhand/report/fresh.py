@@ -16,7 +16,7 @@ from evenhand.findings.naming import long_name
 from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Straying, Theory
 from evenhand.findings.theory.intervals import WIDE
 from evenhand.spec import Problem
-from evenhand.spec.distance import times
+from evenhand.spec.distance import from_to, times
 from evenhand.tables import own_name
 
 FIRST = "Before signing"
@@ -63,13 +63,13 @@ class Strayed:
     def tables_apart(self) -> str:
         """Say how far apart rates mostly are on resampled tables: as the first bound is said, or else in times."""
         _, low, high = self.tables.largest
-        return between(1 + low, 1 + high) if self.own is None else from_to(*self.own[0].said)
+        return between(1 + low, 1 + high) if self.own is None else self.own[0].apart
 
     @property
     def draws_apart(self) -> str:
         """Say the same of single releases."""
         low, *_, high = self.draws.quantiles["largest_ratio"].tolist()
-        return between(1 + low, 1 + high) if self.own is None else from_to(*self.own[1].said)
+        return between(1 + low, 1 + high) if self.own is None else self.own[1].apart
 
 
 def fresh_people(
@@ -100,25 +100,11 @@ def between(low: float, high: float) -> str:
     Examples
     --------
     >>> between(1.061, 1.234), between(1.1, 1.1), between(1.4, float("inf"))
-    ('1.06 to 1.23 times', '1.10 times', '1.40 times or, where a rate is zero, without limit')
+    ('1.06 to 1.23 times apart', '1.10 times apart', '1.40 times apart or, where a rate is zero, without limit')
     """
     if not math.isfinite(high):
-        return f"{times(low)} or, where a rate is zero, without limit" if math.isfinite(low) else "without limit"
-    return from_to(times(low), times(high))
-
-
-def from_to(first: str, last: str) -> str:
-    """Say two distances, the unit once, or the one that both are written as.
-
-    Examples
-    --------
-    >>> from_to("9.1 points", "12.0 points"), from_to("84% of the other", "84% of the other")
-    ('9.1 to 12.0 points', '84% of the other')
-    """
-    if first == last:
-        return last
-    number, _, unit = first.partition(" ")
-    return f"{number} to {last}" if last.endswith(f" {unit}") else f"{first} to {last}"
+        return f"{times(low)} apart or, where a rate is zero, without limit" if math.isfinite(low) else "without limit"
+    return f"{from_to(times(low), times(high))} apart"
 
 
 def _first(
@@ -126,21 +112,22 @@ def _first(
 ) -> Iterator[str]:
     """Say what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
     releases, tables = strayed.draws.releases, strayed.tables.resamples
-    within, over = f"in nine of ten the rates were {strayed.draws_apart} apart", ""
+    first = "" if len(problem.parity) < 2 else " that the first bound is about"
+    within, over = f"in nine of ten the rates{first} were {strayed.draws_apart}", ""
     if strayed.own is None:
-        yield f"One release is one draw of a lottery. Of {releases} simulated releases, {within}."
+        yield f"One release is one draw of a lottery. Of {releases:,} simulated releases, {within}."
     else:
         on_tables, in_draws = strayed.own
         bounds = "the bound" if len(problem.parity) == 1 else "a bound"
         yield (
-            f"One release is one draw of a lottery: {in_draws.over:.1%} of {releases} simulated releases exceed "
+            f"One release is one draw of a lottery: {in_draws.over:.1%} of {releases:,} simulated releases exceed "
             f"{bounds} that holds in expectation; {within}. Balanced draws stray less, and the expanded "
             f"table, which carries every possible row with its weight, not at all."
         )
         over = f", and {on_tables.over:.1%} of them exceed {bounds}"
     yield (
-        f"Had other people been in the table: on {tables} resampled tables, the mapping held fixed, the "
-        f"expected rates are mostly {strayed.tables_apart} apart{over}."
+        f"Had other people been in the table: on {tables:,} resampled tables, the mapping held fixed, the "
+        f"expected rates{first} are mostly {strayed.tables_apart}{over}."
     )
     yield (
         "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "
@@ -156,10 +143,10 @@ def _first(
     widths = {long_name(levels): width for levels, width in every if shown.may_name(levels)}
     wide = [name for name in widths if widths[name] > WIDE]
     if wide:
-        widest = max(wide, key=lambda name: widths[name])
+        widest, are = max(wide, key=lambda name: widths[name]), "is" if len(wide) == 1 else "are"
         yield (
-            f"Of the {len(widths)} groups that are shown, {len(wide)} are so small that a rate of theirs is only known "
-            f"to within an interval wider than {WIDE:g} ({confidence:.0%}, each by itself); the widest, "
+            f"Of the {len(widths)} groups that are shown, {len(wide)} {are} so small that a rate of theirs is only "
+            f"known to within an interval wider than {WIDE:g} ({confidence:.0%}, each by itself); the widest, "
             f"{widths[widest]:.2f}, is that of {widest}."
         )
     if few := len(every) - len(widths):

@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import NONE
 from evenhand.findings.impact import LEAST_SHARE, Impact
+from evenhand.report.page import percent
 
 Json = dict[str, Any]
 
@@ -67,8 +69,8 @@ def impact_lines(found: Impact, outcome: str, about: str) -> Iterator[str]:
             headings,
             (
                 (
-                    c.category, f"{c.people:,.0f}", f"{c.selected_before:,.0f}", f"{c.rate_before:.3f}",
-                    _ratio(c.ratio_before), f"{c.selected_after:,.1f}", f"{c.rate_after:.3f}", _ratio(c.ratio_after),
+                    c.category, f"{c.people:,.0f}", _selected(c.selected_before), f"{c.rate_before:.3f}",
+                    _ratio(c.ratio_before), _selected(c.selected_after), f"{c.rate_after:.3f}", _ratio(c.ratio_after),
                 )
                 for c in own
             ),
@@ -98,6 +100,11 @@ def _noted(found: Impact) -> Iterator[str]:
     if found.notes:
         yield from (f"- {escaped(note)}" for note in found.notes)
         yield ""
+
+
+def _selected(number: float) -> str:
+    """Write a number of people: whole people as such, what is expected or by weight to a tenth."""
+    return f"{number:,.0f}" if abs(number - round(number)) < ROUNDING else f"{number:,.1f}"
 
 
 def _ratio(value: float | None) -> str:
@@ -154,8 +161,8 @@ def _datasheet(s: Json, impact: Impact, files: Sequence[str], *, weighed: bool) 
     yield from table(
         ("Group", _people(weighed=weighed), "Before", "After"),
         (
-            (", ".join(f"{n}={v}" for n, v in row["group"].items()), f"{row['weight']:,.0f}", f"{row['before']:.1%}",
-             f"{row['after']:.1%}")
+            (", ".join(f"{n}={v}" for n, v in row["group"].items()), f"{row['weight']:,.0f}", percent(row["before"]),
+             percent(row["after"]))
             for row in told
         ),
         3,
@@ -164,6 +171,13 @@ def _datasheet(s: Json, impact: Impact, files: Sequence[str], *, weighed: bool) 
     yield ""
     yield from (f"- **{escaped(p['heading'])}**: {escaped(p['text'])}" for p in s["certificate"]["words"])
     yield ""
+    if s["this_file"]:
+        yield "## Which file was released?"
+        yield ""
+        yield escaped(s["this_file"]["verdict"])
+        yield ""
+        yield from (f"- **{escaped(p['heading'])}**: {escaped(p['text'])}" for p in s["this_file"]["pairs"])
+        yield ""
     yield "## What should it not be used for?"
     yield ""
     yield from (f"- {escaped(words)}" for words in s["not_covered"])
@@ -199,7 +213,7 @@ def _job_summary(s: Json, impact: Impact, outcome: str) -> Iterator[str]:
     yield ""
     yield from table(("Question", "Answer"), ((part["question"], part["answer"]) for part in s["brief"]))
     yield (
-        f"Certificate: **{escaped(c['status'])}**, utility loss {c['objective']:.6g}, largest violation "
+        f"Certificate: **{escaped(c['status'])}**, utility loss {c['objective']:.7f}, largest violation "
         f"{c['max_violation']:.1e}."
     )
     yield ""

@@ -6,6 +6,7 @@ the one script folds what is long, and reads nothing of the summary.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,14 +14,22 @@ from importlib import resources
 from typing import Any
 
 from evenhand.errors import MissingExtraError
+from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.changes import expected_people, told_changed
 from evenhand.findings.document import NONE
 from evenhand.findings.naming import short_name
-from evenhand.report.brief import people_words
+from evenhand.report.brief import pair, people_words
 from evenhand.report.drawn import drawn, told_outcomes
 from evenhand.report.extent import foremost, groups_drawn
 
 Json = dict[str, Any]
+
+LONG_WORD = 20
+"""So many letters a word may have that is not broken in a table."""
+
+LEFT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
+LEFTWARDS = re.compile(rf"{LEFT}+(?:[\s\u200c\u200d]+{LEFT}+)*")
+"""Words in letters that are written from right to left."""
 
 SIGNS = {"infinite": "∞", "-infinite": "−∞"}
 """How a page writes the words that stand for numbers in the summary."""
@@ -73,7 +82,7 @@ def page(summary: Json) -> str:
     return str(
         template("page.html").render(
             s=summary, tables={name: make(summary).cut for name, make in TABLES.items()}, charts=drawn(summary),
-            contents=CONTENTS, most_sentences=MOST_SENTENCES, detailed=told, people=people_words(summary),
+            contents=CONTENTS, most_sentences=MOST_SENTENCES, detailed=told, people=people_words(summary), pair=pair,
             style=text_of("page.css"), script=text_of("page.js"),
         )
     )  # fmt: skip
@@ -87,9 +96,28 @@ def template(name: str) -> Any:
     except ImportError:
         raise MissingExtraError("a report needs jinja2: pip install 'evenhand[charts]'") from None
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=set_apart
     )
+    environment.tests["unbroken"] = unbroken
     return environment.from_string(text_of(name))
+
+
+def unbroken(text: Any) -> bool:
+    """Whether a text has a word so long that a column of a table must be able to break it."""
+    return any(len(word) > LONG_WORD for word in str(text).split())
+
+
+def set_apart(value: Any) -> Any:
+    """Set words that are read from right to left apart, so that the numbers beside them stay where they are.
+
+    Examples
+    --------
+    >>> [f"{ord(sign):x}" for sign in set_apart("\u05d0\u05d1: 30%")]
+    ['2068', '5d0', '5d1', '2069', '3a', '20', '33', '30', '25']
+    """
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return type(value)(LEFTWARDS.sub(lambda words: f"\u2068{words[0]}\u2069", value))
 
 
 def text_of(name: str) -> str:
@@ -99,12 +127,16 @@ def text_of(name: str) -> str:
 
 def percent(value: Any, digits: int = 1) -> str:
     """Write a share."""
-    return NONE if value is None or isinstance(value, str) else f"{100 * value:.{digits}f}%"
+    return NONE if value is None or isinstance(value, str) else f"{100 * round(value, 9):.{digits}f}%"
 
 
 def number(value: Any, form: str = ".4g") -> str:
     """Write a number; what is not there is a dash."""
-    return NONE if value is None else SIGNS.get(value, value) if isinstance(value, str) else format(value, form)
+    if value is None or isinstance(value, str):
+        return NONE if value is None else SIGNS.get(value, value)
+    written = format(0.0 if abs(value) <= ROUNDING else value, form)
+    # Powers of ten are not for people to read.
+    return f"{value:.7f}".rstrip("0") if "e-" in written else written
 
 
 def ends(low: Any, high: Any) -> str:
@@ -184,11 +216,7 @@ def _rates(s: Json) -> Table:
 
 
 def _parity(s: Json) -> Table:
-    rows = [
-        (row["where"], number(row["bound"]), number(row["achieved"]))
-        for part in s["bounds"]["parity"]
-        for row in part["rows"]
-    ]
+    rows = [(row["where"], row["said_bound"], row["said"]) for part in s["bounds"]["parity"] for row in part["rows"]]
     return Table("Comparisons nearest to their bound", ("Comparison", "Bound", "Achieved"), 2, tuple(rows))
 
 

@@ -148,6 +148,7 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         ],
         "columns": [move for move in together if move["share"] >= LEAST_SHARE][:MOST_MOVES],
         "outcome": [move for move in together if move["column"] == counts.domain.outcome.name],
+        "outcome_people": float(sum(m.people for m in who.together if m.column.name == counts.domain.outcome.name)),
         "by_group": [
             {"group": short_name(m.group), **row(m), "had": m.had, "probability": m.probability}
             for m in who.moves

@@ -98,6 +98,8 @@ def summary(material: Material) -> Json:
         )
     elif m.other_columns is not None:
         notes.append("the given table has no columns outside the problem")
+    frontier = assurance.frontier(m, m.frontier, shown)
+    notes += assurance.in_combination(m, shown)
     strayed = Strayed.of(m.theory, m.settings.confidence, m.settings.seed)
     first, *details = fresh_people(m.problem, m.theory, strayed, shown, m.settings.confidence)
     try:
@@ -111,6 +113,7 @@ def summary(material: Material) -> Json:
         "table": people.table(m.counts, m.audit, shown),
         "learned_cells": people.learned_cells(m.problem, m.counts, m.kernel, shown),
         "small_cells": people.small_cells(m.counts, shown),
+        "bounded_on": [list(columns) for columns in assurance.bounded_on(m.problem)],
         "asked": _pairs(asked(m.problem)),
         "headlines": headlines,
         "bounds": bounds,
@@ -125,11 +128,11 @@ def summary(material: Material) -> Json:
         "worst_off": people.worst_off(m.problem, m.counts, m.kernel, m.achieved, shown),
         "decisions": assurance.decisions(m, shown),
         "models": {"predicted": assurance.scores(m.problem, m.audit, shown), "fitted": m.fitted},
-        "cost": assurance.cost(m, m.prices, m.certificate.objective, shown),
+        "cost": assurance.cost(m, m.prices, m.certificate.objective, frontier, shown),
         "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),
         "fresh_people": [first, *([] if m.promised is None else [in_the_population(m.promised)]), *details],
         "new_people": strayed.numbers(m.promised),
-        "frontier": {**m.frontier, "words": " ".join(discreet([m.frontier["words"]], shown))},
+        "frontier": frontier,
         "problem_toml": toml,
         "repeat": _repeat(m),
     }

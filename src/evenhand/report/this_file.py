@@ -11,6 +11,7 @@ from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest, number
 from evenhand.findings.naming import group_levels
 from evenhand.spec import Problem
+from evenhand.spec.feature_parity import FeatureParity
 
 Json = dict[str, Any]
 
@@ -35,26 +36,24 @@ def this_file(manifest: Manifest, problem: Problem, shown: Discretion, looked: s
     named = {
         tuple(levels.values()) for levels, there in zip(group_levels(shown.counts), shown.groups, strict=True) if there
     }
+    compared = _compared(manifest, problem, shown)
     rates = [] if realised is None else [row for row in realised["rates"] if tuple(row["group"].values()) in named]
     return {
         "name": manifest.output.name,
         "kept": manifest.kept,
-        "verdict": _verdict(manifest, shown),
-        "brief": [*_compared(manifest, problem, shown), _drawn(manifest), looked],
+        "verdict": _verdict(manifest),
+        "brief": [*compared, _drawn(manifest), looked],
         "pairs": [{"heading": heading, "text": text} for heading, text in _pairs(manifest)],
         "rates": rates,
-        "notes": [*manifest.notes, looked],
+        "notes": [*compared, *manifest.notes, looked],
     }
 
 
-def _verdict(manifest: Manifest, shown: Discretion) -> str:
-    """Say whether it keeps its bounds; who is compared only where everybody may be named."""
+def _verdict(manifest: Manifest) -> str:
+    """Say whether it keeps its bounds."""
     realised = manifest.realised
     if realised is None:
         return f"{manifest.output.name}: its rates are not known."
-    if shown.groups.all():
-        said = f"{realised['verdict']}."
-        return f"{manifest.output.name}: {said}"
     every = len(realised["bounds"])
     if not realised["exceeded"]:
         kept = "keeps" if manifest.kept else "as far as it is known, keeps"
@@ -75,14 +74,17 @@ def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[s
         (form,) = words.values()
         both = form.holds_everybody and not form.against_target
         apart, bound = (form.distance.said_bound(number(nearest[name]), both=both) for name in ("after", "bound"))
-    # Where both are written alike, by how much they differ.
+    # Where both are written alike, on which side it is.
     over = number(nearest["after"]) - number(nearest["bound"])
-    apart = f"{apart}, {abs(over):.2g} {'more' if over > 0 else 'less'} than the bound" if apart == bound else apart
+    apart = f"{apart}, just {'above' if over > 0 else 'within'} the bound" if apart == bound else apart
     exceeded = manifest.realised["exceeded"] if manifest.realised else 0
     of = f"{exceeded:,} of {len(rows):,} bounds are exceeded" if exceeded else f"All {len(rows):,} bounds are kept"
     where = f" ({nearest['where']})" if shown.groups.all() else ""
     said = [f"{of}; {'worst' if exceeded else 'nearest'}: {apart}, where {bound} is allowed{where}."]
-    if exceeded and manifest.mode == "release" and manifest.options.get("draw") == "balanced":
+    balanced = manifest.mode == "release" and manifest.options.get("draw") == "balanced"
+    # By weight one person may count for many; and features are not drawn together, outcomes are.
+    of_outcomes = not any(isinstance(form, FeatureParity) for form in forms)
+    if exceeded and balanced and of_outcomes and manifest.options.get("weights") is None:
         said.append(ROUNDED)
     return said
 

@@ -148,7 +148,8 @@ def certificate_words(certificate: Certificate) -> Iterator[tuple[str, str]]:
             "Lower bound",
             f"{certificate.lower_bound:.7f}: proved by duality, without trusting the solver",
         )
-        yield "Gap", f"{certificate.gap:.1e}"
+        # What rounding makes of no gap may be below zero.
+        yield "Gap", f"{max(certificate.gap, 0.0):.1e}"
     if certificate.without_confidence is not None:
         more = certificate.objective - certificate.without_confidence
         yield (

@@ -143,9 +143,27 @@ class Distance(ABC):
         """Say a bound in the same words as :meth:`said`: on rates in ``both`` orders, or on one beside another."""
         return f"{bound:.3g} by {self._name}"
 
+    def said_range(self, low: float, high: float, *, both: bool = True) -> str:
+        """Say that two rates are between one distance and another apart."""
+        return f"{from_to(self.said_bound(low, both=both), self.said_bound(high, both=both))} apart"
+
     @property
     def _name(self) -> str:
         return str(getattr(self, "name", type(self).__name__))
+
+
+def from_to(first: str, last: str) -> str:
+    """Say two distances, the unit once, or the one that both are written as.
+
+    Examples
+    --------
+    >>> from_to("9.1 points", "12.0 points"), from_to("1.10 times", "1.10 times"), from_to("5 times", "without limit")
+    ('9.1 to 12.0 points', '1.10 times', '5 times to without limit')
+    """
+    if first == last:
+        return last
+    number, _, unit = first.partition(" ")
+    return f"{number} to {last}" if last.endswith(f" {unit}") else f"{first} to {last}"
 
 
 NO_TIMES = "none against some"
@@ -250,6 +268,18 @@ class Ratio(Distance):
         if both or not math.isfinite(bound):
             return times(1 + bound)
         return f"{times(max(0.0, 1 - bound)).removesuffix(' times')} to {times(1 + bound)}"
+
+    def said_range(self, low: float, high: float, *, both: bool = True) -> str:
+        """Say two factors; beside a rate that stays, two shares of it.
+
+        Examples
+        --------
+        >>> Ratio().said_range(0.06, 0.234), Ratio().said_range(0.15, 0.2125, both=False)
+        ('1.06 to 1.23 times apart', '15.0% to 21.2% away from what they are held against')
+        """
+        if both:
+            return super().said_range(low, high)
+        return f"{from_to(f'{100 * low:.1f}%', f'{100 * high:.1f}%')} away from what they are held against"
 
     def near(self, bound: float | By, other: str) -> str:
         """Say within what share of another a rate must be."""
@@ -427,11 +457,22 @@ class FourFifths(Distance):
 
     def said(self, p: float, q: float) -> str:
         """Say which share of the other rate the one is."""
-        return f"{hundredths(round(p / q, 3))}% of the other" if q > 0 else "none to fall short of"
+        return f"{hundredths(round(p / q, 3))}% of the other rate" if q > 0 else "none to fall short of"
 
     def said_bound(self, bound: float, *, both: bool = True) -> str:
         """Say the smallest share."""
-        return f"{hundredths(max(0.0, 1 - bound))}% of the other"
+        return f"{hundredths(max(0.0, 1 - bound))}% of the other rate"
+
+    def said_range(self, low: float, high: float, *, both: bool = True) -> str:
+        """Say two shares, the smaller first.
+
+        Examples
+        --------
+        >>> FourFifths(1).said_range(0.1588, 0.25)
+        'such that one is 75.0% to 84.1% of the other'
+        """
+        shares = (f"{100 * max(0.0, 1 - end):.1f}%" for end in (high, low))
+        return f"such that one is {from_to(*shares)} of the other"
 
     def near(self, bound: float | By, other: str) -> str:
         """Say what share of another rate a group must have."""

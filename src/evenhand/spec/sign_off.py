@@ -74,8 +74,9 @@ class SignOff:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Headings and what stands under them, for people to read."""
         until = "no day was named" if self.expires is None else str(self.expires)
-        said = ("Signed off by", self.name), ("On", str(self.date)), ("For", self.purpose)
-        return (*said, ("Why this bound", self.why), ("Expires", until))
+        name, purpose, why = (" ".join(text.split()) for text in (self.name, self.purpose, self.why))
+        said = ("Signed off by", name), ("On", str(self.date)), ("For", purpose)
+        return (*said, ("Why this bound", why), ("Expires", until))
 
     def as_dict(self) -> dict[str, str | None]:
         """Return it as JSON can hold it."""

@@ -796,11 +796,13 @@ def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -
     before = mode.domain.split_xy(own_cells) if mode.writes_outcome else (own_cells,)
     new, given = np.array(unknown, dtype=np.int64), keys if keyed else None
     moves = Moves(rows, before, entries, new, keys=given, typical=typical, new_cells=cells)
-    return replace(moves, **_new_among_few(lookup, columns, levels)) if unknown else moves
+    return replace(moves, **_new_among_few(lookup, columns, levels, unknown[0])) if unknown else moves
 
 
-def _new_among_few(lookup: Lookup, columns: Mapping[str, Sequence[Any]], levels: Sequence[list[int]]) -> dict[str, Any]:
-    """Return the first new value of a few rows, and how many of them have a missing value that has no level."""
+def _new_among_few(
+    lookup: Lookup, columns: Mapping[str, Sequence[Any]], levels: Sequence[list[int]], first: int
+) -> dict[str, Any]:
+    """Return what is new in the first row that is not known, and how many have a missing value that has no level."""
     example, lacking = None, set()
     for reader, codes in zip(lookup.readers, levels, strict=True):
         name = reader.variable.name
@@ -811,7 +813,7 @@ def _new_among_few(lookup: Lookup, columns: Mapping[str, Sequence[Any]], levels:
                 missing = reader.is_missing(value)
                 lacking |= {at} if missing else set()
                 new = "a missing value" if missing else f"the new value {value!r}"
-                example = example or f"column {name!r} has {new}"
+                example = example or (f"column {name!r} has {new}" if at == first else None)
     return {"example": example, "missing": len(lacking)}
 
 
@@ -864,14 +866,15 @@ def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: 
         changed=changed,
         unseen=len(unknown),
         first_unseen=int(unknown[0]) + 1,
-        example=tables.first_unseen(mode.reads, table, text=text),
+        # Why it is the first row that is not known, and no other: new alone, or new together.
+        example=tables.first_unseen(mode.reads, tables.take(table, unknown[:1]), text=text),
         missing=int(tables.lacking(mode.reads, table, text=text).sum()),
     )
 
 
-def placed(mode: Transformer, table: Table, *, text: bool = False) -> list[Placed]:
-    """Return where each of a few rows is."""
-    kinds = (located := locate(mode, table, text=text)).kinds
+def placed(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> list[Placed]:
+    """Return where each of a few rows is; ``first`` is the position of the first in the whole table."""
+    kinds = (located := locate(mode, table, text=text, first=first)).kinds
     levels = [kinds.levels(variable.name)[located.kind()].tolist() for variable in mode.read]
     return [mode.lookup.placed(each) for each in zip(*levels, strict=True)]
 

@@ -530,7 +530,7 @@ def _apart(name: str, rows: Sequence[dict[Any, Any]]) -> str:
         return f"{name} has no parity bound."
     first = rows[0]
     which = f"The bound of {name}" if len(rows) == 1 else f"The first of the {len(rows)} bounds of {name}"
-    stated = f"{which} is {first['bound'] or 'of nobody'}{' ' * bool(first['where'])}{first['where']}"
+    stated = f"{which} allows {first['bound'] or 'anything'}{' ' * bool(first['where'])}{first['where']}"
     if first["before"] is None:
         return f"{stated}; what it compares has too few people to be shown."
     among = f", among groups of at least {FEW_PEOPLE} people" if first["comparisons_hidden"] else ""

@@ -15,7 +15,7 @@ from evenhand.engines import Expanded, Listed, Written
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import installed, plain
-from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest
+from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of
 from evenhand.findings.new_people import Realised
 from evenhand.resources import Progress
 from evenhand.spec.sign_off import SignOff
@@ -148,7 +148,7 @@ def assembled(
 ) -> Manifest:
     """Make the manifest of a file whose rates are counted already."""
     assert done.read is not None
-    folder = os.path.dirname(os.path.abspath(done.path))
+    folder = folder_of(done.path)
 
     def record(path: str) -> FileRecord:
         return FileRecord.of(path, folder, lambda share: tell(f"hashing {os.path.basename(path)}", share))
@@ -194,7 +194,8 @@ def check_sign_off(sign_off: Any, on: date | None = None) -> None:
         return
     check.kind("sign_off", sign_off, SignOff, "an eh.SignOff")
     if (lapsed := sign_off.lapsed(on or date.today())) is not None:
-        raise SpecError(f"the sign-off by {sign_off.name!r} {lapsed}: nothing is released with it; have it renewed")
+        then = "have it renewed" if lapsed.startswith("expired") else "wait for that day, or correct it"
+        raise SpecError(f"the sign-off by {sign_off.name!r} {lapsed}: nothing is written with it; {then}")
 
 
 def check_source(mapping: Mapping, source: str) -> None:

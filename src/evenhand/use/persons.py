@@ -62,7 +62,7 @@ def _numbered(about: Explaining, table: str | os.PathLike[str], number: str, pro
 
 
 def _person(about: Explaining, row: Row) -> Person:
-    (own,) = placed(about.mode, row.table, text=row.text)
+    (own,) = placed(about.mode, row.table, text=row.text, first=row.position)
     return Person(row, own)
 
 
@@ -167,5 +167,5 @@ class Release:
         """Return the possible result that a row shows; None where its values are names of bins, which are no values."""
         if self.manifest.options["restore"] == "label" and self.problem.bins:
             return None
-        (now,) = placed(about.mode, row.table, text=row.text)
+        (now,) = placed(about.mode, row.table, text=row.text, first=row.position)
         return about.result_of(person.place, now.levels[about.mode.lookup.first_written :])

@@ -6,6 +6,7 @@ counts, the rates and the bounds. Its time, the versions and the sign-off's word
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 import warnings
@@ -15,10 +16,10 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from evenhand import check
+from evenhand.data.domain import in_words
 from evenhand.engines import Expanded, Listed, Source, Written, same_values
 from evenhand.errors import EvenhandError, EvenhandWarning, Option, SpecError, StorageError
 from evenhand.files import sha256_of
-from evenhand.findings.document import plain
 from evenhand.findings.manifest import FileRecord, Manifest, number
 from evenhand.resources import Progress, current
 from evenhand.spec import CsvFormat
@@ -155,7 +156,9 @@ def _places(manifest: Manifest, given: dict[str, Any]) -> Places:
         if other is None:
             found[what] = tuple(file.path(manifest.folder) for file in files)
         elif what == "input":
-            found[what] = Source.of(check.path(what, other)).paths if len(files) > 1 else (check.path(what, other),)
+            path = check.path(what, other)
+            several = len(files) > 1 or (glob.has_magic(path) and not os.path.exists(path))
+            found[what] = Source.of(path).paths if several else (path,)
         else:
             found[what] = (check.path(what, other),)
         for path in found[what]:
@@ -181,7 +184,8 @@ def _bytes(manifest: Manifest, places: Places, tell: Callable[[str, float], None
 
 def _same_bytes(what: str, file: FileRecord, path: str, tell: Callable[[str, float], None]) -> Check:
     found = sha256_of(path, lambda share: tell(f"hashing the {what}", share))
-    words = f"the {what} {path!r} is not the file that the manifest is of: its SHA-256 is another"
+    called = "list of changes" if what == "changes" else what
+    words = f"the {called} {path!r} is not the file that the manifest is of: its SHA-256 is another"
     if (size := os.stat(path).st_size) != file.size:
         words += f", and it has {size:,} bytes instead of {file.size:,}"
     return Check(f"{what} {file.name}", file.sha256[:SHOWN], found[:SHOWN], found == file.sha256, words)
@@ -262,27 +266,37 @@ def _rates(
         return
     for part, name in (("rates", "the rates"), ("bounds", "the bounds")):
         wrong = _first_other(stated[part], found[part])
-        rows = len(found[part])
-        yield Check(name, len(stated[part]), rows, wrong is None, f"{name} that are stated are not the file's: {wrong}")
+        if wrong is None:
+            yield Check(name, len(stated[part]), len(found[part]), True, "")
+        else:
+            yield Check(name, *wrong[1:], False, f"{name} that are stated are not the file's: {wrong[0]}")
     agrees = all(stated[name] == found[name] for name in ("kept", "exceeded", "verdict"))
     words = f"it states that {stated['verdict']}, where {found['verdict']}"
-    yield Check("bounds exceeded", stated["exceeded"], found["exceeded"], agrees, words)
+    numbers = stated["exceeded"], found["exceeded"]
+    if not agrees and numbers[0] == numbers[1]:
+        # The words are others.
+        numbers = "as it states", "otherwise"
+    yield Check("bounds exceeded", *numbers, agrees, words)
 
 
 def _there(document: Any) -> str:
     return "none" if document is None else "some"
 
 
-def _first_other(stated: list[Any], found: list[Any]) -> str | None:
-    """Return the first row that is not as stated, in words; None where all are."""
+def _first_other(stated: list[Any], found: list[Any]) -> tuple[str, Any, Any] | None:
+    """Return the first row that is not as stated, in words, with what is stated and found; None where all are."""
     if len(stated) != len(found):
-        return f"{len(stated)} are stated, {len(found)} found"
+        return f"{len(stated)} are stated, {len(found)} found", len(stated), len(found)
     for one, other in zip(stated, found, strict=True):
         for name, value in other.items():
             if not _alike(one[name], value):
-                where = one.get("where") or plain(one.get("group"))
-                return f"{name} of {where} is stated as {one[name]!r}, found {value!r}"
+                who = other.get("where") or f"{in_words(other['group'])}, outcome {other['outcome']}"
+                return f"{name} of {who} is stated as {_told(one[name])}, found {_told(value)}", one[name], value
     return None
+
+
+def _told(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else in_words(value) if isinstance(value, dict) else repr(value)
 
 
 def _alike(one: Any, other: Any) -> bool:

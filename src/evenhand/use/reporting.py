@@ -22,6 +22,7 @@ from evenhand.data.sentences import ANYBODY, Said
 from evenhand.engines import opened
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.files import replace_file, sha256_of
+from evenhand.findings.bounds import said_bound
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest
 from evenhand.findings.models import check_model, model_rates
@@ -304,11 +305,10 @@ def _traced(mapping: Mapping, points: int | None, progress: Progress) -> dict[st
         moved = "What would be lost if all parity bounds, which differ, were multiplied by a factor"
 
     def said(value: float) -> str:
-        """Say a bound as people do, where all constraints would say it alike; or a factor on bounds that differ."""
+        """Say a bound as people do, as each kind of constraint says it; or a factor on bounds that differ."""
         if column == "bound_factor":
-            return f"{value:.3g} of each bound"
-        words = {part.distance.said_bound(value, both=not part.against_target) for part in problem.parity}
-        return words.pop() if len(words) == 1 else f"{value:.4g}"
+            return f"× {value:.3g}"
+        return ", ".join(dict.fromkeys(said_bound(part, max(0.0, value)) for part in problem.parity))
 
     changed = share_changed(mapping)
     here = {column: own, "said": said(own), "objective": mapping.objective, "changed": changed}
@@ -325,7 +325,7 @@ def _traced(mapping: Mapping, points: int | None, progress: Progress) -> dict[st
     edges = found.edges.to_dict("records")[0]
     edge = edges["smallest_feasible"]
     if edge > EDGE_TOLERANCE:
-        sentences.append(f"No mapping meets a bound below {said(edge)}; all edges are found exactly.")
+        sentences.append(f"No mapping meets a bound tighter than {said(edge)}; all edges are found exactly.")
     elif edge >= 0:
         sentences.append("Every bound can be met, down to zero; the edges are found exactly.")
     if unsolved := int((found.frame["status"] == "unsolved").sum()):

@@ -69,7 +69,7 @@ def test_rates_of_one_difference_by_a_normal_law():
         distortion=eh.Distortion({"y": eh.Ordinal(step=1)}), budget=eh.ExpectedDistortion(1),
     )  # fmt: skip
     tables, releases = eh.fit(problem, frame).theory.straying(number=20_000, seed=1)
-    assert tables.said[0].endswith(" points")
+    assert tables.apart.endswith(" points apart")
     assert tables.over == pytest.approx(0.5, abs=0.03)
     assert 0.3 < releases.over < 0.6
 

@@ -329,7 +329,8 @@ def _small_words(counts: Counts, people: Numbers, width: Numbers, wide: float) -
     for levels, number, widest in zip(group_levels(counts), people, width, strict=True):
         name = long_name(levels)
         if number < FEW_PEOPLE:
-            yield Said(f"The group {name} has only {number:g} people: too few to say anything about its rates.", levels)
+            many = f"{number:g} {'person' if number == 1 else 'people'}"
+            yield Said(f"The group {name} has only {many}: too few to say anything about its rates.", levels)
         elif widest > wide:
             yield Said(
                 f"The group {name} has {number:g} people: a rate of it is only known to within an interval "

@@ -58,6 +58,9 @@ CONSTANTS: tuple[Constants, ...] = get_args(Constants)
 LARGEST_L1 = 2.0
 """No two distributions differ by more in ℓ1: a bound of this much says nothing."""
 
+FAR = 1e6
+"""A bound on ratios that is beyond this says nothing."""
+
 SPLITS = 64
 """Into how many parts a radius is cut when two groups share it."""
 
@@ -514,6 +517,8 @@ def _ratio_words(setting: _Setting, s: Statement, between: str) -> str:
             f"{name}: nothing is proved about ratios; the proof needs a divergence of at most {s.required:.4g}, and it "
             f"is {s.radius:.4g}."
         )
+    if s.fresh_bound > FAR:
+        return f"{name}: nothing of use is proved about ratios; the bound for fresh people is beyond {FAR:,.0f}."
     return (
         f"{name}: on fresh people the ratio between {between} lies in [{s.ratio_low:.4g}, {s.ratio_high:.4g}], so it "
         f"is off one by at most {s.fresh_bound:.4g}, where the table's bound is {setting.bound:g}."

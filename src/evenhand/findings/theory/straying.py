@@ -35,14 +35,14 @@ class Straying:
         How many tables, or releases, were simulated.
     over : float
         The share of them that exceeds some bound.
-    said : tuple of str
-        How far apart rates are at one end of nine in ten of them and at the other, by the first constraint's own
-        distance and in its words: "1.06 times", "9.1 points".
+    apart : str
+        How far apart rates are in nine in ten of them, by the first constraint's own distance and in its words: "1.06
+        to 1.23 times apart".
     """
 
     number: int
     over: float
-    said: tuple[str, str]
+    apart: str
 
 
 def simulable(parts: Sequence[Comparisons]) -> list[Comparisons]:
@@ -104,8 +104,8 @@ def _summed_up(parts: Sequence[Comparisons], simulated: Iterator[list[Numbers]],
     ends = np.quantile(np.concatenate(apart), MOSTLY, method="inverted_cdf")
     parity = parts[0].parity
     both = parity.holds_everybody and not parity.against_target
-    low, high = (parity.distance.said_bound(max(0.0, float(end)), both=both) for end in ends)
-    return Straying(number, float(np.mean(np.concatenate(over))), (low, high))
+    said = parity.distance.said_range(*(max(0.0, float(end)) for end in ends), both=both)
+    return Straying(number, float(np.mean(np.concatenate(over))), said)
 
 
 def _excess(part: Comparisons, rates: Numbers) -> Numbers:
