@@ -28,6 +28,15 @@ def test_one_person(named, inside):
     assert document(inside(*EXPLAIN, "--where", "id=p-60", "--mode", "apply", "--json"))["person"]["mode"] == "apply"
 
 
+def test_a_value_that_is_missing_is_told_with_the_row_of_the_file(named, inside):
+    frame = pd.read_csv(named / "named.csv").astype({"score": object})
+    frame.loc[60, "score"] = None
+    frame.to_csv(named / "gaps.csv", index=False)
+    asked = ("explain", "fine.mapping", "gaps.csv", "--where", "id=p-60")
+    complained(inside(*asked), "column 'score' has a missing value in row 61")
+    assert "score=a new or missing value" in flat(inside(*asked, "--missing", "level").stdout)
+
+
 def test_without_outcomes_it_is_apply_mode(named, inside):
     small_frame().drop(columns="hired").assign(id=range(200)).to_csv(named / "new.csv", index=False)
     found = document(inside("explain", "fine.mapping", "new.csv", "--where", "id=3", "--json"))

@@ -55,6 +55,20 @@ def test_results_are_those_of_the_mapping(seed, mode):
         assert found.table["probability"].tolist() == probabilities
 
 
+def test_a_move_that_is_one_of_several_is_told_as_that_alone(compas):
+    """Among the people for whom several columns may change, a probability is that of this very result."""
+    mapping, frame = compas
+    for person in frame.drop_duplicates().to_dict("records"):
+        found = mapping.explain(person)
+        moving = [result for result in found.results if result.changes]
+        if {len(result.changes) for result in moving} >= {1, 2}:
+            break
+    assert any(len(result.changes) == 1 for result in moving[:5])
+    for result in moving[:5]:
+        alone = ", and nothing else changes" * (len(result.changes) < max(len(each.changes) for each in moving))
+        assert any(sentence.endswith(f"{result.words}{alone}") for sentence in found.sentences)
+
+
 @pytest.mark.parametrize("mode", ["release", "apply"])
 def test_they_are_the_frequencies_of_draws(compas, mode):
     """And by simulation: one person who is drawn many times."""

@@ -225,3 +225,37 @@ def test_binned_columns_and_learned_cells_stand(tmp_path, restore):
             assert (found.manifest.realised is None) == (restore == "label" and problem is binned)
             flipped(changes, np.random.default_rng(5))
             assert "the list of changes" in eh.verify_manifest(saved).verdict
+
+
+def test_an_input_that_was_renamed_is_found_by_a_pattern(fitted, folder):
+    saved = written(fitted, folder)
+    (folder / "people.csv").rename(folder / "moved-2026.csv")
+    assert eh.verify_manifest(saved, input=folder / "moved-*.csv").stands
+    several = eh.verify_manifest(saved, input=folder / "part-*.csv")
+    assert not several.stands
+    assert "there are 2 files for the input" in several.verdict
+
+
+def test_files_are_found_from_a_linked_folder_and_from_where_it_leads(fitted, folder):
+    real = folder / "years" / "2026"
+    real.mkdir(parents=True)
+    (folder / "linked").symlink_to(real, target_is_directory=True)
+    saved = Path(written(fitted, folder, out="linked/out.csv"))
+    assert eh.verify_manifest(saved).stands
+    assert eh.verify_manifest(real / saved.name).stands
+    # The sources may be reached through a link as well.
+    done = fitted.release(folder / "linked" / ".." / ".." / "people.csv", to=folder / "o.csv")
+    assert eh.verify_manifest(eh.manifest_of(fitted, done, folder / "m.mapping").save()).stands
+
+
+def test_a_rate_that_is_stated_otherwise_is_told_by_group_and_outcome(fitted, folder):
+    saved = Path(written(fitted, folder))
+    given = json.loads(saved.read_text())
+    given["realised"]["rates"][1]["after"] += 0.25
+    row = given["realised"]["rates"][1]
+    saved.write_text(json.dumps(signed(given)))
+    found = eh.verify_manifest(saved)
+    assert not found.stands
+    assert f"after of group={row['group']['group']}, outcome {row['outcome']} is stated as" in found.verdict
+    rates = found.table.set_index("what").loc["the rates"]
+    assert rates["stated"] == pytest.approx(rates["found"] + 0.25)

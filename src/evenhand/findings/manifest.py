@@ -78,7 +78,7 @@ class FileRecord:
 
 def folder_of(path: str) -> str:
     """Return the folder that a file really is in: the way back from a linked one is not the way there."""
-    return os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    return os.path.realpath(os.path.dirname(path))
 
 
 def seen_from(folder: str, path: str) -> str:

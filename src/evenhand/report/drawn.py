@@ -473,7 +473,8 @@ def _marks(axis: Axis, column: str, found: Json) -> tuple[Any, Any]:
     places.append((chosen[column], f"this mapping: {chosen['said']}"))
     letters: list[tuple[float, str]] = []
     meanings = []
-    for number, (value, words) in enumerate(sorted(places, key=lambda place: place[0])):
+    # Edges that rounding tells apart stay in the order in which they are told.
+    for number, (value, words) in enumerate(sorted(places, key=lambda place: round(place[0], 6))):
         letter, at = chr(ord("A") + number), axis.at(value)
         meanings.append((letter, words))
         if letters and at - letters[-1][0] < LETTER * (len(letters[-1][1]) + 2) / 2:
