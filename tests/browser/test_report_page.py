@@ -176,6 +176,27 @@ OVERLAPPING = """[...document.querySelectorAll("figure.chart, table, .brief")].f
 })"""
 
 
+BROKEN = r"""[...document.querySelectorAll("th, td")]
+    .filter(e => !e.classList.contains("long") && e.clientHeight > 1 && !(innerWidth < 640 && e.closest("thead")))
+    .flatMap(e => [...e.childNodes].filter(n => n.nodeType === 3).flatMap(n =>
+        [...n.textContent.matchAll(/\p{L}+/gu)].filter(word => {
+            const range = document.createRange();
+            range.setStart(n, word.index);
+            range.setEnd(n, word.index + word[0].length);
+            return new Set([...range.getClientRects()].map(r => Math.round(r.top))).size > 1;
+        }).map(word => word[0])))"""
+
+
+def test_words_of_a_table_stay_whole(opened):
+    assert opened.page.evaluate(BROKEN) == []
+    if opened.width == 1280:
+        opened.page.emulate_media(media="print")
+        opened.page.set_viewport_size({"width": 690, "height": FIRST_SCREEN})
+        assert opened.page.evaluate(BROKEN) == []
+        opened.page.set_viewport_size({"width": opened.width, "height": FIRST_SCREEN})
+        opened.page.emulate_media(media="screen")
+
+
 def test_labels_do_not_meet(opened):
     assert opened.page.evaluate(OVERLAPPING) == []
 

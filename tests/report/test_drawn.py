@@ -1,7 +1,7 @@
 """The charts of a page as places in percent: they hold the summary's numbers, in order, whatever the table."""
 
 import pytest
-from reports import WIDE_TABLES, hostile_mapping, summary_of, wide_mapping
+from reports import WIDE_TABLES, hostile_mapping, summary_of, tiny_mapping, wide_mapping
 
 from evenhand.report import drawn
 from evenhand.report.drawn import Axis, Bar, shares_axis, tone_of
@@ -101,6 +101,31 @@ def test_marks_that_would_meet_share_their_place():
     letters, meanings = drawn._marks(Axis(0.0, 1.0, ()), "bound", found)
     assert letters == ((0.0, "A"), (50.0, "B"), (99.0, "C D"))
     assert [letter for letter, _ in meanings] == ["A", "B", "C", "D"]
+    # Two letters need more room beside them than one.
+    near = found | {"edges": {"smallest_feasible": 0.0, "lossless_from": 0.03, "identity_from": 0.065}}
+    assert drawn._marks(Axis(0.0, 1.0, ()), "bound", near)[0] == ((0.0, "A B C"), (50.0, "D"))
+    apart = found | {"edges": {"smallest_feasible": 0.0, "lossless_from": 0.05, "identity_from": 0.1}}
+    assert drawn._marks(Axis(0.0, 1.0, ()), "bound", apart)[0][:3] == ((0.0, "A"), (5.0, "B"), (10.0, "C"))
+
+
+def test_bounds_that_are_written_alike_are_told_apart():
+    found = {
+        "edges": {"smallest_feasible": 0.149},
+        "edges_said": {"smallest_feasible": "1.15 times"},
+        "chosen": {"bound": 0.15, "said": "1.15 times"},
+    }
+    _, meanings = drawn._marks(Axis(0.0, 1.0, ()), "bound", found)
+    assert dict(meanings)["A"].endswith("1.15 times, a little tighter than this mapping’s")
+
+
+def test_what_rounding_leaves_of_a_loss_is_none():
+    summary = summary_of(tiny_mapping(), trace=True, points=4, hide_below=0)
+    for row in summary["frontier"]["points"]:
+        row["objective"] = 3e-17
+    loss, people = drawn.drawn(summary)["frontier"].panels
+    assert loss.extent == "none anywhere"
+    assert {y for _, y, _ in loss.dots} == {100.0}
+    assert people.extent.startswith("0.0% (0) to ")
 
 
 @pytest.mark.slow(keep=1)

@@ -383,8 +383,10 @@ class TestChart:
         known = figure.frame.dropna()
         # It ends at its own edge: beyond, nobody need change.
         known = known[known["bound"] <= figure.identity_from]
-        assert [row["at"] for row in panel["line"]] == known["bound"].tolist()
-        assert [row["objective"] for row in panel["line"]] == known["objective"].tolist()
+        *line, last = panel["line"]
+        assert [row["at"] for row in line] == known["bound"].tolist()
+        assert [row["objective"] for row in line] == known["objective"].tolist()
+        assert (last["at"], last["objective"]) == (figure.identity_from, 0.0)
         assert panel["axis"] == [0, figure.identity_from]
         assert panel["rect"] == [{"at": 0, "until": figure.smallest_feasible}]
         text = figure.chart().to_json()
@@ -406,14 +408,16 @@ class TestChart:
         for budget, panel in zip((0.1, 0.25), several, strict=True):
             points = found.frame[(found.frame["budget_limit"] == budget) & (found.frame["status"] == "optimal")]
             drawn = points[points["bound"] <= panel["axis"][1]]
-            assert [row["objective"] for row in panel["line"]] == drawn["objective"].tolist()
+            assert [row["objective"] for row in panel["line"]] == [*drawn["objective"], 0.0]
+            assert panel["line"][-1]["at"] == panel["axis"][1]
         assert several[0]["axis"] == several[1]["axis"]
 
     def test_people_stand_beside_the_loss(self, compas):
         found = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5, 0.6], people=True)
         loss, people = panels(found.chart(chosen=(0.3, float(found.frame["objective"][0]))))
-        assert [row["objective"] for row in loss["line"]] == found.frame["objective"].tolist()
-        assert [row["changed"] for row in people["line"]] == found.frame["changed"].tolist()
+        assert [row["objective"] for row in loss["line"]] == [*found.frame["objective"], 0.0]
+        assert [row["changed"] for row in people["line"]] == [*found.frame["changed"], 0.0]
+        assert loss["line"][-1]["at"] == people["line"][-1]["at"] == found.identity_from
         assert people["title"] == "People changed"
 
     def test_letters_that_would_meet_stand_together(self):

@@ -162,6 +162,10 @@ def _panel(
         for row in points
         if not math.isnan(row.get(measure.field, math.nan)) and row["at"] <= right * (1 + SEEN_FROM)
     ]
+    ends = [row["at"] for row in edges if row["edge"] == LAST]
+    if drawn and ends and max(row["at"] for row in drawn) < min(ends):
+        # There nobody is changed, so that nothing is lost, whether it was asked for or not.
+        drawn.append({"at": min(ends), measure.field: 0.0, "status": "unchanged"})
     told = [PLACE, measured(measure.field, format=".6g"), named("status")]
     look = {"strokeWidth": 2, "point": {"filled": True, "size": 24}}
     parts = [
