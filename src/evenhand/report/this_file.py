@@ -11,7 +11,6 @@ from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest, number
 from evenhand.findings.naming import group_levels
 from evenhand.spec import Problem
-from evenhand.spec.feature_parity import FeatureParity
 
 Json = dict[str, Any]
 
@@ -83,7 +82,7 @@ def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[s
     said = [f"{of}; {'worst' if exceeded else 'nearest'}: {apart}, where {bound} is allowed{where}."]
     balanced = manifest.mode == "release" and manifest.options.get("draw") == "balanced"
     # By weight one person may count for many; and features are not drawn together, outcomes are.
-    of_outcomes = not any(isinstance(form, FeatureParity) for form in forms)
+    of_outcomes = not any(form.compares_features for form in forms)
     if exceeded and balanced and of_outcomes and manifest.options.get("weights") is None:
         said.append(ROUNDED)
     return said
