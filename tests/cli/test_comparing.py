@@ -1,5 +1,6 @@
 """The command compare: what it shows and writes, and how it refuses."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -60,7 +61,7 @@ def test_small_groups_and_cells_are_not_on_the_screen(versions, inside, monkeypa
 def test_the_screen_tells_the_outcomes_that_the_words_tell(versions, inside):
     found = document(inside("compare", "a.mapping", "b.mapping", "--json"))
     table = inside("compare", "a.mapping", "b.mapping").stdout.split("Each group's rates")[1].split("Who is changed")[0]
-    rows = [line for line in table.splitlines() if line.count("0.") >= 3]
+    rows = [line for line in table.splitlines() if line.count("%") >= 3]
     assert len(rows) == len(found["rates"])
 
 
@@ -108,6 +109,7 @@ def test_cells_of_many_columns_can_be_read_in_80_columns(compas, compas_mapping,
     assert " 0 by A " in cells
     assert "0: a" not in shown
     # No word of who they are is broken.
-    for words in ("Male, African-American, ", "Male, Caucasian, ", "25 - ", "than 25", "than 45", "c_charge_degree"):
-        assert words in cells, words
+    whole = set(re.findall(r"[\w-]+", " ".join(line[:38] for line in cells.splitlines())))
+    for word in ("African-American", "Caucasian", "Less", "Greater", "than", "c_charge_degree", "priors_count"):
+        assert word in whole, word
     assert "15 rows of fewer than 20 people are not shown" in cells

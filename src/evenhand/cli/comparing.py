@@ -92,19 +92,19 @@ def _enough(found: Comparison, table: pd.DataFrame, most: int | None = None) -> 
 
     kept = table[table["people"] >= FEW_PEOPLE]
     if len(kept):
-        screen.frame_table(_joined(found, kept), most)
+        screen.frame_table(_joined(found, kept), most, first_number=1)
     if len(kept) < len(table):
         screen.bullets([left_out(len(table) - len(kept), FEW_PEOPLE)])
 
 
 def _joined(found: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     """Join the columns that say who it is: side by side they would leave one letter to each on a narrow screen."""
-    from evenhand.report.comparison import heading, joined, without_weight
+    from evenhand.report.comparison import heading, joined, without_weight, written
 
-    whole = table.assign(people=table["people"].round(), weight=table["weight"].round())
-    named = ({str(name): value for name, value in row.items()} for row in whole.to_dict("records"))
+    named = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
     rows = [joined(without_weight(row, weighed=found.weighed)) for row in named]
-    return type(table)(rows).rename(columns=heading)
+    texts = [{name: written(name, value) for name, value in row.items()} for row in rows]
+    return type(table)(texts).rename(columns=heading)
 
 
 def _written(table: pd.DataFrame) -> pd.DataFrame:

@@ -188,10 +188,14 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
         console.print(Padding(moves, (0, 2)))
 
 
-def frame_table(frame: pd.DataFrame, most: int | None = None) -> None:
-    """Show a pandas frame, numbers to the right, up to ``most`` rows."""
+def frame_table(frame: pd.DataFrame, most: int | None = None, *, first_number: int | None = None) -> None:
+    """Show a pandas frame, numbers to the right, up to ``most`` rows.
+
+    From ``first_number`` on, columns hold numbers that are written already.
+    """
     shown = frame if most is None else frame.head(most)
     right = tuple(i for i, kind in enumerate(frame.dtypes) if kind.kind in "fi")
+    right = right if first_number is None else tuple(range(first_number, len(frame.columns)))
     names, rows = list(map(str, frame.columns)), [list(map(cell, row)) for row in shown.itertuples(index=False)]
     table = table_of(*names, right=right)
     longest = [max([0, *(cell_len(row[i]) for row in rows)]) for i in range(len(names))]

@@ -535,9 +535,11 @@ def _apart(name: str, rows: Sequence[dict[Any, Any]]) -> str:
         return f"{stated}; what it compares has too few people to be shown."
     among = f", among groups of at least {FEW_PEOPLE} people" if first["comparisons_hidden"] else ""
     whose = f", {first['whose']}" if first["whose"] else ""
+    others = [row for row in rows[1:] if row["before"] is not None]
+    also = "; ".join(f"{row['constraint']}: {row['before']} → {row['after']}" for row in others)
     return (
         f"{stated}: at worst {first['before']} before ({first['furthest_before']}), {first['after']} with {name} "
-        f"({first['furthest_after']}){among}{whose}."
+        f"({first['furthest_after']}){among}{whose}.{f' Also {also}.' if also else ''}"
     )
 
 
@@ -550,8 +552,8 @@ def _differently(found: Comparison) -> Iterator[str]:
     by_record = float((weight * found.groups["other_record"]).sum()) if "other_record" in found.groups else None
     records = "" if by_record is None else f"; another record, at least {_of(by_record, found)}"
     yield (
-        f"At least {_of(number, found)} people{_by_weight(found)} get another outcome from B than from A, however the "
-        f"draws are made{records}."
+        f"At least {_of(number, found, 'people' + _by_weight(found))} get another outcome from B than from A, however "
+        f"the draws are made{records}."
     )
     shown = found.groups[found.groups["people"] >= FEW_PEOPLE].sort_values("other_outcome", kind="stable")
     if len(shown) > 1 and shown["other_outcome"].iloc[-1] > ALIKE:
@@ -572,9 +574,9 @@ def _who(table: pd.DataFrame, row: dict[Any, Any]) -> dict[str, Any]:
     return {name: row[name] for name in table.columns[: list(table.columns).index("people")]}
 
 
-def _of(number: float, found: Comparison) -> str:
+def _of(number: float, found: Comparison, whom: str = "") -> str:
     """Write a number of people with their share of all."""
-    return f"{number:,.0f} ({number / found.people:.1%})"
+    return f"{number:,.0f}{' ' * bool(whom)}{whom} ({number / found.people:.1%})"
 
 
 def _by_weight(found: Comparison) -> str:
