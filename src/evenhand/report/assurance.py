@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers, sums
+from evenhand.arrays import Cells, Numbers, quotient, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.bounds import (
@@ -214,26 +214,30 @@ def frontier(m: Mapped, found: Json, shown: Discretion) -> Json:
     if chosen is None:
         return told
     column = "bound" if "bound" in chosen else "bound_factor"
-    compared = constraints(m.counts, m.achieved.parity)
-    needed = [part.before.value / (1.0 if column == "bound" else part.after.compared.bound) for part in compared]
-    kept = [shown.comparisons(part.after, m.kernel) for part in compared]
-    of_shown, of_hidden = (
-        max((float(n[those].max()) for n, those in zip(needed, which, strict=True) if those.any()), default=0.0)
-        for which in (kept, [~those for those in kept])
-    )
+    of_shown, of_hidden = _needed(m, shown, factor=column == "bound_factor")
     if of_hidden <= of_shown:
         return told
     # From the bound at which nobody need change, a rate of theirs could be worked out.
     last = max(of_shown, chosen[column])
     edges = {name: value if value <= last else None for name, value in (found["edges"] or {}).items()}
+    said = {name: words for name, words in (found["edges_said"] or {}).items() if edges[name] is not None}
     return told | {
         "words": f"{told['words']} Looser bounds than those of groups that may be shown are left out.".strip(),
         "points": [row for row in found["points"] if row[column] <= last],
         "edges": edges or None,
-        "edges_said": {name: None if edges[name] is None else said for name, said in found["edges_said"].items()}
-        if edges
-        else None,
+        "edges_said": dict.fromkeys(edges) | said or None,
     }
+
+
+def _needed(m: Mapped, shown: Discretion, *, factor: bool) -> tuple[float, float]:
+    """Return which bound, or factor on the bounds, leaves everybody as they are: for those shown, and the others."""
+    most = {True: 0.0, False: 0.0}
+    for part in constraints(m.counts, m.achieved.parity):
+        needed = quotient(part.before.value, part.after.compared.bound) if factor else part.before.value
+        kept = shown.comparisons(part.after, m.kernel)
+        for which in most:
+            most[which] = max(most[which], float(np.max(needed[kept == which], initial=0.0)))
+    return most[True], most[False]
 
 
 def bounded_on(problem: Problem) -> list[tuple[str, ...]]:
