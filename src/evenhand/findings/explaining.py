@@ -17,7 +17,7 @@ from evenhand.arrays import Cells, Flags
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.findings.bounds import AT_BOUND, Furthest, comparison, told_from
+from evenhand.findings.bounds import AT_BOUND, Furthest, comparison, said_bound
 from evenhand.findings.document import plain
 from evenhand.findings.theory.applying import applying
 from evenhand.kernel import Kernel
@@ -115,17 +115,19 @@ class Bound:
     bound: float
     tight: int
     number: int
+    stated: str
+    allowed: str
 
     @property
     def words(self) -> str:
         """The same in words."""
-        apart = told_from(self.bound, self.nearest.apart)
-        where = f"{self.nearest.pair}, {apart} apart where {self.bound:g} is allowed"
-        if self.tight:
-            are = "is" if self.tight == 1 else "are"
-            of = "is" if self.number == 1 else f"{self.tight} of {self.number} {are}"
-            return f"of the bounds of {self.constraint} for their group {of} tight: {where}"
-        return f"no bound of {self.constraint} for their group is tight; nearest: {where}"
+        where = f"{self.nearest.pair}: {self.nearest.said}, where {self.allowed} is allowed"
+        if not self.tight:
+            return f"no bound on their group ({self.stated}) is tight; nearest: {where}"
+        if self.number == 1:
+            return f"the bound on their group ({self.stated}) is tight: {where}"
+        are = "is" if self.tight == 1 else "are"
+        return f"of the bounds on their group ({self.stated}) {self.tight} of {self.number} {are} tight: {where}"
 
 
 @dataclass(frozen=True)
@@ -448,7 +450,8 @@ class Explaining:
                 nearest = int(at[np.argmax(part.excess[at])])
                 tight = int((part.excess[at] >= -AT_BOUND).sum())
                 name, bound = type(part.parity).__name__ + part.parity.where, float(compared.bound[nearest])
-                yield Bound(name, comparison(self.counts, part, nearest), bound, tight, len(at))
+                pair = comparison(self.counts, part, nearest)
+                yield Bound(name, pair, bound, tight, len(at), part.parity.words, said_bound(part.parity, bound))
 
     def _words(self, person: Placed, found: Explanation) -> Iterator[str]:
         yield f"{self._who(person)}; " + self._where(person, found.people)
