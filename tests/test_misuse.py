@@ -699,6 +699,7 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"confidence": 0.9, "resamples": 20, "seed": 0, "people": 100},
     ),
     "Theory.draw_spread": lambda w: (w.mapping.theory.draw_spread, {"releases": 20, "seed": 0, "people": 100}),
+    "Theory.one_draw": lambda w: (w.mapping.theory.one_draw, {}),
     "Theory.straying": lambda w: (w.mapping.theory.straying, {"number": 20, "seed": 0}),
     "Theory.holdout": lambda w: (
         w.mapping.theory.holdout,

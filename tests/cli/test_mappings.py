@@ -141,7 +141,7 @@ class TestTransform:
             assert rates[group, 1] == pytest.approx(rate)
             assert f"{group} 1 {(drawn['group'] == group).sum()} {rate:.4g}" in said
         worst = max(row["achieved"] for row in found["realised"]["bounds"])
-        assert f"{worst:.3f} apart where 0.2 is allowed" in said
+        assert f"{1 + worst:.2f} times, where 1.20 times is allowed" in said
         kept = worst <= 0.2 + 1e-9
         assert f"this very table {'keeps' if kept else 'exceeds'}" in said
         realised = found["realised"]
@@ -199,7 +199,7 @@ class TestTransform:
         assert (strict["against"], loose["against"]) == (0.0, 0.9)
         assert {row["bound"] for row in loose["realised"]["bounds"]} == {0.9}
         assert not any("always keeps" in note for note in loose["notes"])
-        assert "apart where 0.9 is allowed" in flat(inside(*arguments, "said.csv", "--against", "0.9").stdout)
+        assert "where 1.90 times is allowed" in flat(inside(*arguments, "said.csv", "--against", "0.9").stdout)
         wrong = inside(*arguments, "no.csv", "--against", "0.1", "--against", "0.2")
         assert wrong.returncode == 3
         assert "against has 2 bounds, the problem 1 constraints" in flat(wrong.stderr)

@@ -57,8 +57,12 @@ def test_exceeded_and_by_how_much():
     assert (found.bounds, found.exceeded) == (4, 1)
     assert not judged(table(50, 100, 20, 50), eh.PairwiseParity(0.05)).one_person
     assert "this very table exceeds 1 of its 4 parity bounds" in found.words
-    worst = "hired=1: group=a 0.500 against group=b 0.400, 0.250 apart where 0.2 is allowed"
-    assert f"the worst by 0.05: {worst}" in found.words
+    worst = "hired=1: group=a 0.500 against group=b 0.400: 1.25 times, where 1.20 times is allowed"
+    assert f"the worst: {worst}" in found.words
+    # Written alike, it is told on which side it is; 0.500 and 0.417 are 1.2 times, but for their last digits.
+    for more, words in ((1e-4, ", a little less than that"), (-1e-4, ", a little more than that"), (0.0, "")):
+        near = judged(table(50, 100, 20, 48), eh.PairwiseParity(0.2 + more))
+        assert near.words.endswith(f"1.20 times, where 1.20 times is allowed{words}")
 
 
 @pytest.mark.parametrize(("hired", "one"), [(49, True), (50, True), (53, False)])
@@ -79,7 +83,7 @@ def test_with_weights_a_person_is_no_unit():
 
 def test_a_rate_of_nothing_is_infinitely_far():
     found = judged(table(1, 100, 0, 50), eh.PairwiseParity(0.2))
-    assert "the worst by infinite" in found.words
+    assert "none against some, where 1.20 times is allowed" in found.words
     assert found.one_person
 
 

@@ -224,7 +224,7 @@ def test_what_happens_to_few_is_counted_and_not_denied():
     found, summary = answers(mapping)
     words = " ".join(found["gains"]["words"])
     assert "nobody is levelled down" not in words
-    assert "Whether one of fewer than 20 people has is not told" in words
+    assert "Whether the rate of a group of fewer than 20 people is lower is not told" in words
     moves = summary["changes"]["outcome"]
     rest = summary["changes"]["outcome_people"] - sum(move["people"] for move in moves)
     assert rest == pytest.approx(ledger["harmed"].sum(), abs=1e-6)
@@ -240,7 +240,7 @@ def test_changes_that_lose_nothing_are_the_cost_that_is_told():
     changed = found["changes"]["share"] * found["changes"]["people"]
     (words, *_) = found["cost"]["words"]
     assert words.startswith(
-        f"No utility is lost; what the bounds cost is changes, of {changed:.0f} people: with a bound"
+        f"No utility is lost; what the bounds cost is changes, of {changed:.0f} people; with a bound"
     )
     looser = [row for row in found["frontier"]["points"] if row["bound"] > 0.2 and row["said"] in words]
     assert f"it would be {looser[0]['changed'] * found['changes']['people']:.0f}" in words

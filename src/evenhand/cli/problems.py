@@ -122,7 +122,7 @@ def _fit_and_write(
         if stated.cells is not None:
             show_cells(mapping.cells, CELLS, f"{screen.command('audit', out)} lists all")
         screen.heading("One draw")
-        screen.bullets(mapping.theory.draw_spread().words)
+        screen.bullets(mapping.theory.one_draw())
         screen.heading("What was written")
         screen.written(out, f"the mapping; check it with: {screen.command('verify', out)}")
         if proof is not None:

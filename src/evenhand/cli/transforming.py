@@ -286,7 +286,7 @@ def _drawn(done: Done, weights: str | None, against: Against) -> Drawn:
             "bounds hold in expectation for the fitted table (evenhand audit MAPPING TABLE tells what is expected of "
             "another); the rates of single releases of it scatter around that, as follows"
         ]
-        notes += done.fitted.theory.draw_spread().words
+        notes += done.fitted.theory.one_draw()
     return Drawn(found, notes)
 
 

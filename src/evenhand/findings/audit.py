@@ -204,10 +204,7 @@ def _notes(
         # Of another table a constraint may compare nobody; what is left out says why.
         # Where nobody is relabelled, nobody bears it: only what else is bounded makes such a bound matter.
         if len(before.value) and before.violation <= 0 and not parity.given_outcome:
-            yield (
-                f"{type(parity).__name__} binds nothing: the table as it is keeps every bound of it (at most "
-                f"{before.value.max():.3f}, the smallest bound is {parity.smallest_bound:g})"
-            )
+            yield f"one bound changes nothing by itself, since the table as it is keeps it: {parity.words}"
     if not problem.parity:
         yield "no parity bound was asked for: nothing limits how far groups' rates are apart"
     if not problem.charges:

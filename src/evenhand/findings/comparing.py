@@ -244,10 +244,13 @@ def records_apart(a: Treated, b: Treated) -> Numbers | None:
     None where features differ, or have other levels, so that records cannot be told to be the same.
     """
     one, other = a.domain.x, b.domain.x
-    if one.names != other.names or [v.levels for v in one.variables] != [v.levels for v in other.variables]:
+    if one.names != other.names or [{*v.levels} for v in one.variables] != [{*v.levels} for v in other.variables]:
         return None
     place = _translated(a.domain.outcome, b.domain.outcome)
-    target = np.concatenate([b.domain.xy(a.x, place[a.y]), b.domain.xy(b.x, b.y)])
+    # The same levels may be in another order.
+    codes = zip(one.variables, other.variables, one.unravel(a.x), strict=True)
+    x = other.ravel([_translated(own, its)[code] for own, its, code in codes])
+    target = np.concatenate([b.domain.xy(x, place[a.y]), b.domain.xy(b.x, b.y)])
     cells, number = np.unique(target, return_inverse=True)
     person = np.concatenate([a.person, b.person])
     _, at = np.unique(person * len(cells) + number, return_inverse=True)

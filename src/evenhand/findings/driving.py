@@ -52,6 +52,8 @@ class Driver:
         Whether their rate moves much beside that which it is held against: then it is not they who set the level.
     bound : str
         The bound in words.
+    weight : float or None
+        What they weigh, where people count by weight.
     """
 
     who: str
@@ -63,6 +65,11 @@ class Driver:
     against_target: bool
     moved: bool
     bound: str
+    weight: float | None = None
+
+    @property
+    def _people(self) -> str:
+        return f"{self.people:,} people" if self.weight is None else f"{self.weight:,.0f} people by weight"
 
     @property
     def words(self) -> str:
@@ -71,14 +78,14 @@ class Driver:
         whole = self.share >= ALL
         if self.against_target or self.moved:
             part = "all" if whole else f"{self.share:.0%}"
-            return f"{self.people:,} people ({self.who}) make up {part} of what parity costs: {moved}."
+            return f"{self._people} ({self.who}) make up {part} of what parity costs: {moved}."
         if whole:
             return (
-                f"{self.people:,} people ({self.who}) set the level for everybody: every comparison that costs "
+                f"{self._people} ({self.who}) set the level for everybody: every comparison that costs "
                 f"anything is with them; {moved}, and the others are brought near it (bound: {self.bound})."
             )
         return (
-            f"{self.people:,} people ({self.who}) do most to set the level: {self.share:.0%} of what parity costs "
+            f"{self._people} ({self.who}) do most to set the level: {self.share:.0%} of what parity costs "
             f"comes from comparisons with them; {moved}."
         )
 
@@ -113,6 +120,7 @@ def drivers(counts: Counts, constraints: Sequence[Constraint], prices: Prices) -
             against_target=not bool(held[at]),
             moved=moves[0] > STAYS * moves[1],
             bound=constraint.said_bound,
+            weight=float(counts.weight[part.populations[who].member].sum()) if counts.weighed else None,
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.arrays import Flags, Numbers
 from evenhand.data.counts import Counts
-from evenhand.findings.bounds import ROUNDING, Furthest, furthest, told_from
+from evenhand.findings.bounds import ROUNDING, Furthest, furthest, said_bound
 from evenhand.findings.document import written
 from evenhand.kernel.achieved import ParityAchieved
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Comparisons
@@ -47,6 +47,8 @@ class Verdict:
         Whether what is compared is what the bounds are about.
     remarks : tuple of str
         What else is to be known about those who are compared.
+    allowed : str
+        The bound of the worst, as people say it.
     """
 
     bounds: int
@@ -57,6 +59,7 @@ class Verdict:
     uncounted: tuple[str, ...] = ()
     decided: bool = True
     remarks: tuple[str, ...] = ()
+    allowed: str = ""
 
     @property
     def kept(self) -> bool | None:
@@ -75,15 +78,17 @@ class Verdict:
     def _compared(self) -> str:
         if self.worst is None or self.bound is None:
             return "there is nothing to compare: no parity bound is about the people of this table"
-        apart = told_from(self.bound, self.worst.apart)
-        nearest = f"{self.worst.pair}, {apart} apart where {self.bound:g} is allowed"
+        # Where both are written alike, on which side it is.
+        over = self.worst.apart - self.bound
+        alike = self.worst.said == self.allowed and abs(over) > ROUNDING
+        side = f", a little {'more' if over > 0 else 'less'} than that" if alike else ""
+        nearest = f"{self.worst.pair}: {self.worst.said}, where {self.allowed} is allowed{side}"
         if not self.exceeded:
             every = "its one parity bound" if self.bounds == 1 else f"every one of its {self.bounds:,} parity bounds"
             return f"this very table keeps {every}; nearest: {nearest}"
         of = "its one parity bound" if self.bounds == 1 else f"{self.exceeded:,} of its {self.bounds:,} parity bounds"
-        by = written(self.worst.apart - self.bound, ".4g")
         less = ", by less than one person's outcome in each group" if self.one_person else ""
-        return f"this very table exceeds {of}{less}; the worst by {by}: {nearest}"
+        return f"this very table exceeds {of}{less}; the worst: {nearest}"
 
 
 def verdict(
@@ -108,7 +113,8 @@ def verdict(
         and all(np.all(_moved(part, np.minimum, 1.0)[at] <= ROUNDING) for part, at in zip(parts, over, strict=True))
     )
     bound = float(worst.compared.bound[worst.worst])
-    return Verdict(bounds, exceeded, furthest(counts, worst), bound, one_person, uncounted, decided, remarks)
+    allowed = said_bound(worst.parity, bound)
+    return Verdict(bounds, exceeded, furthest(counts, worst), bound, one_person, uncounted, decided, remarks, allowed)
 
 
 def rooms(parts: Sequence[ParityAchieved]) -> tuple[float | None, ...]:

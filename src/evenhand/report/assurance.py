@@ -44,6 +44,11 @@ LISTED = 12
 
 FREE = "No bound costs anything here: nobody is changed for one."
 
+FREE_OF_FEATURES = (
+    "No bound costs anything here: nobody's features are changed for one, and the outcome is drawn anew for everybody "
+    "whatever is bounded."
+)
+
 NO_PRICE = "Every price is zero: whichever bound is relaxed, no less is lost."
 
 BUDGETS = "No parity bound costs anything by itself here; what is lost is due to what each person may undergo."
@@ -218,12 +223,11 @@ def frontier(m: Mapped, found: Json, shown: Discretion) -> Json:
     if of_hidden <= of_shown:
         return told
     # From the bound at which nobody need change, a rate of theirs could be worked out.
-    last = max(of_shown, chosen[column])
-    edges = {name: value if value <= last else None for name, value in (found["edges"] or {}).items()}
+    edges = {name: value if value <= of_shown else None for name, value in (found["edges"] or {}).items()}
     said = {name: words for name, words in (found["edges_said"] or {}).items() if edges[name] is not None}
     return told | {
         "words": f"{told['words']} Looser bounds than those of groups that may be shown are left out.".strip(),
-        "points": [row for row in found["points"] if row[column] <= last],
+        "points": [row for row in found["points"] if row[column] <= of_shown or row[column] == chosen[column]],
         "edges": edges or None,
         "edges_said": dict.fromkeys(edges) | said or None,
     }
@@ -255,10 +259,13 @@ def in_combination(m: Mapped, shown: Discretion) -> list[str]:
     rates = (of[shown.groups, told] for of in (m.achieved.rates_before, m.achieved.rates_after))
     before, after = (Ratio().said(float(each.max()), float(each.min())) for each in rates)
     level = m.counts.domain.y.words(told)
+    bounded = {column for columns in on for column in columns}
+    alone = [f"no bound is on groups by {column}" for column in m.problem.protected if column not in bounded]
     return [
+        *alone,
         f"the bounds are on groups by {' and by '.join(' × '.join(columns) for columns in on)}; those that "
         f"{' × '.join(m.problem.protected)} form together are not bounded: of {level} the highest rate is {before} the "
-        f"lowest before, {after} after"
+        f"lowest before, {after} after",
     ]
 
 
@@ -266,15 +273,21 @@ def _without_price(m: Mapped, objective: float, frontier: Json) -> str:
     """Say what bounds cost whose prices are zero: changes of people, by which no utility is lost."""
     if objective > ROUNDING:
         return BUDGETS
-    share = float(m.counts.probability @ m.achieved.changed)
+    # Where D is suppressed everybody's outcome is drawn anew, whatever is bounded.
+    suppressed = m.problem.suppresses
+    changed = m.achieved.features_changed if suppressed else m.achieved.changed
+    share = float(m.counts.probability @ changed)
     if share <= ROUNDING:
-        return FREE
-    everybody = float(m.counts.weight.sum())
-    said = f"No utility is lost; what the bounds cost is changes, of {expected_people(share * everybody)} people"
+        return FREE_OF_FEATURES if suppressed else FREE
+    everybody, by_weight = float(m.counts.weight.sum()), " by weight" * m.counts.weighed
+    number = f"{expected_people(share * everybody)} people{by_weight}{' in their features' * suppressed}"
+    said = f"No utility is lost; what the bounds cost is changes, of {number}"
     spared = _spared(frontier, share)
     if spared is None:
         return f"{said}."
-    return f"{said}: with a bound of {spared['said']} it would be {expected_people(spared['changed'] * everybody)}."
+    looser = f"a bound of {spared['said']}" if "bound" in spared else f"all bounds {spared['said']}"
+    fewer = spared["changed"] * everybody
+    return f"{said}; with {looser} it would be {expected_people(fewer) if fewer >= 1 else 'nearly nobody'}."
 
 
 def _spared(frontier: Json, share: float) -> Json | None:

@@ -20,6 +20,9 @@ Tone = Literal["better", "worse", "open", "plain"]
 TARGET = "the target"
 """What rates are held against that are not those of other people."""
 
+SOME_PEOPLE = 0.01
+"""Fewer people than this are what a solver leaves, and nobody."""
+
 MOST_NAMED = 3
 """How many groups, constraints or moves an answer names."""
 
@@ -110,19 +113,21 @@ def _changed(s: Json) -> Answer:
         answer = f"{expected_people(number)} of {people:,.0f} {people_words(s)} ({_percent(share)})"
     words, rest = [], changes["outcome_people"]
     outcome = _outcome(s)
-    for move in sorted(changes["outcome"], key=lambda row: -row["people"])[:MOST_NAMED]:
+    moves = [move for move in changes["outcome"] if move["people"] >= SOME_PEOPLE]
+    for move in sorted(moves, key=lambda row: -row["people"])[:MOST_NAMED]:
         which = "" if move["way"] is None else f", for the {move['way']}"
-        words.append(f"{expected_people(move['people'])} go from {outcome}={move['from']} to {move['to']}{which}.")
+        some = _begin(expected_people(move["people"]))
+        words.append(f"{some} go from {outcome}={move['from']} to {move['to']}{which}.")
         rest -= move["people"]
     if words and round(rest) >= 1:
         words.append(f"{expected_people(rest)} change in {outcome} in other ways.")
     features = changes["share_features"] * people
     if changes["suppressed"]:
         words.append("The outcome is drawn anew for everybody, from the released features alone.")
-    if features > 0:
+    if features >= SOME_PEOPLE:
         top = next((row for row in changes["columns"] if row["column"] != outcome), None)
         most = f"; most often {top['column']}: {top['from']} → {top['to']}" if top is not None else ""
-        words.append(f"{expected_people(features)} change in their features{most}.")
+        words.append(f"{_begin(expected_people(features))} change in their features{most}.")
     elif share > 0:
         words.append("Nobody's features change.")
     return Answer("changed", "How many people change, and how?", answer, tuple(words), "plain", "changed")
@@ -145,13 +150,13 @@ def _gains(s: Json) -> Answer:
         ]
         rest = f", and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else ""
         words.append(f"The rate of {good} is levelled down: {'; '.join(named[:MOST_NAMED])}{rest}.")
-    elif s["small_cells"]["groups_hidden"]:
-        words.append(
-            f"No group that is shown has a lower rate of {good} than before. Whether one of fewer than "
-            f"{s['small_cells']['hide_below']:g} people has is not told; all are counted."
-        )
-    else:
+    elif not harmed or not s["small_cells"]["groups_hidden"]:
         words.append(f"No group has a lower rate of {good} than before: nobody is levelled down.")
+    else:
+        words.append(f"No group that is shown has a lower rate of {good} than before.")
+    if harmed and s["small_cells"]["groups_hidden"]:
+        few = f"{s['small_cells']['hide_below']:g} people"
+        words.append(f"Whether the rate of a group of fewer than {few} is lower is not told; all are counted.")
     if s["changes"]["suppressed"]:
         words.append("As if the drawn outcome were released.")
     return Answer("gains", question, answer, tuple(words), "worse" if harmed or down else "better", "gains")
@@ -197,7 +202,9 @@ def _not_covered(s: Json) -> Answer:
         words.append("How much one person may change: no budget was asked for.")
     protected = [column["name"] for column in s["table"]["columns"] if column["role"] == "protected"]
     if all(set(columns) != set(protected) for columns in s["bounded_on"]):
-        words.append(f"Groups that {' × '.join(protected)} form together.")
+        bounded = {name for columns in s["bounded_on"] for name in columns}
+        alone = "".join(f"groups by {name}, " for name in protected if name not in bounded)
+        words.append(_begin(f"{alone}groups that {' × '.join(protected)} form together."))
     words.append(f"{len(s['not_covered'])} sentences below say what else, and for whom the bounds hold.")
     answer = "decisions of models, other columns, other people"
     return Answer("covered", "What is not covered?", answer, tuple(words), "open", "covered")
@@ -215,9 +222,10 @@ def decided(s: Json) -> str:
     if fitted is not None:
         which = f"The model fitted here, after on one release (seed {s['repeat']['seed']})"
         more = f" A plain model, in expectation over releases: {_times(plain_one)}."
+    times = "" if not apart["before"]["high"] and not apart["after"]["high"] else f": {_times(apart)}"
     return (
         f"{which}, which {sees} the protected columns, decides {found['outcome']} for {_range(apart['before'])} "
-        f"before, and for {_range(apart['after'])} after: {_times(apart)}.{more} No bound covers decisions."
+        f"before, and for {_range(apart['after'])} after{times}.{more} No bound covers decisions."
     )
 
 
@@ -231,6 +239,10 @@ def _range(spread: Json) -> str:
     if low != high:
         return f"{low} to {high} of a group’s people"
     return {_percent(1.0): "everybody", _percent(0.0): "nobody"}.get(low, f"{low} of every group’s people")
+
+
+def _begin(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _who(people: float) -> str:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.naming import long_name
+from evenhand.findings.new_people import with_own_target
 from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Straying, Theory
 from evenhand.findings.theory.intervals import WIDE
+from evenhand.findings.theory.rates import of_groups
 from evenhand.spec import Problem
 from evenhand.spec.distance import from_to, times
 from evenhand.tables import own_name
@@ -41,10 +43,16 @@ class Strayed:
     own: tuple[Straying, Straying] | None
 
     @classmethod
-    def of(cls, theory: Theory, confidence: float, seed: int) -> Strayed:
-        """Simulate, once for all that is said of it."""
-        tables, draws = theory.bootstrap(confidence=confidence, seed=seed), theory.draw_spread(seed=seed)
-        return cls(tables, draws, theory.straying(number=tables.resamples, seed=seed))
+    def of(cls, theory: Theory, shown: Theory, confidence: float, seed: int) -> Strayed:
+        """Simulate, once for all that is said of it.
+
+        How often a bound is exceeded is that of everybody; how far rates are apart, of the groups that are shown.
+        """
+        tables, draws = shown.bootstrap(confidence=confidence, seed=seed), shown.draw_spread(seed=seed)
+        every, own = (each.straying(number=tables.resamples, seed=seed) for each in (theory, shown))
+        if every is not None and own is not None:
+            every = replace(every[0], apart=own[0].apart), replace(every[1], apart=own[1].apart)
+        return cls(tables, draws, every)
 
     def numbers(self, promised: Assurance | None) -> Json:
         """Return in numbers what can be said about others: what is promised, how tables and draws stray."""
@@ -72,8 +80,16 @@ class Strayed:
         return between(1 + low, 1 + high) if self.own is None else self.own[1].apart
 
 
+def theory_of_shown(theory: Theory, shown: Discretion) -> Theory:
+    """Return what theory says of the groups that are shown alone, or of all where there would be nothing to compare."""
+    if shown.groups.all() or shown.groups.sum() < 2:
+        return theory
+    counts, kernel = of_groups(theory.counts, theory.kernel, shown.groups)
+    return Theory(with_own_target(theory.problem, theory.counts), counts, kernel)
+
+
 def fresh_people(
-    problem: Problem, theory: Theory, strayed: Strayed, shown: Discretion, confidence: float
+    problem: Problem, theory: Theory, of_shown: Theory, strayed: Strayed, shown: Discretion, confidence: float
 ) -> list[Json]:
     """Return what can be said about others, heading by heading; all but the first are details."""
     small = theory.small_groups(width=WIDE, confidence=confidence)
@@ -84,7 +100,7 @@ def fresh_people(
         "Small groups": small.words,
         "At apply time, when the outcome is not known (section 3.4)": theory.applying().words,
         "Proved from the table (section 3.5)": robustness.words,
-        "Telling the group from the outcome (section 3.3)": theory.advantage().words,
+        "Telling the group from the outcome (section 3.3)": of_shown.advantage().words,
     }
     first = _first(strayed, small, problem, shown, confidence)
     told = [(heading, discreet(words, shown)) for heading, words in details.items()]

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from evenhand.data.counts import Counts
+from evenhand.data.sentences import about
 from evenhand.findings.audit import Audit
 from evenhand.findings.bounds import AT_BOUND
 from evenhand.findings.cells import cell_table
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
-from evenhand.findings.discretion import Discretion, discreet
+from evenhand.findings.discretion import Discretion
 from evenhand.findings.ledger import better_and_worse
 from evenhand.findings.naming import group_levels, long_name, short_name
 from evenhand.findings.rates import cohorts
@@ -178,7 +179,8 @@ def gains(problem: Problem, counts: Counts, audit: Audit, shown: Discretion) -> 
     rows = zip(group_levels(counts), numbers, shown.groups, strict=True)
     return {
         "favourable": problem.favourable,
-        "words": discreet(audit.who_gains, shown),
+        # How many sentences are left out would tell how many hidden groups are levelled down.
+        "words": [words for words in audit.who_gains if all(map(shown.may_name, about(words)))],
         "helped": float(audit.ledger["helped"].sum()),
         "harmed": float(audit.ledger["harmed"].sum()),
         "levelled_down": [

@@ -24,7 +24,7 @@ from evenhand.findings.theory import Theory
 from evenhand.optimise.certificate import Certificate
 from evenhand.report import assurance, people
 from evenhand.report.brief import brief, decided
-from evenhand.report.fresh import Strayed, fresh_people, in_the_population
+from evenhand.report.fresh import Strayed, fresh_people, in_the_population, theory_of_shown
 from evenhand.report.words import asked, certificate_words
 from evenhand.spec.distortion import Ordinal
 
@@ -100,8 +100,9 @@ def summary(material: Material) -> Json:
         notes.append("the given table has no columns outside the problem")
     frontier = assurance.frontier(m, m.frontier, shown)
     notes += assurance.in_combination(m, shown)
-    strayed = Strayed.of(m.theory, m.settings.confidence, m.settings.seed)
-    first, *details = fresh_people(m.problem, m.theory, strayed, shown, m.settings.confidence)
+    of_shown = theory_of_shown(m.theory, shown)
+    strayed = Strayed.of(m.theory, of_shown, m.settings.confidence, m.settings.seed)
+    first, *details = fresh_people(m.problem, m.theory, of_shown, strayed, shown, m.settings.confidence)
     try:
         toml = m.problem.to_toml()
     except SpecError as error:

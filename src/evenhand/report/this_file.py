@@ -5,12 +5,15 @@ Reads a manifest and nothing else; whether the file is still the one that it is 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from evenhand.findings.bounds import ROUNDING, said_bound
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest, number
 from evenhand.findings.naming import group_levels
-from evenhand.spec import Problem
+from evenhand.spec import Parity, Problem
+from evenhand.spec.by import each
 
 Json = dict[str, Any]
 
@@ -41,10 +44,10 @@ def this_file(manifest: Manifest, problem: Problem, shown: Discretion, looked: s
         "name": manifest.output.name,
         "kept": manifest.kept,
         "verdict": _verdict(manifest),
-        "brief": [*compared, _drawn(manifest), looked],
+        "brief": [*_open(manifest), *compared, _drawn(manifest), looked],
         "pairs": [{"heading": heading, "text": text} for heading, text in _pairs(manifest)],
         "rates": rates,
-        "notes": [*compared, *manifest.notes, looked],
+        "notes": [*_open(manifest), *compared, *manifest.notes, looked],
     }
 
 
@@ -55,8 +58,8 @@ def _verdict(manifest: Manifest) -> str:
         return f"{manifest.output.name}: its rates are not known."
     every = len(realised["bounds"])
     if not realised["exceeded"]:
-        kept = "keeps" if manifest.kept else "as far as it is known, keeps"
-        return f"{manifest.output.name}: this very table {kept} every one of its {every:,} parity bounds."
+        said = f"this very table keeps every one of its {every:,} parity bounds"
+        return f"{manifest.output.name}: {said if manifest.kept else f'as far as it is known, {said}'}."
     return f"{manifest.output.name}: this very table exceeds {realised['exceeded']:,} of its {every:,} parity bounds."
 
 
@@ -65,17 +68,17 @@ def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[s
     rows = [] if manifest.realised is None else manifest.realised["bounds"]
     if not rows:
         return ["Nothing in it is bounded, or its rates are not known."]
-    nearest = max(rows, key=lambda row: number(row["after"]) - number(row["bound"]))
-    forms = [part for part in problem.parity if type(part).__name__ == nearest["constraint"]]
-    words = {form.distance: form for form in forms}
-    apart, bound = (f"{number(nearest[name]):.4g}" for name in ("after", "bound"))
-    if len(words) == 1:
-        (form,) = words.values()
-        both = form.holds_everybody and not form.against_target
-        apart, bound = (form.distance.said_bound(number(nearest[name]), both=both) for name in ("after", "bound"))
+    # As a share of the bound, so that distances of different kinds can be told beside each other.
+    nearest = max(rows, key=_used)
+    forms = _stated(problem, nearest)
+    apart, bound = (
+        " or ".join(dict.fromkeys(said_bound(form, number(nearest[name])) for form in forms))
+        for name in ("after", "bound")
+    )
     # Where both are written alike, on which side it is.
     over = number(nearest["after"]) - number(nearest["bound"])
-    apart = f"{apart}, just {'above' if over > 0 else 'within'} the bound" if apart == bound else apart
+    side = "at" if abs(over) <= ROUNDING else "just above" if over > 0 else "just within"
+    apart = f"{apart}, {side} the bound" if apart == bound else apart
     exceeded = manifest.realised["exceeded"] if manifest.realised else 0
     of = f"{exceeded:,} of {len(rows):,} bounds are exceeded" if exceeded else f"All {len(rows):,} bounds are kept"
     where = f" ({nearest['where']})" if shown.groups.all() else ""
@@ -86,6 +89,30 @@ def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[s
     if exceeded and balanced and of_outcomes and manifest.options.get("weights") is None:
         said.append(ROUNDED)
     return said
+
+
+def _open(manifest: Manifest) -> list[str]:
+    """Say why it is not known of everybody whether the bounds are kept, where it is not."""
+    if manifest.realised is None or manifest.kept is not None:
+        return []
+    new = manifest.counted.get("unseen", 0)
+    some = (
+        f"{new:,} of its people are of a kind that nobody fitted was" if new else "some of its people are not compared"
+    )
+    return [f"It is not known of everybody: {some}, or the segments are not those of the bound."]
+
+
+def _used(row: Json) -> float:
+    """Return how much of its bound a row uses, as a share."""
+    after, bound = number(row["after"]), number(row["bound"])
+    return after / bound if bound > 0 else (math.inf if after > ROUNDING else 1.0)
+
+
+def _stated(problem: Problem, row: Json) -> list[Parity]:
+    """Return the constraints that a row may be of: those of its kind, and among them those with its bound."""
+    alike = [part for part in problem.parity if type(part).__name__ == row["constraint"]]
+    own = [part for part in alike if any(abs(number(row["bound"]) - bound) <= ROUNDING for bound in each(part.bound))]
+    return own or alike
 
 
 def _drawn(manifest: Manifest) -> str:

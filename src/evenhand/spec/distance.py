@@ -145,7 +145,11 @@ class Distance(ABC):
 
     def said_range(self, low: float, high: float, *, both: bool = True) -> str:
         """Say that two rates are between one distance and another apart."""
-        return f"{from_to(self.said_bound(low, both=both), self.said_bound(high, both=both))} apart"
+        apart = "apart" if both else "away from what they are held against"
+        first = self.said_bound(low, both=both)
+        if not math.isfinite(high):
+            return f"{first} {apart} or, where a rate is zero, without limit" if math.isfinite(low) else WITHOUT_LIMIT
+        return f"{from_to(first, self.said_bound(high, both=both))} {apart}"
 
     @property
     def _name(self) -> str:
@@ -165,6 +169,8 @@ def from_to(first: str, last: str) -> str:
     number, _, unit = first.partition(" ")
     return f"{number} to {last}" if last.endswith(f" {unit}") else f"{first} to {last}"
 
+
+WITHOUT_LIMIT = "without limit"
 
 NO_TIMES = "none against some"
 """What is said of a rate above zero beside one of zero: no number of times."""
@@ -277,8 +283,8 @@ class Ratio(Distance):
         >>> Ratio().said_range(0.06, 0.234), Ratio().said_range(0.15, 0.2125, both=False)
         ('1.06 to 1.23 times apart', '15.0% to 21.2% away from what they are held against')
         """
-        if both:
-            return super().said_range(low, high)
+        if both or not math.isfinite(high):
+            return super().said_range(low, high, both=both)
         return f"{from_to(f'{100 * low:.1f}%', f'{100 * high:.1f}%')} away from what they are held against"
 
     def near(self, bound: float | By, other: str) -> str:

@@ -66,6 +66,7 @@ from evenhand.tables.reading import (
 from evenhand.tables.sampling import Piece, by_content, dealt_folds, order_by_content
 from evenhand.tables.writing import (
     FEW_ROWS,
+    SET_APART,
     Lots,
     Restore,
     Restoring,
@@ -91,6 +92,7 @@ __all__ = [
     "NULL",
     "PLAIN",
     "REAL",
+    "SET_APART",
     "WHOLE",
     "Coded",
     "Encoded",

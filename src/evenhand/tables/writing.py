@@ -481,6 +481,10 @@ def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(dict(columns))
 
 
+SET_APART = " (column)"
+"""What follows the name of a column that a number is called by as well."""
+
+
 def beside(who: Mapping[str, Any], numbers: Mapping[str, Any]) -> pd.DataFrame:
     """Return a pandas frame of columns that say who people are, and of numbers about them.
 
@@ -501,7 +505,7 @@ def own_name(table: pd.DataFrame, column: str) -> str:
 
 
 def _set_apart(name: str) -> str:
-    return f"{name} (column)"
+    return f"{name}{SET_APART}"
 
 
 def _typed(variable: Variable, codes: Cells) -> Any:

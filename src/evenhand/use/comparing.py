@@ -562,16 +562,22 @@ def _differently(found: Comparison) -> Iterator[str]:
         yield f"Most of all{among} it is {in_words(_who(found.groups, most))}: {most['other_outcome']:.1%} of them."
     listed = found.cells[(found.cells["people"] >= FEW_PEOPLE) & (found.cells["other_outcome"] > WORTH_TELLING)]
     for row in listed.head(MOST_TOLD).to_dict("records"):
+        told = [level for level in found.shown if _differ(row, level) >= WORTH_TELLING]
         chances = ", ".join(
             f"{found.outcome}={level} in {row[f'{level}: a']:.0%} of cases with A, {row[f'{level}: b']:.0%} with B"
-            for level in found.shown
+            for level in told or [max(found.levels, key=lambda level: _differ(row, level))]
         )
         yield f"{in_words(_who(found.cells, row))} ({row['people']:,.0f} people): {chances}."
 
 
+def _differ(row: dict[Any, Any], level: Any) -> float:
+    return float(abs(row[f"{level}: a"] - row[f"{level}: b"]))
+
+
 def _who(table: pd.DataFrame, row: dict[Any, Any]) -> dict[str, Any]:
     """Return what names the people of a row: the columns before their number."""
-    return {name: row[name] for name in table.columns[: list(table.columns).index("people")]}
+    own = table.columns[: list(table.columns).index("people")]
+    return {str(name).removesuffix(tables.SET_APART): row[name] for name in own}
 
 
 def _of(number: float, found: Comparison, whom: str = "") -> str:

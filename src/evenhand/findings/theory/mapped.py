@@ -164,6 +164,20 @@ class Theory:
         told = (parts, self.counts, self.kernel)
         return on_resamples(*told, number=number, seed=seed), in_releases(*told, number=number, seed=seed)
 
+    def one_draw(self) -> tuple[str, ...]:
+        """Say how far single releases stray: from the bounds by their own distances, else from equal rates."""
+        found = self.straying()
+        if found is None:
+            return self.draw_spread().words
+        _, draws = found
+        first = "" if len(self.problem.parity) < 2 else " that the first bound is about"
+        return (
+            f"{draws.over:.1%} of {draws.number:,} simulated releases, each row drawn by itself, exceed a bound, which "
+            f"holds in expectation; in nine of ten the rates{first} were {draws.apart}.",
+            "Balanced draws stray less, and the expanded table, which carries every possible row with its weight, not "
+            "at all.",
+        )
+
     def small_groups(self, *, width: float = WIDE, confidence: float = 0.95) -> SmallGroups:
         """The groups too small to say much about."""
         counts, kernel = self._grouped

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import check
-from evenhand.arrays import Numbers, sums
+from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data.counts import SAME_WEIGHT, Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import SpecError
@@ -101,6 +101,17 @@ def regrouped(counts: Counts, kernel: Kernel, on: Sequence[str]) -> tuple[Counts
     targets = wider.xy(other[order][asked] * domain.x.size + to_x, to_y)
     starts = np.concatenate([[0], np.cumsum(np.diff(kernel.starts)[order])])
     return again, Kernel(starts, targets, kernel.probability[entry])
+
+
+def of_groups(counts: Counts, kernel: Kernel, groups: Flags) -> tuple[Counts, Kernel]:
+    """Return the part of a table that some groups are, and of a mapping what is theirs."""
+    kept = np.flatnonzero(groups[counts.groups.of_source])
+    rows: Any = (None if of is None else of[kept] for of in (counts.cell_people, counts.cell_squares))
+    people = max(1, round(float(counts.group_people[groups].sum())))
+    part = Counts(counts.domain, counts.d[kept], counts.x[kept], counts.y[kept], counts.weight[kept], people, *rows)
+    _, entry = kernel.entries(kept)
+    starts = np.concatenate([[0], np.cumsum(np.diff(kernel.starts)[kept])])
+    return part, Kernel(starts, kernel.targets[entry], kernel.probability[entry])
 
 
 def group_sums(counts: Counts, values: Numbers, axis: int = 0) -> Numbers:
