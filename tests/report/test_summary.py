@@ -1,13 +1,14 @@
 """The summary: its numbers are the mapping's own, it is JSON, and small cells stay out of it."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from families import small_frame, small_problem
-from reports import hostile_mapping, secretive_frame, secretive_problem
+from reports import hostile_mapping, secretive_frame, secretive_problem, tiny_frame, tiny_mapping
 
 import evenhand as eh
 from evenhand.findings.discretion import Discretion
@@ -304,3 +305,65 @@ def test_the_widest_group_is_one_that_is_shown(parity):
     assert "is that of sex=b" in widest
     assert any(words.startswith("1 group has fewer than 20 people") for words in said)
     assert not any("left out" in words for words in said)
+
+
+def numbers_in(value):
+    """Every number of a document, those within its sentences too."""
+    if isinstance(value, dict):
+        return [number for each in value.values() for number in numbers_in(each)]
+    if isinstance(value, list):
+        return [number for each in value for number in numbers_in(each)]
+    if isinstance(value, str):
+        return [float(number) for number in re.findall(r"(?<![\w.])\d+\.\d+", value)]
+    return [float(value)] if isinstance(value, int | float) else []
+
+
+@pytest.mark.parametrize("bound", [0.05, 0.9])
+@pytest.mark.parametrize("distance", [eh.Difference(), eh.Ratio(), eh.FourFifths(1)], ids=str)
+def test_no_number_tells_how_far_a_hidden_group_is_from_one_that_is_shown(distance, bound):
+    """Whether the bound changes nobody, or somebody: its rate before could be worked out from any of these."""
+    rng = np.random.default_rng(7)
+    rows = [(g, int(y)) for g, n, rate in (("a", 601, 0.5), ("b", 503, 0.56)) for y in rng.random(n) < rate]
+    frame = pd.DataFrame([*rows, *(("c", int(y < 2)) for y in range(11))], columns=["g", "y"])
+    frame["x"] = rng.integers(0, 2, len(frame))
+    problem = eh.Problem(
+        protected=["g"], features=["x"], outcome="y", favourable=1, parity=[eh.PairwiseParity(bound, distance)],
+        distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.95),
+    )  # fmt: skip
+    found = eh.report_on(eh.fit(problem, frame), points=4).summary
+    rates = frame.groupby("g")["y"].mean()
+    own = {name: found[name] for name in found if name not in ("problem_toml", "repeat", "asked")}
+    told = np.array(numbers_in(json.loads(json.dumps(own))))
+    for other in (rates["a"], rates["b"]):
+        for p, q in ((other, rates["c"]), (1 - other, 1 - rates["c"])):
+            apart = [abs(p - q), p / q, q / p, p / q - 1, 1 - q / p, q / p - 1, 1 - p / q]
+            for number in (*apart, *(100 * each for each in apart)):
+                # Round numbers are met by chance.
+                near = np.abs(told - abs(number)) < 1e-4 * max(1.0, abs(number))
+                assert not near.any(), (number, told[near])
+
+
+def test_how_many_hidden_groups_are_levelled_down_is_not_told():
+    """The sentences of the ledger are the same, but for numbers, whether a hidden group is levelled down or not."""
+    found = of(tiny_mapping())["ledger"]
+    assert found["levelled_down"] == []
+    assert not any("left out" in words for words in found["words"])
+    assert len(found["words"]) == 1
+
+
+def test_a_protected_column_that_no_bound_is_on_is_named(compas):
+    mapping = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.1, on=["race"])]), compas.counts)
+    found = of(mapping)
+    assert "no bound is on groups by sex" in found["not_covered"]
+    (covered,) = [part for part in found["brief"] if part["key"] == "covered"]
+    assert "Groups by sex, groups that sex × race form together." in covered["words"]
+
+
+def test_what_suppressing_changes_is_not_what_a_bound_costs():
+    frame = tiny_frame()
+    problem = replace(
+        tiny_mapping().problem, parity=[eh.PairwiseParity(5.0)], suppress_protected="fixed",
+        distortion=eh.Distortion({"y": eh.Nominal(1)}),
+    )  # fmt: skip
+    words = of(eh.fit(problem, frame))["cost"]["words"]
+    assert words == [assurance.FREE_OF_FEATURES]

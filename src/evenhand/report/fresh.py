@@ -93,7 +93,7 @@ def fresh_people(
 ) -> list[Json]:
     """Return what can be said about others, heading by heading; all but the first are details."""
     small = theory.small_groups(width=WIDE, confidence=confidence)
-    robustness = theory.robustness(confidence=confidence)
+    robustness = of_shown.robustness(confidence=confidence)
     details: dict[str, Sequence[str]] = {
         "By resampling": strayed.tables.words,
         "One draw of the lottery": strayed.draws.words,

@@ -58,7 +58,7 @@ CONSTANTS: tuple[Constants, ...] = get_args(Constants)
 LARGEST_L1 = 2.0
 """No two distributions differ by more in ℓ1: a bound of this much says nothing."""
 
-FAR = 1e6
+FAR = 100.0
 """A bound on ratios that is beyond this says nothing."""
 
 SPLITS = 64
