@@ -285,3 +285,50 @@ def test_missing_values_where_there_were_none(compas, compas_mapping):
     assert any(note.startswith("5 rows of the table") for note in found.notes)
     with pytest.raises(eh.SpecError, match="missing goes with a table"):
         eh.compare(compas_mapping, compas_mapping, missing="level")
+
+
+def test_another_order_of_levels_is_no_other_level(compas):
+    """Records of both are compared by what their levels are called, as their tables have them."""
+    order = ["Less than 25", "25 - 45", "Greater than 45"]
+    frames = [
+        compas.frame.astype({"age_cat": str}).assign(
+            age_cat=lambda frame, kinds=kinds: pd.Categorical(frame["age_cat"], kinds, ordered=True)
+        )
+        for kinds in (order, order[::-1])
+    ]
+    a, b = (eh.fit(compas.problem, frame) for frame in frames)
+    assert a.counts.domain.x.variables[0].levels != b.counts.domain.x.variables[0].levels
+    found = eh.compare(a, b)
+    assert found.losses_compare
+    assert not any("other levels" in note for note in found.notes)
+    own = ["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]
+    new = [f"to_{name}" for name in own[2:]]
+    shares = [each.table().astype(dict.fromkeys(own + new, str)).set_index(own + new)["probability"] for each in (a, b)]
+    apart = (shares[0].sub(shares[1], fill_value=0.0).abs().groupby(level=own).sum() / 2).rename("apart")
+    people = compas.frame.astype(str).value_counts(own).rename("people")
+    each = pd.concat([apart, people], axis=1)
+    expected = (each["apart"] * each["people"]).groupby(level=own[:2]).sum() / people.groupby(level=own[:2]).sum()
+    assert found.groups["other_record"].tolist() == pytest.approx(expected.tolist(), abs=1e-9)
+    assert expected.max() > 0.001
+
+
+def test_the_outcome_that_differs_is_the_one_that_is_told():
+    """With a favourable outcome that nobody gets more of, words are about another."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], 900), "x": 0})
+    frame["y"] = np.where(rng.random(900) < 0.4 + 0.3 * (frame["g"] == "a"), "low", "mid")
+    frame.loc[:9, "y"] = "high"
+    levels = ("low", "mid", "high")
+    between = {(a, b): np.inf if "high" in (a, b) else 1.0 for a in levels for b in levels if a != b}
+    stated = {
+        "protected": ["g"], "features": ["x"], "outcome": "y", "favourable": "high", "budget": eh.ExpectedDistortion(1),
+        "distortion": eh.Distortion({"y": eh.Nominal(between)}),
+    }  # fmt: skip
+    a, b = (
+        eh.fit(eh.Problem(parity=[eh.PairwiseParity(bound, eh.Difference())], **stated), frame)
+        for bound in (0.05, 0.25)
+    )
+    found = eh.compare(a, b)
+    told = [words for words in found.words if "of cases with A" in words]
+    assert told
+    assert not any("y=high in 0%" in words for words in told)
