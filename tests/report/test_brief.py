@@ -280,3 +280,12 @@ def test_what_one_release_decided_is_told_as_that(compas, compas_mapping):
     # The same model of the same table decides the same.
     fitted = summary["models"]["fitted"]["apart"]["before"]
     assert fitted["times"] == expected["before"]["times"]
+
+
+def test_the_bound_that_has_to_do_something_is_the_headline(compas):
+    loose, tight = eh.PairwiseParity(0.9, on=["sex"]), eh.PairwiseParity(0.2, eh.FourFifths(0), on=["race"])
+    found, summary = answers(eh.fit(replace(compas.problem, parity=[loose, tight]), compas.counts))
+    assert found["apart"]["answer"].endswith("80% of the other rate")
+    assert any(sentence.startswith("Also bounded (for every two groups by sex") for sentence in found["apart"]["words"])
+    (note,) = [note for note in summary["not_covered"] if "changes nothing by itself" in note]
+    assert note.endswith(loose.words)

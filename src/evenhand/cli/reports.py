@@ -24,7 +24,7 @@ from evenhand.cli.options import (
     typed,
 )
 from evenhand.data import FEW_PEOPLE
-from evenhand.errors import DataError, did_you_mean
+from evenhand.errors import DataError, Option, did_you_mean
 from evenhand.resources import heeding
 
 if TYPE_CHECKING:
@@ -124,7 +124,11 @@ def _people(frame: pd.DataFrame, weights: str | None) -> pd.DataFrame:
         raise DataError(f"the table has no column {weights!r} of weights.{did_you_mean(weights, list(frame.columns))}")
     times = frame[weights]
     if times.dtype.kind not in "iuf" or not ((times >= 0) & (times % 1 == 0)).all():
-        raise DataError(f"the weights {weights!r} must be whole numbers here: how many people a row stands for")
+        raise DataError(
+            f"the weights {weights!r} must be whole numbers here: how many people a row stands for; leave out ",
+            Option("weights"),
+            " to fit the model on rows, each of them one person, whatever they weigh",
+        )
     if len(times) and not times.any():
         raise DataError(f"no row has a positive weight in column {weights!r}: nobody would be there")
     return frame.loc[frame.index.repeat(times.astype(int))].drop(columns=weights).reset_index(drop=True)

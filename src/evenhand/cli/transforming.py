@@ -90,9 +90,7 @@ ChangesOption = Annotated[
 ]
 
 
-NOTHING_CHANGES = (
-    "no feature of this mapping may change, so that people are used as they come; train mode changes outcomes"
-)
+NOTHING_CHANGES = "this mapping changes no feature, so that people are used as they come; train mode changes outcomes"
 
 
 def release(

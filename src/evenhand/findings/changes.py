@@ -93,6 +93,8 @@ class Changes:
         The same for each group that occurs: ``changed``, ``features_changed`` and ``expected_distortion``.
     moves : tuple of Move
         By group; the most frequent change of all first.
+    weighed : bool
+        Whether people count by weights that are not all one.
     """
 
     people: float
@@ -101,6 +103,7 @@ class Changes:
     expected_distortion: float
     groups: dict[str, Numbers]
     moves: tuple[Move, ...]
+    weighed: bool = False
 
     @cached_property
     def together(self) -> tuple[Move, ...]:
@@ -115,7 +118,8 @@ class Changes:
 
     def words(self, *, suppressed: bool) -> str:
         """Say how many change; where D is suppressed the outcome is drawn anew, and what changes are features."""
-        some = f"About {self.share * self.people:,.0f} of {self.people:,.0f} people ({self.share:.1%})"
+        everybody = f"{self.people:,.0f} people{' by weight' * self.weighed}"
+        some = f"About {self.share * self.people:,.0f} of {everybody} ({self.share:.1%})"
         moved = f"{self.share_features * self.people:,.0f} ({self.share_features:.1%})"
         said = f"{some} change in some way, {moved} in their features"
         if suppressed:
@@ -156,6 +160,7 @@ def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:
         expected_distortion=float(counts.probability @ measured.distortion),
         groups={name: sums(counts.groups.of_source, counts.given_group * of) for name, of in of_source.items()},
         moves=tuple(_moves(counts, kernel)),
+        weighed=counts.weighed,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from evenhand.findings.changes import expected_people
 from evenhand.findings.document import plain
+from evenhand.findings.manifest import number
 from evenhand.findings.naming import short_name
 from evenhand.spec.distance import Ratio
 
@@ -62,7 +63,10 @@ def _apart(s: Json) -> Answer:
         few = any(part["comparisons_hidden"] for part in s["bounds"]["parity"])
         why = "Only groups of too few people to be shown are compared." if few else "No parity bound was asked for."
         return Answer("apart", question, "not bounded" if not few else "not shown", (why,), "open", section)
-    first = told[0]
+    # Of several that which has to do something: the table as it is may keep others.
+    first = next(
+        (part for part in told if number(part["furthest_before"]["apart"]) > number(part["smallest_bound"])), told[0]
+    )
     said, before, after = first["said"], first["furthest_before"], first["furthest_after"]
     # After, another outcome may be the one whose rates are furthest apart.
     then = "After" if after["outcome"] == before["outcome"] else f"{after['outcome']}, after"
@@ -77,7 +81,7 @@ def _apart(s: Json) -> Answer:
         )
     if after["against"] == TARGET:
         words += _between(s)
-    for more in told[1 : 1 + MOST_NAMED]:
+    for more in [part for part in told if part is not first][:MOST_NAMED]:
         also = more["said"]
         words.append(f"Also bounded ({more['words']}): {also['before']} → {also['after']}, bound {also['bound']}.")
     beside = (
@@ -107,10 +111,9 @@ def pair(found: Json) -> str:
 def _changed(s: Json) -> Answer:
     changes = s["changes"]
     share, people = changes["share"], changes["people"]
-    number = share * people
     answer = "nobody"
     if share > 0:
-        answer = f"{expected_people(number)} of {people:,.0f} {people_words(s)} ({_percent(share)})"
+        answer = f"{expected_people(share * people)} of {people:,.0f} {people_words(s)} ({_percent(share)})"
     words, rest = [], changes["outcome_people"]
     outcome = _outcome(s)
     moves = [move for move in changes["outcome"] if move["people"] >= SOME_PEOPLE]
