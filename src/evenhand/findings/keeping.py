@@ -78,17 +78,20 @@ class Verdict:
     def _compared(self) -> str:
         if self.worst is None or self.bound is None:
             return "there is nothing to compare: no parity bound is about the people of this table"
-        # Where both are written alike, on which side it is.
-        over = self.worst.apart - self.bound
-        alike = self.worst.said == self.allowed and abs(over) > ROUNDING
-        side = f", a little {'more' if over > 0 else 'less'} than that" if alike else ""
-        nearest = f"{self.worst.pair}: {self.worst.said}, where {self.allowed} is allowed{side}"
+        nearest = f"{self.worst.pair}: {self.worst.said}, {self._beside(self.worst, self.bound)}"
         if not self.exceeded:
             every = "its one parity bound" if self.bounds == 1 else f"every one of its {self.bounds:,} parity bounds"
             return f"this very table keeps {every}; nearest: {nearest}"
         of = "its one parity bound" if self.bounds == 1 else f"{self.exceeded:,} of its {self.bounds:,} parity bounds"
         less = ", by less than one person's outcome in each group" if self.one_person else ""
         return f"this very table exceeds {of}{less}; the worst: {nearest}"
+
+    def _beside(self, worst: Furthest, bound: float) -> str:
+        """Say what is allowed; where both are written alike, on which side of it the worst is."""
+        over = worst.apart - bound
+        if worst.said != self.allowed or abs(over) <= ROUNDING:
+            return f"where {self.allowed} is allowed"
+        return f"a little {'more' if over > 0 else 'less'} than the {self.allowed} that is allowed"
 
 
 def verdict(
