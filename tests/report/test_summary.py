@@ -13,7 +13,7 @@ from reports import hostile_mapping, secretive_frame, secretive_problem, tiny_fr
 import evenhand as eh
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import cell_levels
-from evenhand.report import assurance, people
+from evenhand.report import assurance, page, people
 from evenhand.report.summary import FORMAT, VERSION, Material, Settings, Source, summary
 
 NOT_TRACED = {"words": "", "points": [], "edges": None, "edges_said": None, "chosen": None}
@@ -367,3 +367,12 @@ def test_what_suppressing_changes_is_not_what_a_bound_costs():
     )  # fmt: skip
     words = of(eh.fit(problem, frame))["cost"]["words"]
     assert words == [assurance.FREE_OF_FEATURES]
+
+
+def test_small_numbers_are_written_out():
+    assert [page.number(value) for value in (1.41e-05, 3.2e-08, 2e-16, 0.25)] == [
+        "0.0000141",
+        "0.000000032",
+        "0",
+        "0.25",
+    ]

@@ -51,7 +51,7 @@ FREE_OF_FEATURES = (
 
 NO_PRICE = "Every price is zero: whichever bound is relaxed, no less is lost."
 
-BUDGETS = "No parity bound costs anything by itself here; what is lost is due to what each person may undergo."
+NOT_PARITY = "No parity bound has a price here: relaxing one a little would save nothing of what is lost."
 
 UNKNOWN = "What the bounds cost is not known: a distance or measure of one's own has no prices."
 
@@ -272,7 +272,7 @@ def in_combination(m: Mapped, shown: Discretion) -> list[str]:
 def _without_price(m: Mapped, objective: float, frontier: Json) -> str:
     """Say what bounds cost whose prices are zero: changes of people, by which no utility is lost."""
     if objective > ROUNDING:
-        return BUDGETS
+        return NOT_PARITY
     # Where D is suppressed everybody's outcome is drawn anew, whatever is bounded.
     suppressed = m.problem.suppresses
     changed = m.achieved.features_changed if suppressed else m.achieved.changed

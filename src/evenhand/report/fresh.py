@@ -49,7 +49,9 @@ class Strayed:
         How often a bound is exceeded is that of everybody; how far rates are apart, of the groups that are shown.
         """
         tables, draws = shown.bootstrap(confidence=confidence, seed=seed), shown.draw_spread(seed=seed)
-        every, own = (each.straying(number=tables.resamples, seed=seed) for each in (theory, shown))
+        every = own = shown.straying(number=tables.resamples, seed=seed)
+        if shown is not theory:
+            every = theory.straying(number=tables.resamples, seed=seed)
         if every is not None and own is not None:
             every = replace(every[0], apart=own[0].apart), replace(every[1], apart=own[1].apart)
         return cls(tables, draws, every)

@@ -136,7 +136,7 @@ def number(value: Any, form: str = ".4g") -> str:
         return NONE if value is None else SIGNS.get(value, value)
     written = format(0.0 if abs(value) <= ROUNDING else value, form)
     # Powers of ten are not for people to read.
-    return f"{value:.7f}".rstrip("0") if "e-" in written else written
+    return f"{value:.10f}".rstrip("0") if "e-" in written else written
 
 
 def ends(low: Any, high: Any) -> str:

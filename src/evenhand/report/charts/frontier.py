@@ -44,7 +44,8 @@ NEAR = 0.05
 
 SMALLEST = "smallest feasible"
 LAST = "unchanged from"
-EDGES = (SMALLEST, "lossless from", LAST)
+LOSSLESS = "lossless from"
+EDGES = (SMALLEST, LOSSLESS, LAST)
 
 PLACE = measured("at", format=".7g")
 """Where a point is, as a tooltip tells it."""
@@ -162,10 +163,11 @@ def _panel(
         for row in points
         if not math.isnan(row.get(measure.field, math.nan)) and row["at"] <= right * (1 + SEEN_FROM)
     ]
-    ends = [row["at"] for row in edges if row["edge"] == LAST]
-    if drawn and ends and max(row["at"] for row in drawn) < min(ends):
-        # There nobody is changed, so that nothing is lost, whether it was asked for or not.
-        drawn.append({"at": min(ends), measure.field: 0.0, "status": "unchanged"})
+    place = {row["edge"]: row["at"] for row in edges}
+    if drawn and LAST in place and max(row["at"] for row in drawn) < place[LAST]:
+        # There nobody need change; where nothing is lost either, the line is known to end, asked for or not.
+        known = place.get(LOSSLESS, math.inf) <= place[LAST]
+        drawn += [{"at": place[LAST], measure.field: 0.0, "status": "unchanged"}] if known else []
     told = [PLACE, measured(measure.field, format=".6g"), named("status")]
     look = {"strokeWidth": 2, "point": {"filled": True, "size": 24}}
     parts = [
