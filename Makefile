@@ -14,7 +14,7 @@ AIF360 := .venv-aif360
 AIF360_PYTHON ?= $(shell for each in $(PYTHON) python3.12 python3.11 python3.10; do \
 	$$each -c 'import sys; sys.exit(not (3, 9) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$each && break; done)
 
-.PHONY: demo test test-all test-slow test-rest check docs bench reproduce clean
+.PHONY: demo test test-all test-everything test-slow test-rest check docs bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/evenhand demo compas
@@ -22,13 +22,17 @@ demo: $(VENV)/.run
 reproduce: $(VENV)/.run
 	$(BIN)/evenhand reproduce
 
-# What is slow, and what needs more than Python, is left to test-all.
+# The inner loop: what is slow, and what needs more than Python, is left to test-all.
 test: $(VENV)/.test
-	$(PYTEST) $(SHARED) -m 'not (slow or $(REST))'
+	$(PYTEST) $(SHARED) --quick
 
 # Also what needs a package registry, headless Chromium (on the path, or CHROMIUM=/its/path), Java 17 or newer for Spark,
 # XGBoost, and the programs of a PostgreSQL server (which the tests start and stop).
 test-all: test test-slow test-rest
+
+# Every case of every exhaustive set, of which the other targets take a part.
+test-everything: PYTEST += --everything
+test-everything: test-all
 
 test-slow: $(VENV)/.test
 	$(PYTEST) $(SHARED) -m 'slow and not ($(REST))'
@@ -42,8 +46,9 @@ check: $(VENV)/.check
 	$(BIN)/mypy
 
 # The site, in build/site: tutorials and gallery are run, and a warning or a link that leads nowhere is an error.
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs $(VENV)/.test
 	PYTHONPATH=scripts $(BIN)/python -m handbook
+	$(PYTEST) $(SHARED) -m 'site and not ($(REST))' tests/long/site
 
 # About three hours; writes docs/benchmarks/speed.md. BENCH=--quick sees in minutes that everything runs; BENCH='--seed N' draws
 # the random families from a seed.

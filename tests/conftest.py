@@ -1,42 +1,114 @@
-"""Fixtures: the two studies and their mappings, fitted once per session; and which cases of a slow test are kept."""
+"""Which tests a run takes, and fixtures that several rooms share.
 
+``pytest --quick`` is what ``make test`` runs: neither the folder ``tests/long`` nor a test marked slow. Of a set marked
+``exhaustive(parts=n)`` a run takes one part in n, chosen by the content of the package; ``--everything`` takes all.
+"""
+
+import hashlib
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
+from fits import fitted
 from hypothesis import settings
 
 import evenhand as eh
+
+LONG = Path(__file__).parent / "long"
+SITE = LONG / "site"
+NEEDS_MORE = {"download", "browser", "spark", "postgres", "xgboost"}
+PACKAGE = Path(eh.__file__).parent
+# Examples that train models, or draw pages: they cannot be marked where they stand.
+SLOW_EXAMPLES = {"evenhand.use.reporting.report_on"}
+SLOW_ROOMS = ("report", "use/estimator", "studies")
 
 # A machine that is busy is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
-# Docstrings whose examples train models, or draw pages: they cannot be marked where they stand.
-SLOW_DOCSTRINGS = {
-    "evenhand.report.charts.chart.Chart",
-    "evenhand.use.estimator.classifier.PreprocessedClassifier",
-    "evenhand.use.model_frontier.model_frontier",
-    "evenhand.use.reporting.report_on",
-    "evenhand.use.searching.parity_scoring",
-}
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="leave out tests/long and everything marked slow")
+    parser.addoption("--everything", action="store_true", help="run all cases of exhaustive sets, not a part of them")
+
+
+def pytest_ignore_collect(collection_path, config):
+    if config.getoption("quick") and (collection_path == LONG or holds_long_examples(collection_path)):
+        return True
+    return None
+
+
+def holds_long_examples(path):
+    """Whether a file of the package is none that users import from, or one whose examples take long."""
+    if path.suffix != ".py" or not path.is_relative_to(PACKAGE):
+        return False
+    module = path.relative_to(PACKAGE).with_suffix("").as_posix().removesuffix("/__init__")
+    homes = [home.replace(".", "/") for home in [*eh._HOMES, "datasets", "verifier"]]
+    public = any(module == home or module.startswith(f"{home}/") for home in homes)
+    return not public or module.startswith(SLOW_ROOMS)
+
+
+def content_of_the_package():
+    """A number that changes with every file of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return int.from_bytes(digest.digest()[:4])
+
+
+def pytest_report_header(config):
+    if config.getoption("everything") or config.getoption("quick"):
+        return None
+    return f"exhaustive sets: the part that goes by the package's content, {content_of_the_package()}"
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Of a test marked slow(keep=n), n cases evenly spaced run in the quick loop as well; some docstrings are slow."""
+def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.name in SLOW_DOCSTRINGS:
-            item.add_marker(pytest.mark.slow)
+        if item.path.is_relative_to(LONG):
+            item.add_marker("site" if item.path.is_relative_to(SITE) else "slow")
+        elif item.name in SLOW_EXAMPLES or holds_long_examples(item.path):
+            item.add_marker("slow")
+    if not config.getoption("everything"):
+        leave_out(config, items, other_parts(items, content_of_the_package()))
+    if config.getoption("quick"):
+        keep_some_slow_cases(items)
+        left_out = NEEDS_MORE | {"slow", "site"}
+        leave_out(config, items, [item for item in items if any(mark.name in left_out for mark in item.iter_markers())])
+
+
+def by_function(items, mark):
+    """The cases of every test function with a mark, and the mark's own arguments."""
     cases = defaultdict(list)
     for item in items:
-        mark = item.get_closest_marker("slow")
-        if mark is not None and "keep" in mark.kwargs:
-            cases[item.nodeid.partition("[")[0], mark.kwargs["keep"]].append(item)
-    for (_, keep), every in cases.items():
+        found = item.get_closest_marker(mark)
+        if found is not None and found.kwargs:
+            cases[item.nodeid.partition("[")[0]].append((item, found.kwargs))
+    return cases.values()
+
+
+def other_parts(items, content):
+    """The cases of exhaustive sets that this run leaves out: of every test function all but one part."""
+    for cases in by_function(items, "exhaustive"):
+        for place, (item, given) in enumerate(cases):
+            if (place + content) % min(given["parts"], len(cases)):
+                yield item
+
+
+def keep_some_slow_cases(items):
+    """Of a test marked slow(keep=n), n cases, evenly spaced, are quick."""
+    for cases in by_function(items, "slow"):
+        keep = cases[0][1]["keep"]
         for place in range(keep):
-            kept = every[place * len(every) // keep]
+            kept = cases[place * len(cases) // keep][0]
             kept.own_markers = [mark for mark in kept.own_markers if mark.name != "slow"]
+
+
+def leave_out(config, items, some):
+    some = set(some)
+    if some:
+        config.hook.pytest_deselected(items=list(some))
+        items[:] = [item for item in items if item not in some]
 
 
 @pytest.fixture(scope="session")
@@ -51,9 +123,9 @@ def adult():
 
 @pytest.fixture(scope="session")
 def compas_mapping(compas):
-    return eh.fit(compas.problem, compas.counts)
+    return fitted(compas.problem, compas.counts)
 
 
 @pytest.fixture(scope="session")
 def adult_mapping(adult):
-    return eh.fit(adult.problem, adult.counts)
+    return fitted(adult.problem, adult.counts)

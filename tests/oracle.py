@@ -12,8 +12,13 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
+import pytest
 
 import evenhand as eh
+
+OBJECTIVE = 1e-6
+INACCURATE = 1e-5
+EDGE = 1e-4
 
 
 def step_cost(rule, levels, a, b):
@@ -385,3 +390,37 @@ def measured(utility, p, r):
     if name == "MaxRelativeChange":
         return cp.max(cp.abs(s / q - 1))
     raise NotImplementedError(name)
+
+
+def ours(problem, counts):
+    try:
+        return eh.fit(problem, counts)
+    except eh.InfeasibleError as error:
+        return error
+
+
+def compare(seed, family):
+    """Return 'optimal', 'infeasible' or 'unsure' after asserting agreement on one instance."""
+    problem, frame = family(np.random.default_rng(seed))
+    counts = eh.count(problem, frame)
+    result = ours(problem, counts)
+    status, value = Dense(problem, counts).solve()
+    if status == "optimal":
+        if isinstance(result, eh.InfeasibleError):
+            edge = result.smallest_parity_bound
+            assert edge is not None, seed
+            assert edge - problem.parity[0].smallest_bound < EDGE, seed
+            return "unsure"
+        assert result.objective == pytest.approx(value, abs=OBJECTIVE), (seed, problem)
+        assert result.certificate.status == "optimal", (seed, result)
+        return "optimal"
+    if status == "optimal_inaccurate" and not isinstance(result, eh.InfeasibleError):
+        assert result.objective == pytest.approx(value, abs=INACCURATE), (seed, problem)
+        return "optimal"
+    if status == "infeasible":
+        if not isinstance(result, eh.InfeasibleError):
+            edge = eh.smallest_parity_bound(problem, counts)
+            assert problem.parity[0].smallest_bound - edge < EDGE, seed
+            return "unsure"
+        return "infeasible"
+    return "unsure"

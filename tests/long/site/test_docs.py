@@ -9,7 +9,7 @@ from reports import hostile_mapping, leaves_mapping
 import evenhand as eh
 from evenhand.report.page import CONTENTS
 
-TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 
 import evenhand as eh
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

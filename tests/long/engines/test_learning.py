@@ -186,7 +186,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
                 writer.write_table(one)
         script = f"""
             import resource, sys
-            sys.path.insert(0, {str(__file__.rsplit("/", 2)[0])!r})
+            sys.path.insert(0, {str(__file__.rsplit("/", 3)[0])!r})
             import evenhand as eh
             from mixed import problem
             stated = problem(cells=eh.Leaves(most=24, at_least=10, sample=20_000))

@@ -19,7 +19,7 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import PolyhedralLoss
 from evenhand.optimise.solve import Clock, solve
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
 @pytest.fixture

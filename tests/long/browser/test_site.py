@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WIDTHS = (1280, 400)
 SCHEMES = ("light", "dark")
 PARTS = ("tutorials", "how-to", "explanation", "reference", "benchmarks", "decisions")
