@@ -998,7 +998,6 @@ DRAWN_OUT = {
     "Mapping.chart:changes": 1,
     "Mapping.chart:cohorts": 7,
     "Mapping.chart:heat": 1,
-    "Theory.robustness": 3,
     "report_on": 7,
     "evidence": 11,
 }

@@ -87,13 +87,12 @@ def test_every_part_is_the_function_of_this_package(compas, compas_mapping):
     assert theory.bootstrap(resamples=100).words == bootstrap(counts, kernel, bound=0.1, resamples=100).words
     assert theory.holdout(compas.frame[:900]).words == holdout(counts, kernel, compas.frame[:900], bound=0.1).words
     loss = float(np.abs(compas_mapping.achieved.original - compas_mapping.achieved.released).sum())
-    # A margin of zero on ratios is out of reach, which need not be searched for.
     expected = robustness(counts, rates, loss, bound=0.1, pairwise=True, confidence=0.9, margin=0.0)
     assert theory.robustness(confidence=0.9, margin=0.0).words == expected.words
 
 
 def test_the_papers_statement_is_vacuous_on_its_own_table(compas_mapping):
-    statement = compas_mapping.theory.robustness().statement("paper")
+    statement = compas_mapping.theory.robustness()
     assert statement.ratio_vacuous
     assert statement.radius == pytest.approx(0.127, abs=5e-4)
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,19 +11,28 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import evenhand as eh
-from evenhand.findings.theory.robustness import (
-    CONSTANTS,
-    divergence,
-    largest,
-    log_errors,
-    log_types,
-    radius,
-    robustness,
-    smallest,
-)
+from evenhand.findings.theory import l1_distance
+from evenhand.findings.theory.robustness import largest, radius, robustness, smallest
 
-NO_SEARCH = {"margin": 0.0, "loss_margin": 0.0}
-"""Without a margin nobody looks for how many people or cells it would take."""
+
+def divergence(p, u):
+    """The binary divergence KL(p‖q) at q = p e^−u."""
+    return p * u - (1 - p) * np.log((1 - p * np.exp(-u)) / (1 - p))
+
+
+def log_errors(p, bound):
+    """How far log q may lie above and below log p while KL(p‖q) ≤ the bound, by bisection."""
+    p, bound = np.broadcast_arrays(p, bound)
+    found = []
+    for sign, far in ((-1, -np.log(p)), (1, (bound - (1 - p) * np.log1p(-p)) / p)):
+        low, high = np.zeros(p.shape), far
+        for _ in range(100):
+            middle = (low + high) / 2
+            with np.errstate(divide="ignore"):
+                over = divergence(p, sign * middle) > bound
+            low, high = np.where(over, low, middle), np.where(over, middle, high)
+        found.append(low)
+    return found
 
 
 def loss_of(mapping):
@@ -40,51 +50,45 @@ def state(compas, compas_mapping):
     return made
 
 
-@pytest.mark.parametrize(("n", "m"), [(1, 2), (10, 4), (200, 30), (5278, 144), (50, 400)])
-def test_types_are_counted_exactly(n, m):
-    assert log_types(n, m) == pytest.approx(math.log(math.comb(n + m - 1, m - 1)), rel=1e-12)
-
-
 def test_the_radius_of_compas():
     n, m, beta = 5278, 144, 0.05
-    paper = math.log(1 / beta) / n + m * math.log(math.e * (n + m) / m) / n
-    assert radius(n, m, constants="paper") == pytest.approx(paper)
-    assert radius(n, m, constants="paper") == pytest.approx(0.127, abs=5e-4)
-    tight = (math.log(1 / beta) + math.log(math.comb(n + m - 1, m - 1))) / n
-    assert radius(n, m, constants="tight") == pytest.approx(tight)
-    sharp = radius(n, m, constants="sharp")
-    assert math.exp(-n * sharp) * (math.e * n * sharp / (m - 1)) ** (m - 1) == pytest.approx(beta)
-    assert sharp < tight < paper
+    assert radius(n, m) == pytest.approx(math.log(1 / beta) / n + m * math.log(math.e * (n + m) / m) / n)
+    assert radius(n, m) == pytest.approx(0.127, abs=5e-4)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (10, 4), (200, 30), (5278, 144), (50, 400)])
+def test_the_radius_counts_every_type(n, m):
+    """The argument needs at least log C(n + m − 1, m − 1) in place of m log(e(n + m)/m)."""
+    assert n * radius(n, m) >= math.log(1 / 0.05) + math.log(math.comb(n + m - 1, m - 1))
 
 
 @settings(max_examples=60)
-@given(st.integers(1, 10**6), st.integers(2, 10**4), st.sampled_from(CONSTANTS), st.sampled_from([0.8, 0.95, 0.999]))
-def test_the_radius_falls_with_people_and_grows_with_cells(n, m, constants, confidence):
-    here = radius(n, m, confidence=confidence, constants=constants)
-    assert radius(n + 1, m, confidence=confidence, constants=constants) <= here * (1 + 1e-9)
-    assert radius(n, m + 1, confidence=confidence, constants=constants) >= here * (1 - 1e-9)
-    assert radius(n, m, confidence=0.9995, constants=constants) > here
+@given(st.integers(1, 10**6), st.integers(2, 10**4), st.sampled_from([0.8, 0.95, 0.999]))
+def test_the_radius_falls_with_people_and_grows_with_cells(n, m, confidence):
+    here = radius(n, m, confidence=confidence)
+    assert radius(n + 1, m, confidence=confidence) <= here * (1 + 1e-9)
+    assert radius(n, m + 1, confidence=confidence) >= here * (1 - 1e-9)
+    assert radius(n, m, confidence=0.9995) > here
 
 
-@pytest.mark.parametrize("constants", CONSTANTS)
 @pytest.mark.parametrize(("n", "q"), [(1, 0.3), (7, 0.01), (40, 0.5), (300, 0.2), (1000, 0.003)])
-def test_the_radius_covers_a_coin(constants, n, q):
+def test_the_radius_covers_a_coin(n, q):
     """Over two cells the probability of KL > τ can be added up exactly."""
     k = np.arange(n + 1)
     p = k / n
     with np.errstate(divide="ignore", invalid="ignore"):
         kl = np.where(p > 0, p * np.log(p / q), 0) + np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0)
-    beyond = binom.pmf(k, n, q)[kl > radius(n, 2, constants=constants) * (1 + 1e-12)].sum()
+    beyond = binom.pmf(k, n, q)[kl > radius(n, 2) * (1 + 1e-12)].sum()
     assert beyond <= 0.05
 
 
 def test_the_radius_covers_many_cells():
-    """Simulated: at 20 cells and 200 people no more than 5 % of tables lie beyond even the sharpest radius."""
+    """Simulated: at 20 cells and 200 people no more than 5 % of tables lie beyond the radius."""
     rng = np.random.default_rng(0)
     truth = rng.dirichlet(np.ones(20))
     p = rng.multinomial(200, truth, size=4000) / 200
     kl = np.where(p > 0, p * np.log(np.where(p > 0, p, 1) / truth), 0).sum(axis=1)
-    assert np.mean(kl > radius(200, 20, constants="sharp")) <= 0.05
+    assert np.mean(kl > radius(200, 20)) <= 0.05
 
 
 @settings(max_examples=25)
@@ -106,31 +110,18 @@ def test_the_lemma_needs_its_condition_below():
     assert below[0] > math.sqrt(3 * (1 - p) * tau / p)
 
 
-@pytest.mark.parametrize("p", [1e-4, 0.2, 0.7, 0.999])
-@pytest.mark.parametrize("tau", [1e-8, 1e-3, 0.4, 3.0])
-def test_errors_reach_the_divergence(p, tau):
-    above, below = log_errors(np.array([p]), np.array([tau]))
-    assert divergence(np.array([p]), below)[0] == pytest.approx(tau, rel=1e-6)
-    high = -math.log(p)
-    assert above[0] <= high
-    if above[0] < high * (1 - 1e-9):
-        assert divergence(np.array([p]), -above)[0] == pytest.approx(tau, rel=1e-5)
-
-
-def test_compas_proves_nothing_with_the_papers_constants(state):
+def test_compas_proves_nothing_about_ratios(state):
     found = state()
-    paper, tight, sharp = found.statements
     assert (found.people, found.cells) == (5278, 144)
-    assert paper.radius == pytest.approx(0.127, abs=5e-4)
-    assert paper.required == pytest.approx(0.003, abs=5e-4)
-    assert paper.ratio_vacuous
-    assert tight.ratio_vacuous
-    assert not sharp.ratio_vacuous
-    assert paper.loss_vacuous
-    assert not tight.loss_vacuous
-    assert paper.loss_bound - tight.loss_bound > 1
+    assert found.radius == pytest.approx(0.127, abs=5e-4)
+    assert found.required == pytest.approx(0.003, abs=5e-4)
+    assert found.ratio_vacuous
+    assert (found.ratio_low, found.ratio_high, found.ratio_bound) == (None, None, None)
+    assert found.loss_bound < 2 < found.loss_bound_as_printed
+    assert not found.loss_vacuous
+    assert state(people=1000).loss_vacuous
     assert "is_recid=1 in the group sex=Female, race=Caucasian" in found.smallest_pair
-    assert sum("nothing is proved about ratios" in words for words in found.words) == 2
+    assert sum("Nothing is proved about ratios" in words for words in found.words) == 1
     assert not any("fair" in words.lower() for words in found.words)
 
 
@@ -139,108 +130,106 @@ def test_required_and_smallest_by_hand(state, compas, compas_mapping):
     joint = rates * compas.counts.groups.probability[:, None]
     found = state()
     assert found.smallest == pytest.approx(joint.min())
-    assert found.statement("paper").required == pytest.approx((joint * (1 - rates) / (3 * (1 + rates) ** 2)).min())
+    assert found.required == pytest.approx((joint * (1 - rates) / (3 * (1 + rates) ** 2)).min())
 
 
 def test_the_statement_by_hand(state, compas_mapping):
     n = 10**8
     found = state(people=n)
-    for constants, factor in (("paper", 4), ("tight", 2)):
-        s = found.statement(constants)
-        tau = radius(n, 144, constants=constants)
-        h = math.sqrt(3 * tau / found.smallest)
-        assert (s.ratio_low, s.ratio_high) == pytest.approx((0.9 * math.exp(-h), 1.1 * math.exp(h)))
-        assert s.fresh_bound == pytest.approx(1.1 * math.exp(h) - 1)
-        assert s.loss_bound == pytest.approx(loss_of(compas_mapping) + factor * math.sqrt(2 * tau))
-        assert not s.ratio_vacuous
-    paper, tight, sharp = found.statements
-    assert paper.fresh_bound > tight.fresh_bound > sharp.fresh_bound > 0.1
+    tau = radius(n, 144)
+    h = math.sqrt(3 * tau / found.smallest)
+    assert (found.ratio_low, found.ratio_high) == pytest.approx((0.9 * math.exp(-h), 1.1 * math.exp(h)))
+    assert found.ratio_bound == pytest.approx(1.1 * math.exp(h) - 1)
+    assert found.loss_bound == pytest.approx(loss_of(compas_mapping) + 2 * math.sqrt(2 * tau))
+    assert found.loss_bound_as_printed == pytest.approx(loss_of(compas_mapping) + 4 * math.sqrt(2 * tau))
+    assert not found.ratio_vacuous
 
 
-@pytest.mark.slow
 def test_pairs_widen_by_the_root_of_two(state):
-    n = 10**8
-    one, two = state(people=n, **NO_SEARCH), state(people=n, pairwise=True, **NO_SEARCH)
-    for constants in ("paper", "tight"):
-        h = math.log(one.statement(constants).ratio_high / 1.1)
-        assert math.log(two.statement(constants).ratio_high / 1.1) == pytest.approx(math.sqrt(2) * h)
-    sharp = two.statement("sharp")
-    assert sharp.fresh_bound < two.statement("tight").fresh_bound
-    assert sharp.ratio_low * sharp.ratio_high == pytest.approx(1)
+    one, two = state(people=10**8), state(people=10**8, pairwise=True)
+    h = math.log(one.ratio_high / 1.1)
+    assert math.log(two.ratio_high / 1.1) == pytest.approx(math.sqrt(2) * h)
+    assert two.ratio_low * two.ratio_high == pytest.approx(1)
 
 
-@pytest.mark.parametrize("pairwise", [False, True])
-def test_sharp_covers_every_truth_within_the_radius(compas, compas_mapping, pairwise):
-    """Random truths q at divergence τ from the table never leave the interval."""
+def truths(p, tau, number):
+    """Random truths q at divergence τ from a table p."""
     rng = np.random.default_rng(1)
-    rates, sizes = compas_mapping.achieved.rates_after, compas.counts.groups.probability
-    p = rates * sizes[:, None]
-    n = 50_000
-    s = robustness(compas.counts, rates, 0.2, bound=0.0, pairwise=pairwise, people=n, **NO_SEARCH).statement("sharp")
-    for _ in range(300):
+    for _ in range(number):
         tilt = rng.normal(size=p.shape) * rng.choice([0, 1], size=p.shape) * 3
         low, high = 0.0, 1.0
         for _ in range(50):
             middle = (low + high) / 2
             q = p * np.exp(middle * tilt)
             q /= q.sum()
-            low, high = (middle, high) if (p * np.log(p / q)).sum() < s.radius else (low, middle)
+            low, high = (middle, high) if (p * np.log(p / q)).sum() < tau else (low, middle)
         q = p * np.exp(low * tilt)
-        fresh = q / q.sum(axis=1, keepdims=True)
-        error = fresh / rates
-        ratios = error[:, None] / error[None] if pairwise else error
-        assert ratios.max() <= s.ratio_high
-        assert ratios.min() >= s.ratio_low
+        yield q / q.sum()
 
 
-@pytest.mark.slow
-def test_no_split_of_the_radius_between_two_groups_is_worse(compas, compas_mapping):
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_ratios_of_every_truth_within_the_radius_lie_in_the_interval(compas, compas_mapping, pairwise):
     rates, sizes = compas_mapping.achieved.rates_after, compas.counts.groups.probability
-    s = robustness(compas.counts, rates, 0.2, bound=0.0, pairwise=True, people=50_000, **NO_SEARCH).statement("sharp")
-    parts = np.linspace(0, s.radius, 4001)[:, None, None]
+    found = robustness(compas.counts, rates, 0.2, bound=0.0, pairwise=pairwise, people=10**6)
+    assert not found.ratio_vacuous
+    for q in truths(rates * sizes[:, None], found.radius, 300):
+        error = q / q.sum(axis=1, keepdims=True) / rates
+        ratios = error[:, None] / error[None] if pairwise else error
+        assert ratios.max() <= found.ratio_high
+        assert ratios.min() >= found.ratio_low
+
+
+def test_the_loss_of_every_truth_within_the_radius_is_within_its_bound(compas, compas_mapping):
+    loss = loss_of(compas_mapping)
+    rates = compas_mapping.achieved.rates_after
+    found = robustness(compas.counts, rates, loss, bound=0.1, pairwise=True, people=10**6)
+    drawn = truths(compas.counts.probability, found.radius, 100)
+    tables = (replace(compas.counts, weight=q, cell_people=None, cell_squares=None) for q in drawn)
+    losses = [l1_distance(table, compas_mapping.kernel) for table in tables]
+    assert loss < max(losses) <= found.loss_bound
+
+
+def test_no_split_of_the_radius_between_two_groups_is_worse(compas, compas_mapping):
+    """The proof lets every group err; here exactly, for each part of τ that the first of two groups may have."""
+    rates, sizes = compas_mapping.achieved.rates_after, compas.counts.groups.probability
+    found = robustness(compas.counts, rates, 0.2, bound=0.0, pairwise=True, people=10**6)
+    parts = np.linspace(0, found.radius, 401)[:, None, None]
     above, below = log_errors(rates, parts / sizes[:, None])
     worst = max(
         (above[:, one] + below[::-1, other]).max() for one, other in itertools.permutations(range(len(sizes)), 2)
     )
-    assert worst <= math.log(s.ratio_high) <= 1.02 * worst
+    assert 0.5 * math.log(found.ratio_high) <= worst <= math.log(found.ratio_high)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_the_people_needed_are_the_fewest(state, pairwise):
-    for s in state(pairwise=pairwise, margin=0.2).statements:
-        enough, short = (
-            state(pairwise=pairwise, people=n, **NO_SEARCH).statement(s.constants)
-            for n in (s.people_for_ratio, s.people_for_ratio - 1)
-        )
-        assert enough.fresh_bound - 0.1 <= 0.2
-        assert short.ratio_vacuous or short.fresh_bound - 0.1 > 0.2
+    needed = state(pairwise=pairwise, margin=0.2).people_for_ratio
+    enough, short = (state(pairwise=pairwise, people=n) for n in (needed, needed - 1))
+    assert enough.ratio_bound - 0.1 <= 0.2
+    assert short.ratio_vacuous or short.ratio_bound - 0.1 > 0.2
 
 
 def test_the_people_needed_for_the_loss_are_the_fewest(state):
-    for s in state(loss_margin=0.3).statements:
-        factor = 4 if s.constants == "paper" else 2
-        enough, short = (radius(n, 144, constants=s.constants) for n in (s.people_for_loss, s.people_for_loss - 1))
-        assert factor * math.sqrt(2 * enough) <= 0.3 < factor * math.sqrt(2 * short)
+    needed = state(loss_margin=0.3).people_for_loss
+    enough, short = (radius(n, 144) for n in (needed, needed - 1))
+    assert 2 * math.sqrt(2 * enough) <= 0.3 < 2 * math.sqrt(2 * short)
 
 
 def test_the_domain_needed_is_the_largest(state):
-    found = state(people=10**6, margin=0.2, loss_margin=0.3)
-    for s in found.statements:
-        for cells in (s.cells_for_ratio, s.cells_for_loss):
-            assert cells is None or cells >= 8
-        if s.cells_for_loss is not None:
-            widening = 4 if s.constants == "paper" else 2
-            tau, more = (radius(10**6, m, constants=s.constants) for m in (s.cells_for_loss, s.cells_for_loss + 1))
-            assert widening * math.sqrt(2 * tau) <= 0.3 < widening * math.sqrt(2 * more)
-    assert found.statement("sharp").cells_for_ratio is not None
+    found = state(people=10**7, margin=0.2, loss_margin=0.3)
+    tau, more = (radius(10**7, m) for m in (found.cells_for_ratio, found.cells_for_ratio + 1))
+    within, beyond = (1.1 * math.exp(math.sqrt(3 * t / found.smallest)) - 1.1 for t in (tau, more))
+    assert more < found.required
+    assert within <= 0.2 < beyond
+    tau, more = (radius(10**7, m) for m in (found.cells_for_loss, found.cells_for_loss + 1))
+    assert 2 * math.sqrt(2 * tau) <= 0.3 < 2 * math.sqrt(2 * more)
 
 
 def test_what_cannot_be_reached_is_none(state):
-    assert state().statement("tight").cells_for_ratio is None
+    assert state().cells_for_ratio is None
     nothing = state(margin=0.0, loss_margin=0.0)
-    assert nothing.statement("sharp").people_for_ratio is None
-    assert nothing.statement("sharp").people_for_loss is None
+    assert nothing.people_for_ratio is None
+    assert nothing.people_for_loss is None
     assert any("is out of reach of any number of people" in words for words in nothing.words)
 
 
@@ -248,33 +237,21 @@ def test_a_rate_of_zero_spoils_every_ratio(compas, compas_mapping):
     rates = compas_mapping.achieved.rates_after.copy()
     rates[0] = [1.0, 0.0]
     found = robustness(compas.counts, rates, 0.2, bound=0.1, pairwise=False)
-    assert all(s.ratio_vacuous and s.people_for_ratio is None for s in found.statements)
+    assert found.ratio_vacuous
+    assert found.people_for_ratio is None
     assert "sex=Female, race=African-American" in found.smallest_pair
     assert any("rate zero" in words for words in found.words)
 
 
-@pytest.mark.slow
 def test_weights_are_said(compas):
     cells = compas.cells
     counts = eh.count(compas.problem, cells, weights="people")
-    found = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True, **NO_SEARCH)
+    found = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True)
     assert found.people == len(cells)
     assert "the number to assume is 5278" in found.words[-1]
-    told = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True, people=5278, **NO_SEARCH)
+    told = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True, people=5278)
     assert told.people == 5278
     assert "the number to assume is 5278" not in told.words[-1]
-
-
-def test_the_plan_reaches_the_domain_needed(state):
-    wide = state(people=60_000, margin=0.25)
-    needed = max(s.cells_for_ratio or 0 for s in wide.statements)
-    assert 8 <= needed < 144, "the example must need merging"
-    assert wide.plan
-    assert wide.plan[-1].cells_after <= needed
-    sizes = [144, *(merge.cells_after for merge in wide.plan)]
-    assert all(after < before for before, after in itertools.pairwise(sizes))
-    assert len(wide.plan_frame) == len(wide.plan)
-    assert len(wide.merges_frame) == len(wide.merges) == 5
 
 
 def test_searches():
@@ -288,8 +265,6 @@ def test_searches():
 def test_refusals(state):
     with pytest.raises(eh.SpecError, match="confidence"):
         state(confidence=1.0)
-    with pytest.raises(eh.SpecError, match="constants"):
-        state().statement("papper")
     with pytest.raises(eh.SpecError, match="whole"):
         state(people=10.5)
     with pytest.raises(eh.DataError, match="groups"):

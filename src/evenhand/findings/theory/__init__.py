@@ -1,9 +1,8 @@
 """Theory as numbers: what the paper's propositions say for one table, and what data says beside them.
 
-``advantage`` is section 3.3, ``applying`` section 3.4, ``robustness`` (with ``merging``) section 3.5; ``intervals``,
-``judging``, ``spread`` and ``straying`` are what people can use where those say little. Every function takes frozen
-values and returns one, with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping
-was found.
+``advantage`` is section 3.3, ``applying`` section 3.4, ``robustness`` section 3.5; ``intervals``, ``judging``,
+``spread`` and ``straying`` are what people can use where those say little. Every function takes frozen values and
+returns one, with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping was found.
 """
 
 from evenhand.findings.theory.advantage import Advantage, Estimator, advantage, estimator
@@ -18,9 +17,8 @@ from evenhand.findings.theory.intervals import (
 )
 from evenhand.findings.theory.judging import Judgement, judge, overall
 from evenhand.findings.theory.mapped import Theory
-from evenhand.findings.theory.merging import Merge
 from evenhand.findings.theory.rates import l1_distance, regrouped
-from evenhand.findings.theory.robustness import Robustness, Statement, radius, robustness
+from evenhand.findings.theory.robustness import Robustness, radius, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 from evenhand.findings.theory.straying import Straying
 
@@ -32,10 +30,8 @@ __all__ = [
     "Estimator",
     "HoldOut",
     "Judgement",
-    "Merge",
     "Robustness",
     "SmallGroups",
-    "Statement",
     "Straying",
     "Theory",
     "advantage",

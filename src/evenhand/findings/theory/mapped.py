@@ -39,7 +39,7 @@ class Theory:
     >>> import evenhand as eh
     >>> data = eh.datasets.load("compas")
     >>> theory = eh.fit(data.problem, data.counts).theory
-    >>> theory.robustness().statement("paper").ratio_vacuous
+    >>> theory.robustness().ratio_vacuous
     True
     >>> round(theory.advantage().after_if_equal.advantage, 4)
     1.0367
@@ -109,7 +109,7 @@ class Theory:
     def robustness(
         self, *, confidence: float = 0.95, margin: float = 0.05, loss_margin: float = 0.1, people: int | None = None
     ) -> Robustness:
-        """Section 3.5: what the fitted table proves about fresh people, and how many people or cells it would take."""
+        """Section 3.5: what the fitted table proves about its population, and the people or cells it would take."""
         counts, kernel = self._grouped
         return robustness(
             counts, group_rates(counts, kernel), l1_distance(self.counts, self.kernel),
