@@ -135,11 +135,13 @@ def chosen(seed: int, number: int) -> list[Mutant]:
 
 
 def near(tree: Path, file: str) -> list[str]:
-    """Return the tests that mirror a file: its own, or those of its folder."""
-    inner = Path(file).relative_to("src/evenhand")
-    folder = tree / "tests" / inner.parent
-    own = folder / f"test_{inner.stem.removesuffix('.py')}.py"
-    return [str((own if own.is_file() else folder).relative_to(tree))]
+    """Return the tests that mirror a file: its own, else those of the nearest folder above."""
+    inner = Path(file).relative_to("src/evenhand").with_suffix("")
+    for place in (inner, *inner.parents):
+        for tests in (tree / "tests" / place.parent / f"test_{place.name}.py", tree / "tests" / place):
+            if tests.exists():
+                return [str(tests.relative_to(tree))]
+    return []
 
 
 def survives(tree: Path, mutant: Mutant, select: list[str], limit: float) -> bool:
