@@ -93,7 +93,7 @@ class Policy(StrEnum):
 ROWS_UNSEEN = (
     "Rows in cells that nobody had: outcomes as people of their group and outcome get on average, or left as they are"
 )
-BY_DEFAULT = "By default what the mapping says: typical, and keep for files of earlier versions."
+BY_DEFAULT = "By default typical."
 UnseenOption = Annotated[Unseen | None, typer.Option(help=f"{ROWS_UNSEEN}, or refused. {BY_DEFAULT}")]
 PolicyOption = Annotated[Policy | None, typer.Option(help=f"{ROWS_UNSEEN}. {BY_DEFAULT}")]
 
