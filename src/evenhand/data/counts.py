@@ -110,9 +110,7 @@ class Counts:
         """Refuse numbers of people and squared weights that no rows have."""
         people, squares = self.cell_people, self.cell_squares
         if people.min() < 1 or sum(people.tolist()) > check.MOST:
-            raise DataError(
-                f"the people of the cells (cell_people) must be at least 1, and at most {check.MOST} in all"
-            )
+            raise DataError(f"cell_people of a Counts must be at least 1 each, and at most {check.MOST} in all")
         tiny = np.finfo(float).tiny
         if np.any((squares < tiny) & (self.weight**2 / people < tiny)):
             raise DataError(f"a cell has a weight of {self.weight.min():g}, whose square no number can hold; {SCALE}")
