@@ -99,7 +99,7 @@ PolicyOption = Annotated[Policy | None, typer.Option(help=f"{ROWS_UNSEEN}. {BY_D
 
 
 def asked(missing: Missing | None, unseen: Unseen | Policy | None = None) -> dict[str, Any]:
-    """Return what was said of missing values and new cells as arguments; nothing where the mapping is to say it."""
+    """Return what was said of missing values and new cells as arguments; nothing where the default holds."""
     said = {"unseen": unseen, "missing": missing}
     return {name: value.value for name, value in said.items() if value is not None}
 
