@@ -86,8 +86,8 @@ class Counts:
         arrays = (self.d, self.x, self.y, self.weight, self.cell_people, self.cell_squares)
         if len(set(map(len, arrays))) > 1:
             raise DataError(
-                "d, x, y, weight, cell_people and cell_squares of a Counts must be of the same length, one entry for "
-                "each cell"
+                "d, x, y and weight of a Counts must be of the same length, one entry for each cell, and so must "
+                "cell_people and cell_squares"
             )
         object.__setattr__(self, "elsewhere", check.flag("elsewhere", self.elsewhere))
         ids = self.domain.dxy(self.d, self.x, self.y)
