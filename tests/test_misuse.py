@@ -510,6 +510,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "mapping": w.mapping_file,
             "output": w.folder / "drawn.csv",
             "changes": w.folder / "changes.csv",
+            "again": True,
             **TOLD,
         },
     ),

@@ -109,8 +109,10 @@ def statement(**changes):
         "targets": "observed",
         "new_cells": True,
         "blind": False,
+        "suppressed": False,
         "conditional": None,
         "distortion": DISTORTION,
+        "forbidden": [],
         "parity": [pairwise("ratio", 0.1)],
         "budgets": [each(0.6)],
     }

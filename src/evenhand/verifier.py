@@ -786,8 +786,11 @@ class Problem:
 def read_problem(document: dict[str, Any]) -> Problem:
     """Read the table and the statement."""
     table = read_table(document)
-    names = ("utility", "targets", "new_cells", "blind", "conditional", "distortion", "parity", "budgets")
-    found = _fields(document["statement"], "statement", names, ("suppressed", "forbidden"))
+    names = (
+        "utility", "targets", "new_cells", "blind", "suppressed", "conditional", "distortion", "forbidden", "parity",
+        "budgets",
+    )  # fmt: skip
+    found = _fields(document["statement"], "statement", names)
     utility = _fields(found["utility"], "statement.utility", ("measure", "on"))
     measure = _text(utility["measure"], "statement.utility.measure")
     on_x = _text(utility["on"], "statement.utility.on", ("xy", "x")) == "x"
@@ -804,7 +807,7 @@ def read_problem(document: dict[str, Any]) -> Problem:
         targets=targets,
         new_cells=_flag(found["new_cells"], "statement.new_cells"),
         blind=_flag(found["blind"], "statement.blind"),
-        suppressed=_flag(found.get("suppressed", False), "statement.suppressed"),
+        suppressed=_flag(found["suppressed"], "statement.suppressed"),
         conditional=_read_conditional(found["conditional"], table),
         distortion=_read_distortion(found["distortion"], table),
         parity=tuple(_read_parity(p, table) for p in _entries(found["parity"], "statement.parity")),
@@ -817,7 +820,7 @@ def _read_forbidden(statement: dict[str, Any], table: Table) -> tuple[Forbidden,
     where = "statement.forbidden"
     columns = [*table.protected, *table.features, table.outcome]
     rules = []
-    for rule in _entries(statement.get("forbidden", []), where):
+    for rule in _entries(statement["forbidden"], where):
         named = _fields(rule, f"an entry of {where}", (), [column.name for column in columns])
         if not named or (statement["blind"] is True and any(column.name in named for column in table.protected)):
             raise Refused(f"an entry of {where} must name columns, and those that a mapping may look at")

@@ -32,9 +32,10 @@ def test_it_is_written_beside_the_output_and_verified(fitted, inside, command):
     shown = inside(*WRITERS[command], *sign_off(fitted))
     assert shown.returncode == 0, shown.stderr
     assert f"{MANIFEST} what it is of" in flat(shown.stdout)
-    checked = inside("verify", MANIFEST)
+    checked = inside("verify", MANIFEST, "--again")
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "The manifest stands" in flat(checked.stdout)
+    assert "The manifest is verified" in flat(checked.stdout)
+    assert "running the command again gives the same bytes" in flat(checked.stdout)
     assert "Signed off by A. Byron" in flat(checked.stdout)
     found = document(inside("verify", MANIFEST, "--json"))
     assert (found["kind"], found["stands"], found["sign_off"]["name"]) == ("manifest", True, "A. Byron")
@@ -90,7 +91,7 @@ def test_a_changed_byte_and_a_missing_file_are_named(fitted, inside, name, what)
     (fitted / name).write_bytes(bytes(content))
     refused = inside("verify", MANIFEST)
     assert refused.returncode == 1
-    assert "The manifest does not stand" in flat(refused.stdout)
+    assert "The manifest fails verification" in flat(refused.stdout)
     assert f"the {what} " in flat(refused.stdout)
     (fitted / name).unlink()
     complained(inside("verify", MANIFEST), f"the {what} ", name, f"--{what}")
@@ -104,12 +105,12 @@ def test_a_changed_byte_and_a_missing_file_are_named(fitted, inside, name, what)
     [
         (lambda text: text[: len(text) // 2], "no JSON"),
         (lambda text: text.replace('"seed": 0', '"seed": 1'), "checksum does not match"),
-        (lambda text: json.dumps(signed(json.loads(text) | {"version": 2})), "written by a newer evenhand"),
+        (lambda text: json.dumps(signed(json.loads(text) | {"version": 2})), "format version 2"),
         (lambda text: json.dumps(signed(json.loads(text) | {"counted": {}})), "'rows' is missing"),
     ],
 )
 @pytest.mark.slow(keep=1)
-def test_a_manifest_that_is_broken_forged_or_newer_is_refused(fitted, inside, change, said):
+def test_a_manifest_that_is_broken_forged_or_of_another_version_is_refused(fitted, inside, change, said):
     inside(*RELEASE)
     (fitted / MANIFEST).write_text(change((fitted / MANIFEST).read_text()))
     refused = inside("verify", MANIFEST)
@@ -120,7 +121,19 @@ def test_a_manifest_that_is_broken_forged_or_newer_is_refused(fitted, inside, ch
     assert (found.returncode, document(found)["stands"]) == (1, False)
 
 
+def test_running_again_finds_another_seed(fitted, inside):
+    inside(*RELEASE)
+    text = json.loads((fitted / MANIFEST).read_text())
+    text["options"]["seed"] = 1
+    (fitted / MANIFEST).write_text(json.dumps(signed(text)))
+    assert inside("verify", MANIFEST).returncode == 0
+    refused = inside("verify", MANIFEST, "--again")
+    assert refused.returncode == 1
+    assert "other bytes for the output" in flat(refused.stdout)
+
+
 def test_places_go_with_a_manifest(fitted, inside):
+    misused(inside("verify", "fine.mapping", "--again"), "--again", "goes with a manifest")
     misused(inside("verify", "fine.mapping", "--output", "people.csv"), "--output", "goes with a manifest")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.data.counts import Counts
-from evenhand.findings.assurance import Sides, exceeding, quantile, rates_compared, refuse_small, rounded_up, squares_of
+from evenhand.findings.assurance import Sides, exceeding, quantile, rates_compared, refuse_small, rounded_up
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.spec import comparisons
 
@@ -55,7 +55,7 @@ def test_standard_errors_are_those_of_samples(compas, compas_mapping, form, weig
     weight, squares = (number, number) if weigh is None else (number * (1 + weigh) / 2, number * (1 + weigh**2) / 2)
     heads = np.full(len(counts), 100)
     asked = Counts(
-        counts.domain, counts.d, counts.x, counts.y, weight, int(heads.sum()), heads,
+        counts.domain, counts.d, counts.x, counts.y, weight, heads,
         np.clip(squares, weight**2 / heads, weight**2),
     )  # fmt: skip
     sides = Sides.of(comparisons(parity, asked))
@@ -108,16 +108,6 @@ def test_groups_of_few_people_are_refused_by_name(compas):
 def test_nobody_is_refused_who_is_many(compas, compas_mapping):
     outcomes = outcome_by_source(compas.counts, compas_mapping.kernel)
     refuse_small(comparisons(compas.problem.parity[0], compas.counts), compas.counts, outcomes)
-
-
-def test_counts_without_people_are_refused(compas):
-    counts = compas.counts
-    untold = Counts(counts.domain, counts.d, counts.x, counts.y, counts.weight * 0.3, counts.people)
-    assert not untold.knows_people
-    with pytest.raises(eh.DataError, match="do not tell how many people"):
-        squares_of(untold)
-    with pytest.raises(eh.DataError, match="do not tell how many people"):
-        eh.fit(replace(compas.problem, confidence=0.95), untold)
 
 
 def test_weights_that_are_numbers_of_people_are_told_of(compas):

@@ -158,13 +158,6 @@ def test_more_people_than_can_be_dealt_out():
     assert (told.limit < 0.01).all()
 
 
-def test_counts_without_people_are_refused():
-    fitted = counted(population(8, 300))
-    weighed = eh.Counts(fitted.domain, fitted.d, fitted.x, fitted.y, fitted.weight * 1.5, 300)
-    with pytest.raises(eh.DataError, match=r"how many people each cell has.*Fit it again"):
-        Beside.of(weighed, source_codes(fitted), Sample(fitted.weight, fitted.weight, fitted.weight))
-
-
 def often(alarms, error):
     """Not more often than the error allows, up to what so many trials can show."""
     return alarms <= binom.ppf(0.9999, TRIALS, error)

@@ -58,9 +58,9 @@ def test_names_are_seen_from_where_it_is_saved(manifest, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d.update(version=VERSION + 1), "written by a newer evenhand"),
-        (lambda d: d.update(version="1"), "makes no sense"),
-        (lambda d: d.update(version=True), "makes no sense"),
+        (lambda d: d.update(version=VERSION + 1), "reads version 1 only"),
+        (lambda d: d.update(version="1"), "has format version '1'"),
+        (lambda d: d.update(version=True), "has format version True"),
         (lambda d: d.update(format="evenhand-proof"), "no manifest"),
         (lambda d: d.pop("output"), "'output' is missing"),
         (lambda d: d.update(more=1), "not known here: 'more'"),

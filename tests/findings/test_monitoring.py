@@ -326,12 +326,6 @@ class TestRefused:
         with pytest.raises(eh.DataError, match="'hired'"):
             small.monitor(frame)
 
-    def test_counts_without_people(self, small):
-        counts = small.counts
-        weighed = eh.Counts(counts.domain, counts.d, counts.x, counts.y, counts.weight * 1.5, counts.people)
-        with pytest.raises(eh.DataError, match="Fit it again"):
-            replace(small, counts=weighed).monitor(small_frame())
-
 
 def moved_apart(frame, points, rng, protected, outcome):
     """Outcomes of the two groups moved apart, so many points each."""

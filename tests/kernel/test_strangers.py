@@ -143,13 +143,13 @@ def random_limit(rng, largest):
     return eh.By(float(largest * rng.uniform(0.4, 1)), cases)
 
 
-def random_budget(rng, per="individual"):
-    expected = eh.ExpectedDistortion(random_limit(rng, 1.0), per)
-    excess = eh.ExcessDistortion({0.6: random_limit(rng, 1.0) if rng.random() < 0.5 else 0.5}, per)
+def random_budget(rng):
+    expected = eh.ExpectedDistortion(random_limit(rng, 1.0))
+    excess = eh.ExcessDistortion({0.6: random_limit(rng, 1.0) if rng.random() < 0.5 else 0.5})
     return [[expected], [excess], [expected, excess]][rng.integers(3)]
 
 
-def random_case(seed, mode, per="individual"):
+def random_case(seed, mode):
     """A problem whose limits differ by group, features and outcome, its mapping, and a table that lacks many cells."""
     rng = np.random.default_rng([seed, 16])
     row = (
@@ -159,13 +159,13 @@ def random_case(seed, mode, per="individual"):
         ["sum", "squares", "max", "table", "function"][seed % 5],
         mode,
     )
-    problem = dataclasses.replace(problem_of(row, seed), budget=random_budget(rng, per))
+    problem = dataclasses.replace(problem_of(row, seed), budget=random_budget(rng))
     frame = with_gaps(seed)
     try:
         return problem, fitted_on(problem, frame), frame
     except eh.SpecError:
         # A case for nobody in this table, which is refused.
-        return random_case(seed + 1000, mode, per)
+        return random_case(seed + 1000, mode)
 
 
 def charged(problem, mapping, people):
@@ -203,27 +203,15 @@ def test_everybody_is_within_their_budgets_seen_or_not(seed, mode):
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("per", ["individual", "fitted"])
 @pytest.mark.parametrize("seed", range(8))
-def test_limits_of_a_blind_mapping_agree_with_the_dense_statement(seed, per):
-    problem, mapping, _ = random_case(seed, "blind", per)
+def test_limits_of_a_blind_mapping_agree_with_the_dense_statement(seed):
+    problem, mapping, _ = random_case(seed, "blind")
     problem = dataclasses.replace(problem, parity=mapping.problem.parity)  # these may have been widened
     status, value = Dense(problem, mapping.counts).solve()
     assert mapping.certificate.status == "optimal"
     assert status != "infeasible"
     if status == "optimal":
         assert mapping.objective == pytest.approx(value, abs=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
-def test_per_fitted_asks_for_the_limits_of_those_alone_who_were_there():
-    problem, mapping, frame = random_case(10, "blind", "fitted")
-    (charge,) = problem.charges
-    new = len(unseen(frame))
-    people = pd.concat([unseen(frame), frame.drop_duplicates()], ignore_index=True)
-    over = charged(problem, mapping, people)[:, 0] - [by(charge.limit, person) for person in people.to_dict("records")]
-    assert over[new:].max() <= 1e-8
-    assert over[:new].max() > 0.5
 
 
 @pytest.mark.parametrize("mode", ["suppressed", "own model", "suppressed, blind"])
@@ -361,22 +349,13 @@ def test_a_group_that_was_not_fitted_is_kept():
         assert mapping.release(other, seed=0).equals(other)
 
 
-class TestMappingsSayWhatTheyDo:
-    def test_new_ones_say_typical_and_so_do_their_files(self, gapped, tmp_path):
-        mapping, _ = gapped
-        mapping.save(tmp_path / "m")
-        assert mapping.unseen == eh.Mapping.load(tmp_path / "m").unseen == "typical"
-
-    @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
-    def test_one_that_says_keep_keeps(self, gapped, tmp_path):
-        mapping, people = gapped
-        earlier = dataclasses.replace(mapping, unseen="keep")
-        earlier.save(tmp_path / "m")
-        loaded = eh.Mapping.load(tmp_path / "m")
-        assert loaded.unseen == "keep"
-        for options in ({}, {"unseen": "typical"}):
-            asked = {"unseen": "keep"} | options
-            assert loaded.release(people, **options).equals(mapping.release(people, **asked))
+@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
+def test_typical_is_the_default(gapped, tmp_path):
+    mapping, people = gapped
+    mapping.save(tmp_path / "m")
+    loaded = eh.Mapping.load(tmp_path / "m")
+    assert loaded.release(people).equals(mapping.release(people, unseen="typical"))
+    assert not loaded.release(people).equals(mapping.release(people, unseen="keep"))
 
 
 def test_a_fit_with_many_cells_of_one_person_warns():

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from families import random_problem, small_frame, small_problem
 from formulations import DISTORTIONS, MODES, PARITIES, all_pairs, problem_of, table
@@ -437,3 +438,17 @@ def test_diagnosis_reports_progress(compas):
     eh.diagnose(compas.problem, compas.counts, progress=lambda stage, share: seen.append((stage, share)))
     assert seen[0][0] == "counting"
     assert [share for _, share in seen] == sorted(share for _, share in seen)
+
+
+def test_a_limit_of_other_groups_is_named_where_the_mapping_is_blind():
+    """Nobody of group m has x=1, but people of m may come to have the row of x=1."""
+    people = {("f", 0, 0): 10, ("f", 0, 1): 10, ("f", 1, 0): 10, ("f", 1, 1): 30, ("m", 0, 0): 30, ("m", 0, 1): 10}
+    frame = pd.DataFrame([row for row, number in people.items() for _ in range(number)], columns=["d", "x", "y"])
+    problem = eh.Problem(
+        protected=["d"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.3, eh.Difference())],
+        distortion=eh.Distortion({"y": eh.Ordinal(1)}), blind=True,
+        budget=eh.ExpectedDistortion(eh.By(math.inf, [({"d": "m"}, 0.05)])),
+    )  # fmt: skip
+    found = eh.diagnose(problem, frame)
+    assert not found.feasible
+    assert "It is the limit of other groups" in str(found)

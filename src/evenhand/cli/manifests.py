@@ -83,8 +83,8 @@ def is_manifest(beginning: bytes) -> bool:
     return b'"evenhand-manifest"' in beginning
 
 
-def verify_manifest(file: Path, as_json: bool, places: dict[str, Path | None]) -> bool:
-    """Check a manifest again from its files, and say what was found."""
+def verify_manifest(file: Path, as_json: bool, places: dict[str, Path | None], again: bool) -> bool:
+    """Check a manifest against its files, and print what was found."""
     screen.load()
     from evenhand.findings.manifest import Manifest
     from evenhand.use.rechecking import verify_manifest as recheck
@@ -97,7 +97,7 @@ def verify_manifest(file: Path, as_json: bool, places: dict[str, Path | None]) -
         answer(as_json, "verify", lambda: refused, lambda: screen.refused(why))
         return False
     with screen.progress_bar() as report:
-        found = recheck(manifest, **places, progress=report)
+        found = recheck(manifest, again=again, progress=report, **places)
     rows = [
         {"checked": each.what, "claimed": each.stated, "recomputed": each.found, "agrees": each.agrees}
         for each in found.checks

@@ -91,6 +91,9 @@ def verify(
     mapping: Annotated[Path | None, typer.Option(help="Of a manifest: where the mapping is.")] = None,
     output: Annotated[Path | None, typer.Option(help="Of a manifest: where the output is.")] = None,
     changes: Annotated[Path | None, typer.Option(help="Of a manifest: where the list of changes is.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Of a manifest: run the recorded command again and compare the bytes.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Recompute what a mapping, a proof or a manifest claims; exit with 1 if it does not stand."""
@@ -99,10 +102,10 @@ def verify(
         beginning = stream.read(HEAD)
     places = {"input": input, "mapping": mapping, "output": output, "changes": changes}
     if is_manifest(beginning):
-        stands = verify_manifest(file, as_json, places)
+        stands = verify_manifest(file, as_json, places, again)
     else:
-        for name, place in places.items():
-            if place is not None:
+        for name, given in {**places, "again": again or None}.items():
+            if given is not None:
                 raise typer.BadParameter("goes with a manifest, which this file is not", param_hint=f"--{name}")
         # A proof is JSON text, which a mapping file is not.
         check = _verify_proof if beginning.lstrip().startswith(b"{") else _verify_mapping

@@ -93,13 +93,13 @@ class Policy(StrEnum):
 ROWS_UNSEEN = (
     "Rows in cells that nobody had: outcomes as people of their group and outcome get on average, or left as they are"
 )
-BY_DEFAULT = "By default what the mapping says: typical, and keep for files of earlier versions."
+BY_DEFAULT = "By default typical."
 UnseenOption = Annotated[Unseen | None, typer.Option(help=f"{ROWS_UNSEEN}, or refused. {BY_DEFAULT}")]
 PolicyOption = Annotated[Policy | None, typer.Option(help=f"{ROWS_UNSEEN}. {BY_DEFAULT}")]
 
 
 def asked(missing: Missing | None, unseen: Unseen | Policy | None = None) -> dict[str, Any]:
-    """Return what was said of missing values and new cells as arguments; nothing where the mapping is to say it."""
+    """Return what was said of missing values and new cells as arguments; nothing where the default holds."""
     said = {"unseen": unseen, "missing": missing}
     return {name: value.value for name, value in said.items() if value is not None}
 

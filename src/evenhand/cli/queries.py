@@ -87,6 +87,6 @@ def sql(
         screen.heading("What was written")
         screen.written(out, f"a query of {len(query.encode()):,} bytes; a missing key or value ends it with an error")
 
-    used = {"dialect": dialect, "key": key, "unseen": fitted.unseen, **options}
+    used = {"dialect": dialect, "key": key, "unseen": "typical", **options}
     document = {"written": {"query": out}, "query": query, "options": used}
     answer(as_json, "sql", lambda: document, show)

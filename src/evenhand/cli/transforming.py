@@ -238,7 +238,7 @@ def _transform(
         use: Callable[..., Any] = getattr(fitted, mode)
         tally = use(table, to=out, changes=changes, progress=report, **options)
     others = outside(columns_of(table, fitted.problem), fitted.problem)
-    options = {"unseen": fitted.unseen, **options}
+    options = {"unseen": "typical", **options}
     return Done(mode, fitted, mapping, out, changes, tally, options, others, beside, signed)
 
 

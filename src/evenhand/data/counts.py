@@ -58,12 +58,10 @@ class Counts:
         The observed cells, distinct and sorted. Use :meth:`of` for any other order.
     weight : array of float
         The positive weight of each cell.
-    people : int
-        The number of rows that were counted.
-    cell_people : array of int, optional
-        The same for each cell. Not known of counts that a file of an earlier version holds.
-    cell_squares : array of float, optional
-        The sum of the squared weights of each cell's rows; known together with its people.
+    cell_people : array of int
+        The number of rows that each cell was counted from.
+    cell_squares : array of float
+        The sum of the squared weights of these rows.
     elsewhere : bool
         Whether these are other people than those that a problem was stated for: not everybody whom it names need be
         among them.
@@ -74,9 +72,8 @@ class Counts:
     x: Cells
     y: Cells
     weight: Numbers
-    people: int
-    cell_people: Cells | None = None
-    cell_squares: Numbers | None = None
+    cell_people: Cells
+    cell_squares: Numbers
     elsewhere: bool = False
 
     def __post_init__(self) -> None:
@@ -84,14 +81,14 @@ class Counts:
         for axis in "dxy":
             object.__setattr__(self, axis, _whole(f"each cell in {axis}", getattr(self, axis)))
         object.__setattr__(self, "weight", _numbers("weight", self.weight))
-        if (self.cell_people is None) != (self.cell_squares is None):
-            raise DataError("cell_people and cell_squares of a Counts are known together, or not at all")
-        if self.cell_people is not None and self.cell_squares is not None:
-            object.__setattr__(self, "cell_people", _whole("cell_people", self.cell_people))
-            object.__setattr__(self, "cell_squares", _numbers("cell_squares", self.cell_squares))
-        if not len(self.d) == len(self.x) == len(self.y) == len(self.weight):
-            raise DataError("d, x, y and weight of a Counts must be of the same length, one entry for each cell")
-        object.__setattr__(self, "people", check.whole("people", self.people))
+        object.__setattr__(self, "cell_people", _whole("cell_people", self.cell_people))
+        object.__setattr__(self, "cell_squares", _numbers("cell_squares", self.cell_squares))
+        arrays = (self.d, self.x, self.y, self.weight, self.cell_people, self.cell_squares)
+        if len(set(map(len, arrays))) > 1:
+            raise DataError(
+                "d, x, y and weight of a Counts must be of the same length, one entry for each cell, and so must "
+                "cell_people and cell_squares"
+            )
         object.__setattr__(self, "elsewhere", check.flag("elsewhere", self.elsewhere))
         ids = self.domain.dxy(self.d, self.x, self.y)
         if not len(ids):
@@ -107,20 +104,13 @@ class Counts:
         with np.errstate(over="ignore"):
             if not np.isfinite(self.weight.sum() ** 2):
                 raise DataError(f"the weights sum to {self.weight.sum():g}, whose square no number can hold; {SCALE}")
-        if self.people < len(self):
-            raise DataError(f"{self.people} people cannot be in {len(self)} cells, each of which somebody is in")
-        if self.cell_people is not None and self.cell_squares is not None:
-            self._check_rows(self.cell_people, self.cell_squares)
+        self._check_rows()
 
-    def _check_rows(self, people: Cells, squares: Numbers) -> None:
+    def _check_rows(self) -> None:
         """Refuse numbers of people and squared weights that no rows have."""
-        if not len(people) == len(squares) == len(self):
-            raise DataError("every cell of a Counts needs an entry in cell_people and one in cell_squares")
-        if people.min() < 1 or sum(people.tolist()) != self.people:
-            raise DataError(
-                f"the people of the cells (cell_people) must be whole numbers of at least 1 that sum to {self.people}, "
-                f"those of the whole table"
-            )
+        people, squares = self.cell_people, self.cell_squares
+        if people.min() < 1 or sum(people.tolist()) > check.MOST:
+            raise DataError(f"cell_people of a Counts must be at least 1 each, and at most {check.MOST} in all")
         tiny = np.finfo(float).tiny
         if np.any((squares < tiny) & (self.weight**2 / people < tiny)):
             raise DataError(f"a cell has a weight of {self.weight.min():g}, whose square no number can hold; {SCALE}")
@@ -165,10 +155,15 @@ class Counts:
         dx, y_cells = np.divmod(ids, domain.y.size)
         d_cells, x_cells = np.divmod(dx, domain.x.size)
         number = cell_people.astype(np.int64)
-        return cls(domain, d_cells, x_cells, y_cells, total, int(number.sum()), number, cell_squares)
+        return cls(domain, d_cells, x_cells, y_cells, total, number, cell_squares)
 
     def __len__(self) -> int:
         return len(self.d)
+
+    @cached_property
+    def people(self) -> int:
+        """The number of rows that were counted."""
+        return int(self.cell_people.sum())
 
     @cached_property
     def probability(self) -> Numbers:
@@ -197,24 +192,16 @@ class Counts:
     @cached_property
     def weighed(self) -> bool:
         """Whether rows had weights that are not one per person."""
-        if self.cell_people is None or self.cell_squares is None:
-            whole = bool(np.all(self.weight == np.rint(self.weight)))
-            return not whole or float(self.weight.sum()) != self.people
         # Σ(w − 1)² = Σw² − 2Σw + n is zero only where every weight is one.
         return not (np.array_equal(self.cell_people, self.weight) and np.array_equal(self.cell_squares, self.weight))
 
-    @property
-    def knows_people(self) -> bool:
-        """Whether it is known how many people each cell has: not so where an earlier file had weights."""
-        return self.cell_people is not None or not self.weighed
-
     @cached_property
     def unweighted(self) -> Counts:
-        """The same table with every row counted once; as it is where that is not known.
+        """The same table with every row counted once.
 
         Its weights are numbers of people: who is few is asked here.
         """
-        if self.cell_people is None or not self.weighed:
+        if not self.weighed:
             return self
         once = self.cell_people.astype(np.float64)
         return replace(self, weight=once, cell_squares=once)
@@ -238,21 +225,16 @@ class Counts:
         if not self.weight.sum() < check.MOST:
             raise DataError(f"weights that sum to {self.weight.sum():g} are not numbers of people")
         people = self.weight.astype(np.int64)
-        return replace(self, people=int(people.sum()), cell_people=people, cell_squares=self.weight)
+        return replace(self, cell_people=people, cell_squares=self.weight)
 
     @property
     def group_people(self) -> Numbers:
-        """How many people each group that occurs has; its weight where that is not known."""
+        """How many people each group that occurs has."""
         return self.unweighted.group_weight
 
     @cached_property
     def group_effective_people(self) -> Numbers:
-        """How many people of equal weight would tell as much about each group's rates: (Σw)²/Σw² (Kish 1965).
-
-        Where the squared weights are not known, each group's share of the people.
-        """
-        if self.cell_squares is None:
-            return self.groups.probability * self.people
+        """How many people of equal weight would tell as much about each group's rates: (Σw)²/Σw² (Kish 1965)."""
         return np.asarray(self.group_weight**2 / sums(self.groups.of_source, self.cell_squares))
 
     @cached_property

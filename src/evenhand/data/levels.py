@@ -74,15 +74,12 @@ class Coding(ABC):
         What mapping files call it.
     numeric : bool
         Whether it reads numbers.
-    since : int
-        The version of mapping files from which on readers know it; a new kind raises ``storage.VERSION``.
     stock : tuple of Stock
         For each level the values that it had, from which a record that gets the level is given one.
     """
 
     kind: ClassVar[str]
     numeric: ClassVar[bool]
-    since: ClassVar[int] = 2
     stock: tuple[Stock, ...]
 
     @abstractmethod

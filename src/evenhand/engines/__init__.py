@@ -2,13 +2,13 @@
 
 from evenhand.engines.counting import AnyTable, Rows, columns_in, counts_of, distinct_rows, rows_in_memory
 from evenhand.engines.expanding import Expanded, expand_file
-from evenhand.engines.files import Listed, Opened, Source, opened, read_file
+from evenhand.engines.files import Listed, Opened, Source, count_rows, opened, read_file
 from evenhand.engines.finding import Found, Row, row_at, rows_where
 from evenhand.engines.learning import learn_in_pieces
-from evenhand.engines.pairing import Pair, each_pair, same_values
+from evenhand.engines.pairing import Pair, each_pair
 from evenhand.engines.spark import is_spark, transform_spark
 from evenhand.engines.sql import write_query
-from evenhand.engines.streaming import Written, transform_file
+from evenhand.engines.streaming import Read, Written, transform_file
 from evenhand.tables import is_path
 
 __all__ = [
@@ -18,11 +18,13 @@ __all__ = [
     "Listed",
     "Opened",
     "Pair",
+    "Read",
     "Row",
     "Rows",
     "Source",
     "Written",
     "columns_in",
+    "count_rows",
     "counts_of",
     "distinct_rows",
     "each_pair",
@@ -35,7 +37,6 @@ __all__ = [
     "row_at",
     "rows_in_memory",
     "rows_where",
-    "same_values",
     "transform_file",
     "transform_spark",
     "write_query",

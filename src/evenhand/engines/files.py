@@ -668,6 +668,14 @@ def read_file(
     return frame
 
 
+def count_rows(path: str | os.PathLike[str], format: CsvFormat | None = None, progress: Progress | None = None) -> int:
+    """Return how many rows files have."""
+    source = Source.of(path, format)
+    with reading(source, progress=progress) as (duck_, given), watched(duck_, "counting rows", progress):
+        query = f"SELECT count(*) FROM {given.sql}"
+        return int(beside(lambda: duck_.sql(query).fetchall()[0][0], duck_.interrupt))
+
+
 def whole_table(source: Source, rows: int | None = None, progress: Progress | None = None) -> Any:
     """Return all columns of files, or their first rows, as they stand: an Arrow table."""
     import pyarrow

@@ -145,18 +145,3 @@ def _in_step(ones: Iterator[Any], others: Iterator[Any]) -> Iterator[tuple[Any, 
     if one is not None or other is not None:
         lengths = [done if each is None else f"more than {done}" for each in (one, other)]
         raise _other_rows(*lengths)
-
-
-def same_values(one: Any, other: Any, format: CsvFormat | None = None) -> str | None:
-    """Say how two files differ in their values; None where they have the same columns and the same rows in order."""
-    first, second = Source.of(one, format), Source.of(other, format)
-    if first.header != second.header:
-        return f"columns {list(first.header)} against {list(second.header)}"
-    with reading(first) as (duck_, ours), reading(second) as (_, theirs):
-        rows = [duck_.sql(f"SELECT count(*) FROM {each.sql}").fetchall()[0][0] for each in (ours, theirs)]
-        if rows[0] != rows[1]:
-            return f"{rows[0]:,} rows against {rows[1]:,}"
-        differs = " OR ".join(f"one.{name} IS DISTINCT FROM other.{name}" for name in ours.numbers)
-        both = f"{ours.sql} AS one POSITIONAL JOIN {theirs.sql} AS other"
-        unlike = duck_.sql(f"SELECT count(*) FROM {both} WHERE {differs}").fetchall()[0][0]
-    return f"{unlike:,} of {rows[0]:,} rows differ" if unlike else None

@@ -115,21 +115,9 @@ def rates_compared(part: Comparisons, outcomes: Numbers) -> tuple[Numbers, Numbe
     return own, part.target if part.against_target else rates[part.against, part.event]
 
 
-def squares_of(counts: Counts) -> Numbers:
-    """Return the sum of the squared weights of each cell's people; refuse counts that do not tell."""
-    if counts.cell_squares is not None:
-        return counts.cell_squares
-    if counts.knows_people:
-        return counts.weight
-    raise DataError(
-        "these counts do not tell how many people each cell has, so that nothing can be said of how far a sample of "
-        "them strays; count the table itself, or leave out confidence"
-    )
-
-
 def people_behind(part: Comparisons, counts: Counts) -> Numbers:
     """Return how many people of equal weight would tell as much about the rates of each population."""
-    each = part.weights.multiply((np.sqrt(squares_of(counts)) / counts.weight)[None, :])
+    each = part.weights.multiply((np.sqrt(counts.cell_squares) / counts.weight)[None, :])
     return np.asarray(1 / np.asarray(each.power(2).sum(axis=1)).ravel())
 
 
@@ -137,7 +125,7 @@ def _covariances(part: Comparisons, counts: Counts, outcomes: Numbers) -> Number
     """Return the covariances of all rates over samples: events within populations, then the target's own rates."""
     members = part.events.members
     each = outcomes @ members.T
-    scale = np.sqrt(squares_of(counts)) / counts.weight
+    scale = np.sqrt(counts.cell_squares) / counts.weight
     weights = sparse.csr_array(part.weights)
     row = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
     people = people_behind(part, counts)

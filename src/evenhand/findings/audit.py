@@ -24,7 +24,7 @@ from evenhand.findings.theory.applying import ON_AVERAGE
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
-from evenhand.spec import By, Problem
+from evenhand.spec import Problem
 from evenhand.tables import beside, frame, labels
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _notes(
         )
     for group in np.flatnonzero(counts.group_people < FEW_PEOPLE):
         # Of a table with weights it is rows that are counted, whatever each stands for.
-        unit = ("rows" if counts.weighed else "people") if counts.knows_people else "by weight"
+        unit = "rows" if counts.weighed else "people"
         number = f"only {counts.group_people[group]:g} {unit}"
         yield Said(f"the group {names[group]} has {number}; its rates say little about other people", levels[group])
     if (already := already_forbidden(problem, counts)) is not None:
@@ -223,11 +223,6 @@ def _notes(
         )
     if problem.utility_on_features:
         yield "p(ŷ|x̂) is that of a given model: what is bounded is that model's mean score on the released features"
-    if problem.blind and any(isinstance(c.limit, By) and c.per == "fitted" for c in problem.charges):
-        yield (
-            'budgets per "fitted" hold for the people who were fitted: a new person of another group, whose limit is '
-            "smaller, can exceed it, since the mapping does not know the group"
-        )
     if problem.blind:
         yield (
             "the mapping is the same for every group, and apply mode needs no protected column; it then averages over "

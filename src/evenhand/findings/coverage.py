@@ -59,16 +59,14 @@ def _unlike_fitted(variable: Variable, rows: Rows) -> Iterator[Row]:
         yield name, what, float(rows.people[flags].sum()), policy, ""
 
 
-def new_cells_share(counts: Counts, *, blind: bool = False) -> float | None:
-    """Return the share of new people who will be in a cell (d, x, y) that nobody had; None where it is not known.
+def new_cells_share(counts: Counts, *, blind: bool = False) -> float:
+    """Return the share of new people who will be in a cell (d, x, y) that nobody had.
 
     The cells of a blind mapping are those of (x, y).
 
     Estimated out of fold, with one person in each: the people who would be in a new cell if they had come last are
     those who are in theirs alone.
     """
-    if not counts.knows_people:
-        return None
     people = counts.unweighted.weight
     people = sums(counts.records.of_source, people) if blind else people
     return float((people == 1).sum() / people.sum())

@@ -28,7 +28,6 @@ from scipy import sparse
 from evenhand.arrays import Cells, Flags, Numbers, alike, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable, in_words
-from evenhand.errors import DataError
 from evenhand.findings.naming import source_codes
 from evenhand.findings.new_values import new_values
 from evenhand.resources import heed
@@ -121,11 +120,6 @@ class Beside:
         new: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> Beside:
         """Set rows of a batch, with their level in each variable that it has, beside the fitted table."""
-        if not fitted.knows_people:
-            raise DataError(
-                "the mapping was fitted with weights by an earlier version, whose file does not tell how many people "
-                "each cell has: what sampling alone explains is not known. Fit it again"
-            )
         known = source_codes(fitted)
         both = {name: np.concatenate([known[name], code]) for name, code in codes.items()}
         first, kind = alike(list(both.values()))
@@ -134,13 +128,12 @@ class Beside:
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         first, kind = first[order], rank[kind]
-        people = fitted.unweighted.weight
-        squares = people if fitted.cell_squares is None else fitted.cell_squares
-        parts = zip((people, fitted.weight, squares), (now.people, now.weight, now.squares), strict=True)
+        before = fitted.unweighted.weight, fitted.weight, fitted.cell_squares
+        parts = zip(before, (now.people, now.weight, now.squares), strict=True)
         own, added = kind[: len(fitted)], kind[len(fitted) :]
         pairs = [(sums(own, old, len(first)), sums(added, more, len(first))) for old, more in parts]
-        before, after = (Sample(*each) for each in zip(*pairs, strict=True))
-        return cls(fitted.domain, {name: code[first] for name, code in both.items()}, before, after, new)
+        was, after = (Sample(*each) for each in zip(*pairs, strict=True))
+        return cls(fitted.domain, {name: code[first] for name, code in both.items()}, was, after, new)
 
     @property
     def people_with_new_values(self) -> float:

@@ -304,8 +304,7 @@ class _Story:
             said = f"{words}: {'; '.join(charged)}." if told else f"{words}."
             if np.any(replace(charge, of_any_group=False).limits(counts)[holders] > held):
                 said += (
-                    " It is the limit of other groups, whose people may come to have the same row of a blind mapping; "
-                    'with per="fitted" groups count only where they were fitted.'
+                    " It is the limit of other groups, whose people may come to have the same row of a blind mapping."
                 )
             sentences.append(said)
         return sentences

@@ -210,7 +210,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str, folder: str = ".") -> Manifest:
-        """Read a manifest; one that is damaged, forged or of a newer version is refused."""
+        """Read a manifest; one that is damaged, forged or of another format version is refused."""
         try:
             given = json.loads(check.text("a manifest", text), object_pairs_hook=_once)
             return _read(given, check.path("folder", folder))
@@ -298,10 +298,11 @@ def _read(given: Any, folder: str) -> Manifest:
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise StorageError("it is no manifest, which evenhand release, expand and apply write")
     version = given.get("version")
-    if type(version) is not int or version < 1:
-        raise StorageError(f"its format version {version!r} makes no sense")
-    if version > VERSION:
-        raise StorageError(f"it was written by a newer evenhand (format {version}, known up to {VERSION}); upgrade")
+    if type(version) is not int or version != VERSION:
+        raise StorageError(
+            f"it has format version {version!r}, and this evenhand reads version {VERSION} only; use the evenhand that "
+            f"wrote it"
+        )
     if signed(given) != given:
         raise StorageError("its checksum does not match: the manifest was damaged or altered")
     known = [own.name for own in fields(Manifest) if own.name != "folder"]

@@ -266,7 +266,6 @@ class Predictor:
     problem: Problem
     counts: Counts
     kernel: Kernel
-    unseen: Policy = "keep"
 
     @property
     def classes_(self) -> Any:
@@ -309,7 +308,7 @@ class Predictor:
             x̂ = x. Where nobody of the group is released there, ``typical`` takes p(ŷ | d, the first features of x),
             of as many features, in the problem's order, as at least 20 people of the group share, or p(ŷ|d) (of
             everybody for a blind mapping; p(ŷ) where D is suppressed); ``keep`` takes everybody's p(ŷ|x), else p(ŷ).
-            By default what the mapping says.
+            By default ``typical``.
         missing : {"level", "error"}, optional
             Whether a missing value for which the mapping has no level makes its row one of these, or is refused; by
             default what the problem says.
@@ -320,7 +319,7 @@ class Predictor:
             One row per person, one column per outcome in the order of ``classes_``.
         """
         check.one_of("unseen", unseen, (None, *get_args(Unseen)))
-        asked: Any = self.unseen if unseen in (None, "error") else unseen
+        asked: Policy = "keep" if unseen == "keep" else "typical"
         group, x, row, known = self._people(domain_with(self.counts.domain, missing), tables.read(frame))
         if not known.all():
             message = (

@@ -207,7 +207,7 @@ class _Writer:
             if shares is None
             else [[x, row] for x, row in zip(features, shares.tolist(), strict=True)],
             "distortion": self.distortion(),
-            **({"forbidden": forbidden} if (forbidden := self.forbidden()) else {}),
+            "forbidden": self.forbidden(),
             "parity": [block for part in self.compared for block in self.parity(part)],
             "budgets": [self.budget(i) for i in range(len(problem.charges))],
         }

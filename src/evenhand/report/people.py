@@ -95,7 +95,6 @@ def small_cells(counts: Counts, shown: Discretion) -> Json:
     """Say how many cells and groups are too small to be shown by themselves."""
     return {
         "hide_below": shown.hide_below,
-        "by_weight": not counts.knows_people,
         "cells": len(counts),
         "cells_hidden": int((~shown.cells).sum()),
         "people_in_hidden_cells": float(shown.people[~shown.cells].sum()),

@@ -1,7 +1,7 @@
 """The summary of a report: everything that its page says, as JSON-safe values.
 
 The order is what was asked, what holds, what it did to whom, and how to repeat it. ``docs/reference/report.md``
-describes every field; ``VERSION`` rises when one changes its meaning or goes. Nothing here knows HTML.
+describes every field. Nothing here knows HTML.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from evenhand.report.words import asked, certificate_words
 from evenhand.spec.distortion import Ordinal
 
 FORMAT = "evenhand-report"
-VERSION = 2
+VERSION = 1
 
 PACKAGES = ("numpy", "scipy", "highspy", "clarabel", "narwhals", "pandas")
 """What the numbers depend on, beside evenhand itself."""

@@ -99,8 +99,7 @@ def _changes(problem: Problem) -> Iterator[str]:
 
 def budget_words(budget: Budget, cells: str = "features") -> str:
     """Say what a budget bounds; ``cells`` is what features are called."""
-    person = "each person who was fitted" if budget.per == "fitted" else "each person"
-    whom = f"{person} (each cell of protected columns, {cells} and outcome)"
+    whom = f"each person (each cell of protected columns, {cells} and outcome)"
     if budget.averaged:
         whom = f"each combination of {cells} and outcome, on average over the groups"
 

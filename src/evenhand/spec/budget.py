@@ -21,8 +21,8 @@ from evenhand.errors import SpecError
 from evenhand.spec.by import By, change_each, each, fields_of, numbers_at, smallest_at
 from evenhand.spec.frozen import FrozenMap
 
-Per = Literal["individual", "xy", "fitted"]
-PER = ("individual", "xy", "fitted")
+Per = Literal["individual", "xy"]
+PER = ("individual", "xy")
 
 
 class _Held:
@@ -91,11 +91,10 @@ class ExpectedDistortion(_Held):
     ----------
     limit : float or By
         The budget c, the same for all or by columns of (d, x, y) with :class:`By`.
-    per : {"individual", "xy", "fitted"}
+    per : {"individual", "xy"}
         Whether it holds for every (d, x, y), as the paper's equation reads, or for every (x, y) on average
         over D, which is weaker: some groups may be changed more. A blind mapping has one row per (x, y), which people
-        of any group may come to have: limits that differ by group are then the smallest of all groups; with ``fitted``
-        the smallest of those groups alone that have the (x, y) in the fitted table.
+        of any group may come to have: limits that differ by group are then the smallest of all groups.
 
     Examples
     --------
@@ -135,7 +134,7 @@ class ExcessDistortion(_Held):
     ----------
     thresholds : mapping of float to float or By
         For each threshold the largest probability with which it may be exceeded.
-    per : {"individual", "xy", "fitted"}
+    per : {"individual", "xy"}
         As in :class:`ExpectedDistortion`.
 
     Examples

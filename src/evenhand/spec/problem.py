@@ -183,12 +183,6 @@ class Problem:
         return tuple(replace(c, of_any_group=self.blind and c.per == "individual") for c in charges)
 
     @property
-    def limits_of_any_group(self) -> bool:
-        """Whether people are held to limits of groups that they may not belong to: the mapping knows no groups."""
-        named = (each.limit.columns for each in self.charges if each.of_any_group and isinstance(each.limit, By))
-        return any(columns & set(self.protected) for columns in named)
-
-    @property
     def one_limit(self) -> float | None:
         """The limit, where one number is all that the budgets say; None where there are none or several."""
         limits = [charge.limit for charge in self.charges]

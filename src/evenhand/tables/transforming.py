@@ -133,7 +133,7 @@ class Transformer:
     sources: Cells
     rows: Cells
     policies: Policies = KEPT
-    policy: Policy = "keep"
+    policy: Policy = "typical"
     nest: Nest = UNNESTED
 
     @property
@@ -317,7 +317,6 @@ def train_mode(
     *,
     blind: bool = False,
     policies: Policies = KEPT,
-    policy: Policy = "keep",
     nest: Nest = UNNESTED,
 ) -> Transformer:
     """Return train mode on the sources of counts; a blind mapping has one row for everybody with the same (x, y)."""
@@ -325,12 +324,12 @@ def train_mode(
     if blind:
         rows = np.unique(counts.records.of_source, return_index=True)[1]
         reads: tuple[Axis, ...] = (domain.x, domain.y)
-        return Transformer("release", domain, reads, kernel, counts.records.cells, rows, policies, policy, nest)
+        return Transformer("release", domain, reads, kernel, counts.records.cells, rows, policies, nest=nest)
     reads, rows = (domain.d, domain.x, domain.y), np.arange(len(counts))
-    return Transformer("release", domain, reads, kernel, counts.sources, rows, policies, policy, nest)
+    return Transformer("release", domain, reads, kernel, counts.sources, rows, policies, nest=nest)
 
 
-def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False, policy: Policy = "keep") -> Transformer:
+def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False) -> Transformer:
     """Return apply mode on what is known before the outcome; a blind mapping needs no group.
 
     Whatever the policy, a person of an unknown (d, x) keeps x: there is no outcome that could be typical.
@@ -338,7 +337,7 @@ def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False, policy: P
     domain = counts.domain
     known = counts.features if blind else counts.people_before_outcome
     reads = (domain.x,) if blind else (domain.d, domain.x)
-    return Transformer("apply", domain, reads, kernel, known.cells, np.arange(len(known.cells)), policy=policy)
+    return Transformer("apply", domain, reads, kernel, known.cells, np.arange(len(known.cells)))
 
 
 @dataclass(frozen=True, eq=False)

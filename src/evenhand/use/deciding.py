@@ -347,7 +347,6 @@ class _Found:
     def chance(self) -> Numbers:
         """What the rates of two samples of these sizes differ by at some threshold, in one case of twenty."""
         compared, counts = self.parity.compared, self.parity.compared.counts
-        assert counts.cell_squares is not None
         weight, squares = (
             np.array([each[population.member].sum() for population in compared.populations])
             for each in (counts.weight, counts.cell_squares)

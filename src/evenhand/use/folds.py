@@ -18,7 +18,6 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Role
 from evenhand.engines import AnyTable, learn_in_pieces, rows_in_memory
 from evenhand.errors import DataError, EvenhandWarning
-from evenhand.findings.assurance import squares_of
 from evenhand.kernel import Kernel
 from evenhand.kernel.strangers import strangers
 from evenhand.spec import Problem, outcome_given_features
@@ -68,7 +67,7 @@ def _mode(problem: Problem, counts: Counts, kernel: Kernel) -> Transformer:
     if problem.suppresses:
         conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
     policies = strangers(problem, counts, kernel, conditional)
-    return train_mode(counts, kernel, blind=problem.blind, policies=policies, policy="typical")
+    return train_mode(counts, kernel, blind=problem.blind, policies=policies)
 
 
 def expected_outcomes(mode: Transformer, d: Cells, x: Cells, y: Cells) -> Numbers:
@@ -103,7 +102,6 @@ def expected_outcomes(mode: Transformer, d: Cells, x: Cells, y: Cells) -> Number
 
 def folds_of(problem: Problem, counts: Counts, table: AnyTable | Counts, weights: Any = None) -> tuple[Fold, ...]:
     """Deal the people of a table, of which these are the counts."""
-    squares_of(counts)  # which refuses counts that do not tell people
     if problem.cells is None:
         return tuple(_counted(counts, elsewhere=not problem.blind))
     if isinstance(table, Counts):
@@ -127,8 +125,8 @@ def _counted(counts: Counts, *, elsewhere: bool) -> Iterator[Fold]:
         left = people - held
         weight = (counts.weight * (1 - share))[kept]
         train = Counts(
-            counts.domain, counts.d[kept], counts.x[kept], counts.y[kept], weight, int(left[kept].sum()),
-            left[kept], weight**2 / left[kept], elsewhere,
+            counts.domain, counts.d[kept], counts.x[kept], counts.y[kept], weight, left[kept],
+            weight**2 / left[kept], elsewhere,
         )  # fmt: skip
         yield Fold(train, out, counts.d[out], counts.x[out], counts.y[out], (counts.weight * share)[out])
 

@@ -96,10 +96,9 @@ F = TypeVar("F")
 class Mapping:
     """A randomized mapping P(x̂, ŷ | d, x, y), with the table it was fitted on and its certificate.
 
-    Made by :func:`evenhand.fit` or :meth:`load`. ``unseen`` says what becomes of people in cells that nobody had:
-    ``typical`` for what is fitted, ``keep`` for files of earlier versions. ``assurance`` says what a problem's
-    ``confidence`` promises of the population, and with which margins; None where none was asked for. ``fitted_by`` is
-    the command line that fitted it, without where it wrote to; None where it was fitted from Python.
+    Made by :func:`evenhand.fit` or :meth:`load`. ``assurance`` says what a problem's ``confidence`` promises of the
+    population, and with which margins; None where none was asked for. ``fitted_by`` is the command line that fitted
+    it, without where it wrote to; None where it was fitted from Python.
 
     Examples
     --------
@@ -118,7 +117,6 @@ class Mapping:
     kernel: Kernel
     multipliers: Multipliers
     certificate: Certificate
-    unseen: Policy = "typical"
     assurance: Assurance | None = None
     fitted_by: str | None = None
 
@@ -161,20 +159,19 @@ class Mapping:
             self.kernel,
             blind=self.problem.blind,
             policies=strangers(self.problem, self.counts, self.kernel, self.conditional),
-            policy=self.unseen,
             nest=nest(self.problem, self.counts.domain),
         )
 
     @cached_property
     def apply_mode(self) -> Transformer:
         """Apply mode: the same for what is known before the outcome."""
-        return apply_mode(self.counts, self.apply_kernel, blind=self.problem.blind, policy=self.unseen)
+        return apply_mode(self.counts, self.apply_kernel, blind=self.problem.blind)
 
     @cached_property
     def words_of_new_cells(self) -> str | None:
         """How many new people will be in cells that nobody had, and what becomes of them; None where they are few."""
         share = new_cells_share(self.counts, blind=self.problem.blind)
-        return None if share is None or share < MANY_NEW else f"{new_cells_words(share)} {self.release_mode.then}"
+        return None if share < MANY_NEW else f"{new_cells_words(share)} {self.release_mode.then}"
 
     @cached_property
     def theory(self) -> Theory:
@@ -245,12 +242,12 @@ class Mapping:
         if table is None:
             covered, new = fitted_coverage(self.counts), self.words_of_new_cells
             more = () if new is None else (new,)
-            scores = self._scores(self.counts, self.unseen)
+            scores = self._scores(self.counts, "typical")
             return audit(self.problem, self.counts, self.kernel, self.achieved, covered, scores, more=more)
         met = self._met(table, weights, missing, progress, unseen)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
-        scores = self._scores(met.counts, unseen or self.unseen)
+        scores = self._scores(met.counts, unseen or "typical")
         absent, strange = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
         uncounted = (*met.uncounted, *absent, *strange)
         said = self._released(table, met.counts)
@@ -535,7 +532,7 @@ class Mapping:
         >>> mapping.predictor().predict_proba(data.frame).shape
         (5278, 2)
         """
-        return Predictor(self.problem, self.counts, self.kernel, self.unseen)
+        return Predictor(self.problem, self.counts, self.kernel)
 
     def chart(self, kind: Kind = "rates", **options: Any) -> Chart:
         """Return a picture of what the mapping does; its ``save`` writes PNG, SVG or HTML. Needs the extra ``charts``.
@@ -626,8 +623,8 @@ class Mapping:
             features and draw ŷ as the fitted people of their group and outcome do on average, mixed with staying as far
             as their own budgets ask; where D is suppressed, from p(ŷ|x), or from p(ŷ) where nobody had x. ``keep``:
             they stay as they are (where D is suppressed, with ŷ from p(ŷ|x)). A row of a group that was not fitted
-            (unless D is suppressed, or not read), or with a value that is no level, stays as it is. By default what the
-            mapping says (``mapping.unseen``): ``typical``, and ``keep`` for files of earlier versions.
+            (unless D is suppressed, or not read), or with a value that is no level, stays as it is. By default
+            ``typical``.
         missing : {"level", "error"}, optional
             What a missing value is in a column where the fitted table had none: ``level``, one that nobody had, so that
             its row is an unseen one (as a rule kept as it is, and counted), or an error that names the row. By default
@@ -827,7 +824,7 @@ class Mapping:
     def _said(self, mode: str, how: How, missing: Missing | None) -> dict[str, Any]:
         """Return what was asked for, as whoever wants to do the same again needs it."""
         return {
-            "mode": mode, "unseen": how.unseen or self.unseen, "missing": missing, "restore": how.restore.value,
+            "mode": mode, "unseen": how.unseen or "typical", "missing": missing, "restore": how.restore.value,
         }  # fmt: skip
 
     def _mode(self, mode: Mode, unseen: Unseen | None, missing: Missing | None) -> Transformer:
@@ -1035,7 +1032,7 @@ class Mapping:
         problem = replace(self.problem, utility=measure)
         claims = self.certificate.as_dict()
         stored = storage.Stored(
-            problem, self.counts, self.kernel, self.multipliers, claims, self.unseen, self.assurance, self.fitted_by
+            problem, self.counts, self.kernel, self.multipliers, claims, self.assurance, self.fitted_by
         )
         storage.write(path, stored)
 
@@ -1061,9 +1058,8 @@ class Mapping:
                 f"objective of {certificate.objective:.9g}"
             )
         return cls(
-            stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, stored.unseen, promised,
-            stored.fitted_by,
-        )  # fmt: skip
+            stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, promised, stored.fitted_by
+        )
 
     def __repr__(self) -> str:
         c = self.certificate

@@ -12,10 +12,10 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import safetensors
@@ -32,7 +32,6 @@ from evenhand.files import replace_file
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
-from evenhand.kernel.strangers import Policy
 from evenhand.optimise.certificate import ROW_TOLERANCE
 from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem, comparisons
@@ -41,48 +40,18 @@ from evenhand.spec.bins import Binning
 from evenhand.spec.toml import registered
 
 FORMAT = "evenhand-mapping"
-VERSION = 4
-"""Of the format as it is written here."""
+VERSION = 1
+KEYS = {"format", "version", "problem", "domain", "claims", "assurance", "fitted_by", "sha256"}
 
-PEOPLE = 3
-"""From this version on a table that had weights is kept with the people and the squared weights of its cells."""
-
-UNTOLD = "people_untold"
-"""Says in a later file that the people of its cells are not known: its counts are those of an earlier one."""
-
-FAVOURABLE = 4
-"""From this version on a problem may say which outcome is good for a person; earlier readers refuse that key."""
-
-CONFIDENT = 4
-"""From this version on a problem may ask for confidence, and its mapping has margins; earlier readers refuse it."""
-
-LEARNED = 4
-"""From this version on cells may be learned; earlier readers refuse that key of a problem."""
-
-FORBIDDING = 4
-"""From this version on a problem may forbid records; earlier readers refuse that key."""
-
-ANY_GROUP = 4
-"""From this version on limits that differ by group hold of a blind mapping for people of any group, fitted or not, and
-a budget may be for those who were fitted: earlier readers took every budget so, and do not know the word."""
-
-PLAIN, CODED = 1, 2
-"""What a reader must know: plain levels alone, or also how values become levels."""
-
-INTEGERS = ("counts.d", "counts.x", "counts.y", "kernel.starts", "kernel.targets")
+INTEGERS = ("counts.d", "counts.x", "counts.y", "counts.cell_people", "kernel.starts", "kernel.targets")
 REALS = (
     "counts.weight",
+    "counts.cell_squares",
     "kernel.probability",
     "multipliers.released",
     "multipliers.parity",
     "multipliers.budgets",
 )
-WEIGHED: dict[str, tuple[str, np.dtype[Any]]] = {
-    "counts.people": ("cell_people", np.dtype("i8")),
-    "counts.squares": ("cell_squares", np.dtype("f8")),
-}
-"""Of a table that had weights: without, everybody counts once."""
-
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
@@ -95,29 +64,22 @@ class Stored:
     kernel: Kernel
     multipliers: Multipliers
     claims: dict[str, Any]
-    unseen: Policy = "keep"
     assurance: Assurance | None = None
     fitted_by: str | None = None
 
 
 def write(path: str | os.PathLike[str], stored: Stored) -> None:
     """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
-    needs = max(_needed_of(stored.problem, stored.counts.domain), ANY_GROUP * stored.problem.limits_of_any_group)
-    arrays = _arrays(stored)
-    # Whose people an earlier file does not tell, a later one cannot.
-    version = VERSION if stored.counts.knows_people else max(PEOPLE - 1, needs)
+    parts = {"counts": stored.counts, "kernel": stored.kernel, "multipliers": stored.multipliers}
+    arrays = _arrays(parts)
     document = {
         "format": FORMAT,
-        "version": version,
-        "needs": needs,
+        "version": VERSION,
         "problem": stored.problem.to_toml(),
-        "people": stored.counts.people,
-        **({} if stored.counts.knows_people or version < PEOPLE else {UNTOLD: True}),
         "domain": [_described(variable) for variable in stored.counts.domain.variables],
         "claims": stored.claims,
-        "unseen": stored.unseen,
-        **({} if stored.assurance is None else {"assurance": stored.assurance.described()}),
-        **({} if stored.fitted_by is None else {"fitted_by": stored.fitted_by}),
+        "assurance": None if stored.assurance is None else stored.assurance.described(),
+        "fitted_by": stored.fitted_by,
     }
     signed = document | {"sha256": _digest(document, arrays)}
     text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
@@ -132,55 +94,25 @@ def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
     compared = [comparisons(parity, counts) for parity in problem.parity]
     document = {
         "domain": [_described(variable) for variable in counts.domain.variables],
-        "people": counts.people,
         "parity": [
             [type(each.parity).__name__ + each.parity.where, each.words(at), float(each.bound[at])]
             for each in compared
             for at in range(len(each))
         ],
     }
-    parts = {"counts": counts, "kernel": kernel}
-    names = [name for name in INTEGERS + REALS if name.partition(".")[0] in parts]
-    arrays = {name: np.asarray(getattr(parts[name.partition(".")[0]], name.partition(".")[2])) for name in names}
-    return _digest(document, arrays)
-
-
-def _is_plain(variable: Variable) -> bool:
-    return variable.is_column and variable.coding is None and variable.missing is None and not variable.blanks
-
-
-def _needed_of(problem: Problem, domain: Domain) -> int:
-    """Return the oldest version whose readers know a problem and all of its variables."""
-    stated = PLAIN if problem.favourable is None else FAVOURABLE
-    held = ANY_GROUP if any(budget.per == "fitted" for budget in problem.budgets) else PLAIN
-    sure = PLAIN if problem.confidence is None else CONFIDENT
-    never = FORBIDDING if problem.forbidden_records else PLAIN
-    return max(stated, held, sure, never, *map(_needed, domain.variables))
-
-
-def _needed(variable: Variable) -> int:
-    """Return the oldest version whose readers know a variable."""
-    if _is_plain(variable):
-        return PLAIN
-    if not variable.is_column:
-        return LEARNED
-    return CODED if variable.coding is None else max(CODED, variable.coding.since)
+    return _digest(document, _arrays({"counts": counts, "kernel": kernel}))
 
 
 def _described(variable: Variable) -> dict[str, Any]:
-    """Return a variable as JSON; a plain one has no more keys than version 1 had."""
-    entry = {
+    """Return a variable as JSON."""
+    coding = variable.coding
+    return {
         "name": variable.name,
         "role": variable.role,
         "levels": list(variable.levels),
         "ordered": variable.ordered,
         "dtype": variable.dtype,
-    }
-    if _is_plain(variable):
-        return entry
-    coding = variable.coding
-    return entry | {
-        **({} if variable.tree is None else {"tree": variable.tree.described()}),
+        "tree": None if variable.tree is None else variable.tree.described(),
         "missing": variable.missing,
         "blanks": list(variable.blanks),
         "coding": None
@@ -202,14 +134,14 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
     for key, kind in kinds.items():
         if not isinstance(entry[key], kind):
             raise StorageError(f"the {key} of a column cannot be {entry[key]!r}")
-    name, levels, missing = entry["name"], listed_values(entry["levels"]), entry.get("missing")
+    name, levels, missing = entry["name"], listed_values(entry["levels"]), entry["missing"]
     if missing is not None and not (_is_whole(missing) and UNSEEN <= missing < len(levels)):
         raise StorageError(f"column {name!r} has no level number {missing!r} for missing values")
     # A coding has one part for each level but that of missing values, which comes last.
     size = len(levels) - (missing is not None and missing >= 0)
-    coding = None if entry.get("coding") is None else _read_coding(entry["coding"], size)
-    blanks = listed_values(entry.get("blanks", []))
-    tree = None if entry.get("tree") is None else Tree.read(entry["tree"])
+    coding = None if entry["coding"] is None else _read_coding(entry["coding"], size)
+    blanks = listed_values(entry["blanks"])
+    tree = None if entry["tree"] is None else Tree.read(entry["tree"])
     variable = Variable(
         name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks, tree
     )
@@ -256,18 +188,16 @@ def read(path: str | os.PathLike[str]) -> Stored:
         document, arrays = _open(content)
         if document.get("format") != FORMAT:
             raise StorageError("this is a safetensors file, but not an evenhand mapping")
-        version: Any = document.get("version")
-        needs: Any = document.get("needs", version)
-        for number in (version, needs):
-            if not _is_whole(number) or number < 1:
-                raise StorageError(f"the format version {number!r} makes no sense")
-        if needs > VERSION:
+        version = document.get("version")
+        if not _is_whole(version) or version != VERSION:
             raise StorageError(
-                f"written by a newer evenhand (format {needs}, known up to {VERSION}); upgrade to read it"
+                f"the file has format version {version!r}, and this evenhand reads version {VERSION} only; fit again, "
+                f"or use the evenhand that wrote it"
             )
-        if needs > version:
-            raise StorageError(f"a file of format {version} cannot need format {needs}")
-        claimed = document.pop("sha256", None)
+        if set(document) != KEYS:
+            raise StorageError(f"the description must have the entries {', '.join(sorted(KEYS))}, and no others")
+        _check_types(arrays)
+        claimed = document.pop("sha256")
         if claimed != _digest(document, arrays):
             raise StorageError("the checksum does not match: the file was damaged or altered")
         return _assemble(document, arrays)
@@ -285,21 +215,19 @@ def read(path: str | os.PathLike[str]) -> Stored:
         raise StorageError(f"{os.fspath(path)!r} is not a sound mapping file: {error}") from None
 
 
-def _arrays(stored: Stored) -> Arrays:
-    parts = {"counts": stored.counts, "kernel": stored.kernel, "multipliers": stored.multipliers}
+def _arrays(parts: dict[str, Any]) -> Arrays:
+    """Return the arrays of some parts of a mapping."""
     arrays = {}
     for name in INTEGERS + REALS:
         part, field = name.split(".")
-        kind = np.int64 if name in INTEGERS else np.float64
-        arrays[name] = np.ascontiguousarray(getattr(parts[part], field), dtype=kind)
-    if stored.counts.weighed and stored.counts.cell_people is not None:
-        for name, (field, dtype) in WEIGHED.items():
-            arrays[name] = np.ascontiguousarray(getattr(stored.counts, field), dtype=dtype)
+        if part in parts:
+            kind = np.int64 if name in INTEGERS else np.float64
+            arrays[name] = np.ascontiguousarray(getattr(parts[part], field), dtype=kind)
     return arrays
 
 
 def _digest(document: dict[str, Any], arrays: Arrays) -> str:
-    """Return the checksum of the document (without it) and of every array, known here or not."""
+    """Return the checksum of the document (without it) and of every array."""
     digest = hashlib.sha256(json.dumps(document, ensure_ascii=False, sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"\n{name} {len(arrays[name])}\n".encode())
@@ -308,7 +236,7 @@ def _digest(document: dict[str, Any], arrays: Arrays) -> str:
 
 
 def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Split a file into its document and its arrays, of the names, types and shapes that belong there."""
+    """Split a file into its document and its arrays."""
     try:
         deserialize: Any = safetensors.deserialize
         tensors = dict(deserialize(content))
@@ -322,24 +250,23 @@ def _open(content: bytes) -> tuple[dict[str, Any], Arrays]:
     document = json.loads(header.get("__metadata__", {}).get("evenhand", "{}"))
     if not isinstance(document, dict):
         raise StorageError("the description inside is not a JSON object")
-    arrays = {name: _array(tensor) for name, tensor in tensors.items()}
-    if document.get("format") == FORMAT:
-        for names, kind in ((INTEGERS, np.dtype("i8")), (REALS, np.dtype("f8"))):
-            for name in names:
-                if name not in arrays or arrays[name].dtype != kind:
-                    raise StorageError(f"the array {name!r} is missing or of another type")
-        for name, (_, wanted) in WEIGHED.items():
-            if name in arrays and arrays[name].dtype != wanted:
-                raise StorageError(f"the array {name!r} is of another type")
-    return document, arrays
+    return document, {name: _array(tensor) for name, tensor in tensors.items()}
 
 
 def _array(tensor: dict[str, Any]) -> np.ndarray[Any, Any]:
-    """Return a tensor of one axis; one that a newer version may have added comes as bytes."""
+    """Return a tensor of one axis; any other, which no mapping has, comes as bytes."""
     dtype = {"I64": "<i8", "F64": "<f8"}.get(tensor["dtype"]) if len(tensor["shape"]) == 1 else None
     if dtype is None:
         return np.frombuffer(tensor["data"], dtype=np.uint8)
     return np.frombuffer(tensor["data"], dtype=dtype).astype(dtype[1:])
+
+
+def _check_types(arrays: Arrays) -> None:
+    """Refuse arrays of other names or types than a mapping has."""
+    kinds = dict.fromkeys(INTEGERS, np.dtype("i8")) | dict.fromkeys(REALS, np.dtype("f8"))
+    for name in sorted(kinds | arrays.keys()):
+        if name not in kinds or name not in arrays or arrays[name].dtype != kinds[name]:
+            raise StorageError(f"the array {name!r} is missing, of another type, or not part of a mapping")
 
 
 def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
@@ -350,13 +277,7 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
         raise StorageError("the columns are not in the order of protected, features, outcome")
     if (words := disagreement(problem, domain)) is not None:
         raise StorageError(f"the table contradicts the problem: {words}")
-    needs = document.get("needs", document["version"])
-    if needs < _needed_of(problem, domain):
-        raise StorageError("the file holds more than the format that it says a reader needs")
-    if needs < ANY_GROUP and problem.limits_of_any_group:
-        held = [replace(each, per="fitted") if each.per == "individual" else each for each in problem.budgets]
-        problem = replace(problem, budget=held if len(held) > 1 else held[0])
-    counts = _read_counts(document, domain, arrays)
+    counts = _read_counts(domain, arrays)
     kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
     _check_kernel(kernel, counts)
     multipliers = Multipliers(*(arrays[f"multipliers.{f}"] for f in ("released", "parity", "budgets")))
@@ -365,7 +286,7 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     claims = document["claims"]
     if not isinstance(claims, dict):
         raise StorageError("the claimed certificate is not a JSON object")
-    notes, history = claims.get("notes", []), claims.get("history", [])
+    notes, history = claims["notes"], claims["history"]
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise StorageError("the notes of the claimed certificate make no sense")
     if not isinstance(history, list) or any(isinstance(step, bool | str) for step in history):
@@ -373,38 +294,25 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     # Written so that a NaN is refused.
     if history and not (problem.alternates and np.all(np.isfinite(history)) and np.all(np.diff(history) <= 0)):
         raise StorageError("only an alternating minimisation has a history, and it never rises")
-    # Files before version 4 do not say, and what drew from them kept people in cells that nobody had.
-    unseen = document.get("unseen", "keep")
-    if unseen not in get_args(Policy):
-        raise StorageError(f"there is no policy {unseen!r} for people in cells that nobody had")
-    described = document.get("assurance")
+    described = document["assurance"]
     if (described is None) != (problem.confidence is None):
         raise StorageError("margins are there where, and only where, a problem asks for confidence")
     assurance = None if described is None else Assurance.read(problem, counts, kernel, described)
-    fitted_by = document.get("fitted_by")
+    fitted_by = document["fitted_by"]
     if not isinstance(fitted_by, str | None):
         raise StorageError(f"the command that fitted it cannot be {fitted_by!r}")
-    return Stored(problem, counts, kernel, multipliers, claims, unseen, assurance, fitted_by)
+    return Stored(problem, counts, kernel, multipliers, claims, assurance, fitted_by)
 
 
-def _read_counts(document: dict[str, Any], domain: Domain, arrays: Arrays) -> Counts:
-    d, x, y, weight = (arrays[f"counts.{field}"] for field in ("d", "x", "y", "weight"))
-    if not len(d) == len(x) == len(y) == len(weight):
-        raise StorageError("the arrays of the counts differ in length")
-    people = document["people"]
-    if not _is_whole(people):
-        raise StorageError(f"the number of people cannot be {people!r}")
-    known = {field: arrays[name] for name, (field, _) in WEIGHED.items() if name in arrays}
-    counts = Counts(domain, d, x, y, weight, people, known.get("cell_people"), known.get("cell_squares"))
-    if document["version"] >= PEOPLE and not counts.knows_people and document.get(UNTOLD) is not True:
-        raise StorageError(
-            f"no people of cells (counts.people) are there, so that counts.weight must be numbers of people, {people} "
-            f"in all"
-        )
+def _read_counts(domain: Domain, arrays: Arrays) -> Counts:
+    d, x, y, weight, people, squares = (
+        arrays[f"counts.{field}"] for field in ("d", "x", "y", "weight", "cell_people", "cell_squares")
+    )
+    counts = Counts(domain, d, x, y, weight, people, squares)
     for name, codes in source_codes(counts).items():
         variable = domain.variable(name)
         if variable.coding is not None:
-            _check_stock(variable, sums(codes, weight, len(variable)))
+            _check_stock(variable, sums(codes, counts.weight, len(variable)))
     return counts
 
 

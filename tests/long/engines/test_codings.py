@@ -14,7 +14,6 @@ from evenhand.data.levels import UNSEEN, Case, Coding, Stock
 from evenhand.report.words import asked
 from evenhand.spec import registry
 from evenhand.spec.bins import Binning
-from evenhand.use import storage
 
 
 @dataclass(frozen=True)
@@ -188,14 +187,6 @@ def test_a_file_of_a_way_that_is_not_listed_is_refused(way, fitted, tmp_path, mo
     fitted.save(tmp_path / "m.mapping")
     monkeypatch.delattr(registry, type(WAYS[way]).__name__)
     with pytest.raises(eh.StorageError, match=f"not '{way}'"):
-        eh.Mapping.load(tmp_path / "m.mapping")
-
-
-def test_readers_older_than_a_way_are_told_to_upgrade(way, fitted, tmp_path, monkeypatch):
-    coding = type(fitted.counts.domain.x.variables[0].coding)
-    monkeypatch.setattr(coding, "since", storage.VERSION + 1)
-    fitted.save(tmp_path / "m.mapping")
-    with pytest.raises(eh.StorageError, match=f"written by a newer evenhand .format {storage.VERSION + 1}"):
         eh.Mapping.load(tmp_path / "m.mapping")
 
 

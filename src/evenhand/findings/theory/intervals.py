@@ -394,8 +394,8 @@ def small_groups(
     rates = counts.outcome_by_group if rates is None else np.clip(np.asarray(rates, dtype=float), 0, 1)
     low, high = clopper_pearson(rates * trials[:, None], trials[:, None], confidence)
     widest = (high - low).max(axis=1)
-    # Intervals are those of a group's share of the people, by weight; how many it really has is told where it is known.
-    number = counts.group_people if people is None and counts.knows_people else trials
+    # Intervals are those of a group's share of the people, by weight; shown is how many it really has.
+    number = counts.group_people if people is None else trials
     small = (np.round(number) < FEW_PEOPLE) | (widest > width)
     table = beside(labels(counts.domain.d, counts.groups.cells), {"people": number, "widest": widest, "small": small})
     names = tuple(name for name, is_small in zip(group_names(counts), small, strict=True) if is_small)

@@ -164,8 +164,7 @@ def drawn_once(counts: Counts, kernel: Kernel, seed: int) -> Kernel:
 def _judged(compared: Comparisons, counts: Counts, kernel: Kernel, drawn: Kernel, one: float) -> Iterator[Judgement]:
     part, expected = (parity_achieved(compared, counts, each) for each in (drawn, kernel))
     members = [population.member for population in compared.populations]
-    squares = counts.weight if counts.cell_squares is None else counts.cell_squares
-    trials = np.array([counts.weight[member].sum() ** 2 / squares[member].sum() for member in members])
+    trials = np.array([counts.weight[member].sum() ** 2 / counts.cell_squares[member].sum() for member in members])
     # Within released segments those are counted whom this release put there.
     own = trials[compared.population] * segment_shares(compared, counts, drawn)
     against = np.where(compared.against == AGAINST_TARGET, np.nan, trials[compared.against])

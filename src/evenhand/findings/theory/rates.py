@@ -94,8 +94,10 @@ def regrouped(counts: Counts, kernel: Kernel, on: Sequence[str]) -> tuple[Counts
     d, other = (axis.ravel([codes[name] for name in axis.names]) for axis in (own, rest))
     x = other * domain.x.size + counts.x
     order = np.argsort(wider.dxy(d, x, counts.y))
-    rows: Any = (None if of is None else of[order] for of in (counts.cell_people, counts.cell_squares))
-    again = Counts(wider, d[order], x[order], counts.y[order], counts.weight[order], counts.people, *rows)
+    again = Counts(
+        wider, d[order], x[order], counts.y[order], counts.weight[order], counts.cell_people[order],
+        counts.cell_squares[order],
+    )  # fmt: skip
     asked, entry = kernel.entries(order)
     to_x, to_y = domain.split_xy(kernel.targets[entry])
     targets = wider.xy(other[order][asked] * domain.x.size + to_x, to_y)
@@ -106,9 +108,10 @@ def regrouped(counts: Counts, kernel: Kernel, on: Sequence[str]) -> tuple[Counts
 def of_groups(counts: Counts, kernel: Kernel, groups: Flags) -> tuple[Counts, Kernel]:
     """Return the part of a table that some groups are, and of a mapping what is theirs."""
     kept = np.flatnonzero(groups[counts.groups.of_source])
-    rows: Any = (None if of is None else of[kept] for of in (counts.cell_people, counts.cell_squares))
-    people = max(1, round(float(counts.group_people[groups].sum())))
-    part = Counts(counts.domain, counts.d[kept], counts.x[kept], counts.y[kept], counts.weight[kept], people, *rows)
+    part = Counts(
+        counts.domain, counts.d[kept], counts.x[kept], counts.y[kept], counts.weight[kept], counts.cell_people[kept],
+        counts.cell_squares[kept],
+    )  # fmt: skip
     _, entry = kernel.entries(kept)
     starts = np.concatenate([[0], np.cumsum(np.diff(kernel.starts)[kept])])
     return part, Kernel(starts, kernel.targets[entry], kernel.probability[entry])
