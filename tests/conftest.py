@@ -16,9 +16,7 @@ settings.load_profile("untimed")
 SLOW_DOCSTRINGS = {
     "evenhand.report.charts.chart.Chart",
     "evenhand.use.estimator.classifier.PreprocessedClassifier",
-    "evenhand.use.model_frontier.model_frontier",
     "evenhand.use.reporting.report_on",
-    "evenhand.use.searching.parity_scoring",
 }
 
 
