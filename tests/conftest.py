@@ -17,6 +17,7 @@ SLOW_DOCSTRINGS = {
     "evenhand.report.charts.chart.Chart",
     "evenhand.use.estimator.classifier.PreprocessedClassifier",
     "evenhand.use.reporting.report_on",
+    "evenhand.use.tradeoff.frontier",
 }
 
 

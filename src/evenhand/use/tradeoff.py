@@ -313,7 +313,12 @@ def frontier(
     >>> model = make_pipeline(OneHotEncoder(), LogisticRegression())
     >>> costs = eh.frontier(data.problem, data.frame, bounds=[0.1, 0.3], estimator=model, folds=3)
     >>> costs.frame[["bound", "status", "auc", "apart"]].round(3)
+       bound   status   auc  apart
+    0    0.1  optimal  0.70  0.069
+    1    0.3  optimal  0.71  0.314
     >>> costs.bare[["auc", "apart"]].round(3)
+        auc  apart
+    0  0.72  0.812
     """
     check_problem(problem)
     if bounds is None and budgets is None:
