@@ -19,7 +19,7 @@ SITE = LONG / "site"
 NEEDS_MORE = {"download", "browser", "spark", "postgres", "xgboost"}
 PACKAGE = Path(eh.__file__).parent
 # Examples that train models, or draw pages: they cannot be marked where they stand.
-SLOW_EXAMPLES = {"evenhand.use.reporting.report_on"}
+SLOW_EXAMPLES = {"evenhand.use.reporting.report_on", "evenhand.use.tradeoff.frontier"}
 SLOW_ROOMS = ("report", "use/estimator", "studies")
 
 # A machine that is busy is no failure.

@@ -95,8 +95,6 @@ ORDER = [
     "use.released_scores",
     "use.deciding",
     "use.estimator",
-    "use.metric_inputs",
-    "use.searching",
     "use.model_frontier",
     "use.diagnosis",
     "use.proposal",

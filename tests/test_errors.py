@@ -2,14 +2,12 @@
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 from families import small_frame, small_problem
 
 import evenhand as eh
-from evenhand import errors
 from evenhand.errors import Made, Option, Setting, Verb
 
 ADVISED = [
@@ -108,21 +106,9 @@ def test_sweeps_say_what_they_lack():
     ]
 
 
-def test_whoever_hears_is_told_instead_with_who_says_it():
-    told = []
-
-    def speaks():
-        errors.warn("something")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with errors.hearing(lambda what, message: told.append((what[0].split(".")[-1], message))):
-            speaks()
-    assert told == [("speaks", "something")]
-    with pytest.warns(eh.EvenhandWarning, match="something"):
-        speaks()
-
-
-def test_who_hears_may_warn():
-    with pytest.warns(eh.EvenhandWarning, match="heard: it"), errors.hearing(lambda _, it: errors.warn(f"heard: {it}")):
-        errors.warn("it")
+def test_a_warning_names_the_line_of_the_users_code():
+    frame = small_frame()
+    mapping = eh.fit(small_problem(), frame)
+    with pytest.warns(eh.EvenhandWarning, match="1 of 1 rows") as told:
+        mapping.apply(frame.head(1).assign(score=99))
+    assert [each.filename for each in told] == [__file__]

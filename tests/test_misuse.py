@@ -275,11 +275,6 @@ class World:
     def shielded(self):
         return eh.ShieldedClassifier(self.trained, self.problem).fit(self.features, self.frame["hired"])
 
-    @cached_property
-    def model_frontier(self):
-        table = self.frame[["sex", "age", "hired"]]
-        return eh.model_frontier(self.model, table, bounds=[0.3], protected=["sex"], outcome="hired", folds=2)
-
 
 Call = tuple[Callable[..., object], Mapping[str, object]]
 
@@ -464,6 +459,18 @@ VALID: dict[str, Callable[[World], Call]] = {
             "weights": "w",
             "time_limit": 60,
             "people": True,
+            **TOLD,
+        },
+    ),
+    "frontier:estimator": lambda w: (
+        eh.frontier,
+        {
+            "problem": w.problem,
+            "frame": w.frame[["sex", "age", "hired"]],
+            "bounds": [0.3],
+            "estimator": w.model,
+            "folds": 2,
+            "threshold": 0.5,
             **TOLD,
         },
     ),
@@ -808,26 +815,6 @@ VALID: dict[str, Callable[[World], Call]] = {
             "weights": None,
         },
     ),
-    "OptimizedResampler": lambda w: (
-        eh.OptimizedResampler,
-        {
-            "problem": w.problem,
-            "bound": 0.3,
-            "budget": 0.8,
-            "seed": 0,
-            "key": None,
-            "unseen": "keep",
-            "missing": "level",
-        },
-    ),
-    "OptimizedResampler.fit": lambda w: (
-        eh.OptimizedResampler(w.problem).fit,
-        {"X": w.features, "y": w.frame["hired"], "sample_weight": None},
-    ),
-    "OptimizedResampler.fit_resample": lambda w: (
-        eh.OptimizedResampler(w.problem).fit_resample,
-        {"X": w.features, "y": w.frame["hired"], "sample_weight": None},
-    ),
     "ShieldedClassifier": lambda w: (
         eh.ShieldedClassifier,
         {
@@ -848,41 +835,6 @@ VALID: dict[str, Callable[[World], Call]] = {
     ),
     "ShieldedClassifier.predict": lambda w: (w.shielded.predict, {"X": w.features}),
     "ShieldedClassifier.predict_proba": lambda w: (w.shielded.predict_proba, {"X": w.features}),
-    "parity_scoring": lambda w: (
-        eh.parity_scoring,
-        {"X": w.features, "protected": ["sex"], "score": "roc_auc", "y": w.frame["hired"]},
-    ),
-    "best_within": lambda w: (eh.best_within, {"bound": 0.1, "of": "selected", "otherwise": "nearest"}),
-    "metric_inputs": lambda w: (
-        eh.metric_inputs,
-        {"fitted": w.classifier, "X": w.features, "y": w.frame["hired"], "scores": True, "seed": 1},
-    ),
-    "metric_inputs:mapping": lambda w: (eh.metric_inputs, {"fitted": w.mapping, "X": w.frame, "seed": 1}),
-    "model_frontier": lambda w: (
-        eh.model_frontier,
-        {
-            "estimator": w.model,
-            "table": w.frame[["sex", "age", "hired"]],
-            "bounds": [0.3],
-            "protected": ["sex"],
-            "outcome": "hired",
-            "folds": 2,
-            "threshold": 0.5,
-            "seed": 0,
-            **TOLD,
-        },
-    ),
-    "model_frontier:problem": lambda w: (
-        eh.model_frontier,
-        {
-            "estimator": w.model,
-            "table": w.frame[["sex", "age", "hired"]],
-            "bounds": [0.3],
-            "problem": w.problem,
-            "folds": 2,
-        },
-    ),
-    "ModelFrontier.chart": lambda w: (w.model_frontier.chart, {"title": "title"}),
     # The other public modules.
     "datasets.load": lambda w: (eh.datasets.load, {"name": "compas"}),
     "datasets.loans": lambda w: (eh.datasets.loans, {"people": 10, "seed": 0}),
@@ -905,7 +857,6 @@ MADE = {
     eh.Frontier,
     eh.Manifest,
     eh.Mapping,
-    eh.ModelFrontier,
     eh.Report,
 }
 """Results: evenhand makes them, and their constructors are not for calling."""
@@ -993,9 +944,7 @@ DRAWN_OUT = {
     "Chart.save": 1,
     "Frontier.chart": 1,
     "Mapping.chart": 1,
-    "ModelFrontier.chart": 1,
-    "model_frontier": 5,
-    "model_frontier:problem": 5,
+    "frontier:estimator": 5,
     "Mapping.chart:changes": 1,
     "Mapping.chart:cohorts": 7,
     "Mapping.chart:heat": 1,
@@ -1064,9 +1013,6 @@ def used(world: World, value: object) -> None:
             return
     if isinstance(value, Iterator):
         list(value)
-    if isinstance(value, eh.OptimizedResampler):
-        value.fit_resample(world.features, world.frame["hired"])
-        return
     estimators = eh.OptimizedPreprocessor | eh.PreprocessedClassifier | eh.ShieldedClassifier
     if isinstance(value, estimators):
         fitted = value.fit(world.features, world.frame["hired"])

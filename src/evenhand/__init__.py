@@ -48,11 +48,8 @@ _HOMES = {
     "use.mapping": ["Mapping"],
     "findings.feasibility": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "use.fitting": ["fit"],
-    "use.estimator": ["OptimizedPreprocessor", "OptimizedResampler", "PreprocessedClassifier", "ShieldedClassifier"],
+    "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier", "ShieldedClassifier"],
     "use.scoring": ["out_of_fold"],
-    "use.metric_inputs": ["metric_inputs"],
-    "use.model_frontier": ["ModelFrontier", "model_frontier"],
-    "use.searching": ["best_within", "parity_scoring"],
     "use.diagnosis": ["Diagnosis", "diagnose"],
     "use.tradeoff": ["Frontier", "frontier"],
     "use.reporting": ["Report", "report_on"],
@@ -100,7 +97,6 @@ if TYPE_CHECKING:
     from evenhand.use.diagnosis import Diagnosis as Diagnosis
     from evenhand.use.diagnosis import diagnose as diagnose
     from evenhand.use.estimator import OptimizedPreprocessor as OptimizedPreprocessor
-    from evenhand.use.estimator import OptimizedResampler as OptimizedResampler
     from evenhand.use.estimator import PreprocessedClassifier as PreprocessedClassifier
     from evenhand.use.estimator import ShieldedClassifier as ShieldedClassifier
     from evenhand.use.evidence import Evidence as Evidence
@@ -108,15 +104,10 @@ if TYPE_CHECKING:
     from evenhand.use.fitting import fit as fit
     from evenhand.use.manifests import manifest_of as manifest_of
     from evenhand.use.mapping import Mapping as Mapping
-    from evenhand.use.metric_inputs import metric_inputs as metric_inputs
-    from evenhand.use.model_frontier import ModelFrontier as ModelFrontier
-    from evenhand.use.model_frontier import model_frontier as model_frontier
     from evenhand.use.rechecking import verify_manifest as verify_manifest
     from evenhand.use.reporting import Report as Report
     from evenhand.use.reporting import report_on as report_on
     from evenhand.use.scoring import out_of_fold as out_of_fold
-    from evenhand.use.searching import best_within as best_within
-    from evenhand.use.searching import parity_scoring as parity_scoring
     from evenhand.use.tradeoff import Frontier as Frontier
     from evenhand.use.tradeoff import frontier as frontier
 

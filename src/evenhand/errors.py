@@ -23,11 +23,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import EllipsisType, FrameType
+from types import EllipsisType
 
 
 class Advice:
@@ -196,54 +194,16 @@ class EvenhandWarning(Message, UserWarning):
     """The answer stands, but something in it should be known."""
 
 
-Line = tuple[str, int]
-"""A file, and the number of a line in it."""
+PASSED_OVER = ("evenhand", "sklearn", "joblib", "imblearn")
+"""Packages whose lines a warning does not name: users call evenhand, or have these call it."""
 
 
-def warn(message: str, beyond: Collection[str] = (), at: Line | None = None) -> None:
-    """Warn at the line of whoever called evenhand, however deep in it this is, or at a line that was kept.
-
-    Packages that are named in ``beyond`` are passed over too, down to a line in which something can be changed.
-    Whoever is :func:`hearing` is told instead.
-    """
-    heard = _HEARD.get()
-    if heard is not None:
-        with hearing(None):
-            heard((sys._getframe(1).f_code.co_qualname,), message)
-    elif at is None:
-        warnings.warn(message, EvenhandWarning, stacklevel=_caller(beyond)[0])
-    else:
-        warnings.warn_explicit(message, EvenhandWarning, *at)
-
-
-Tell = Callable[[tuple[str, ...], str], None]
-"""Is told what kind of thing a warning is about, and the warning."""
-
-_HEARD: ContextVar[Tell | None] = ContextVar("evenhand_heard", default=None)
-
-
-@contextmanager
-def hearing(tell: Tell | None) -> Iterator[None]:
-    """Be told, within the ``with`` block, what would be warned of: by whom it is said, so that it can be told once."""
-    token = _HEARD.set(tell)
-    try:
-        yield
-    finally:
-        _HEARD.reset(token)
-
-
-def calling_line(beyond: Collection[str] = ()) -> Line:
-    """Return the line at which :func:`warn` would warn, for one who warns where it can no longer be told."""
-    _, frame = _caller(beyond)
-    return frame.f_code.co_filename, frame.f_lineno
-
-
-def _caller(beyond: Collection[str]) -> tuple[int, FrameType]:
-    """Return the frame of whoever called evenhand, and how far it is above the caller of this."""
-    level, frame = 2, sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("evenhand", *beyond):
+def warn(message: str) -> None:
+    """Warn at the line of the user's own code, however deep in evenhand this is."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in PASSED_OVER:
         level, frame = level + 1, frame.f_back
-    return level, frame
+    warnings.warn(message, EvenhandWarning, stacklevel=level + 1)
 
 
 MOST_NAMED = 12

@@ -26,7 +26,7 @@ from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import Tell
+from evenhand.errors import warn
 from evenhand.findings.scores import by_group
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import ParityAchieved, parity_achieved
@@ -36,7 +36,7 @@ from evenhand.spec.by import By
 from evenhand.spec.events import CUMULATIVE
 from evenhand.tables import Frame, arrays, by_content, frame
 from evenhand.use.fitting import begin, fitted, silent
-from evenhand.use.group_scores import fitted_groups, tell_new_groups, unused
+from evenhand.use.group_scores import fitted_groups, unused, warn_of_new_groups
 from evenhand.use.mapping import Mapping
 from evenhand.use.oneline import People, Scored
 from evenhand.use.released_scores import GroupRelease, ScoreScale, Ties, all_released
@@ -93,11 +93,11 @@ class Decided:
     releases: tuple[GroupRelease, ...]
     asked: Decisions
 
-    def scores(self, X: Any, table: Frame, tell: Tell) -> Numbers:
+    def scores(self, X: Any, table: Frame) -> Numbers:
         """Return released scores of new people; those of a group that was not fitted are the estimator's own."""
         groups = arrays.select(table, tuple(self.mapping.problem.protected))
         group = fitted_groups(self.mapping, groups)
-        tell_new_groups(group, groups, tell)
+        warn_of_new_groups(group, groups)
         found, own = probabilities(self.estimator, X, self.classes), self.asked.favourable
         known = np.flatnonzero(group != UNSEEN)
         ties = _ties(table, known, self.asked)
@@ -114,7 +114,7 @@ class Decided:
         return np.where(scores[:, own] >= self.asked.threshold, own, 1 - own)
 
 
-def fit_decisions(estimator: Any, scored: Scored, asked: Decisions, tell: Tell) -> Decided:
+def fit_decisions(estimator: Any, scored: Scored, asked: Decisions) -> Decided:
     """Fit a mapping of score levels, train the estimator as it is, and say what holds of people not fitted on."""
     people = scored.people
     weight = np.ones(len(scored.score)) if people.weight is None else people.weight
@@ -127,8 +127,8 @@ def fit_decisions(estimator: Any, scored: Scored, asked: Decisions, tell: Tell) 
     found = _Found(every, by_clones.score, _out_of_fold(every, people, by_clones))
     releases = every.releases(mapping, score, np.arange(len(score)))
     of_fitted = [_of_fitted(every, score, each) for each in (score, own)]
-    if not (any(_tell_crowds(each, score, tell) for each in of_fitted) or _tell_excess(found, tell)):
-        _tell_other_scores(of_fitted[-1], tell)
+    if not (any(_warn_of_crowds(each, score) for each in of_fitted) or _warn_of_excess(found)):
+        _warn_of_other_scores(of_fitted[-1])
     return Decided(model, mapping, people.classes, found.table, scale, releases, asked)
 
 
@@ -407,7 +407,7 @@ def _of_fitted(every: _Everybody, among: Numbers, score: Numbers) -> _Found:
     return _Found(every, score, every.released(every.releases(every.mapping, among, everybody), score, everybody))
 
 
-def _tell_crowds(found: _Found, among: Numbers, tell: Tell) -> bool:
+def _warn_of_crowds(found: _Found, among: Numbers) -> bool:
     """Warn where the fitted people exceed the bound, and would not if equal ones were told apart; say whether.
 
     Between two levels there is one person in each group at most who is divided, and whom rounding puts into either.
@@ -420,8 +420,7 @@ def _tell_crowds(found: _Found, among: Numbers, tell: Tell) -> bool:
         return False
     counts, (group, share) = every.mapping.counts, found.largest_crowd(apart)
     who = in_words(counts.domain.d.labels(int(counts.groups.cells[group])))
-    tell(
-        ("crowds exceed the bound",),
+    warn(
         f"people who share a score are released alike where nothing tells them apart, the largest such crowd is "
         f"{share:.1%} of {who}, and it cannot be split between two levels: selection rates{_at(every.asked)} of the "
         f'fitted people exceed the bound by {found.parity.violation:.3f}; predict_with="draw" splits it by a draw',
@@ -429,23 +428,21 @@ def _tell_crowds(found: _Found, among: Numbers, tell: Tell) -> bool:
     return True
 
 
-def _tell_excess(found: _Found, tell: Tell) -> bool:
+def _warn_of_excess(found: _Found) -> bool:
     """Warn where selection rates out of fold are further beyond the bound than chance would have them; say whether."""
     exceeds = found.exceeds(found.chance)
     if exceeds:
-        tell(
-            ("decisions exceed the bound",),
+        warn(
             f"selection rates{_at(found.every.asked)} of people whom neither the estimator nor the mapping was fitted "
             f"on exceed the bound by {found.parity.violation:.3f}, more than chance explains: see parity_",
         )
     return exceeds
 
 
-def _tell_other_scores(found: _Found, tell: Tell) -> None:
+def _warn_of_other_scores(found: _Found) -> None:
     """Warn where the estimator's own scores of the fitted people exceed the bound, which those out of fold keep."""
     if found.exceeds(SAME_PEOPLE * found.chance):
-        tell(
-            ("fitted people exceed the bound",),
+        warn(
             f"selection rates{_at(found.every.asked)} of the fitted people exceed the bound by "
             f"{found.parity.violation:.3f}: the estimator's scores of people whom it was trained on are not those out "
             f"of fold, which are bounded; compare people whom it was not trained on, as parity_ does, or let it fit "

@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value, in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import Tell
+from evenhand.errors import warn
 from evenhand.findings.scores import apart
 from evenhand.tables import Frame, arrays, column, frame, read
 from evenhand.tables.columns import codes_of
@@ -31,13 +31,12 @@ def fitted_groups(mapping: Mapping, groups: Frame) -> Cells:
     return np.where(known & (there[place] == cells), place, UNSEEN)
 
 
-def tell_new_groups(group: Cells, groups: Frame, tell: Tell) -> None:
-    """Tell of people whose group was not fitted."""
+def warn_of_new_groups(group: Cells, groups: Frame) -> None:
+    """Warn of people whose group was not fitted."""
     new = np.flatnonzero(group == UNSEEN)
     if len(new):
         words = in_words(row_values(groups, int(new[0])))
-        tell(
-            ("a group that was not fitted", words),
+        warn(
             f"{len(new)} of {len(group)} people are of no group that was fitted, first {words} in row {new[0] + 1}: "
             f"their scores are the estimator's own, and no bound covers them",
         )

@@ -22,7 +22,7 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import DataError, EvenhandError, InfeasibleError, Tell
+from evenhand.errors import DataError, EvenhandError, InfeasibleError, warn
 from evenhand.findings.feasibility import budget_edge
 from evenhand.findings.scores import apart, by_group
 from evenhand.optimise.solve import Clock
@@ -32,7 +32,7 @@ from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
 from evenhand.use.confidence import NotSure
 from evenhand.use.fitting import begin, fitted_as_asked, silent
-from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, tell_new_groups, unused
+from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, unused, warn_of_new_groups
 from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained
 
@@ -137,11 +137,11 @@ class Calibrated:
     shift: Numbers
     parity: Any
 
-    def scores(self, X: Any, table: Frame, tell: Tell) -> Numbers:
+    def scores(self, X: Any, table: Frame) -> Numbers:
         """Return scores of new people; those of a group that was not fitted are not shifted, and told of."""
         groups = arrays.select(table, tuple(self.mapping.problem.protected))
         group = fitted_groups(self.mapping, groups)
-        tell_new_groups(group, groups, tell)
+        warn_of_new_groups(group, groups)
         found = probabilities(self.estimator, X, self.classes)
         for place in np.unique(group[group != UNSEEN]):
             if np.any(self.shift[place]):
@@ -182,7 +182,7 @@ def scored_out_of_fold(estimator: Any, people: People, *, by_all: bool = False) 
     return Scored(people, score, np.stack(found))
 
 
-def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted, tell: Tell) -> Calibrated:
+def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted) -> Calibrated:
     """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
     people = scored.people
     X, fold, classes = people.X, people.fold, people.classes
@@ -202,7 +202,7 @@ def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted, tell: Tell) -> 
             scores[of] = shifted(scores[of], shift[place])
     chosen = np.eye(len(classes))[np.argmax(scores, axis=1)]
     means, selected = (by_group(group, each, table, len(rates)) for table in (scores, chosen))
-    _tell_excess(means, wanted, tell)
+    _warn_of_excess(means, wanted)
     found = {"released": rates, "mean_score": means, "selected": selected}
     parity = parity_frame(mapping, classes, found, means, wanted.bound)
     return Calibrated(trained(estimator, X, rows), mapping, classes, shift, parity)
@@ -391,12 +391,11 @@ def _rates(mapping: Mapping, classes: Any) -> Numbers:
     return np.asarray(mapping.achieved.rates_after[:, np.argsort(levels, kind="stable")])
 
 
-def _tell_excess(means: Numbers, wanted: Wanted, tell: Tell) -> None:
+def _warn_of_excess(means: Numbers, wanted: Wanted) -> None:
     furthest = float(apart(means).max())
     if furthest > wanted.bound + EXCEEDED:
         advice = "" if wanted.calibrate else "; calibrate=True shifts them to the released rates"
-        tell(
-            ("mean scores exceed the bound",),
+        warn(
             f"mean scores of people whom the estimator was not trained on are {furthest:.3f} apart by group, more than "
             f"the bound of {wanted.bound:g}: see parity_{advice}",
         )

@@ -44,16 +44,24 @@ from evenhand.report.charts import Chart
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem
 from evenhand.tables import frame as table
-from evenhand.use.fitting import EDGE_TOLERANCE, begin, fitted_as_asked
+from evenhand.use.fitting import EDGE_TOLERANCE, begin, fitted_as_asked, part_of
 from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evenhand.use.model_frontier import Folded
+
 LOG = logging.getLogger("evenhand")
 
 EDGES_SHARE = 0.2
 """The share of the whole that finding the edges counts for in reports of progress."""
+
+MAPPINGS_SHARE = 0.1
+"""The share of the whole that the mappings count for, where a model is trained as well."""
+
+FOLDS, THRESHOLD = 5, 0.5
+"""Of a model, where nothing else is asked for."""
 
 NO_LOSS = 1e-14
 """A smaller loss is rounding, and would draw a curve of its own."""
@@ -102,7 +110,13 @@ class Frontier:
         limits), then ``objective``, ``lower_bound``, ``gap``, ``max_violation`` and ``status``: ``optimal``,
         ``feasible`` or ``local`` as in a certificate, ``infeasible``, or ``unsolved`` where a solver failed or the
         time ran out (see the notes). With ``people`` also ``changed``, the share of people whom the mapping of that
-        point is expected to change. Numbers that do not exist are NaN.
+        point is expected to change. With an ``estimator`` also the model's measures, each with the ends of its 95 %
+        interval, such as ``auc``, ``auc_low`` and ``auc_high``: ``auc``; ``accuracy`` at the threshold; ``log_loss``;
+        ``calibration``, the mean difference of score and share within ten levels of the score; ``apart``, the largest
+        ratio of two groups' mean scores less one, for either class: what is bounded; ``decisions_apart``, the largest
+        difference of two groups' selection rates at the threshold; ``worst_gap``, the same at the worst of all
+        thresholds; and ``chance_gap``, the worst gap to expect if groups had nothing to do with scores. Numbers that
+        do not exist are NaN.
     edges : pandas.DataFrame
         One row per budget: ``smallest_feasible``, ``lossless_from`` and ``identity_from``; NaN where there is none.
     smallest_budget : float or None
@@ -111,6 +125,8 @@ class Frontier:
         What was remarkable at which point.
     utility : str
         The name of the utility measure.
+    bare : pandas.DataFrame or None
+        With an ``estimator``: one row, the same measures of the estimator trained without a bound.
     """
 
     frame: pd.DataFrame
@@ -118,6 +134,7 @@ class Frontier:
     smallest_budget: float | None
     notes: tuple[str, ...]
     utility: str
+    bare: pd.DataFrame | None = None
 
     @property
     def smallest_feasible(self) -> Edge:
@@ -144,15 +161,21 @@ class Frontier:
         """The column that the parity bounds are in: ``bound``, or ``bound_factor`` where they differ and all change."""
         return "bound_factor" if "bound_factor" in self.frame else "bound"
 
-    def chart(
-        self, *, title: str = "Utility lost along the frontier", chosen: tuple[float, float] | None = None
-    ) -> Chart:
+    def chart(self, *, title: str | None = None, chosen: tuple[float, float] | None = None) -> Chart:
         """Return the chart of the utility lost, whose ``save`` writes PNG, SVG or HTML.
 
         Along ε with a panel for each budget; along the budgets where only they were swept. Where people were counted,
         those who change have a panel beside the loss. ``chosen``, a place on that axis and an objective, is marked.
+        With an estimator it is the chart of the model instead: AUC, log loss, and the disparity of mean scores and
+        selection rates, along ε.
         """
-        title = check.text("title", title)
+        title = None if title is None else check.text("title", title)
+        if self.bare is not None:
+            if chosen is not None:
+                raise SpecError("chosen marks a place on the curve of the utility; leave it out with an estimator")
+            known: list[Any] = self.frame[self.frame["auc"].notna()].sort_values("bound").to_dict("records")
+            bare: Any = self.bare.to_dict("records")[0]
+            return charts.models(known, bare, title=title or "What a bound costs the model")
         if chosen is not None:
             expected = "a place and an objective, such as (0.1, 0.02)"
             marked = check.listed("chosen", chosen, expected)
@@ -188,7 +211,7 @@ class Frontier:
             along=AXES[at],
             lines=AXES[str(budget)] if many else None,
             loss=f"utility lost, {self.utility}",
-            title=title,
+            title=title or "Utility lost along the frontier",
             subtitle="" if many else "".join(held[:1]),
             chosen=None if chosen is None else {"at": chosen[0], "objective": chosen[1]},
         )
@@ -213,9 +236,12 @@ def frontier(
     weights: str | Sequence[float] | None = None,
     time_limit: float | None = None,
     people: bool = False,
+    estimator: Any = None,
+    folds: int | None = None,
+    threshold: float | None = None,
     progress: Progress | None = None,
 ) -> Frontier:
-    """Trace what the utility loses as the parity bound, the budgets, or both are changed.
+    """Trace what the utility loses as the parity bound, the budgets, or both are changed, and what a model loses.
 
     Parameters
     ----------
@@ -236,6 +262,15 @@ def frontier(
     people : bool
         Whether to find out how many people change at every point, too. Each point is then fitted by itself, with the
         problem's tie-break, which takes a few times as long.
+    estimator : classifier, optional
+        With ``predict_proba``, for an outcome of two values of which the last is scored. It is cloned and trained at
+        every bound, as ``PreprocessedClassifier(estimator, OptimizedPreprocessor(problem, bound=ε))``, on all folds of
+        the table but one, and scores the people of that one. Needs a dataframe with one row per person, ``bounds``
+        without ``budgets``, and the extra ``sklearn``.
+    folds : int, optional
+        With an estimator: how many folds the table is cut into; 5 by default.
+    threshold : float, optional
+        With an estimator: the score from which on a person is selected; 0.5 by default.
     progress : callable, optional
         Called with the name of the stage and the share that is done.
 
@@ -250,6 +285,9 @@ def frontier(
     ``"alternating"``, which is not convex, and with a user's distance, which is met up to its supporting lines, the
     other edges are not known exactly and are None as well; every point is then fitted by itself. So it is with
     ``confidence``, whose margins are others at every bound: no edge is known then.
+
+    The intervals of a model's measures are about who is scored (people are drawn again 200 times), not about who is
+    trained on. A bound that some fold cannot meet costs no training; a warning names it.
 
     Examples
     --------
@@ -266,6 +304,21 @@ def frontier(
     3    0.7   0.000000     optimal
     >>> round(found.smallest_feasible, 7), round(found.identity_from, 7)
     (0.2109576, 0.6146101)
+
+    What a bound costs a model, on people whom it was not trained on:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> model = make_pipeline(OneHotEncoder(), LogisticRegression())
+    >>> costs = eh.frontier(data.problem, data.frame, bounds=[0.1, 0.3], estimator=model, folds=3)
+    >>> costs.frame[["bound", "status", "auc", "apart"]].round(3)
+       bound   status   auc  apart
+    0    0.1  optimal  0.70  0.069
+    1    0.3  optimal  0.71  0.314
+    >>> costs.bare[["auc", "apart"]].round(3)
+        auc  apart
+    0  0.72  0.812
     """
     check_problem(problem)
     if bounds is None and budgets is None:
@@ -275,7 +328,10 @@ def frontier(
         raise SpecError("bounds are to be swept, but the problem has no parity; give it ", lacking)
     asked = [problem.one_bound] if bounds is None else _numbers("bounds", bounds)
     scale, people = _Budgets.of(problem, budgets), check.flag("people", people)
-    counts, clock, report = begin(problem, frame, weights, time_limit, progress)
+    alone = {"budgets": budgets, "weights": weights, "time_limit": time_limit}
+    model = _folded(estimator, problem, frame, {"folds": folds, "threshold": threshold}, alone)
+    counts, clock, told = begin(problem, frame, weights, time_limit, progress)
+    report = told if model is None else part_of(told, 0.0, MAPPINGS_SHARE)
     if not people and problem.confidence is None:
         # Which of several optima is found decides nothing here; but the margins of a confidence come from it.
         problem = replace(problem, tie_break=None)
@@ -289,7 +345,41 @@ def frontier(
             least = None if factor is None else factor * max(scale.values)
         spots = [_Spot.at(line, bound) for line, bound in product(lines, asked)]
         points = _trace(spots, counts, least, clock, report, people=people)
-    return _traced(problem, spots, points, lines, scale, least, report, people=people)
+    traced = _traced(problem, spots, points, lines, scale, least, people=people)
+    if model is not None:
+        traced = _with_model(traced, model, part_of(told, MAPPINGS_SHARE, 1.0))
+    told("done", 1.0)
+    return traced
+
+
+def _folded(estimator: Any, problem: Problem, frame: Any, own: dict[str, Any], alone: dict[str, Any]) -> Folded | None:
+    """Return the table in folds for an estimator; None without one, where its ``own`` options are refused.
+
+    Options that are for mappings ``alone`` are refused with one.
+    """
+    refused = [name for name, value in (own if estimator is None else alone).items() if value is not None]
+    if estimator is None:
+        if refused:
+            raise SpecError(f"{refused[0]} is for a model: write estimator=... as well, or leave {refused[0]} out")
+        return None
+    if refused:
+        raise SpecError(
+            f"with an estimator, each row is one person and only parity bounds are traced; leave {refused[0]} out"
+        )
+    from evenhand.use.model_frontier import Folded
+
+    folds, threshold = own["folds"], own["threshold"]
+    return Folded.of(
+        estimator, problem, frame, FOLDS if folds is None else folds, THRESHOLD if threshold is None else threshold
+    )
+
+
+def _with_model(found: Frontier, model: Folded, report: Progress) -> Frontier:
+    """Add what the model loses at the bounds of a frontier."""
+    from evenhand.use.model_frontier import model_costs
+
+    costs = model_costs(model, found.frame["bound"].tolist(), report)
+    return replace(found, frame=found.frame.join(costs.frame), bare=costs.bare, notes=found.notes + costs.notes)
 
 
 def frontier_around(
@@ -320,7 +410,9 @@ def frontier_around(
     # As it is: a loss that is rounding is still the mapping's own.
     itself = replace(_Point.of(own), objective=own.objective, changed=changed)
     found = _trace(spots, counts, None, clock, report, start=(here, itself), people=True)
-    return _traced(problem, spots, found, [line], None, None, report, factors=factors, people=True)
+    traced = _traced(problem, spots, found, [line], None, None, factors=factors, people=True)
+    report("done", 1.0)
+    return traced
 
 
 def _identity_factor(problem: Problem, counts: Counts) -> float | None:
@@ -356,7 +448,7 @@ def _places(line: _Line, chosen: float, points: int) -> list[float]:
 
 def _traced(
     problem: Problem, spots: Sequence[_Spot], points: Sequence[_Point], lines: Sequence[_Line],
-    scale: _Budgets | None, least: float | None, report: Progress, *, factors: bool = False, people: bool = False,
+    scale: _Budgets | None, least: float | None, *, factors: bool = False, people: bool = False,
 ) -> Frontier:  # fmt: skip
     """Put what was found into tables, and tell what was remarkable."""
     notes = tuple(note for spot, point in zip(spots, points, strict=True) for note in _notes(spot, point, scale))
@@ -364,7 +456,6 @@ def _traced(
         LOG.info("%s", note)
     if len(notes) > MOST_TOLD:
         LOG.info("%d more points were remarkable; see the frontier's notes", len(notes) - MOST_TOLD)
-    report("done", 1.0)
     swept = () if scale is None else (scale.column,)
     rows = {
         "bound_factor" if factors else "bound": [_number(spot.bound) for spot in spots],

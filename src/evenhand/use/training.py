@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.errors import MissingExtraError, SpecError
 
 NEEDED = (
-    "estimators, out_of_fold, model_frontier and searches within a bound need scikit-learn 1.6 or newer: "
+    "estimators, out_of_fold and frontier with an estimator need scikit-learn 1.6 or newer: "
     "pip install 'evenhand[sklearn]'"
 )
 """Said where scikit-learn is not there, or too old."""

@@ -1,12 +1,7 @@
 """The scikit-learn face: its own checks, its own ways of composing, and scores that are exactly what they should be."""
 
-import os
 import pickle
-import subprocess
-import sys
-import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +26,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
 from evenhand.use.estimator.covering import uncovered
-from evenhand.use.estimator.once import Telling
 from evenhand.use.estimator.preprocessor import stated
 from evenhand.use.training import takes_weights
 
@@ -671,7 +665,7 @@ class TestModelsThatDoNotSeeTheGroup:
     @pytest.mark.parametrize("drawn", [False, True])
     def test_parity_of_features_covers_what_is_drawn_and_alone(self, changes, sees_groups, drawn):
         problem = small_problem(parity=[eh.FeatureParity(0.02)], **changes)
-        words = [message for _, message in uncovered(problem, sees_groups=sees_groups, drawn=drawn)]
+        words = list(uncovered(problem, sees_groups=sees_groups, drawn=drawn))
         assert len(words) == (sees_groups or not drawn)
         for message in words:
             assert "FeatureParity covers what a model decides by released features that are drawn" in message
@@ -681,19 +675,19 @@ class TestModelsThatDoNotSeeTheGroup:
 
     def test_of_two_kinds_of_bounds_each_is_told_of(self):
         both = small_problem(parity=[eh.FeatureParity(0.02), eh.PairwiseParity(0.2)])
-        ((_, unseen),) = uncovered(both, sees_groups=False, drawn=True)
+        (unseen,) = uncovered(both, sees_groups=False, drawn=True)
         assert "FeatureParity alone covers its mean scores, those on the outcome do not" in unseen
-        ((_, seen),) = uncovered(both, sees_groups=True, drawn=True)
+        (seen,) = uncovered(both, sees_groups=True, drawn=True)
         assert 'write drop_protected=True, and suppress_protected="fixed" in the problem' in seen
         made_for_it = replace(both, suppress_protected="fixed", distortion=eh.Distortion({"hired": eh.Free()}))
         assert not list(uncovered(made_for_it, sees_groups=False, drawn=True))
 
     def test_features_that_are_not_compared(self, compas):
         problem = replace(compas.problem, parity=[eh.FeatureParity(0.02, features=["age_cat"])])
-        ((_, words),) = uncovered(problem, sees_groups=False, drawn=True)
+        (words,) = uncovered(problem, sees_groups=False, drawn=True)
         assert "features that it does not compare (c_charge_degree, priors_count)" in words
         problem = replace(problem, parity=[*problem.parity, eh.PairwiseParity(0.2)])
-        assert "no bound covers its mean scores" in next(uncovered(problem, sees_groups=False, drawn=True))[1]
+        assert "no bound covers its mean scores" in next(uncovered(problem, sees_groups=False, drawn=True))
 
     def test_the_fit_says_so_where_features_are_not_drawn(self):
         X, y = coded()
@@ -918,20 +912,12 @@ def test_the_estimator_is_trained_on_and_asked_about_columns_of_one_type(column,
     assert {type(v) for v in shown.trained_on.iloc[:, -1]} == {type(v) for v in X.iloc[:, -1]}
 
 
-GRID = 'GridSearchCV(model, {{"estimator__max_depth": [1, 2]}}, cv=folds, n_jobs={jobs}, refit=False)'
-SEARCHES = {
-    "cross-validation": "cross_validate(model, X, y, cv=folds, n_jobs={jobs}, error_score='raise')",
-    "a search": f"{GRID}.fit(X, y)",
-    "a search in each fold": f"cross_validate({GRID.replace('False', 'True')}, X, y, cv=folds, n_jobs={{jobs}})",
-}
-
-
 class TestColumnsOutsideTheProblem:
     def people(self):
         X, y = table()
         return X.assign(town=np.arange(len(X)) % 3, person=np.arange(len(X))), y
 
-    def test_they_are_named_once_at_the_line_of_the_fit(self):
+    def test_they_are_named_at_the_line_of_the_fit(self):
         X, y = self.people()
         before = eh.OptimizedPreprocessor(small_problem(), key="person")
         with pytest.warns(eh.EvenhandWarning) as told:
@@ -954,53 +940,17 @@ class TestColumnsOutsideTheProblem:
         with pytest.warns(eh.EvenhandWarning, match="from them: 30;"):
             model.fit(frame, y)
 
-    def test_threads_that_share_a_model_say_it_once(self):
-        """A search within a search fits clones in the threads of a worker, which look at the same time."""
-        telling, words = Telling(), ("town",)
-        before = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        try:
-            with warnings.catch_warnings(record=True) as told, ThreadPoolExecutor(16) as threads:
-                warnings.simplefilter("always")
-                start = threading.Barrier(16)
-                list(threads.map(lambda _: (start.wait(), telling.tell_once(words, "outside")), range(16)))
-        finally:
-            sys.setswitchinterval(before)
-        assert len(told) == 1
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("jobs", [None, 2])
-    @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
-    def test_a_search_says_it_at_the_line_that_searches(self, search, jobs):
-        """Python shows one warning for each line of a process: the folds of a search may be in several."""
-        code = f"""
-import numpy as np
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
-from families import small_frame, small_problem
-from sklearn.tree import DecisionTreeClassifier
-import evenhand as eh
-X = small_frame()
-y = X.pop("hired")
-X["group"] = X["group"].eq("b").astype(int)
-X["town"] = np.arange(len(X)) % 3
-model = eh.PreprocessedClassifier(DecisionTreeClassifier(), eh.OptimizedPreprocessor(small_problem(), bound=0.8))
-folds = StratifiedKFold(4, shuffle=True, random_state=0)
-{search.format(jobs=jobs)}
-"""
-        path = ":".join(sys.path)
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        assert done.stderr.count("outside the problem") == 1, done.stderr
-        assert done.stderr.startswith("<string>:13: EvenhandWarning")
+    def test_a_search_names_the_line_that_searches(self):
+        X, y = self.people()
+        before = eh.OptimizedPreprocessor(small_problem(), bound=0.8)
+        search = GridSearchCV(eh.PreprocessedClassifier(tree(), before), {"train_on": ["expected"]}, cv=FOLDS)
+        with pytest.warns(eh.EvenhandWarning, match="outside the problem") as told:
+            search.fit(X, y)
+        assert {each.filename for each in told} == {__file__}
 
 
 @pytest.mark.parametrize("kind", ["classifier", "pipeline"])
-def test_a_search_tells_of_unseen_people_once_at_its_line(kind):
+def test_a_search_warns_of_unseen_people_at_its_line(kind):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"g": rng.integers(0, 2, 300), "x": rng.integers(0, 25, 300)})
     y = (X["x"] + 6 * X["g"] + rng.normal(0, 6, 300) > 14).astype(int)
@@ -1017,7 +967,5 @@ def test_a_search_tells_of_unseen_people_once_at_its_line(kind):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         cross_val_score(model, X, y, cv=5, error_score="raise")
-    words = [str(each.message).split("rows ")[-1][:20] for each in told]
-    assert len(set(words)) == len(words)
-    assert any("have a combination" in each for each in words)
+    assert any("have a combination" in str(each.message) for each in told)
     assert {each.filename for each in told} == {__file__}

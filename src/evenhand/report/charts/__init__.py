@@ -18,7 +18,7 @@ from evenhand.report.charts.grid import (
     stacked,
 )
 from evenhand.report.charts.history import history_chart
-from evenhand.report.charts.models import Panel, models
+from evenhand.report.charts.models import models
 from evenhand.report.charts.rates import rates
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "MORE_IS_WORSE",
     "SEQUENTIAL",
     "Chart",
-    "Panel",
     "Shades",
     "check_ending",
     "frontier",

@@ -16,6 +16,8 @@ ACROSS = 2
 ROOM = 0.06
 """The axes end beyond the furthest number by this share of their extent."""
 
+ALONG = "parity bound ε"
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -32,29 +34,36 @@ class Panel:
     limit_name: str = ""
 
 
-def models(
-    points: Sequence[Mapping[str, Any]],
-    bare: Mapping[str, Any],
-    panels: Sequence[Panel],
-    *,
-    along: str,
-    title: str,
-    subtitle: str,
-    description: str,
-) -> Chart:
-    """Return a chart of several measures along a bound.
+PANELS = (
+    Panel("auc", "AUC"),
+    Panel("log_loss", "log loss"),
+    Panel("apart", "mean scores apart (ratio less one)", from_zero=True, limit="bound", limit_name="the bound"),
+    Panel("worst_gap", "selection rates apart, at worst", from_zero=True, limit="chance_gap", limit_name="by chance"),
+)
+"""What the chart shows."""
+
+
+def models(points: Sequence[Mapping[str, Any]], bare: Mapping[str, Any], *, title: str) -> Chart:
+    """Return the chart of a model's measures along a parity bound.
 
     Each point has ``bound`` and, for each panel's field, that field with ``_low`` and ``_high``; ``bare`` has the
     same of the model without a bound, which is drawn as a dashed line.
     """
     right = max([point["bound"] for point in points], default=0.0) or 1.0
     x = measured(
-        "bound", title=along, scale={"domain": [0, right * (1 + ROOM)], "nice": False}, axis={"labelFlush": False}
+        "bound", title=ALONG, scale={"domain": [0, right * (1 + ROOM)], "nice": False}, axis={"labelFlush": False}
     )
-    drawn = [_panel(panel, points, bare, x) for panel in panels]
+    drawn = [_panel(panel, points, bare, x) for panel in PANELS]
     joined = {"concat": drawn, "columns": ACROSS, "spacing": 28}
-    width = ACROSS * (WIDTH + 70)
-    return finished(joined, title=title, subtitle=subtitle, description=description, width=width, grid=False)
+    said = [f"{point['bound']:g}: AUC {point['auc']:.3f}, mean scores {point['apart']:.3f} apart" for point in points]
+    return finished(
+        joined,
+        title=title,
+        subtitle="out-of-fold predictions; shaded: 95 % intervals",
+        description=f"{title}, by parity bound. {'; '.join(said)}.",
+        width=ACROSS * (WIDTH + 70),
+        grid=False,
+    )
 
 
 def _panel(panel: Panel, points: Sequence[Mapping[str, Any]], bare: Mapping[str, Any], x: Part) -> Part:

@@ -15,14 +15,13 @@ from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.data.counts import checked_weights
 from evenhand.data.domain import same_level
-from evenhand.errors import DataError, MissingExtraError, SpecError, hearing, some_of
+from evenhand.errors import DataError, MissingExtraError, SpecError, some_of, warn
 from evenhand.spec import PairwiseParity, Parity
 from evenhand.spec.distance import Difference
 from evenhand.tables import Frame, arrays, as_levels, read, returned
 from evenhand.use.deciding import Decided, Decisions, fit_decisions
 from evenhand.use.estimator.conventions import Features, checked, classes_of, outcome_of, refuse_too_few, weights_of
 from evenhand.use.estimator.covering import UNSEEN_GROUPS, uncovered
-from evenhand.use.estimator.once import Tells
 from evenhand.use.estimator.over_mapping import WAYS, Way, has_probabilities, likeliest, scores_over
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor
 from evenhand.use.estimator.preprocessor import People as Read
@@ -40,7 +39,7 @@ except ImportError:
     raise MissingExtraError(NEEDED) from None
 
 
-class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The paper's whole pipeline in one classifier: learn a mapping, train on its release, predict in apply mode.
 
     ``PreprocessedClassifier(estimator, protected=["sex"], bound=0.05)`` is enough for any columns; a preprocessor with
@@ -121,9 +120,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
     often over the mapping.
 
     The bounds are about the problem's columns. Others in X reach the estimator as they are, and what it learns from
-    them is not covered: a warning names them, once for a model and its clones. Where a search fits these in other
-    processes (``n_jobs``) the first clone's names them on standard error, and a search that fits the best again does so
-    here too. List them as features, which stay fixed unless a rule says otherwise.
+    them is not covered: a warning names them. List them as features, which stay fixed unless a rule says otherwise.
 
     A protected column with bins or merged levels reaches the estimator as its level: numbers as the one that stands for
     their bin (its middle), other values as the level's name, in the column's own type. With ages beside groups of age a
@@ -193,10 +190,9 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         check.flag("calibrate", self.calibrate)
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise check.refused("estimator", "a classifier to be fitted, such as LogisticRegression()", self.estimator)
-        with hearing(self._tell_once):
-            if any(each is not None for each in self._stated) or self.preprocessor is None:
-                return self._fit_one_line(X, y, sample_weight)
-            return self._fit_with_preprocessor(X, y, sample_weight)
+        if any(each is not None for each in self._stated) or self.preprocessor is None:
+            return self._fit_one_line(X, y, sample_weight)
+        return self._fit_with_preprocessor(X, y, sample_weight)
 
     def _fit_with_preprocessor(self, X: Any, y: Any, sample_weight: Any) -> PreprocessedClassifier:
         """Let the preprocessor learn its mapping, and train on what that releases."""
@@ -214,8 +210,8 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         mapping: Mapping | None = self.preprocessor_.mapping_
         if mapping is not None:
             way = {"sees_groups": not self.drop_protected, "drawn": self.predict_with == "draw"}
-            for what, words in uncovered(mapping.problem, **way):
-                self._tell_once(what, words)
+            for words in uncovered(mapping.problem, **way):
+                warn(words)
             self._name_others(people.features)
         rows = (X, y, sample_weight) if mapping is None else self._training_rows(people)
         self.estimator_ = fitted_on(self.estimator, *rows)
@@ -246,9 +242,9 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         scored = scored_out_of_fold(self.estimator, people, by_all=decisions is not None)
         found: Calibrated | Decided
         if decisions is None:
-            found = fit_one_line(self.estimator, scored, wanted, self._tell_once)
+            found = fit_one_line(self.estimator, scored, wanted)
         else:
-            found = fit_decisions(self.estimator, scored, decisions, self._tell_once)
+            found = fit_decisions(self.estimator, scored, decisions)
         self._one_line, self.classes_, self.estimator_ = found, found.classes, found.estimator
         self.mapping_, self.parity_ = found.mapping, found.parity
         self._forget("preprocessor_")
@@ -337,11 +333,10 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
                 "calibrate=False, after which no bound covers mean scores, or leave drop_protected out"
             )
         if self.drop_protected:
-            self._tell_once(("drop_protected",), UNSEEN_GROUPS)
+            warn(UNSEEN_GROUPS)
         expected = self.train_on == "expected" and takes_weights(self.estimator)
         if self.train_on == "expected" and not expected:
-            self._tell_once(
-                ("no weights",),
+            warn(
                 f"{type(last_step(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
                 f'(seed 0) and not on the expected one; write train_on="draw" to say so',
             )
@@ -367,21 +362,19 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
     def predict_proba(self, X: Any) -> Any:
         """Return the expected score of every class, or with ``predict_with="draw"`` that of one draw."""
         check_is_fitted(self, "estimator_")
-        with hearing(self._tell_here):
-            if self._one_line is not None:
-                return self._shifted(X, self._one_line)
-            return self._scored(X, self._probabilities)
+        if self._one_line is not None:
+            return self._shifted(X, self._one_line)
+        return self._scored(X, self._probabilities)
 
     def predict(self, X: Any) -> Any:
         """Return the class of largest expected score: a decision, which no bound covers."""
         check_is_fitted(self, "estimator_")
-        with hearing(self._tell_here):
-            if self._one_line is not None:
-                return self.classes_[self._one_line.chosen(self._shifted(X, self._one_line))]
-            if self._mapping is None:
-                self.preprocessor_._read(X)  # which checks it
-                return self.estimator_.predict(X)
-            return likeliest(self.estimator_, self.classes_, self.predict_with, lambda score: self._scored(X, score))
+        if self._one_line is not None:
+            return self.classes_[self._one_line.chosen(self._shifted(X, self._one_line))]
+        if self._mapping is None:
+            self.preprocessor_._read(X)  # which checks it
+            return self.estimator_.predict(X)
+        return likeliest(self.estimator_, self.classes_, self.predict_with, lambda score: self._scored(X, score))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -401,7 +394,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         """Return scores of new people, each group's shifted by its constant, or as they are released."""
         protected = tuple(found.mapping.problem.protected)
         shown, given = self._given(X, "no_validation", protected, fitting=False)
-        return found.scores(shown, given.frame, self._tell_once)
+        return found.scores(shown, given.frame)
 
     @property
     def _mapping(self) -> Mapping | None:
@@ -416,8 +409,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
         if others:
             # A frame's own names, where a problem goes by the numbers of its columns.
             shown = [name if given.labels is None else given.labels[int(name)] for name in others]
-            self._tell_once(
-                tuple(others),
+            warn(
                 f"the estimator also sees columns that are outside the problem, and nothing bounds what it learns from "
                 f"them: {some_of(shown)}; list them as features, which stay fixed unless a rule says "
                 f"otherwise, or leave them out",
@@ -441,8 +433,7 @@ class PreprocessedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEst
             classes = arrays.numbers(outcome).astype(self.classes_.dtype)
             return self._shown(people.features, self._levelled(frame)), classes, arrays.numbers(weights)
         if self.train_on == "expected":
-            self._tell_once(
-                ("no weights",),
+            warn(
                 f"{type(last_step(self.estimator)).__name__} takes no sample weights, so it is trained on one release "
                 f'(seed {before.seed}) and not on the expected one; write train_on="draw" to say so',
             )

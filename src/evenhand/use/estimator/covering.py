@@ -27,17 +27,17 @@ UNSEEN_BESIDE_FEATURES = (
 )
 
 
-def uncovered(problem: Problem, *, sees_groups: bool, drawn: bool) -> Iterator[tuple[tuple[str, ...], str]]:
+def uncovered(problem: Problem, *, sees_groups: bool, drawn: bool) -> Iterator[str]:
     """Yield what each kind of bound does not cover of a model that ``sees_groups``, or is shown x̂ that is ``drawn``."""
     of_features = [parity for parity in problem.parity if parity.compares_features]
     of_outcomes = len(of_features) < len(problem.parity) or not of_features
     if of_outcomes and not sees_groups and not problem.suppresses:
         beside = any(not _left_out(problem, parity) for parity in of_features)
-        yield ("drop_protected",), UNSEEN_BESIDE_FEATURES if beside else UNSEEN_GROUPS
+        yield UNSEEN_BESIDE_FEATURES if beside else UNSEEN_GROUPS
     for parity in of_features:
         lacks = list(_lacks(problem, parity, sees_groups, drawn))
         if lacks:
-            yield ("features", parity.words), _beyond_features(lacks)
+            yield _beyond_features(lacks)
 
 
 def _lacks(problem: Problem, parity: Parity, sees_groups: bool, drawn: bool) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from evenhand import check
-from evenhand.errors import DataError, MissingExtraError, SpecError, hearing
+from evenhand.errors import DataError, MissingExtraError, SpecError
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, to_pandas
 from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
@@ -25,7 +25,6 @@ from evenhand.use.estimator.conventions import (
     refuse_too_few,
     weights_of,
 )
-from evenhand.use.estimator.once import Tells
 from evenhand.use.fitting import fit
 from evenhand.use.mapping import Mapping
 from evenhand.use.training import NEEDED
@@ -47,8 +46,55 @@ class People:
     weights: Any
 
 
-class Learns(Tells, BaseEstimator):  # type: ignore[misc]
-    """What learns a mapping from X and y: the parameters, the checks, and train mode."""
+class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn a mapping that bounds how much an outcome depends on protected columns, as a scikit-learn transformer.
+
+    ``transform`` is apply mode: it draws x̂ given (d, x), never reads an outcome, and *reads the protected columns*
+    unless the problem is blind. ``fit_resample`` is train mode: it draws x̂ and ŷ given (d, x, y). A scikit-learn
+    ``Pipeline`` calls ``transform`` alone and so trains on the outcome as it was, which no bound covers: to train a
+    model use :class:`PreprocessedClassifier`.
+
+    Parameters
+    ----------
+    problem : Problem, optional
+        What to bound and what to keep. Its protected columns and features are columns of X, its outcome is y. The
+        columns of a frame go by their names; those of an array, or of a frame whose names are no texts, by their
+        numbers: ``"0"``, ``"1"`` and so on. None bounds nothing and returns its input.
+    bound : float, optional
+        Replaces every parity bound of the problem; what is not bounded stays so.
+    budget : float, optional
+        Replaces every limit of the problem's budgets.
+    seed : int or None
+        Of the draws, as in :meth:`evenhand.Mapping.apply`. Without a key draws go by position.
+    key : str, optional
+        A column of X that identifies people, so that each gets the same draw in any order. No estimator is shown it.
+    unseen : {"typical", "keep", "error"}, optional
+        What to do with people whose cell was not in the fitted table, as in :meth:`evenhand.Mapping.release`; by
+        default what the mapping says, which is ``typical``.
+    missing : {"level", "error"}, optional
+        After ``fit``: whether a missing value where the fitted table had none makes its person one of these, or is an
+        error that names the row; by default what the problem says. To an estimator it is handed as it is.
+
+    Attributes
+    ----------
+    mapping_ : Mapping or None
+        The fitted mapping; None without a problem.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : array of str
+        Their names, where they have any.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> X, y = data.frame.drop(columns="is_recid"), data.frame["is_recid"]
+    >>> preprocessor = eh.OptimizedPreprocessor(data.problem, bound=0.2).fit(X, y)
+    >>> preprocessor.mapping_.certificate.status
+    'optimal'
+    >>> preprocessor.transform(X).shape
+    (5278, 5)
+    """
 
     def __init__(
         self,
@@ -69,19 +115,26 @@ class Learns(Tells, BaseEstimator):  # type: ignore[misc]
         self.unseen = unseen
         self.missing = missing
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimizedPreprocessor:
         """Learn the mapping from features and outcomes, one row per person or with weights."""
-        with hearing(self._tell_once):
-            self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight)
         return self
 
     def fit_resample(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Train mode: learn the mapping, draw (x̂, ŷ) for every row, and return both, of the kinds that were given."""
-        with hearing(self._tell_once):
-            people = self._fit(X, y, sample_weight)
-            alone = self.mapping_ is None
-            frame, released = (people.features.frame, people.outcome) if alone else self._released(people)
+        people = self._fit(X, y, sample_weight)
+        alone = self.mapping_ is None
+        frame, released = (people.features.frame, people.outcome) if alone else self._released(people)
         return people.features.back(frame), released
+
+    def transform(self, X: Any) -> Any:
+        """Apply mode: draw x̂ for every row given its (d, x); what comes out is of the kind that was given."""
+        check_is_fitted(self, "mapping_")
+        given = self._read(X)
+        result = given.back(given.frame if self.mapping_ is None else self._applied(given))
+        # scikit-learn itself turns only arrays into the pandas frames that set_output asks for.
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        return to_pandas(result) if asked == "pandas" and arrays.is_frame(result) else result
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -184,125 +237,6 @@ class Learns(Tells, BaseEstimator):  # type: ignore[misc]
         drawn = self._mapping.release(self._table(people), seed=self.seed, key=self.key, unseen=self.unseen)
         frame, released = arrays.split(drawn, self._mapping.problem.outcome)
         return frame, arrays.like(people.outcome, released)
-
-
-class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, Learns):  # type: ignore[misc]
-    """Learn a mapping that bounds how much an outcome depends on protected columns, as a scikit-learn transformer.
-
-    ``transform`` is apply mode: it draws x̂ given (d, x), never reads an outcome, and *reads the protected columns*
-    unless the problem is blind. ``fit_resample`` is train mode: it draws x̂ and ŷ given (d, x, y). A scikit-learn
-    ``Pipeline`` calls ``transform`` alone and so trains on the outcome as it was, which no bound covers: to train a
-    model use :class:`PreprocessedClassifier`.
-
-    Parameters
-    ----------
-    problem : Problem, optional
-        What to bound and what to keep. Its protected columns and features are columns of X, its outcome is y. The
-        columns of a frame go by their names; those of an array, or of a frame whose names are no texts, by their
-        numbers: ``"0"``, ``"1"`` and so on. None bounds nothing and returns its input.
-    bound : float, optional
-        Replaces every parity bound of the problem; what is not bounded stays so.
-    budget : float, optional
-        Replaces every limit of the problem's budgets.
-    seed : int or None
-        Of the draws, as in :meth:`evenhand.Mapping.apply`. Without a key draws go by position.
-    key : str, optional
-        A column of X that identifies people, so that each gets the same draw in any order. No estimator is shown it.
-    unseen : {"typical", "keep", "error"}, optional
-        What to do with people whose cell was not in the fitted table, as in :meth:`evenhand.Mapping.release`; by
-        default ``typical``.
-    missing : {"level", "error"}, optional
-        After ``fit``: whether a missing value where the fitted table had none makes its person one of these, or is an
-        error that names the row; by default what the problem says. To an estimator it is handed as it is.
-
-    Attributes
-    ----------
-    mapping_ : Mapping or None
-        The fitted mapping; None without a problem.
-    n_features_in_ : int
-        The number of columns of X.
-    feature_names_in_ : array of str
-        Their names, where they have any.
-
-    Examples
-    --------
-    >>> import evenhand as eh
-    >>> data = eh.datasets.load("compas")
-    >>> X, y = data.frame.drop(columns="is_recid"), data.frame["is_recid"]
-    >>> preprocessor = eh.OptimizedPreprocessor(data.problem, bound=0.2).fit(X, y)
-    >>> preprocessor.mapping_.certificate.status
-    'optimal'
-    >>> preprocessor.transform(X).shape
-    (5278, 5)
-    """
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What it shares with its clones is nothing of its own: an estimator whose parameter it is stays what it was.
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_telling"}
-
-    def transform(self, X: Any) -> Any:
-        """Apply mode: draw x̂ for every row given its (d, x); what comes out is of the kind that was given."""
-        check_is_fitted(self, "mapping_")
-        with hearing(self._tell_here):
-            given = self._read(X)
-            result = given.back(given.frame if self.mapping_ is None else self._applied(given))
-        # scikit-learn itself turns only arrays into the pandas frames that set_output asks for.
-        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-        return to_pandas(result) if asked == "pandas" and arrays.is_frame(result) else result
-
-
-class OptimizedResampler(Learns):
-    """Train mode alone, as a sampler for the pipelines of imbalanced-learn: draw (x̂, ŷ) where a model is fitted.
-
-    These pipelines take a step that has either ``transform`` or ``fit_resample``, and
-    :class:`OptimizedPreprocessor` has both. A sampler is skipped at prediction: people are then scored with the
-    features they have. Where features may change the model was trained on others, and there is a warning:
-    :class:`PreprocessedClassifier` transforms people at prediction as well.
-
-    Parameters
-    ----------
-    problem, bound, budget, seed, key, unseen, missing
-        As in :class:`OptimizedPreprocessor`.
-
-    Attributes
-    ----------
-    mapping_ : Mapping or None
-        The fitted mapping; None without a problem.
-    n_features_in_, feature_names_in_
-        As in every estimator.
-
-    Notes
-    -----
-    There are as many rows after as before, in the same order, so that weights stay with their people. But these
-    pipelines hand weights to a sampler only where scikit-learn's metadata routing is enabled (and imbalanced-learn
-    imported before evenhand's estimators): ``set_fit_request(sample_weight=True)``, ``set_fit_resample_request`` and
-    the same for the model. Without routing the sampler gets none, and nobody says so. The estimator is trained on one
-    draw; :class:`PreprocessedClassifier` trains on all that are possible, and takes weights.
-
-    Examples
-    --------
-    >>> import evenhand as eh
-    >>> data = eh.datasets.load("compas")
-    >>> X, y = data.frame.drop(columns="is_recid"), data.frame["is_recid"]
-    >>> from dataclasses import replace
-    >>> alone = replace(data.problem, distortion=eh.Distortion({"is_recid": eh.Ordinal(step=1, up=False)}))
-    >>> released, outcome = eh.OptimizedResampler(alone).fit_resample(X, y)
-    >>> released.equals(X), round(float((outcome != y).mean()), 2)
-    (True, 0.11)
-    """
-
-    def fit_resample(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """Train mode: learn the mapping, draw (x̂, ŷ) for every row, and return both, of the kinds that were given."""
-        found = super().fit_resample(X, y, sample_weight)
-        if self.mapping_ is not None and not self.mapping_.apply_mode.changes_nothing:
-            self._tell_once(
-                ("skipped",),
-                "features may change here, and a pipeline of imbalanced-learn skips this step at prediction: people "
-                "are then scored with the features they have, not with those the model was trained on; let outcomes "
-                "alone change, or use eh.PreprocessedClassifier",
-            )
-        return found
 
 
 def stated(problem: Problem | None, bound: float | None, budget: float | None) -> Problem | None:

@@ -12,14 +12,13 @@ import numpy as np
 
 from evenhand import check, tables
 from evenhand.arrays import Cells, Numbers, positions, sums
-from evenhand.errors import DataError, MissingExtraError, SpecError, hearing, some_of
+from evenhand.errors import DataError, MissingExtraError, SpecError, some_of, warn
 from evenhand.findings.scores import apart, by_group
 from evenhand.spec import Conditional, Distortion, Free, Problem
 from evenhand.spec.distance import Ratio
 from evenhand.tables import Frame, arrays
 from evenhand.tables.transforming import Missing, Unseen
 from evenhand.use.estimator.conventions import Features
-from evenhand.use.estimator.once import Tells
 from evenhand.use.estimator.over_mapping import WAYS, Way, asked_once, possible, scores_over, summed
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor, People
 from evenhand.use.estimator.trained import Trained, check_trained
@@ -37,7 +36,7 @@ except ImportError:
     raise MissingExtraError(NEEDED) from None
 
 
-class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ShieldedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Shield a model that exists already: bound its mean score by group, without training it.
 
     ``fit`` learns a mapping alone: how people are transformed, x̂ for (d, x), before the model is asked about them. The
@@ -138,42 +137,40 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         """Learn how people are transformed before the model is asked; the model stays as it is."""
         check.one_of("predict_with", self.predict_with, WAYS)
         check_trained(self.model)
-        with hearing(self._tell_once):
-            before = OptimizedPreprocessor(
-                None if self.problem is None else _shielding(self.problem),
-                bound=self.bound, budget=self.budget, seed=self.seed, key=self.key, unseen=self.unseen,
-                missing=self.missing,
-            )  # fmt: skip
-            people = before._checked(X, y, sample_weight)
-            if before.problem is not None:
-                there = arrays.names(people.features.frame)
-                if self.key is not None and self.key not in there:
-                    raise DataError(f"X has no column {self.key!r}, which key names; it has {some_of(there)}")
-                asked = Trained.on(self.model, people.features, before.problem.features)
-                before.problem = replace(before.problem, conditional=self._conditional(before, asked, people))
-            before._learn(people)
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(before, name):
-                    setattr(self, name, getattr(before, name))
-            self.classes_ = np.asarray(self.model.classes_)
-            self.preprocessor_, self.mapping_ = before, before.mapping_
-            self.__dict__.pop("parity_", None)
-            if self.mapping_ is None:
-                asked = _as_it_is(self.model, people.features)
-            self._asked = asked
-            if self.mapping_ is not None:
-                self.parity_ = self._parity(people, self.mapping_)
+        before = OptimizedPreprocessor(
+            None if self.problem is None else _shielding(self.problem),
+            bound=self.bound, budget=self.budget, seed=self.seed, key=self.key, unseen=self.unseen,
+            missing=self.missing,
+        )  # fmt: skip
+        people = before._checked(X, y, sample_weight)
+        if before.problem is not None:
+            there = arrays.names(people.features.frame)
+            if self.key is not None and self.key not in there:
+                raise DataError(f"X has no column {self.key!r}, which key names; it has {some_of(there)}")
+            asked = Trained.on(self.model, people.features, before.problem.features)
+            before.problem = replace(before.problem, conditional=self._conditional(before, asked, people))
+        before._learn(people)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(before, name):
+                setattr(self, name, getattr(before, name))
+        self.classes_ = np.asarray(self.model.classes_)
+        self.preprocessor_, self.mapping_ = before, before.mapping_
+        self.__dict__.pop("parity_", None)
+        if self.mapping_ is None:
+            asked = _as_it_is(self.model, people.features)
+        self._asked = asked
+        if self.mapping_ is not None:
+            self.parity_ = self._parity(people, self.mapping_)
         return self
 
     def predict_proba(self, X: Any) -> Any:
         """Return the model's expected score of every class, or with ``predict_with="draw"`` that of one draw."""
         check_is_fitted(self, "preprocessor_")
-        with hearing(self._tell_here):
-            given = self.preprocessor_._read(X)
-            if self.mapping_ is None:
-                named = arrays.is_frame(given.frame)
-                return self._scores(given.frame) if named else probabilities(self.model, X, self.classes_)
-            return self._expected(given) if self.predict_with == "expected" else self._drawn(given)
+        given = self.preprocessor_._read(X)
+        if self.mapping_ is None:
+            named = arrays.is_frame(given.frame)
+            return self._scores(given.frame) if named else probabilities(self.model, X, self.classes_)
+        return self._expected(given) if self.predict_with == "expected" else self._drawn(given)
 
     def predict(self, X: Any) -> Any:
         """Return the class of largest score: a decision, which no bound covers."""
@@ -212,8 +209,7 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         passed = [name for name in asked.columns if name not in problem.features]
         if not passed:
             return asked
-        self._tell_once(
-            ("passed through", *passed),
+        warn(
             f"the model also reads columns that the problem does not name, and the bound does not cover what they tell "
             f"of the group: {some_of(passed)}; parity_ has the mean scores; list them as features, which stay fixed "
             f"unless a rule says otherwise",
@@ -260,8 +256,7 @@ class ShieldedClassifier(Tells, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         bound = _ratio_bound(mapping.problem)
         furthest = float(apart(found["mean_score"]).max())
         if furthest > bound + EXCEEDED:
-            self._tell_once(
-                ("mean scores exceed the bound",),
+            warn(
                 f"mean scores of the fitted people are {furthest:.3f} apart by group, more than the bound of "
                 f"{bound:g}: see parity_; where features have bins cut narrower ones, and list every column that the "
                 f"model reads as a feature",
