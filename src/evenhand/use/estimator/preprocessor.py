@@ -70,7 +70,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         A column of X that identifies people, so that each gets the same draw in any order. No estimator is shown it.
     unseen : {"typical", "keep", "error"}, optional
         What to do with people whose cell was not in the fitted table, as in :meth:`evenhand.Mapping.release`; by
-        default what the mapping says, which is ``typical``.
+        default ``typical``.
     missing : {"level", "error"}, optional
         After ``fit``: whether a missing value where the fitted table had none makes its person one of these, or is an
         error that names the row; by default what the problem says. To an estimator it is handed as it is.
