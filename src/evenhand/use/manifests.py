@@ -17,11 +17,10 @@ from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import installed, plain
 from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of
 from evenhand.findings.new_people import Realised
-from evenhand.resources import Progress
+from evenhand.resources import Progress, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import own_name
 from evenhand.use import storage
-from evenhand.use.fitting import silent
 from evenhand.use.mapping import Mapping
 
 PACKAGES = ("numpy", "narwhals", "pandas", "duckdb", "pyarrow")

@@ -21,13 +21,13 @@ from evenhand.findings.decisions import gap_floor
 from evenhand.findings.feasibility import smallest_parity_bound
 from evenhand.findings.scores import MEASURES, Judged
 from evenhand.report.charts import Chart, Panel, models
-from evenhand.resources import Progress
+from evenhand.resources import Progress, silent
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, dealt_folds, read
 from evenhand.tables import frame as table_of
 from evenhand.use.estimator import OptimizedPreprocessor, PreprocessedClassifier
 from evenhand.use.estimator.conventions import classes_of
-from evenhand.use.fitting import EDGE_TOLERANCE, silent
+from evenhand.use.fitting import EDGE_TOLERANCE
 from evenhand.use.oneline import People, Wanted, fit_one_line, scored_out_of_fold
 from evenhand.use.scoring import TrainingRows, probabilities, trained
 from evenhand.use.training import last_step, takes_weights

@@ -22,11 +22,10 @@ from evenhand.engines import Expanded, Listed, Source, Written, same_values
 from evenhand.errors import EvenhandError, EvenhandWarning, Option, SpecError, StorageError
 from evenhand.files import sha256_of
 from evenhand.findings.manifest import FileRecord, Manifest, number
-from evenhand.resources import Progress, current
+from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
 from evenhand.tables import frame
 from evenhand.use import storage
-from evenhand.use.fitting import silent
 from evenhand.use.manifests import held, realised_document
 from evenhand.use.mapping import Mapping
 

@@ -15,19 +15,18 @@ from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of, is_path
 from evenhand.engines.looking import Looked
 from evenhand.errors import DataError, SpecError
-from evenhand.resources import Progress, heeding
+from evenhand.resources import Progress, silent
 from evenhand.spec import CsvFormat, Problem
 from evenhand.tables import read
 from evenhand.tables.frames import take
 from evenhand.tables.survey import Survey, survey
-from evenhand.use.fitting import fit, silent
+from evenhand.use.fitting import fit
 from evenhand.use.mapping import Mapping
 from evenhand.use.proposal.bounding import Bounds, Finder
 from evenhand.use.proposal.counting import as_levels, counts_of_rows
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
 from evenhand.use.proposal.outcome import Direction, level_called
 from evenhand.use.proposal.wording import write
-from evenhand.use.telling import Teller
 
 LOOKED_AT = 500_000
 """So many rows of a file are looked at."""
@@ -103,20 +102,19 @@ def propose(
     check.one_of("cells", cells, (*WAYS, None))
     if confidence is not None:
         check.share("confidence", confidence)
-    report = Teller(progress or silent)
-    with heeding(report.going_on):
-        report("reading", 0.0)
-        looked = None
-        if is_path(table):
-            looked = Looked.at(table, csv, rows=LOOKED_AT, progress=lambda stage, share: report(stage, 0.2 * share))
-        report("looking over the columns", 0.2)
-        found = survey(
-            table if looked is None else looked.distinct(), missing_values, parse=is_path(table), weights=weights
-        )
-        _check(found)
-        odd = ((), ()) if looked is None else (looked.source.shared, looked.source.unnamed)
-        report("choosing features and levels", 0.3)
-        drafted = draft(found, protected, outcome, features, favourable, *odd, cells)
+    report = progress or silent
+    report("reading", 0.0)
+    looked = None
+    if is_path(table):
+        looked = Looked.at(table, csv, rows=LOOKED_AT, progress=lambda stage, share: report(stage, 0.2 * share))
+    report("looking over the columns", 0.2)
+    found = survey(
+        table if looked is None else looked.distinct(), missing_values, parse=is_path(table), weights=weights
+    )
+    _check(found)
+    odd = ((), ()) if looked is None else (looked.source.shared, looked.source.unnamed)
+    report("choosing features and levels", 0.3)
+    drafted = draft(found, protected, outcome, features, favourable, *odd, cells)
     used = {column.name for column in drafted.used}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 
@@ -139,15 +137,14 @@ def propose(
 
     good = None if favourable is None else level_called(drafted.outcome, favourable)
     finder = Finder(stated, counted, drafted, report)
-    with heeding(report.going_on):
-        bounds, direction, beside = finder.proposed(good)
-        if confidence is not None:
+    bounds, direction, beside = finder.proposed(good)
+    if confidence is not None:
 
-            def fitted(tried: Bounds) -> Mapping:
-                report(f"finding bounds that can be met with a confidence of {confidence:g}", 0.9)
-                return fit(Problem.from_toml(text(tried, direction)), table, weights=weights)
+        def fitted(tried: Bounds) -> Mapping:
+            report(f"finding bounds that can be met with a confidence of {confidence:g}", 0.9)
+            return fit(Problem.from_toml(text(tried, direction)), table, weights=weights)
 
-            bounds, beside = finder.sure(replace(bounds, confidence=confidence), direction, fitted), None
+        bounds, beside = finder.sure(replace(bounds, confidence=confidence), direction, fitted), None
     final = text(bounds, direction, beside)
     return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside)
 
