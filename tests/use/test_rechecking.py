@@ -124,9 +124,7 @@ def forged(saved, change):
         (lambda d: d.update(realised=None), "it states no rates"),
         (lambda d: d.update(fingerprint="0" * 64), "another fingerprint"),
         (
-            lambda d: d.update(
-                mode="apply", options={k: v for k, v in d["options"].items() if k not in ("weights", "against")}
-            ),
+            lambda d: d.update(mode="apply", options={k: v for k, v in d["options"].items() if k != "weights"}),
             "another table",
         ),
     ],

@@ -27,7 +27,6 @@ from evenhand.findings.new_people import (
     Meeting,
     Origins,
     Realised,
-    held_against,
     left_segments,
     meeting,
     of_new_groups,
@@ -360,7 +359,6 @@ class Mapping:
         table: AnyTable,
         *,
         original: AnyTable | None = None,
-        against: float | Sequence[float] | None = None,
         weights: str | Sequence[float] | None = None,
         missing: Missing | None = None,
         progress: Progress | None = None,
@@ -375,9 +373,6 @@ class Mapping:
             The table that was released, with the same rows in the same order. It is read where parity is bounded
             within segments (``given``) that people may have left: a released table alone does not tell who was in them,
             and whether such a bound is kept is not known without it.
-        against : float or sequence of float, optional
-            Another bound than the fitted one to hold the table against, for all parity constraints or one for each:
-            fit with 0.092, and see that 0.1 is kept.
         weights : str or sequence of float, optional
             A column of it, or one number per row.
         missing : {"level", "error"}, optional
@@ -396,7 +391,7 @@ class Mapping:
         True
         """
         check.progress(progress)
-        problem = held_against(with_own_target(self.problem, self.counts), against)
+        problem = with_own_target(self.problem, self.counts)
         met = self._met(table, weights, missing, progress)
         segments = left_segments(problem, self.counts.domain)
         if original is None or not segments:

@@ -221,7 +221,7 @@ def _drawn_again(manifest: Manifest, places: Places, tell: Callable[[str, float]
 
 def _again(fitted: Mapping, manifest: Manifest, inputs: tuple[str, ...], to: dict[str, str], tell: Progress) -> Any:
     """Do what the manifest says once more, to files of other names."""
-    options: dict[str, Any] = {name: value for name, value in manifest.options.items() if name != "against"}
+    options: dict[str, Any] = dict(manifest.options)
     if manifest.mode == "release":
         options.pop("weights", None)
     if "changes" in to:
@@ -255,9 +255,7 @@ def _rates(
     options = manifest.options
     here = replace(done, path=places["output"][0])
     weights = options.get("weights") if manifest.mode == "release" else None
-    found = realised_document(
-        fitted, held(fitted, here, weights=weights, against=options.get("against"), progress=tell)
-    )
+    found = realised_document(fitted, held(fitted, here, weights=weights, progress=tell))
     stated = manifest.realised
     if stated is None or found is None:
         agrees = stated is None and found is None
