@@ -30,7 +30,7 @@ from evenhand.spec import Problem, check_problem, with_margins
 from evenhand.use.alternating import alternate
 from evenhand.use.confidence import Trials, enough, not_enough_people
 from evenhand.use.folds import Fold, folds_of
-from evenhand.use.mapping import Mapping, warn_of_given_away
+from evenhand.use.mapping import Mapping
 
 LOG = logging.getLogger("evenhand")
 
@@ -109,7 +109,6 @@ def fit(
     for words in (mapping.words_of_new_cells, already_forbidden(problem, counts)):
         if words is not None:
             warn(words)
-    warn_of_given_away(mapping.release_mode, frame, problem)
     report("done", 1.0)
     return mapping
 
