@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 import evenhand as eh
 from evenhand import tables
-from evenhand.findings.keeping import bound_with_room, rooms, verdict
+from evenhand.findings.keeping import verdict
 from evenhand.kernel.achieved import ParityAchieved
 from evenhand.kernel.balance import ONE
 from evenhand.kernel.draws import seeded_draws
@@ -111,18 +109,6 @@ def kept(problem, mapping, frame, seeds=SEEDS):
 
 
 def shares(name, seeds=SEEDS):
-    """Return the shares of a study's releases that keep every bound, by the bound that was fitted.
-
-    That of the study itself, and the one that leaves room for whole people; None where that one cannot be met.
-    """
+    """Return the shares of a study's releases that keep every bound."""
     data = eh.datasets.load(name)
-    mapping = eh.fit(data.problem, data.counts)
-    (part,) = mapping.achieved.parity
-    smaller = bound_with_room(part, rooms([part])[0])
-    parity = [each.with_bounds(lambda bound: smaller) for each in data.problem.parity]
-    found = {data.problem.parity[0].bound: kept(data.problem, mapping, data.frame, seeds), smaller: None}
-    with suppress(eh.InfeasibleError):
-        found[smaller] = kept(
-            data.problem, eh.fit(replace(data.problem, parity=parity), data.counts), data.frame, seeds
-        )
-    return found
+    return kept(data.problem, eh.fit(data.problem, data.counts), data.frame, seeds)

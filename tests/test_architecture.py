@@ -77,7 +77,6 @@ ORDER = [
     "findings.manifest",
     "findings.released",
     "report",
-    "use.telling",
     "use.storage",
     "use.history",
     "use.mapping",

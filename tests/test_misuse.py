@@ -504,7 +504,6 @@ VALID: dict[str, Callable[[World], Call]] = {
             "done": w.done,
             "source": w.mapping_file,
             "weights": "w",
-            "against": 0.3,
             "sign_off": w.sign_off,
             **TOLD,
         },
@@ -602,7 +601,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "History.chart": lambda w: (w.history.chart, {}),
     "Mapping.realised": lambda w: (
         w.mapping.realised,
-        {"table": w.frame, "original": w.frame, "against": 0.1, "weights": "w", "missing": "error", **TOLD},
+        {"table": w.frame, "original": w.frame, "weights": "w", "missing": "error", **TOLD},
     ),
     "Mapping.prices": lambda w: (w.mapping.prices, {}),
     "Mapping.predictor": lambda w: (w.mapping.predictor, {}),

@@ -24,6 +24,11 @@ from evenhand.errors import SpecError
 Progress: TypeAlias = Callable[[str, float], None]
 """Called with the name of the stage and the share of the whole that is done."""
 
+
+def silent(stage: str, share: float) -> None:
+    """Report progress to nobody."""
+
+
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -47,13 +47,12 @@ def test_it_is_written_beside_the_output_and_verified(fitted, inside, command):
 
 
 def test_what_the_screen_says_is_what_it_states(fitted, inside):
-    said = document(inside(*RELEASE, "--json", "--against", "0.3"))
+    said = document(inside(*RELEASE, "--json"))
     manifest = eh.Manifest.load(fitted / MANIFEST)
     assert said["written"]["manifest"] == MANIFEST
     assert manifest.realised["verdict"] == said["realised"]["verdict"]
     assert manifest.realised["kept"] is said["realised"]["kept"]
     assert [row["rate"] for row in said["realised"]["rates"]] == manifest.rates["after"].tolist()
-    assert manifest.options["against"] == 0.3
 
 
 def test_it_can_be_left(fitted, inside):

@@ -189,22 +189,6 @@ class TestTransform:
         assert result.returncode == 0, result.stderr
         assert (fitted / "one.csv").exists()
 
-    @pytest.mark.slow
-    def test_another_bound_to_hold_the_file_against(self, fitted, inside):
-        arguments = ("release", "fine.mapping", "people.csv", "--seed", "5", "--out")
-        strict, loose = (
-            document(inside(*arguments, f"{bound}.csv", "--against", bound, "--json")) for bound in ("0", "0.9")
-        )
-        assert (strict["realised"]["kept"], loose["realised"]["kept"]) == (False, True)
-        assert (strict["against"], loose["against"]) == (0.0, 0.9)
-        assert {row["bound"] for row in loose["realised"]["bounds"]} == {0.9}
-        assert not any("always keeps" in note for note in loose["notes"])
-        assert "where 1.90 times is allowed" in flat(inside(*arguments, "said.csv", "--against", "0.9").stdout)
-        wrong = inside(*arguments, "no.csv", "--against", "0.1", "--against", "0.2")
-        assert wrong.returncode == 3
-        assert "against has 2 bounds, the problem 1 constraints" in flat(wrong.stderr)
-        assert not (fitted / "no.csv").exists()
-
     @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_segments_that_people_left_are_judged_by_the_file_that_was_read(self, fitted, inside, kind):

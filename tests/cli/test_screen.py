@@ -6,6 +6,7 @@ import logging
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +88,9 @@ def test_a_line_stays_one_line(shown):
     assert shown().count("\n") == 3
 
 
-def test_a_bar_obeys_nothing(monkeypatch):
+@pytest.fixture
+def on_a_terminal(monkeypatch):
+    """What is drawn on a terminal."""
     stream = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")
     terminal = screen.Terminal(stderr=True)
@@ -95,9 +98,21 @@ def test_a_bar_obeys_nothing(monkeypatch):
     monkeypatch.setattr(terminal, "_force_terminal", True)
     monkeypatch.setattr(terminal, "is_interactive", True)
     monkeypatch.setattr(screen, "complaints", terminal)
+    return stream
+
+
+def test_a_bar_obeys_nothing(on_a_terminal):
     with screen.progress_bar() as report:
         report("[bold]x[/nope] \x07\u202e {task}", 0.5)
-    assert "[bold]x[/nope] �� {task}" in stream.getvalue()
+    assert "[bold]x[/nope] �� {task}" in on_a_terminal.getvalue()
+
+
+@pytest.mark.slow
+def test_the_time_moves_while_a_stage_reports_nothing(on_a_terminal):
+    with screen.progress_bar() as report:
+        report("solving", 0.5)
+        time.sleep(1.3)
+        assert "0:00:01" in on_a_terminal.getvalue()
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Columns that give away what was changed: families of tables in which it is known which do, and a reader by hand."""
 
-import warnings
 from collections import Counter
 from dataclasses import replace
 
@@ -10,8 +9,10 @@ import polars as pl
 import pytest
 
 import evenhand as eh
+from evenhand.cli import main
 from evenhand.findings.giving_away import GivenAway, _Group, _guesses, given_away_words, giving_away
 from evenhand.tables import read
+from evenhand.use.proposal import propose
 
 PROBLEM = eh.Problem(
     protected=["sex"],
@@ -21,6 +22,8 @@ PROBLEM = eh.Problem(
     distortion=eh.Distortion({"age": eh.Ordinal(1, max_steps=1), "y": eh.Ordinal(1)}),
     utility=eh.L1(),
 )
+
+REVEALED = "give away what changes"
 
 
 def people(seed, n):
@@ -62,7 +65,6 @@ def people(seed, n):
     return frame, telling, innocent
 
 
-@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
 @pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", range(24))
 def test_those_that_tell_are_found_and_no_others(seed):
@@ -110,7 +112,6 @@ def test_guesses_leave_each_person_out(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
 def test_a_code_of_whole_cells_tells_and_one_of_repeated_rows_does_not():
     rng = np.random.default_rng(2)
     frame, *_ = people(2, 2000)
@@ -125,7 +126,6 @@ def test_a_code_of_whole_cells_tells_and_one_of_repeated_rows_does_not():
     assert all(each.told == pytest.approx(1, abs=0.02) and each.right == pytest.approx(1) for each in found)
 
 
-@pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
 def test_what_is_told_is_what_a_reader_finds_in_releases():
     frame, _, _ = people(3, 1500)
     rng = np.random.default_rng(0)
@@ -145,36 +145,46 @@ def test_what_is_told_is_what_a_reader_finds_in_releases():
     assert 0.8 < told.right < 0.97
 
 
-def test_fit_and_release_warn_once_and_name_them_all(tmp_path):
+def test_audit_and_init_name_them_all(tmp_path):
     frame, telling, innocent = people(1, 900)
     chosen = {name: telling[name] for name in ("years", "decision")}
     whole = frame.assign(**chosen, **{name: innocent[name] for name in ("noise", "id", "few")})
-    words = "columns that are passed through give away what changes.*'years'.*'decision'|'decision'.*'years'"
-    mapping = eh.fit(PROBLEM, frame)
-    files = {"csv": tmp_path / "people.csv", "parquet": tmp_path / "people.parquet"}
-    whole.to_csv(files["csv"], index=False)
-    whole.to_parquet(files["parquet"], index=False)
-    calls = [
-        lambda: eh.fit(PROBLEM, whole),
-        lambda: eh.fit(PROBLEM, files["csv"]),
-        lambda: mapping.release(whole, seed=0),
-        lambda: mapping.release(pl.from_pandas(whole), seed=0),
-        *(lambda path=path: mapping.release(path, to=tmp_path / f"new-{path.name}", seed=0) for path in files.values()),
+    # Warnings are errors here: neither a fit nor a release looks for them.
+    mapping = eh.fit(PROBLEM, whole)
+    mapping.release(whole, seed=0)
+    files = [tmp_path / "people.csv", tmp_path / "people.parquet"]
+    whole.to_csv(files[0], index=False)
+    whole.to_parquet(files[1], index=False)
+    noted = [
+        [n for n in mapping.audit(table).notes if REVEALED in n] for table in (whole, pl.from_pandas(whole), *files)
     ]
-    said = set()
-    for call in calls:
-        with pytest.warns(eh.EvenhandWarning, match=words) as told:
-            call()
-        assert len(told) == 1
-        assert told[0].filename == __file__
-        said.add(str(told[0].message))
-    assert len(said) == 1
-    # Nothing is said where no column tells anything, nor of counts, nor in apply mode, where no outcome is released.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mapping.release(whole.drop(columns=list(chosen)), seed=0)
-        eh.fit(PROBLEM, eh.count(PROBLEM, whole))
+    assert all(notes == noted[0] for notes in noted)
+    (words,) = noted[0]
+    assert "of those whose 'age' changes" in words
+    assert "from 'years'" in words
+    assert "of those whose 'y' changes" in words
+    assert "from 'decision'" in words
+    for table in (whole, *files):
+        found = propose(table, protected=["sex"], outcome="y", features=["age", "job"])
+        assert "of those whose 'y' changes 100% from 'decision'" in found.given_away
+    # Nothing is noted where no column tells anything, nor in apply mode.
+    plain = whole.drop(columns=list(chosen))
+    assert not any(REVEALED in note for note in mapping.audit(plain).notes)
+    assert propose(plain, protected=["sex"], outcome="y", features=["age", "job"]).given_away is None
     assert giving_away(mapping.apply_mode, read(whole), ["decision", "noise"]) == ()
+
+
+def test_init_looks_at_learned_cells_and_says_so(tmp_path, monkeypatch, capsys):
+    frame, telling, innocent = people(1, 900)
+    whole = frame.assign(decision=telling["decision"], noise=innocent["noise"])
+    monkeypatch.chdir(tmp_path)
+    whole.to_csv("people.csv", index=False)
+    asked = ["--protected", "sex", "--outcome", "y", "--cells", "leaves"]
+    monkeypatch.setattr("sys.argv", ["evenhand", "init", "people.csv", *asked])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert not ending.value.code
+    assert "of those whose 'y' changes 100% from 'decision'" in " ".join(capsys.readouterr().out.split())
 
 
 def test_rows_in_new_cells_and_odd_columns_are_passed_over():

@@ -65,7 +65,7 @@ def test_names_are_seen_from_where_it_is_saved(manifest, tmp_path):
         (lambda d: d.pop("output"), "'output' is missing"),
         (lambda d: d.update(more=1), "not known here: 'more'"),
         (lambda d: d.update(mode="fit"), "mode"),
-        (lambda d: d.update(mode="apply"), "not known here: 'against'"),
+        (lambda d: d.update(mode="apply"), "not known here: 'weights'"),
         (lambda d: d.update(inputs=[]), "names no input"),
         (lambda d: d["output"].update(sha256="abc"), "no SHA-256"),
         (lambda d: d["output"].update(name=3), "name of output must be a text"),

@@ -35,7 +35,7 @@ def stated(manifest, when):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_its_facts_are_those_of_the_files(fitted, folder, ending):
     done = fitted.release(folder / "people.csv", to=folder / f"train.{ending}", seed=3, key="id")
-    found = eh.manifest_of(fitted, done, folder / "m.mapping", weights="w", against=0.3)
+    found = eh.manifest_of(fitted, done, folder / "m.mapping", weights="w")
     for what, name in (("input", "people.csv"), ("mapping", "m.mapping"), ("output", f"train.{ending}")):
         (record,) = found.files[what]
         content = (folder / name).read_bytes()
@@ -48,8 +48,8 @@ def test_its_facts_are_those_of_the_files(fitted, folder, ending):
     changed = (after[["score", "hired"]] != before[["score", "hired"]]).any(axis=1).sum()
     assert (found.counted["rows"], found.counted["changed"]) == (200, changed)
     assert (found.options["seed"], found.options["key"], found.options["draw"]) == (3, "id", "independent")
-    assert (found.bounds["bound"] == 0.3).all()
-    assert (found.bounds["kept"] == (found.bounds["after"] <= 0.3)).all()
+    assert (found.bounds["bound"] == 0.2).all()
+    assert (found.bounds["kept"] == (found.bounds["after"] <= 0.2)).all()
 
 
 def test_of_what_was_expanded_rates_are_weighted(fitted, folder):

@@ -136,7 +136,7 @@ def test_what_is_stated_falsely_is_found_out(fitted, folder, change, said):
 
 
 def drawn(options):
-    return {name: value for name, value in options.items() if name not in ("weights", "against")}
+    return {name: value for name, value in options.items() if name != "weights"}
 
 
 def test_rows_of_what_was_expanded_are_counted_in_both_files(fitted, folder):

@@ -135,6 +135,6 @@ def check_outputs(force: bool, *paths: Path | None, inputs: Sequence[Path | None
 def _printed_to() -> Iterator[os.stat_result]:
     """Give what is known of the files, if they are any, that the output and the error stream lead to."""
     for stream in (sys.stdout, sys.stderr):
-        # A stream that is closed, or only in memory, has no number.
-        with suppress(OSError, ValueError, AttributeError):
+        # A stream in memory has no number.
+        with suppress(OSError):
             yield os.fstat(stream.fileno())

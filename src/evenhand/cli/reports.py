@@ -25,7 +25,6 @@ from evenhand.cli.options import (
 )
 from evenhand.data import FEW_PEOPLE
 from evenhand.errors import DataError, Option, did_you_mean
-from evenhand.resources import heeding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,23 +76,20 @@ def report(
     screen.load()
     from evenhand.use.mapping import Mapping
     from evenhand.use.reporting import report_on, summary_path
-    from evenhand.use.telling import Teller
 
     check_outputs(force, out, summary_path(out), inputs=(mapping, table, manifest, sign_off))
     signed = read_sign_off(sign_off)
     with screen.progress_bar() as progress:
-        tell = Teller(progress)
-        tell("reading", 0.0)
+        progress("reading", 0.0)
         fitted = Mapping.load(mapping)
         frame = None
         if table is not None:
-            with heeding(tell.going_on):
-                read = read_table(table, fitted.problem, lambda stage, share: tell(stage, 0.05 * share))
-                frame = _people(read, weights)
+            read = read_table(table, fitted.problem, lambda stage, share: progress(stage, 0.05 * share))
+            frame = _people(read, weights)
         found = report_on(
             fitted, frame=frame, hide_below=hide_below, trace=frontier, points=points, confidence=confidence,
             seed=seed, manifest=manifest, sign_off=signed, source=mapping, command=typed(context, BESIDE_THE_PAGE),
-            progress=tell, **asked(missing),
+            progress=progress, **asked(missing),
         )  # fmt: skip
     page, summary = found.save(out)
     notes = [WEIGHED] if table is not None and unweighed(fitted, weights) else []

@@ -1,27 +1,24 @@
-"""The output and the error stream: whatever may be wrong with them is dealt with here, and commands simply write.
+"""The output and the error stream: what reaches a terminal, and how a command ends that cannot write.
 
-Whoever reads may stop early, the disk may be full, a stream may be closed from the start or know no letters but
-ASCII. Loads no library, so that the version comes at once.
+Loads no library, so that the version comes at once.
 """
 
 from __future__ import annotations
 
-import codecs
-import errno
+import io
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, TextIO, cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, TextIO, TypeVar, cast
 
 from evenhand.cli.exits import Exit
 from evenhand.files import reason
 
+T = TypeVar("T")
+
 KEPT = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 """What Python does not call printable, but ordinary writing needs; it moves nothing."""
-
-PLAIN = {"•": "*", "…": "...", "–": "-", "—": "-", "−": "-", "±": "+-", "≤": "<=", "≥": ">=", "→": "->", "·": "*"}
-"""What stands for the signs of our own sentences where a stream does not know them."""
 
 
 def printable(text: str) -> str:
@@ -40,91 +37,48 @@ def _shown(letter: str) -> str:
     return letter if letter.isprintable() or letter in KEPT else "\N{REPLACEMENT CHARACTER}"
 
 
-def _spelled(error: UnicodeError) -> tuple[str, int]:
-    """Write a letter that an encoding does not have, as a plain one or as its number."""
-    assert isinstance(error, UnicodeEncodeError)
-    letters = error.object[error.start : error.end]
-    spelled = (PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode("ascii") for letter in letters)
-    return "".join(spelled), error.end
-
-
-SPELLED = "evenhand.spelled"
-codecs.register_error(SPELLED, _spelled)
-
-
 class Stream:
-    """A stream that can be written to whatever becomes of it; in all else it is the one that it stands for.
+    """A stream that ends the command where it cannot be written to; rich and typer would end it with other codes."""
 
-    The output is the answer: if it cannot be written, the command ends, and says so. Complaints that cannot be written
-    are dropped, since the exit code says the same.
-    """
-
-    def __init__(self, stream: TextIO | None, *, answers: bool) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.answers = answers
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
-    @property
-    def encoding(self) -> str:
-        """The name of its encoding."""
-        return getattr(self.stream, "encoding", None) or "utf-8"
-
-    def isatty(self) -> bool:
-        """Whether somebody looks at it."""
-        return self.stream is not None and self.stream.isatty()
-
     def write(self, text: str) -> int:
-        """Write a text, with what its encoding does not have spelled out."""
-        with self._ending():
-            if self.stream is None:
-                raise OSError(errno.EBADF, "it is closed")
-            self.stream.write(text.encode(self.encoding, SPELLED).decode(self.encoding))
-        return len(text)
+        """Write a text."""
+        return self._tried(lambda: self.stream.write(text))
 
     def flush(self) -> None:
-        """Send what was written on its way."""
-        with self._ending():
-            if self.stream is not None:
-                self.stream.flush()
+        """Write what is buffered."""
+        self._tried(self.stream.flush)
 
-    @contextmanager
-    def _ending(self) -> Iterator[None]:
-        """End the command where nobody reads any more, or where its answer cannot be written."""
+    def _tried(self, work: Callable[[], T]) -> T:
         try:
-            yield
-        except BrokenPipeError:
-            # Without a word, as other programs do whose reader went away.
-            self._silence()
-            raise SystemExit(Exit.UNREAD) from None
-        except (OSError, ValueError) as error:
-            self._silence()
-            if self.answers:
-                sys.stderr.write(f"Error: cannot write to the output stream: {reason(error)}\n")
-                sys.stderr.flush()
-                raise SystemExit(Exit.INPUT) from None
+            return work()
+        except OSError as error:
+            # Python flushes once more when it ends, and must not fail then.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(Exit.UNREAD) from None
+            raise refused(reason(error)) from None
 
-    def _silence(self) -> None:
-        """Let everything that is still to come vanish: Python would write it, and fail, when it ends."""
-        with suppress(OSError, ValueError, AttributeError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, cast(TextIO, self.stream).fileno())
-            os.close(nowhere)
+
+def refused(why: str) -> SystemExit:
+    """Report that the output cannot be written, and return the end of the command."""
+    sys.stderr.write(f"Error: cannot write to the output stream: {why}\n")
+    return SystemExit(Exit.INPUT)
 
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Put such streams in place of Python's own."""
-    before = sys.stdout, sys.stderr
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            # The next file that is opened would get the number of a closed stream, and all that is printed there.
-            os.open(os.devnull, os.O_RDWR)
-    sys.stdout, sys.stderr = (cast(TextIO, Stream(stream, answers=place == 0)) for place, stream in enumerate(before))
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
+    """Put such streams in place of Python's own, which are None where they are closed."""
+    errors = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    with redirect_stderr(cast(TextIO, Stream(errors))):
+        if sys.stdout is None:
+            raise refused("it is closed")
+        with redirect_stdout(cast(TextIO, Stream(sys.stdout))):
+            yield

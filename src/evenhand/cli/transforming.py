@@ -54,9 +54,6 @@ class Restore(StrEnum):
     label = "label"
 
 
-Against = float | list[float] | None
-"""Bounds that a file is held against in place of the fitted ones."""
-
 RowsArgument = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")]
 OutOption = Annotated[Path, typer.Option(help="Where to write the new table: .csv or .parquet.")]
 KeyOption = Annotated[
@@ -106,14 +103,6 @@ def release(
     weights: Annotated[
         str | None, typer.Option(help="A column of weights: for the rates that are shown, and passed through.")
     ] = None,
-    against: Annotated[
-        list[float] | None,
-        typer.Option(
-            help="Hold the file against this bound instead of the fitted one: fit with 0.092, promise 0.1. Once for "
-            "all parity constraints, or once for each.",
-            show_default=False,
-        ),
-    ] = None,
     changes: ChangesOption = None,
     manifest: ManifestOption = True,
     sign_off: SignOffOption = None,
@@ -124,11 +113,10 @@ def release(
     # A keyed draw must not depend on the company.
     draw = draw or (Draw.balanced if key is None else Draw.independent)
     options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
-    held = None if not against else against[0] if len(against) == 1 else against
-    done = _transform("release", mapping, table, out, changes, force, options, manifest, sign_off, weights, held)
-    drawn = _drawn(done, weights, held)
-    _write_manifest(done, drawn.held, weights=weights, against=held)
-    document = {**done.document, "weights": weights, "against": held, **drawn.document}
+    done = _transform("release", mapping, table, out, changes, force, options, manifest, sign_off, weights)
+    drawn = _drawn(done, weights)
+    _write_manifest(done, drawn.held, weights=weights)
+    document = {**done.document, "weights": weights, **drawn.document}
 
     def show() -> None:
         _show_done(done, "outcome" if done.fitted.problem.cells is not None else "features or outcome", "train")
@@ -214,13 +202,11 @@ def _transform(
     manifest: bool,
     sign_off: Path | None,
     weights: str | None = None,
-    against: Against = None,
 ) -> Done:
     screen.load()
     from evenhand.engines import distinct_rows
     from evenhand.engines.changes import ENDINGS as LISTED
     from evenhand.engines.streaming import ENDINGS
-    from evenhand.findings.new_people import held_against
     from evenhand.use.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
@@ -231,8 +217,7 @@ def _transform(
     with screen.progress_bar() as report:
         report("reading the mapping", 0.0)
         fitted = Mapping.load(mapping)
-        # What cannot be held or counted afterwards is refused before anything is written.
-        held_against(fitted.problem, against)
+        # What cannot be counted afterwards is refused before anything is written.
         if weights is not None:
             distinct_rows(fitted.counts.domain, table, fitted.problem.csv, weights, report)
         use: Callable[..., Any] = getattr(fitted, mode)
@@ -265,20 +250,20 @@ class Drawn:
         return {"realised": {**tables, **verdict}, "notes": self.notes}
 
 
-def _drawn(done: Done, weights: str | None, against: Against) -> Drawn:
+def _drawn(done: Done, weights: str | None) -> Drawn:
     """Count the rates of the file that was written, and for a manifest those of the one that was read."""
     from evenhand.use.manifests import held
 
     with screen.progress_bar() as report:
         before = done.manifest is not None
-        found = held(done.fitted, done.tally, weights=weights, against=against, before=before, progress=report)
+        found = held(done.fitted, done.tally, weights=weights, before=before, progress=report)
     if found.failure is not None:
         return Drawn(found, (f"its rates could not be counted: {worded(found.failure)}",))
     if found.why is not None:
         return Drawn(found, (found.why,))
     notes = [WEIGHED] if unweighed(done.fitted, weights) else []
     if done.options["draw"] == Draw.balanced:
-        notes += _balanced(done, weights, against)
+        notes += _balanced(done, weights)
     else:
         notes += [
             "bounds hold in expectation for the fitted table (evenhand audit MAPPING TABLE tells what is expected of "
@@ -288,11 +273,8 @@ def _drawn(done: Done, weights: str | None, against: Against) -> Drawn:
     return Drawn(found, notes)
 
 
-def _balanced(done: Done, weights: str | None, against: Against) -> Iterator[str]:
-    """Say what balanced draws kept, what they could not keep, and what leaves room for whole people."""
-    from evenhand.findings.keeping import room_words
-    from evenhand.findings.new_people import held_against
-    from evenhand.kernel.achieved import distances
+def _balanced(done: Done, weights: str | None) -> Iterator[str]:
+    """Say what balanced draws kept and what they could not keep."""
     from evenhand.tables.transforming import unbalanced
 
     fitted, nest = done.fitted, done.fitted.release_mode.nest
@@ -303,15 +285,12 @@ def _balanced(done: Done, weights: str | None, against: Against) -> Iterator[str
         f"their expectation, and every move within two; bounds hold in expectation for the fitted table (evenhand "
         f"audit MAPPING TABLE tells what is expected of another)"
     )
-    others = unbalanced(fitted.release_mode, done.tally, done.options["key"])
-    yield from others
+    yield from unbalanced(fitted.release_mode, done.tally, done.options["key"])
     if weights is not None:
         yield (
             f"rows are balanced, not weights: the numbers of rows are within one of their expectation, while sums of "
             f"{weights} can be off by the weights of single rows"
         )
-    elif not others and not fitted.counts.weighed:
-        yield from room_words(distances(held_against(fitted.problem, against), fitted.counts, fitted.kernel))
 
 
 def _next(done: Done) -> Iterator[tuple[object, ...]]:

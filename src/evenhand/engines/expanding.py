@@ -34,11 +34,10 @@ from evenhand.engines.streaming import (
     execute,
     kinds_of,
     named_line,
-    unheard,
     valued,
 )
 from evenhand.files import replacing
-from evenhand.resources import Progress, current
+from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
 from evenhand.tables import REAL, WHOLE, Table, becomes_text, choices, quoted, read, refuse_taken, take
 from evenhand.tables.transforming import (
@@ -117,7 +116,7 @@ def expand_file(
     """Expand a file into another; nothing appears under the new name until all of it is there."""
     refuse_sampling(how)
     source, target, written = destined(path, to, format, (*mode.columns, *([] if weights is None else [weights])))
-    run = _Expansion(mode, source, how, progress or unheard, written, weights=weights, weight_column=weight_column)
+    run = _Expansion(mode, source, how, progress or silent, written, weights=weights, weight_column=weight_column)
     refuse_taken("weight_column", weight_column, (*run.kept, *run.kept_header))
     if is_parquet(target):
         refuse_alike(source.name, run.needed)

@@ -51,7 +51,7 @@ from evenhand.errors import (
     did_you_mean,
     some_of,
 )
-from evenhand.resources import Progress, Resources, current, heed, words
+from evenhand.resources import Progress, Resources, current, words
 from evenhand.spec import CsvFormat
 from evenhand.tables import REAL, WHOLE, Table, is_path, read
 
@@ -700,7 +700,6 @@ def valued(texts: Any, blanks: Sequence[Any], kind: str | None) -> Any:
     import pyarrow
     import pyarrow.compute
 
-    heed()
     compute: Any = pyarrow.compute
     blank = compute.is_in(texts, value_set=pyarrow.array(["", *map(str, blanks)], type=texts.type))
     texts = compute.if_else(blank, None, texts)

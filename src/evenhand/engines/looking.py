@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.arrays import Cells
 from evenhand.engines.files import Source, named, reading, types, valued, watched, whole_table
 from evenhand.engines.waiting import beside
-from evenhand.resources import Progress, heed
+from evenhand.resources import Progress
 from evenhand.spec import CsvFormat
 from evenhand.tables import Table, read
 from evenhand.tables.survey import MISSING, Distinct, distinct
@@ -91,7 +91,6 @@ class Looked:
         places = [self.source.columns.index(name) for name in columns]
         found = []
         for place in places:
-            heed()
             column = self.columns[place]
             if self.source.format is not None:
                 kind = self.kinds.get(self.source.numbers[place])
@@ -106,7 +105,6 @@ def _numbered(column: Any) -> Any:
     """Return a column of texts with a dictionary."""
     import pyarrow
 
-    heed()
     found = column.dictionary_encode().unify_dictionaries() if column.num_chunks > 1 else column.dictionary_encode()
     return found.combine_chunks() if isinstance(found, pyarrow.ChunkedArray) else found
 

@@ -44,7 +44,7 @@ from evenhand.engines.unpacking import quoted_field, raw_fields
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, StorageError
 from evenhand.files import replacing
-from evenhand.resources import Progress, current
+from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
 from evenhand.tables import becomes_text, quoted, read
 from evenhand.tables.transforming import (
@@ -129,7 +129,7 @@ def transform_file(
     straight = Straight.of(source, few) if is_parquet(target) else None
     listed = None if changes is None else check_changes(changes, target, source.paths)
     with replacing(target, suffix=".part") as temporary, listing(listed, how.key) as list_:
-        run = Run(mode, source, how, progress or unheard, written, straight, list_)
+        run = Run(mode, source, how, progress or silent, written, straight, list_)
         tally = copied(run, temporary, target, _written)
         report_unseen(mode, tally, how.unseen)
         report_unlike(mode, tally)
@@ -161,10 +161,6 @@ def destined(
     # A CSV result is written like the file that was read, unless its name says that tabs are wanted.
     written = source.format or format or CsvFormat()
     return source, target, replace(written, delimiter="\t") if target.lower().endswith(".tsv") else written
-
-
-def unheard(stage: str, share: float) -> None:
-    """Take a report of progress where nobody asked for one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable, in_words
 from evenhand.findings.naming import source_codes
 from evenhand.findings.new_values import new_values
-from evenhand.resources import heed
 
 DEALS, FEWEST_DEALS, MOST_DEALS = 1999, 199, 19_999
 """How often people are dealt out anew: usually, where cells are very many, and where hardly any error is allowed."""
@@ -331,7 +330,6 @@ def _deals(
     sides = beside.now, beside.before
     deal = _deviations if any(side.weighed for side in sides) else _dealt_out
     for start in range(0, number, block):
-        heed()
         yield deal(*sides, min(block, number - start), generator)
 
 

@@ -21,7 +21,6 @@ from scipy import sparse
 
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Variable
-from evenhand.resources import heed
 from evenhand.tables import Table, take
 from evenhand.tables.survey import Distinct, distinct
 from evenhand.tables.transforming import Transformer, locate
@@ -121,7 +120,6 @@ def giving_away(mode: Transformer, table: Table, passed: Sequence[str], *, text:
     by_column = [[_Group.of(number, rows) for number in _groups(each, known)] for each in columns]
     found = []
     for variable in changing:
-        heed()
         people = _People(*_released(mode, variable, rows), level[variable.name])
         if not people.changed.sum() > 0:
             continue

@@ -30,11 +30,11 @@ MODES = ("release", "apply", "expand")
 
 OPTIONS: dict[str, tuple[type, ...]] = {
     "seed": (int,), "key": (str, type(None)), "draw": (str,), "unseen": (str,), "missing": (str, type(None)),
-    "restore": (str,), "weights": (str, type(None)), "weight_column": (str,), "against": (float, list, type(None)),
+    "restore": (str,), "weights": (str, type(None)), "weight_column": (str,),
 }  # fmt: skip
 DRAWN = ("seed", "key", "draw", "unseen", "missing", "restore")
 OPTIONS_OF = {
-    "release": (*DRAWN, "weights", "against"),
+    "release": (*DRAWN, "weights"),
     "apply": DRAWN,
     "expand": ("unseen", "missing", "restore", "weights", "weight_column"),
 }

@@ -21,7 +21,6 @@ from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import group_rates
 from evenhand.kernel.strangers import Policy
-from evenhand.resources import heed
 from evenhand.spec import Problem
 from evenhand.tables.transforming import Missing, Unseen, domain_with
 
@@ -469,6 +468,5 @@ class FrequencyTable:
 
     def predict_proba(self, features: Any) -> Numbers:
         """Return the shares seen; those of everybody for features that were not."""
-        heed()
         rows = map(tuple, np.asarray(features, dtype=object))
         return self._shares[[self._places.get(key, len(self._places)) for key in rows]]

@@ -6,18 +6,18 @@ fitted table did not have is a cell like any other: what train mode does with su
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand import check, tables
+from evenhand import tables
 from evenhand.arrays import Cells, Flags, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Variable
 from evenhand.engines import Pair, Rows
-from evenhand.errors import DataError, Option, SpecError, some_of
+from evenhand.errors import DataError, some_of
 from evenhand.findings import bounds
 from evenhand.findings.coverage import LEFT_OUT, coverage
 from evenhand.findings.keeping import Verdict, verdict
@@ -172,27 +172,6 @@ class Realised:
     def kept(self) -> bool | None:
         """Whether this very table keeps every parity bound; None where that is not known of everybody."""
         return self.verdict.kept
-
-
-def held_against(problem: Problem, against: float | Sequence[float] | None) -> Problem:
-    """Return the problem with other parity bounds: one for all of them, or one for each constraint; None leaves them.
-
-    What is not bounded in a constraint stays so.
-    """
-    if against is None:
-        return problem
-    if isinstance(against, Iterable) and not isinstance(against, str):
-        given = check.listed("against", against, "a bound, or one for each parity constraint")
-    else:
-        given = (against,) * len(problem.parity)
-    if not problem.parity:
-        raise SpecError("the problem has no parity bound that another could stand for; leave out ", Option("against"))
-    if len(given) != len(problem.parity):
-        constraints = [type(parity).__name__ + parity.where for parity in problem.parity]
-        raise SpecError(f"against has {len(given)} bounds, the problem {len(constraints)} constraints: {constraints}")
-    other = [check.bound("against", check.finite("against", bound)) for bound in given]
-    both = zip(problem.parity, other, strict=True)
-    return replace(problem, parity=[parity.with_bounds(lambda _, bound=bound: bound) for parity, bound in both])
 
 
 class Origins:

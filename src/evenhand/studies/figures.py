@@ -13,9 +13,9 @@ from pathlib import Path
 
 from evenhand.datasets import load
 from evenhand.report.charts import Chart
-from evenhand.resources import Progress
+from evenhand.resources import Progress, silent
 from evenhand.spec import ExpectedDistortion
-from evenhand.use.fitting import fit, silent
+from evenhand.use.fitting import fit
 from evenhand.use.tradeoff import frontier
 
 ENDINGS = ("png", "svg", "html")

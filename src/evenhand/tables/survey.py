@@ -21,7 +21,6 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import checked_weights
 from evenhand.data.domain import Value
 from evenhand.errors import DataError, did_you_mean, some_of
-from evenhand.resources import heed
 from evenhand.tables.columns import REAL, WHOLE
 from evenhand.tables.frames import Frame, read
 
@@ -194,7 +193,6 @@ def distinct(table: nw.DataFrame[Any]) -> list[Distinct]:
     """Return the columns of a table by their distinct values."""
     found = []
     for name in table.columns:
-        heed()
         series = table[name]
         if _is_nested(series):
             found.append(Distinct(name, (), np.full(len(series), MISSING, dtype=np.int64), nested=True))
@@ -245,7 +243,6 @@ def _is_nested(series: nw.Series[Any]) -> bool:
 
 
 def _column(given: Distinct, missing_values: Collection[str] | None, parse: bool) -> Column:
-    heed()
     if given.nested:
         return Column(given.name, (), given.codes, nested=True)
     values = given.values

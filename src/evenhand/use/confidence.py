@@ -31,7 +31,7 @@ from evenhand.kernel.achieved import outcome_by_source
 from evenhand.optimise.compile import Compiled, compile_again, compile_problem
 from evenhand.optimise.solve import Clock, solve
 from evenhand.optimise.tabulate import tabulated
-from evenhand.resources import Progress
+from evenhand.resources import Progress, silent
 from evenhand.spec import Margin, Margins, Problem, comparisons, with_margins
 from evenhand.use.folds import Fold
 
@@ -45,10 +45,6 @@ CLEARLY = 1e-12
 
 MOST_DOUBLINGS, HALVINGS = 24.0, 8
 """Of the number of people: more are none that anybody could find; and how often it is narrowed down."""
-
-
-def silent(stage: str, share: float) -> None:
-    """Tell nobody of progress."""
 
 
 @dataclass(frozen=True, eq=False)

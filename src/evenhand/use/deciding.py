@@ -31,11 +31,12 @@ from evenhand.findings.scores import by_group
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import ParityAchieved, parity_achieved
 from evenhand.optimise.solve import Clock
+from evenhand.resources import silent
 from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, Parity, Problem, comparisons
 from evenhand.spec.by import By
 from evenhand.spec.events import CUMULATIVE
 from evenhand.tables import Frame, arrays, by_content, frame
-from evenhand.use.fitting import begin, fitted, silent
+from evenhand.use.fitting import begin, fitted
 from evenhand.use.group_scores import fitted_groups, unused, warn_of_new_groups
 from evenhand.use.mapping import Mapping
 from evenhand.use.oneline import People, Scored

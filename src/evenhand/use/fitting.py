@@ -25,13 +25,12 @@ from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import tabulated, with_cuts
-from evenhand.resources import Progress, heeding
+from evenhand.resources import Progress, heeding, silent
 from evenhand.spec import Problem, check_problem, with_margins
 from evenhand.use.alternating import alternate
 from evenhand.use.confidence import Trials, enough, not_enough_people
 from evenhand.use.folds import Fold, folds_of
-from evenhand.use.mapping import Mapping, warn_of_given_away
-from evenhand.use.telling import Teller, TellingClock
+from evenhand.use.mapping import Mapping
 
 LOG = logging.getLogger("evenhand")
 
@@ -110,7 +109,6 @@ def fit(
     for words in (mapping.words_of_new_cells, already_forbidden(problem, counts)):
         if words is not None:
             warn(words)
-    warn_of_given_away(mapping.release_mode, frame, problem)
     report("done", 1.0)
     return mapping
 
@@ -179,10 +177,6 @@ def part_of(report: Progress, first: float, last: float) -> Progress:
     return lambda stage, share: report(stage, first + (last - first) * share)
 
 
-def silent(stage: str, share: float) -> None:
-    """Tell nobody of progress."""
-
-
 def begin(
     problem: Problem,
     frame: AnyTable | Counts,
@@ -192,12 +186,8 @@ def begin(
 ) -> tuple[Counts, Clock, Progress]:
     """Start the clock, count the table, and return what everything after that is told."""
     check_problem(problem)
-    told = check.progress(progress)
-    report: Progress = silent
+    report = check.progress(progress) or silent
     clock = Clock(time_limit)
-    if told is not None:
-        report = teller = Teller(told)
-        clock = TellingClock(time_limit, teller)
     report("counting", 0.0)
     counts = checked_counts(problem, frame, weights, report)
     clock.check()

@@ -17,11 +17,10 @@ from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import installed, plain
 from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of
 from evenhand.findings.new_people import Realised
-from evenhand.resources import Progress
+from evenhand.resources import Progress, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import own_name
 from evenhand.use import storage
-from evenhand.use.fitting import silent
 from evenhand.use.mapping import Mapping
 
 PACKAGES = ("numpy", "narwhals", "pandas", "duckdb", "pyarrow")
@@ -57,7 +56,6 @@ def held(
     done: Written | Expanded,
     *,
     weights: str | None = None,
-    against: float | Sequence[float] | None = None,
     before: bool = True,
     progress: Progress | None = None,
 ) -> Held:
@@ -76,7 +74,7 @@ def held(
     own, new = (weights, weights) if mode == "release" else (done.options["weights"], done.options["weight_column"])
     # Of what was expanded there is more than one row for each that was read.
     original = table if mode == "release" else None
-    with_: dict[str, Any] = {"against": against, "missing": missing, "progress": progress}
+    with_: dict[str, Any] = {"missing": missing, "progress": progress}
     try:
         after = mapping.realised(done.path, original=original, weights=new, **with_)
         return Held(mapping.realised(table, weights=own, **with_) if before else None, after)
@@ -96,7 +94,6 @@ def manifest_of(
     source: str | os.PathLike[str],
     *,
     weights: str | None = None,
-    against: float | Sequence[float] | None = None,
     sign_off: SignOff | None = None,
     progress: Progress | None = None,
 ) -> Manifest:
@@ -112,8 +109,6 @@ def manifest_of(
         The mapping's own file.
     weights : str, optional
         Of a release: the column by which its rates are counted.
-    against : float or sequence of float, optional
-        Of a release: other bounds than the fitted ones, as in :meth:`Mapping.realised`.
     sign_off : SignOff, optional
         Who signed off on it; one that expired is refused.
     progress : callable, optional
@@ -125,13 +120,13 @@ def manifest_of(
         Its ``save`` writes it beside the file.
     """
     _check(mapping, done, source, sign_off)
-    if done.options["mode"] != "release" and (weights is not None or against is not None):
-        raise SpecError("weights and against go with a release; what was expanded has its weights")
+    if done.options["mode"] != "release" and weights is not None:
+        raise SpecError("weights go with a release; what was expanded has its weights")
     tell = check.progress(progress) or silent
-    found = held(mapping, done, weights=weights, against=against, progress=tell)
+    found = held(mapping, done, weights=weights, progress=tell)
     if found.failure is not None:
         raise found.failure
-    return assembled(mapping, done, source, found, weights=weights, against=against, sign_off=sign_off, tell=tell)
+    return assembled(mapping, done, source, found, weights=weights, sign_off=sign_off, tell=tell)
 
 
 def assembled(
@@ -141,7 +136,6 @@ def assembled(
     found: Held,
     *,
     weights: str | None = None,
-    against: float | Sequence[float] | None = None,
     sign_off: SignOff | None = None,
     notes: Sequence[str] = (),
     tell: Callable[[str, float], None] = silent,
@@ -157,7 +151,7 @@ def assembled(
     if done.read.state != tuple((each.st_size, each.st_mtime_ns) for each in map(os.stat, done.read.paths)):
         raise DataError(f"{done.read.paths[0]!r} was changed after it was read: no manifest can be made of it")
     listed = getattr(done, "changes", None)
-    said: dict[str, Any] = {"weights": weights, "against": against, **done.options}
+    said: dict[str, Any] = {"weights": weights, **done.options}
     return Manifest(
         mode=done.options["mode"],
         at=datetime.now(UTC).isoformat(timespec="seconds"),

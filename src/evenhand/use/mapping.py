@@ -14,7 +14,7 @@ from evenhand import check, engines, tables
 from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts, checked_weights
 from evenhand.engines import AnyTable
-from evenhand.errors import DataError, EvenhandError, SpecError, StorageError, warn
+from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_numbers, cell_table
@@ -27,7 +27,6 @@ from evenhand.findings.new_people import (
     Meeting,
     Origins,
     Realised,
-    held_against,
     left_segments,
     meeting,
     of_new_groups,
@@ -72,20 +71,6 @@ if TYPE_CHECKING:
 
 Path = str | os.PathLike[str]
 MODES = ("release", "apply")
-
-
-def warn_of_given_away(mode: Transformer, table: AnyTable | Counts, problem: Problem) -> None:
-    """Warn of the columns of a table, or of its first rows, that would give away what a mode changes in it.
-
-    Spark dataframes are not looked at, and of counts there is nothing but the problem's columns.
-    """
-    if isinstance(table, Counts) or engines.is_spark(table):
-        return
-    given = engines.opened(table, problem.csv, MOST_ROWS)
-    passed = [name for name in given.table.columns if name not in problem.columns]
-    words = given_away_words(giving_away(mode, given.table, passed, text=given.text))
-    if words is not None:
-        warn(words)
 
 
 F = TypeVar("F")
@@ -218,7 +203,8 @@ class Mapping:
         Parameters
         ----------
         table : dataframe or path, optional
-            Other people than those that were fitted; by default the fitted table.
+            Other people than those that were fitted; by default the fitted table. Its columns outside the problem that
+            reveal what changes are named in ``notes``.
         weights : str or sequence of float, optional
             With ``table``: a column of it, or one number per row.
         unseen : {"typical", "keep"}, optional
@@ -250,7 +236,7 @@ class Mapping:
         scores = self._scores(met.counts, unseen or "typical")
         absent, strange = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
         uncounted = (*met.uncounted, *absent, *strange)
-        said = self._released(table, met.counts)
+        said = self._released(table, met.counts) or self._given_away(table, self._mode("release", unseen, missing))
         more = () if said is None else (said,)
         return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted, more=more)
 
@@ -260,6 +246,14 @@ class Mapping:
         if told is not None or counts is None:
             return told
         return by_counts(self.counts, self.kernel, counts, blind=self.problem.blind)
+
+    def _given_away(self, table: AnyTable, mode: Transformer) -> str | None:
+        """Name the columns of a table that would reveal what a mode changes; Spark dataframes are not examined."""
+        if engines.is_spark(table):
+            return None
+        given = engines.opened(table, self.problem.csv, MOST_ROWS)
+        passed = [name for name in given.table.columns if name not in self.problem.columns]
+        return given_away_words(giving_away(mode, given.table, passed, text=given.text))
 
     def _scores(self, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:
         """Return the mean scores of people by models that see the protected columns, and that do not."""
@@ -357,7 +351,6 @@ class Mapping:
         table: AnyTable,
         *,
         original: AnyTable | None = None,
-        against: float | Sequence[float] | None = None,
         weights: str | Sequence[float] | None = None,
         missing: Missing | None = None,
         progress: Progress | None = None,
@@ -372,9 +365,6 @@ class Mapping:
             The table that was released, with the same rows in the same order. It is read where parity is bounded
             within segments (``given``) that people may have left: a released table alone does not tell who was in them,
             and whether such a bound is kept is not known without it.
-        against : float or sequence of float, optional
-            Another bound than the fitted one to hold the table against, for all parity constraints or one for each:
-            fit with 0.092, and see that 0.1 is kept.
         weights : str or sequence of float, optional
             A column of it, or one number per row.
         missing : {"level", "error"}, optional
@@ -393,7 +383,7 @@ class Mapping:
         True
         """
         check.progress(progress)
-        problem = held_against(with_own_target(self.problem, self.counts), against)
+        problem = with_own_target(self.problem, self.counts)
         met = self._met(table, weights, missing, progress)
         segments = left_segments(problem, self.counts.domain)
         if original is None or not segments:
@@ -650,9 +640,7 @@ class Mapping:
             (``missing`` of them for a missing value) and ``path``.
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        done = self._transformed("release", frame, how, missing, to, changes, progress)
-        warn_of_given_away(self._mode("release", unseen, missing), frame, self.problem)
-        return done
+        return self._transformed("release", frame, how, missing, to, changes, progress)
 
     def apply(
         self,

@@ -26,12 +26,13 @@ from evenhand.errors import DataError, EvenhandError, InfeasibleError, warn
 from evenhand.findings.feasibility import budget_edge
 from evenhand.findings.scores import apart, by_group
 from evenhand.optimise.solve import Clock
+from evenhand.resources import silent
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
 from evenhand.use.confidence import NotSure
-from evenhand.use.fitting import begin, fitted_as_asked, silent
+from evenhand.use.fitting import begin, fitted_as_asked
 from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, unused, warn_of_new_groups
 from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained

@@ -13,11 +13,10 @@ from evenhand.errors import DataError, StorageError
 from evenhand.files import sha256_of
 from evenhand.findings.explaining import Drawn, Explaining, Explanation
 from evenhand.findings.manifest import Manifest
-from evenhand.resources import Progress
+from evenhand.resources import Progress, silent
 from evenhand.spec import Problem
 from evenhand.tables import Placed
 from evenhand.tables.transforming import Missing, Mode, Unseen, placed
-from evenhand.use.fitting import silent
 from evenhand.use.mapping import Mapping as Fitted
 
 Where = Mapping[str, str]

@@ -23,10 +23,9 @@ from evenhand.errors import EvenhandError, EvenhandWarning, Option, SpecError, S
 from evenhand.files import sha256_of
 from evenhand.findings.document import installed
 from evenhand.findings.manifest import FileRecord, Manifest, number
-from evenhand.resources import Progress, current
+from evenhand.resources import Progress, current, silent
 from evenhand.tables import frame
 from evenhand.use import storage
-from evenhand.use.fitting import silent
 from evenhand.use.manifests import held, realised_document
 from evenhand.use.mapping import Mapping
 
@@ -218,7 +217,7 @@ def _table(paths: tuple[str, ...]) -> str | Listed:
 
 def _done_again(fitted: Mapping, manifest: Manifest, places: Places, tell: Progress) -> Iterator[Check]:
     """Run the recorded command again, to temporary files, and compare checksums."""
-    options: dict[str, Any] = {name: value for name, value in manifest.options.items() if name != "against"}
+    options: dict[str, Any] = dict(manifest.options)
     if manifest.mode == "release":
         # The rates of a release are counted by its weights; drawing does not use them.
         del options["weights"]
@@ -257,9 +256,7 @@ def _rates(fitted: Mapping, manifest: Manifest, places: Places, tell: Progress) 
         options={"mode": manifest.mode, **options},
     )  # fmt: skip
     weights = options.get("weights") if manifest.mode == "release" else None
-    found = realised_document(
-        fitted, held(fitted, done, weights=weights, against=options.get("against"), progress=tell)
-    )
+    found = realised_document(fitted, held(fitted, done, weights=weights, progress=tell))
     stated = manifest.realised
     if stated is None or found is None:
         agrees = stated is None and found is None

@@ -32,15 +32,14 @@ from evenhand.report import assurance
 from evenhand.report.page import check_packages, page
 from evenhand.report.summary import Material, Settings, Source, summary
 from evenhand.report.this_file import this_file
-from evenhand.resources import Progress, heeding
+from evenhand.resources import Progress, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing
 from evenhand.use import storage
-from evenhand.use.fitting import EDGE_TOLERANCE, silent
+from evenhand.use.fitting import EDGE_TOLERANCE
 from evenhand.use.manifests import check_sign_off
 from evenhand.use.mapping import Mapping
-from evenhand.use.telling import Teller
 from evenhand.use.tradeoff import frontier_around, share_changed
 
 POINTS = 12
@@ -166,7 +165,7 @@ def report_on(
     if model is not None and frame is None:
         raise DataError("a model needs a table to be fitted on: give frame= as well")
     check_packages()
-    tell = Teller(check.progress(progress) or silent)
+    tell = check.progress(progress) or silent
     threshold = check.finite("hide_below", hide_below, low=0)
     settings = Settings(int(threshold) if threshold == int(threshold) else threshold, confidence, seed)
     usual = POINTS_OF_LARGE if len(mapping.counts) > LARGE else POINTS
@@ -180,7 +179,7 @@ def report_on(
     if sign_off is not None and signed not in (None, sign_off):
         raise SpecError("the manifest has another sign-off than sign_off, which is given here; leave one of them out")
     # What is simulated and solved here are many small products, for which threads of BLAS only wait for each other.
-    with heeding(tell.going_on), one_thread():
+    with one_thread():
         tell("measuring", 0.05)
         fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
         other_columns = None

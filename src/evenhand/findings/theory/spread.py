@@ -26,7 +26,6 @@ from evenhand.findings.theory.rates import (
 )
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates, outcome_by_source
-from evenhand.resources import heed
 from evenhand.tables import beside, frame
 
 if TYPE_CHECKING:
@@ -112,7 +111,6 @@ def bootstrap(
     alike, generator, found = _Alike.of(counts, outcome_shares(counts, kernel)), generator_of(seed), []
     share_of = sums(alike.of_source, counts.probability)
     for block in blocks(size, len(share_of)):
-        heed()
         drawn = generator.multinomial(n, share_of / share_of.sum(), size=block).astype(float)
         total = alike.by_group(drawn)[:, :, None]
         number = np.stack([alike.by_group(drawn * column) for column in alike.chance.T], axis=2)
@@ -230,7 +228,6 @@ def draw_spread(
     total = alike.by_group(held[None].astype(float))[:, :, None]
     generator, found = generator_of(seed), []
     for block in blocks(size, alike.chance.size):
-        heed()
         drawn = generator.multinomial(held, alike.chance, size=(block, len(held)))
         number = alike.by_group(drawn.astype(float))
         rates = np.divide(number, total, out=np.full(number.shape, np.nan), where=total > 0)

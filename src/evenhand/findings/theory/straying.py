@@ -18,7 +18,6 @@ from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.theory.rates import number_of_people
 from evenhand.findings.theory.spread import MOST_DRAWN, apportioned, blocks, generator_of, outcome_shares
 from evenhand.kernel import Kernel
-from evenhand.resources import heed
 from evenhand.spec import Comparisons
 
 MOSTLY = (0.05, 0.95)
@@ -57,7 +56,6 @@ def on_resamples(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *
 
     def simulated() -> Iterator[list[Numbers]]:
         for block in blocks(number, len(counts)):
-            heed()
             factor = generator.multinomial(people, counts.probability, size=block) / (people * counts.probability)
             yield [_resampled(part, factor, chance) for part in parts]
 
@@ -73,7 +71,6 @@ def in_releases(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *,
 
     def simulated() -> Iterator[list[Numbers]]:
         for block in blocks(number, chance.size):
-            heed()
             drawn = generator.multinomial(held, chance, size=(block, len(held))) / held[:, None]
             yield [_drawn(part, drawn) for part in parts]
 

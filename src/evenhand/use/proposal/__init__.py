@@ -11,23 +11,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand import check
+from evenhand.arrays import Cells
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of, is_path
 from evenhand.engines.looking import Looked
-from evenhand.errors import DataError, SpecError
-from evenhand.resources import Progress, heeding
+from evenhand.errors import DataError, EvenhandError, SpecError
+from evenhand.findings.giving_away import given_away_words, giving_away
+from evenhand.optimise.solve import Clock
+from evenhand.resources import Progress, silent
 from evenhand.spec import CsvFormat, Problem
-from evenhand.tables import read
+from evenhand.tables import Table, read
 from evenhand.tables.frames import take
 from evenhand.tables.survey import Survey, survey
-from evenhand.use.fitting import fit, silent
+from evenhand.use.fitting import fit, fitted
 from evenhand.use.mapping import Mapping
 from evenhand.use.proposal.bounding import Bounds, Finder
-from evenhand.use.proposal.counting import as_levels, counts_of_rows
+from evenhand.use.proposal.counting import Rows, as_levels, counts_of_rows, examined
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
 from evenhand.use.proposal.outcome import Direction, level_called
 from evenhand.use.proposal.wording import write
-from evenhand.use.telling import Teller
 
 LOOKED_AT = 500_000
 """So many rows of a file are looked at."""
@@ -37,7 +39,7 @@ LOOKED_AT = 500_000
 class Proposal:
     """A problem with its commented TOML, the columns left out of it and why, how its two bounds were chosen, and which
     way the outcome may change. ``beside`` are bounds by another distance, where many people would lose by one of them
-    the outcome that is good for a person."""
+    the outcome that is good for a person. ``given_away`` names the columns that reveal what changes."""
 
     text: str
     problem: Problem
@@ -45,6 +47,7 @@ class Proposal:
     bounds: Bounds
     direction: Direction
     beside: Bounds | None = None
+    given_away: str | None = None
 
 
 def propose(
@@ -103,20 +106,19 @@ def propose(
     check.one_of("cells", cells, (*WAYS, None))
     if confidence is not None:
         check.share("confidence", confidence)
-    report = Teller(progress or silent)
-    with heeding(report.going_on):
-        report("reading", 0.0)
-        looked = None
-        if is_path(table):
-            looked = Looked.at(table, csv, rows=LOOKED_AT, progress=lambda stage, share: report(stage, 0.2 * share))
-        report("looking over the columns", 0.2)
-        found = survey(
-            table if looked is None else looked.distinct(), missing_values, parse=is_path(table), weights=weights
-        )
-        _check(found)
-        odd = ((), ()) if looked is None else (looked.source.shared, looked.source.unnamed)
-        report("choosing features and levels", 0.3)
-        drafted = draft(found, protected, outcome, features, favourable, *odd, cells)
+    report = progress or silent
+    report("reading", 0.0)
+    looked = None
+    if is_path(table):
+        looked = Looked.at(table, csv, rows=LOOKED_AT, progress=lambda stage, share: report(stage, 0.2 * share))
+    report("looking over the columns", 0.2)
+    found = survey(
+        table if looked is None else looked.distinct(), missing_values, parse=is_path(table), weights=weights
+    )
+    _check(found)
+    odd = ((), ()) if looked is None else (looked.source.shared, looked.source.unnamed)
+    report("choosing features and levels", 0.3)
+    drafted = draft(found, protected, outcome, features, favourable, *odd, cells)
     used = {column.name for column in drafted.used}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 
@@ -129,27 +131,47 @@ def propose(
         problem = Problem.from_toml(text(bounds, direction))
         return problem if looked is not None and not looked.whole else as_levels(problem, drafted)
 
+    def rows(names: Sequence[str], at: Cells, blanks: Sequence[Any]) -> Table:
+        return take(read(table).select(names), at) if looked is None else looked.table(names, at, blanks)
+
     def counted(problem: Problem) -> Counts:
-        if looked is None:
-            return counts_of_rows(problem, drafted, lambda names, rows, _: take(read(table).select(names), rows))
-        if looked.whole:
-            looked.source.require([column.name for column in drafted.used])
-            return counts_of_rows(problem, drafted, looked.table)
+        if looked is None or looked.whole:
+            if looked is not None:
+                looked.source.require([column.name for column in drafted.used])
+            return counts_of_rows(problem, drafted, rows)
         return counts_of(problem, table, weights, lambda stage, share: report(stage, 0.3 + 0.2 * share))
 
     good = None if favourable is None else level_called(drafted.outcome, favourable)
     finder = Finder(stated, counted, drafted, report)
-    with heeding(report.going_on):
-        bounds, direction, beside = finder.proposed(good)
-        if confidence is not None:
+    bounds, direction, beside = finder.proposed(good)
+    if confidence is not None:
 
-            def fitted(tried: Bounds) -> Mapping:
-                report(f"finding bounds that can be met with a confidence of {confidence:g}", 0.9)
-                return fit(Problem.from_toml(text(tried, direction)), table, weights=weights)
+        def sure(tried: Bounds) -> Mapping:
+            report(f"finding bounds that can be met with a confidence of {confidence:g}", 0.9)
+            return fit(Problem.from_toml(text(tried, direction)), table, weights=weights)
 
-            bounds, beside = finder.sure(replace(bounds, confidence=confidence), direction, fitted), None
+        bounds, beside = finder.sure(replace(bounds, confidence=confidence), direction, sure), None
+    given_away = None
+    if bounds.smallest_bound is not None:
+        report("looking for columns that reveal changes", 0.95)
+        problem = stated(replace(bounds, confidence=None), direction)
+        given_away = _given_away(problem, finder.counts(problem, direction), drafted, rows)
     final = text(bounds, direction, beside)
-    return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside)
+    return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside, given_away)
+
+
+def _given_away(problem: Problem, counts: Counts, draft: Draft, rows: Rows) -> str | None:
+    """Name the columns outside a problem that would reveal what its mapping changes."""
+    try:
+        mapping = fitted(problem, counts, Clock(), silent)
+    except EvenhandError:
+        # fit will say why.
+        return None
+    names = list(dict.fromkeys(column.name for column in draft.found.columns))
+    used = {column.name for column in draft.used}
+    table = examined(problem, draft, rows, names)
+    passed = [name for name in names if name not in used]
+    return given_away_words(giving_away(mapping.release_mode, table, passed))
 
 
 def _check_roles(protected: Sequence[str], outcome: str, features: Sequence[str] | None, weights: str | None) -> None:

@@ -15,6 +15,8 @@ from evenhand.data.domain import Value
 from evenhand.errors import EvenhandError
 from evenhand.findings.feasibility import budget_edge, parity_edge
 from evenhand.findings.ledger import ledger
+from evenhand.optimise.solve import Clock
+from evenhand.resources import Progress
 from evenhand.spec import ExpectedDistortion, Problem
 from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
 from evenhand.use.confidence import NotSure
@@ -23,7 +25,6 @@ from evenhand.use.mapping import Mapping
 from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.levels import ROUNDING
 from evenhand.use.proposal.outcome import Direction
-from evenhand.use.telling import Teller, TellingClock
 
 USUAL_BOUND = 0.1
 """Rates that differ by a tenth: asked for wherever it can be met within the widest budget."""
@@ -76,7 +77,7 @@ class Finder:
     stated: Callable[[Bounds, Direction], Problem]
     count: Callable[[Problem], Counts]
     draft: Draft
-    report: Teller
+    report: Progress
     counted: dict[bool, Counts] = field(default_factory=dict)
 
     def proposed(self, good: Value | None) -> tuple[Bounds, Direction, Bounds | None]:
@@ -112,7 +113,7 @@ class Finder:
         """
         tried = Bounds(wanted, WIDEST_BUDGET, distance=distance, one_way=direction.only)
         problem = self.stated(tried, direction)
-        counts, clock = self.counts(problem, direction), TellingClock(None, self.report)
+        counts, clock = self.counts(problem, direction), Clock()
         self.report("finding bounds that can be met", 0.5)
 
         def smallest_bound(limit: float) -> float | None:
@@ -177,7 +178,7 @@ class Finder:
     def with_edges(self, bounds: Bounds, direction: Direction) -> Bounds:
         """Return the same with how far each of the two could be tightened while the other stays, without confidence."""
         problem = self.stated(replace(bounds, confidence=None), direction)
-        counts, clock = self.counts(problem, direction), TellingClock(None, self.report)
+        counts, clock = self.counts(problem, direction), Clock()
         edge, factor = parity_edge(problem, counts, clock), budget_edge(problem, counts, clock)
         return replace(
             bounds,

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.resources import heed
 
 PEOPLE_PER_CELL = 10
 """How many people a combination of protected columns and features has, at least on average."""
@@ -40,7 +39,6 @@ def choose(candidates: Mapping[str, Cells], groups: Cells, outcome: Cells, weigh
         for name, codes in candidates.items():
             if name in chosen:
                 continue
-            heed()
             finer = _within(together, codes, outcome, weight)
             # Mostly there are people enough even if all combinations with groups occur.
             least = people / PEOPLE_PER_CELL

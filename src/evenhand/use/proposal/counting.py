@@ -13,6 +13,7 @@ import numpy as np
 
 from evenhand.arrays import Cells
 from evenhand.data.counts import Counts
+from evenhand.findings.giving_away import MOST_ROWS
 from evenhand.spec import Problem
 from evenhand.tables import Table, count_rows
 from evenhand.tables.frames import with_column
@@ -50,6 +51,17 @@ def counts_of_rows(problem: Problem, draft: Draft, rows: Rows) -> Counts:
         (name,) = problem.features
         table = with_column(table, name, [f"leaf {number}" for number in leaf[first]])
     return count_rows(problem, table, weight, people, squares=squares)
+
+
+def examined(problem: Problem, draft: Draft, rows: Rows, names: Sequence[str]) -> Table:
+    """Return evenly spaced rows of a draft's table, with their leaf where it is the problem's feature."""
+    found = draft.found
+    some = np.linspace(0, found.rows - 1, min(found.rows, MOST_ROWS)).astype(np.int64)
+    table = rows(names, some if found.kept is None else found.kept[some], problem.missing_values)
+    if draft.trial is None or draft.cells is None or problem.cells is not None:
+        return table
+    (leaf,) = problem.features
+    return with_column(table, leaf, [f"leaf {number}" for number in draft.trial.leaf[some]])
 
 
 def _apart(column: Levelled) -> Cells:

@@ -16,7 +16,6 @@ import numpy as np
 
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
-from evenhand.resources import heed
 from evenhand.spec.bins import Binning, Edges, Occurrence, PooledLevels
 from evenhand.tables.survey import Column, by_code
 
@@ -91,7 +90,6 @@ class Levelled:
 
 def levelled(column: Column, bins: int) -> Levelled:
     """Propose the levels of a column; numbers with many values get about so many bins."""
-    heed()
     if column.numeric and len(column.values) > MOST_VALUES:
         return binned(column, readable_edges(column, bins))
     if column.real and column.numeric and len(column.values) > 1:
