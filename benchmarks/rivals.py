@@ -1,7 +1,7 @@
-"""The same problem by other means: stated densely in cvxpy, given to HiGHS as it is, written down for AIF360.
+"""The same problem by other means: stated in cvxpy, densely or sparsely; given to HiGHS as it is; written for AIF360.
 
-Each returns the mapping it found as ``paper.Moves``, to be judged by the same lines. The dense statement and the plain
-linear programme say what the problem says. AIF360's OptimPreproc says something of its own: half the ℓ1 distance,
+Each returns the mapping it found as ``paper.Moves``, to be judged by the same lines. Both statements in cvxpy and the
+plain linear programme say what the problem says. AIF360's OptimPreproc says something of its own: half the ℓ1 distance,
 the *difference* of rates between groups, probabilities of excess distortion averaged over groups, and no forbidden
 moves; ``write_task`` translates as well as that allows.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 import harness
 import numpy as np
 from paper import Moves
+from scipy.sparse import csr_array
 
 import evenhand as eh
 
@@ -65,15 +66,68 @@ def dense(problem, counts, solver):
                     average[counts.records.of_source, np.arange(n_sources)] = counts.group_given_record
                     each = average @ each
                 constraints.append(each <= charge.limit)
-        if isinstance(problem.utility, eh.L1):
-            objective = cp.norm1(released - original)
-        else:
-            held = original > 0
-            objective = cp.sum(cp.rel_entr(original[held], released[held]))
+        objective = _utility(problem, original, released)
         value = cp.Problem(cp.Minimize(objective), constraints).solve(solver=solver)
         return value, None if kernel.value is None else Moves.of_dense(kernel.value, to_x, to_y)
 
     return run
+
+
+def sparse(problem, counts, solver):
+    """Return a function that states the problem over its allowed moves alone, as somebody who knows cvxpy would.
+
+    Released shares and rates of groups are variables, so that parity and utility touch few of them. The list of allowed
+    moves is evenhand's own, and is part of the time.
+    """
+    import cvxpy as cp
+
+    from evenhand.optimise.compile.moves import allowed_moves
+
+    def run():
+        moves = allowed_moves(problem, counts)
+        targets, target = np.unique(moves.target, return_inverse=True)
+        to_x, to_y = counts.domain.split_xy(targets)
+        original, outcomes = counts.records.at(targets), counts.domain.y.size
+        n = len(moves.source)
+
+        def summed(values, rows, size):
+            return csr_array((values, (rows, np.arange(n))), (size, n))
+
+        share = cp.Variable(n, nonneg=True)
+        released = cp.Variable(len(targets))
+        groups = counts.groups.cells
+        rate = cp.Variable(len(groups) * outcomes)
+        group = np.searchsorted(groups, counts.d)[moves.source]
+        constraints = [
+            summed(np.ones(n), moves.source, len(counts)) @ share == 1,
+            summed(counts.probability[moves.source], target, len(targets)) @ share == released,
+            summed(counts.given_group[moves.source], group * outcomes + to_y[target], rate.size) @ share == rate,
+        ]
+        rates = {(d, y): rate[k * outcomes + y] for k, d in enumerate(groups) for y in range(outcomes)}
+        for parity in problem.parity:
+            constraints += list(_parity_rows(parity, counts, rates))
+        for budget in problem.budgets:
+            for charge in budget.charges:
+                rows, values, size = moves.source, charge.of(moves.distortion), len(counts)
+                if budget.per == "xy":
+                    values = values * counts.group_given_record[rows]
+                    rows, size = counts.records.of_source[rows], len(counts.records.cells)
+                constraints.append(summed(values, rows, size) @ share <= charge.limit)
+        objective = _utility(problem, original, released)
+        value = cp.Problem(cp.Minimize(objective), constraints).solve(solver=solver)
+        return value, None if share.value is None else Moves(moves.source, to_x[target], to_y[target], share.value)
+
+    return run
+
+
+def _utility(problem, original, released):
+    """Return Δ in cvxpy: ℓ1, or KL over the cells that the table has."""
+    import cvxpy as cp
+
+    if isinstance(problem.utility, eh.L1):
+        return cp.norm1(released - original)
+    held = original > 0
+    return cp.sum(cp.rel_entr(original[held], released[held]))
 
 
 def _parity_rows(parity, counts, rates):

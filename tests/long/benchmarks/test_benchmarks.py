@@ -58,6 +58,8 @@ def located(name):
         ("compas", "evenhand, no tie-break, from counts", 0.0212438),
         ("adult", "HiGHS ipm", 0.0148519),
         ("adult", "cvxpy HIGHS", 0.0148519),
+        ("compas", "sparse cvxpy CLARABEL", 0.0212438),
+        ("adult", "sparse cvxpy CLARABEL", 0.0148519),
     ],
 )
 def test_every_alternative_of_a_fit_states_the_same_problem(modules, study, method, optimum):

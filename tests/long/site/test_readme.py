@@ -29,6 +29,28 @@ def test_the_code_runs_as_printed(tmp_path, monkeypatch):
     assert (tmp_path / "compas.mapping").exists()
 
 
+def test_the_table_of_the_opening_is_what_a_fit_gives():
+    data = eh.datasets.load("compas")
+    mapping = eh.fit(data.problem, data.frame)
+    rates = mapping.audit().rates.query("is_recid == 1")
+    before, after = rates["before"], rates["after"]
+    columns = [*data.problem.protected, *data.problem.features, data.problem.outcome]
+    people = data.frame.astype(str).value_counts(columns).rename("people").reset_index()
+    moves = mapping.table().astype(dict.fromkeys(columns, str)).merge(people)
+    expected = moves["probability"] * moves["people"]
+    moved = [moves[name] != moves[f"to_{name}"].astype(str) for name in columns if f"to_{name}" in moves]
+    rows = [
+        " | ".join(f"{100 * rate.min():.0f}–{100 * rate.max():.0f} %" for rate in (before, after)),
+        f"| {before.max() / before.min():.2f}× | {after.max() / after.min():.2f}× |",
+        f"none for the worse | | {expected[moved[-1]].sum():.0f} |",
+        f"in any column | | {expected[np.any(moved, axis=0)].sum():.0f} |",
+    ]
+    for row in rows:
+        assert row in TEXT
+    assert set(moves.loc[moved[-1], "to_is_recid"]) == {0}
+    assert f"{len(data.frame):,} defendants" in TEXT
+
+
 @pytest.mark.slow
 def test_the_way_from_a_raw_csv_to_a_transformed_test_set(tmp_path):
     """The commands as they are printed, on the embedded study as two CSV files of people."""
