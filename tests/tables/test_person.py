@@ -1,4 +1,4 @@
-"""One person in plain values, and few rows of a frame, are what the same rows are among many."""
+"""One person in plain values, and one row of a frame, are what the same rows are among many."""
 
 import pickle
 import warnings
@@ -23,30 +23,14 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import evenhand as eh
-from evenhand import tables
 from evenhand.data.levels import Coding
 from evenhand.kernel.draws import keyed_draw
 from evenhand.kernel.stochastic import unchanged
-from evenhand.tables import transforming, writing
 
 MODES = ("apply", "release")
 RESTORED = ("sample", "midpoint", "label")
 VARIANTS = [pytest.param(changes, id=name) for name, changes in awkward.VARIANTS.items()]
 KEY = awkward.KEY
-
-
-@pytest.fixture
-def as_many(monkeypatch):
-    """Let one-row frames go the way of large ones: columns are numbered, and rows found and written in arrays."""
-
-    def run(fitted, mode, frame, **options):
-        with monkeypatch.context() as patched, warnings.catch_warnings():
-            patched.setattr(transforming, "FEW_ROWS", 0)
-            patched.setattr(writing, "FEW_ROWS", 0)
-            warnings.simplefilter("ignore", eh.EvenhandWarning)
-            return getattr(fitted, mode)(frame, **options)
-
-    return run
 
 
 def drawn_up(problem, frame):
@@ -118,11 +102,11 @@ class TestTheSameAsAmongMany:
     @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("changes", VARIANTS)
-    def test_by_position(self, changes, mode, as_many):
+    def test_by_position(self, changes, mode):
         fitted, frame = awkward.mapping(**changes), awkward.awkward(30, seed=4)
         for seed, row in enumerate(records(frame)):
             options = {"seed": seed, "missing": "level"}
-            expected = records(as_many(fitted, mode, frame.iloc[[seed]], **options))[0]
+            expected = records(quietly(getattr(fitted, mode), frame.iloc[[seed]], **options))[0]
             same(quietly(fitted.person, row, mode=mode, **options), expected)
 
     @pytest.mark.parametrize("mode", MODES)
@@ -193,12 +177,12 @@ class TestValues:
     @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("kind", LIKE)
     @pytest.mark.parametrize("column", ["d", "n", "b", "r", "w", "m"])
-    def test_a_number_is_what_it_is_in_a_column_of_its_type(self, numbers, column, kind, as_many):
+    def test_a_number_is_what_it_is_in_a_column_of_its_type(self, numbers, column, kind):
         changed = 0
         for seed in range(15):
             row = {"id": seed, "d": 1, "n": 0, "b": True, "r": 0.7, "w": 4, "m": 1, "y": 1}
             row[column], restore = LIKE[kind](seed % 2), RESTORED[seed % 3]
-            expected = records(as_many(numbers, "apply", pd.DataFrame([row]), key="id", restore=restore))[0]
+            expected = records(quietly(numbers.apply, pd.DataFrame([row]), key="id", restore=restore))[0]
             found = quietly(numbers.person, row, key="id", restore=restore)
             changed += plainly(found[column]) != plainly(row[column])
             if isinstance(row[column], bool | np.bool_) and restore != "label" and found[column] not in (0, 1):
@@ -432,63 +416,19 @@ def only_row(frame):
     return frame.to_pylist()[0] if isinstance(frame, pa.Table) else frame.to_dicts()[0]
 
 
-def types_of(frame):
-    return list(map(str, frame.schema.types if isinstance(frame, pa.Table) else frame.dtypes))
-
-
 class TestFewRows:
     @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("kind", FRAMES)
     @pytest.mark.parametrize("changes", VARIANTS)
-    def test_a_frame_of_one_row_is_what_it_is_among_many(self, changes, kind, mode, as_many):
+    def test_a_frame_of_one_row_is_what_it_is_among_many(self, changes, kind, mode):
         fitted, frame = awkward.mapping(**changes), FRAMES[kind](awkward.awkward(8, seed=3))
-        for at in range(8):
-            alone = one(frame, at)
-            for options in ({"key": KEY}, {"seed": at}, {"key": KEY, "restore": "label"}):
-                found = quietly(getattr(fitted, mode), alone, missing="level", **options)
-                expected = as_many(fitted, mode, alone, missing="level", **options)
-                assert type(found) is type(expected)
-                assert types_of(found) == types_of(expected)
-                same(only_row(found), only_row(expected))
-
-    @pytest.mark.parametrize("kind", FRAMES)
-    def test_rows_are_looked_up_one_by_one(self, kind):
-        fitted, frame = awkward.mapping(), FRAMES[kind](awkward.awkward(tables.FEW_ROWS, seed=3))
-        how = transforming.How(0, key=KEY)
-        moves = transforming.moves_of_few(fitted.apply_mode, tables.read(frame), how)
-        located = transforming.locate(fitted.apply_mode, tables.read(frame))
-        drawn = transforming.draws(fitted.apply_mode, tables.read(frame), located, how)
-        expected = transforming.moves_of(fitted.apply_mode, tables.FEW_ROWS, located, drawn)
-        assert len(moves.at) > 3
-        for name in ("at", "entry", "unknown"):
-            assert getattr(moves, name).tolist() == getattr(expected, name).tolist()
-        assert [own.tolist() for own in moves.own] == [own.tolist() for own in expected.own]
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"job": "new"}, {"job": None}, {"age": None}, {"age": 3.0, "job": "x"}, {"sex": "X"}, {"age": "thirty"},
-            {"job": 3}, {"hours": float("nan")}, {"id": None}, {"id": 1.5},
-        ],
-        ids=str,
-    )  # fmt: skip
-    @pytest.mark.parametrize(("unseen", "missing"), [("keep", None), ("error", "level"), ("keep", "error")])
-    def test_they_are_told_of_in_the_same_words(self, change, unseen, missing, hiring, row, monkeypatch):
-        frame = pd.DataFrame([row | change], index=[5])
-        told = []
-        for few in (True, False):
-            with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as heard:
-                warnings.simplefilter("always")
-                if not few:
-                    patched.setattr(transforming, "FEW_ROWS", 0)
-                try:
-                    hiring.apply(frame, key="id", unseen=unseen, missing=missing)
-                    ended = None
-                except eh.EvenhandError as error:
-                    ended = str(error)
-            told.append((ended, [str(warning.message) for warning in heard]))
-        assert told[0] == told[1]
+        for options in ({"key": KEY}, {"key": KEY, "restore": "label"}):
+            together = quietly(getattr(fitted, mode), frame, missing="level", **options)
+            for at in range(8):
+                found = quietly(getattr(fitted, mode), one(frame, at), missing="level", **options)
+                assert type(found) is type(together)
+                same(only_row(found), only_row(one(together, at)))
 
     @pytest.mark.parametrize("value", [None, "?"])
     def test_categories_that_nobody_has_are_looked_at(self, value, hiring, row):

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -28,16 +27,13 @@ from evenhand import check
 from evenhand.engines.unpacking import (
     CHUNK,
     LONGEST_RECORD,
-    Ends,
-    Record,
     Unended,
     checked,
     fault,
     is_packed,
-    misfit,
+    mixed_start,
     records,
     unpacked_name,
-    with_equal_ends,
     written,
 )
 from evenhand.engines.waiting import beside
@@ -262,22 +258,6 @@ class Source:
         return max(current().memory // (BLOCKS_HELD * BLOCK_OF_TEXTS), 1)
 
     @property
-    def is_wide(self) -> bool:
-        """Whether there are more columns than DuckDB can hold at once."""
-        return len(self.header) > self.at_once
-
-    def records(self) -> Iterator[Record]:
-        """Read the rows of CSV files one by one, each with as many fields as there are columns."""
-        assert self.format is not None
-        for path, copy in zip(self.paths, self.copies or self.paths, strict=True):
-            found = records(copy, self.format.delimiter)
-            for record in found if self.format.names else islice(found, 1, None):
-                if record.fields:
-                    if wrong := misfit(record, len(self.header)):
-                        raise DataError(f"{path!r} {wrong}")
-                    yield record
-
-    @property
     def fault(self) -> str | None:
         """What is wrong with the rows of a CSV file, found without DuckDB; None where nothing is."""
         if self.format is None:
@@ -408,8 +388,8 @@ def reading(
 ) -> Iterator[tuple[Any, Source]]:
     """Open DuckDB for one piece of work on files, and give what it is to read: the files, or copies of them.
 
-    Every byte of CSV files is looked at first. Packed files are unpacked; where lines end in several ways, they get
-    one. The copies go where everything goes that does not fit into memory.
+    Every byte of CSV files is looked at first. Packed files are unpacked; the copies go where everything goes that does
+    not fit into memory.
     """
     duckdb = duck()
     with connection(source.name, target) as duck_:
@@ -425,28 +405,23 @@ def reading(
 def _readable(source: Source, format: CsvFormat, duck_: Any, progress: Progress | None) -> Source:
     """Check CSV files from the first byte to the last, and return them as DuckDB can read them."""
     folder = Path(duck_.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
-    ends, copies = Ends(), []
+    copies = []
     for place, path in enumerate(source.paths):
         told = None if progress is None else partial(progress, "unpacking" if is_packed(path) else "checking")
         if is_packed(path):
             copies.append(os.fspath(folder / f"{place}.csv"))
             with _writing(copies[-1]) as file:
-                ends += checked(path, file.write, told)
+                longest = checked(path, file.write, told)
         else:
             copies.append(path)
-            ends += checked(path, len, told)
-    source = replace(source, copies=tuple(copies))
-    if ends.one_way or _in_one_way(source, duck_):
-        return source
-    equal = []
-    for place, (path, copy) in enumerate(zip(source.paths, copies, strict=True)):
-        equal.append(os.fspath(folder / f"{place}.equal.csv"))
-        with _writing(equal[-1]) as file:
-            try:
-                file.writelines(with_equal_ends(copy, format.delimiter))
-            except Unended as error:
-                raise DataError(f"{path!r} {error}") from None
-    return replace(source, copies=tuple(equal))
+            longest = checked(path, len, told)
+        wrong = mixed_start(copies[-1], format.delimiter)
+        if longest > LONGEST_RECORD:
+            # DuckDB would leave out a last row that is far too long.
+            wrong = fault(copies[-1], len(source.header), format.delimiter)
+        if wrong is not None:
+            raise DataError(f"{path!r} {wrong}")
+    return replace(source, copies=tuple(copies))
 
 
 @contextmanager
@@ -459,15 +434,6 @@ def _writing(path: str) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise no_room(folder.parent, error) from None
-
-
-def _in_one_way(source: Source, duck_: Any) -> bool:
-    """Whether all rows end in the same way, where some texts hold line ends too: DuckDB refuses others."""
-    try:
-        beside(lambda: duck_.sql(f"SELECT count({source.numbers[-1]}) FROM {source.sql}").fetchall(), duck_.interrupt)
-    except duck().InvalidInputException:
-        return False
-    return True
 
 
 @contextmanager

@@ -40,7 +40,7 @@ from evenhand.engines.files import (
     why_unwritable,
 )
 from evenhand.engines.parquet import Straight
-from evenhand.engines.unpacking import quoted_field, raw_fields
+from evenhand.engines.unpacking import quoted_field
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, StorageError
 from evenhand.files import replacing
@@ -299,9 +299,6 @@ def _written(run: Run, duck_: Any, cursor: Any, folder: str | None, temporary: s
             return work.tally
         parts = (batch for table in tables for batch in table.to_batches())
         stream = pyarrow.RecordBatchReader.from_batches(schema, parts)
-        if run.text and not is_parquet(target) and run.source.is_wide:
-            _write_rows(run, stream, temporary)
-            return work.tally
         command = _command(run, duck_, temporary, is_parquet(target))
         duck_.register("stream", stream)
         run.copying.set()
@@ -336,26 +333,6 @@ def _write_straight(straight: Straight, tables: Iterator[Any], schema: Any, temp
         if why := why_unwritable(Path(temporary)):
             raise StorageError(f"cannot write {target!r}: {why}") from None
         raise error
-
-
-def _write_rows(run: Run, stream: Any, temporary: str) -> None:
-    """Write a CSV file row by row, with new values in the places of the old: DuckDB holds a block of every column."""
-    assert run.source.format is not None
-    between, new = run.source.format.delimiter.encode(), run.written.delimiter
-    places = [run.source.columns.index(name) for name in run.changing]
-    rows = run.source.records()
-    with open(temporary, "wb") as file:
-        file.write(run.header.encode())
-        for batch in stream:
-            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                fields = raw_fields(next(rows), between)
-                if new.encode() != between:
-                    fields = [f if f[:1] == b'"' or not f else quoted_field(f.decode(), new).encode() for f in fields]
-                for place, value in zip(places, values, strict=bool(places)):
-                    fields[place] = b"" if value is None else quoted_field(value, new).encode()
-                file.write(new.encode().join(fields) + END.encode())
-    if next(rows, None) is not None:
-        raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
 
 
 class Work:

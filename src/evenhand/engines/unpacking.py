@@ -1,7 +1,7 @@
 """The bytes of CSV files: packed or not, checked from the first to the last, in lines and records.
 
-DuckDB does not notice that a packed file is damaged, and refuses one whose lines end in several ways. It is given a
-plain copy of such a file, so that what was checked is what is read. Knows nothing of columns and their types.
+DuckDB does not notice that a packed file is damaged. It is given a plain copy of such a file, so that what was checked
+is what is read. Files with mixed line ends are refused. Knows nothing of columns and their types.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import sys
 import zlib
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
 from evenhand.errors import DataError
@@ -28,6 +29,8 @@ CHUNK = 1 << 20
 
 LONGEST_RECORD = 32_000_000
 """A row may have so many bytes; DuckDB reads so many at once."""
+
+LINE_END = re.compile(rb"\r\n|\r|\n")
 
 SEPARATOR = "\ufdd0"
 """Stands for a delimiter, which may have several characters: no character of Unicode, and no byte as Latin 1."""
@@ -86,6 +89,10 @@ def lines(path: str) -> Iterator[bytes]:
     for chunk in chunks(path):
         *whole, held = (held + chunk).splitlines(keepends=True)
         yield from whole
+        if len(held) > LONGEST_RECORD:
+            # Whoever reads on refuses it.
+            yield held
+            held = b""
     yield from held.splitlines(keepends=True)
 
 
@@ -97,9 +104,14 @@ class Record:
     raw: bytes
     fields: tuple[str, ...]
 
+    @property
+    def end(self) -> bytes:
+        """How its last line ends; nothing at the end of a file."""
+        return self.raw[len(self.raw.rstrip(b"\r\n")) :]
+
 
 class Unended(Exception):
-    """A quote is not where it may be, or does not end."""
+    """A quote is not where it may be, or does not end; or a row is too long."""
 
 
 def records(path: str, delimiter: str) -> Iterator[Record]:
@@ -111,10 +123,8 @@ def records(path: str, delimiter: str) -> Iterator[Record]:
         for line in lines(path):
             size = len(line) + (size if held else 0)
             if size > LONGEST_RECORD:
-                raise DataError(
-                    f"{path!r} has a row of more than {words(LONGEST_RECORD)} in line {first}, or a quote there that "
-                    f"does not end"
-                )
+                most = words(LONGEST_RECORD)
+                raise Unended(f"has a row of more than {most} in line {first}, or a quote there that does not end")
             held.append(line)
             text = line.removeprefix(BOM_UTF8) if first == 1 and len(held) == 1 else line
             yield text.decode("latin-1").replace(own, SEPARATOR)
@@ -137,60 +147,26 @@ def written(record: str) -> str:
     return record.encode("latin-1").decode()
 
 
-@dataclass(frozen=True)
-class Ends:
-    """How often lines end in each way, in and out of quotes."""
+def checked(path: str, take: Callable[[bytes], object], told: Told | None = None) -> int:
+    """Read all of a file, which must be text in UTF-8, and hand it over chunk by chunk; return its longest line.
 
-    returns: int = 0
-    feeds: int = 0
-    both: int = 0
-
-    def __add__(self, other: Ends) -> Ends:
-        return Ends(self.returns + other.returns, self.feeds + other.feeds, self.both + other.both)
-
-    @property
-    def one_way(self) -> bool:
-        """Whether all lines certainly end in the same way."""
-        return not self.returns or not self.feeds or self.returns == self.feeds == self.both
-
-
-def checked(path: str, take: Callable[[bytes], object], told: Told | None = None) -> Ends:
-    """Read all of a file, which must be text in UTF-8, and hand it over chunk by chunk; return how its lines end."""
-    decoder, ends, last, number = getincrementaldecoder("utf-8")(), Ends(), b"", 1
+    That is a number of bytes, which counts only lines that are longer than a chunk.
+    """
+    decoder, number, longest, size = getincrementaldecoder("utf-8")(), 1, 0, 0
     for chunk in chain(chunks(path, told), [b""]):
         try:
             decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
             number += error.object[: error.start].count(b"\n")
             raise DataError(f"{path!r} is not text in UTF-8 in line {number}; save it as UTF-8 first") from None
-        returns = chunk.count(b"\r")
-        feeds = chunk.count(b"\n")
-        across = int(last == b"\r" and chunk[:1] == b"\n")
-        ends += Ends(returns, feeds, (chunk.count(b"\r\n") if returns else 0) + across)
-        number, last = number + feeds, chunk[-1:]
+        number += chunk.count(b"\n")
+        if ends := LINE_END.search(chunk):
+            longest = max(longest, size + ends.start())
+            size = len(chunk) - 1 - max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        else:
+            size += len(chunk)
         take(chunk)
-    return ends
-
-
-def with_equal_ends(path: str, delimiter: str) -> Iterator[bytes]:
-    """Read a file record by record, each with the same end; line ends between quotes stay as they are."""
-    for record in records(path, delimiter):
-        yield record.raw.removesuffix(b"\n").removesuffix(b"\r") + b"\n"
-
-
-def raw_fields(record: Record, delimiter: bytes) -> list[bytes]:
-    """Return the fields of a record as they stand, quotes and all.
-
-    Examples
-    --------
-    >>> raw_fields(Record(1, b'a,"b,b",5" c\\n', ()), b",")
-    [b'a', b'"b,b"', b'5" c']
-    """
-    raw = record.raw.removesuffix(b"\n").removesuffix(b"\r")
-    if b'"' not in raw:
-        return raw.split(delimiter)
-    between = re.escape(delimiter)
-    return re.findall(rb'(?s)("[^"]*(?:""[^"]*)*"|.*?)' + between, raw + delimiter)
+    return max(longest, size)
 
 
 def quoted_field(text: str, delimiter: str) -> str:
@@ -199,16 +175,36 @@ def quoted_field(text: str, delimiter: str) -> str:
     return '"' + text.replace('"', '""') + '"' if not text or any(each in text for each in odd) else text
 
 
-def misfit(record: Record, fields: int) -> str | None:
-    """Say that a record has not as many fields as it should have; None where it has, or is an empty line."""
-    if len(record.fields) == fields or not record.fields:
-        return None
-    return f"has {len(record.fields)} fields in line {record.line} where it should have {fields}"
+def _mixed(line: int) -> str:
+    return (
+        f"has mixed line ends: those of line {line} differ from those before; convert the line ends to \\n, "
+        f"for example with perl -pi -e 's/\\r\\n?/\\n/g' FILE"
+    )
+
+
+def mixed_start(path: str, delimiter: str) -> str | None:
+    """Return what is wrong with a first row that holds other line ends between quotes than its own; None if nothing.
+
+    DuckDB takes the first line end in a file for the end of every row, and would read no rows without an error.
+    """
+    with suppress(Unended):
+        for first in islice(records(path, delimiter), 1):
+            found = LINE_END.search(first.raw)
+            if found and first.end and found[0] != first.end:
+                return _mixed(first.line + len(LINE_END.findall(first.raw)) - 1)
+    return None
 
 
 def fault(path: str, fields: int, delimiter: str) -> str | None:
-    """Say what is wrong with the rows of a file that should have so many fields each; None where nothing is."""
+    """Return what is wrong with the rows of a file that should have so many fields each; None where nothing is."""
+    end = b""
     try:
-        return next(filter(None, (misfit(record, fields) for record in records(path, delimiter))), None)
+        for record in records(path, delimiter):
+            end = end or record.end
+            if record.end not in (b"", end):
+                return _mixed(record.line + len(LINE_END.findall(record.raw)) - 1)
+            if record.fields and len(record.fields) != fields:
+                return f"has {len(record.fields)} fields in line {record.line} where it should have {fields}"
     except Unended as error:
         return str(error)
+    return None

@@ -14,14 +14,11 @@ from evenhand.tables.columns import (
     column,
     gap_advice,
     levels_of,
-    refuse_other_kind,
 )
 from evenhand.tables.frames import (
     Frame,
     Table,
-    categories,
     is_path,
-    listed,
     quoted,
     read,
     refuse_taken,
@@ -30,7 +27,7 @@ from evenhand.tables.frames import (
     take,
     to_pandas,
 )
-from evenhand.tables.keys import key_text, key_texts
+from evenhand.tables.keys import key_texts
 from evenhand.tables.learned import (
     HOLDS,
     NEW_GAP,
@@ -43,7 +40,7 @@ from evenhand.tables.learned import (
     unlike_words,
 )
 from evenhand.tables.numbering import NULL
-from evenhand.tables.person import PLAIN, Lookup, Placed, Reader, Record, plain_value
+from evenhand.tables.person import Lookup, Placed, Record
 from evenhand.tables.reading import (
     Levelled,
     cells,
@@ -65,7 +62,6 @@ from evenhand.tables.reading import (
 )
 from evenhand.tables.sampling import Piece, by_content, dealt_folds, order_by_content
 from evenhand.tables.writing import (
-    FEW_ROWS,
     SET_APART,
     Lots,
     Restore,
@@ -86,11 +82,9 @@ from evenhand.tables.writing import (
 )
 
 __all__ = [
-    "FEW_ROWS",
     "HOLDS",
     "NEW_GAP",
     "NULL",
-    "PLAIN",
     "REAL",
     "SET_APART",
     "WHOLE",
@@ -102,7 +96,6 @@ __all__ = [
     "Lots",
     "Piece",
     "Placed",
-    "Reader",
     "Record",
     "Restore",
     "Restoring",
@@ -117,7 +110,6 @@ __all__ = [
     "blanks_among_numbers",
     "by_content",
     "canonical",
-    "categories",
     "cells",
     "choices",
     "column",
@@ -133,7 +125,6 @@ __all__ = [
     "is_missing",
     "is_path",
     "is_word",
-    "key_text",
     "key_texts",
     "labels",
     "lacking",
@@ -142,15 +133,12 @@ __all__ = [
     "level_rows",
     "levels_in",
     "levels_of",
-    "listed",
     "merged",
     "order_by_content",
     "own_name",
-    "plain_value",
     "quoted",
     "read",
     "refuse_gaps",
-    "refuse_other_kind",
     "refuse_other_kinds",
     "refuse_taken",
     "replace",

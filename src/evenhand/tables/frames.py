@@ -13,7 +13,6 @@ import pandas as pd
 from evenhand import check
 from evenhand.arrays import Cells
 from evenhand.errors import DataError, Option
-from evenhand.tables.columns import plain
 
 Frame = Any
 """Any dataframe that narwhals knows."""
@@ -151,38 +150,6 @@ def to_pandas(table: Any) -> pd.DataFrame:
     """Return any frame as a pandas frame."""
     found: pd.DataFrame = read(table).to_pandas()
     return found
-
-
-def listed(table: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, list[Any]] | None:
-    """Return the values of some columns of a short table; None where a column or its library is not known."""
-    native: Any = table.to_native()
-    # Narwhals takes longer to name pandas' columns than pandas does to look for some.
-    names = native.columns if isinstance(native, pd.DataFrame) else table.columns
-    if not all(name in names for name in columns):
-        return None
-    if isinstance(native, pd.DataFrame):
-        return {name: _listed(native[name]) for name in columns}
-    if table.implementation.is_polars():
-        return {name: native.get_column(name).to_list() for name in columns}
-    if table.implementation.is_pyarrow():
-        return {name: native.column(name).to_pylist() for name in columns}
-    return None
-
-
-def _listed(series: pd.Series[Any]) -> list[Any]:
-    """Return the values of a pandas column; of what may be thousands of categories only those that rows have."""
-    kind: Any = series.dtype
-    if not isinstance(kind, pd.CategoricalDtype):
-        return series.tolist()
-    codes: Any = series.array.codes
-    return [plain(kind.categories[code]) if code >= 0 else None for code in codes.tolist()]
-
-
-def categories(table: nw.DataFrame[Any], name: str) -> list[Any]:
-    """Return the categories of a pandas column, whether or not they occur; none of any other."""
-    native = table.to_native()
-    kind: Any = native[name].dtype if isinstance(native, pd.DataFrame) else None
-    return kind.categories.tolist() if isinstance(kind, pd.CategoricalDtype) else []
 
 
 def with_column(table: nw.DataFrame[Any], name: str, values: Sequence[Any]) -> nw.DataFrame[Any]:

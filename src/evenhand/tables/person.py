@@ -258,8 +258,7 @@ class Lookup:
 
     def row(self, levels: Sequence[int]) -> tuple[int | None, bool]:
         """Return the kernel's row of somebody with these levels, if there is one, and whether it is a source's own."""
-        number = self.cell(levels, 0)
-        place = _place(self.sources, number)
+        place = _place(self.sources, self._source(levels))
         if place is not None:
             return self.rows.item(place), True
         if self.strangers is None or UNSEEN in levels[self.first_written :]:
@@ -281,18 +280,14 @@ class Lookup:
         by = () if self.strangers is None else self.strangers.by
         return tuple((names.index(variable.name), len(variable)) for axis in by for variable in axis.variables)
 
-    def cell(self, levels: Sequence[int], first: int) -> int:
-        """Return the number of the cell of levels from a place on, UNSEEN where one of them is none."""
+    def _source(self, levels: Sequence[int]) -> int:
+        """Return the number of the source that has these levels, UNSEEN where one of them is none."""
         number = 0
-        for level, size in zip(levels[first:], self._sizes[first:], strict=True):
+        for level, size in zip(levels, self._sizes, strict=True):
             if level == UNSEEN:
                 return UNSEEN
             number = number * size + level
         return number
-
-    def targets(self, row: int, draw: int, own: Sequence[int]) -> list[int]:
-        """Return the level of each column that is written, of the target that a draw hits."""
-        return self._target(row, self.kernel.hit_one(row, draw), own)
 
     def placed(self, levels: Sequence[int]) -> Placed:
         """Return where somebody with these levels is."""
@@ -335,7 +330,7 @@ class Lookup:
         """Return a record with what is drawn for it: what does not change is the very value that was given."""
         new, last = dict(record), slice(self.first_written, None)
         own = levels[last]
-        targets = own if row is None else self.targets(row, draw(""), own)
+        targets = own if row is None else self._target(row, self.kernel.hit_one(row, draw("")), own)
         for reader, writer, value, before, level in zip(
             self.readers[last], self.writers, values[last], own, targets, strict=True
         ):

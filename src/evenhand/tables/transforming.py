@@ -31,7 +31,7 @@ from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
 from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import Nest
-from evenhand.tables import FEW_ROWS, Coded, Encoded, Lookup, Placed, Reader, Record, Restore, Restoring, Table
+from evenhand.tables import Coded, Encoded, Lookup, Placed, Record, Restore, Restoring, Table
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["typical", "keep", "error"]
@@ -66,6 +66,9 @@ LARGEST_INDEX = 1 << 22
 
 LARGEST_SMALL = (1 << 31) - 1
 """So many kinds are numbered in 32 bits."""
+
+FEW_ROWS = 32
+"""Threads are not worth their while for so many rows."""
 
 FEW_KINDS = 1 << 12
 """So many kinds of rows are told apart whatever the size of a table; more only where a table has many rows for each."""
@@ -534,17 +537,12 @@ def transform_piece(
     warns of them.
     """
     together = None
-    unlike: tables.Unlike = {}
-    few = len(table) <= FEW_ROWS and drawn is None and not (text or how.balanced)
-    moves = moves_of_few(mode, table, how, first=first) if few else None
-    if moves is None:
-        located = locate(mode, table, text=text, first=first)
-        if drawn is None and how.balanced:
-            drawn, together = _together(mode, table, located, how)
-        moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
-        unlike = located.unlike
+    located = locate(mode, table, text=text, first=first)
+    if drawn is None and how.balanced:
+        drawn, together = _together(mode, table, located, how)
+    moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
     done = write(mode, table, moves, how, first=first, text=text)
-    done = replace(done, tally=replace(done.tally, unlike=unlike), moves=moves)
+    done = replace(done, tally=replace(done.tally, unlike=located.unlike), moves=moves)
     if together is not None:
         done = replace(done, tally=replace(done.tally, **together._asdict()))
     if how.unseen == "error":
@@ -558,7 +556,6 @@ def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     def read(variable: Variable) -> Coded:
         return tables.levels_in(variable, table, text=text, first=first)
 
-    # Threads are not worth their while for a few rows.
     coded = each_of(mode.read, read) if len(table) > FEW_ROWS else list(map(read, mode.read))
     columns = {variable.name: each for variable, each in zip(mode.read, coded, strict=True)}
     written = (columns[variable.name].encoded for variable in mode.written)
@@ -715,13 +712,7 @@ class Moves:
     unknown : array
         The rows whose source is not one of the fitted table.
     encoded : mapping of str to Encoded
-        Columns that may be written, where their values are numbered already.
-    keys : sequence of str, optional
-        The key of every row, where it is known.
-    example : str, optional
-        The first new value, where it is known already.
-    missing : int, optional
-        How many rows have a missing value that has no level, where that is known already.
+        Columns that may be written, with their values numbered.
     typical : int
         How many of the unknown rows drew their outcome.
     new_cells : mapping of int to int
@@ -732,12 +723,9 @@ class Moves:
     own: tuple[Cells, ...]
     entry: Cells
     unknown: Cells
-    encoded: Mapping[str, Encoded] = field(default_factory=dict)
-    keys: Sequence[str] | None = None
-    example: str | None = None
-    missing: int | None = None
-    typical: int = 0
-    new_cells: Mapping[int, int] = field(default_factory=dict)
+    encoded: Mapping[str, Encoded]
+    typical: int
+    new_cells: Mapping[int, int]
 
 
 def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Moves:
@@ -760,73 +748,7 @@ def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Mo
 
     at, entry, unknown, typical = (np.concatenate(parts) for parts in zip(*in_blocks(size, pick), strict=True))
     new = located.new_cells(unknown)
-    return Moves(at, located.own(at), entry, unknown, located.encoded, typical=int(typical.sum()), new_cells=new)
-
-
-def moves_of_few(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Moves | None:
-    """Pick the targets of a few rows, one by one; None where something about them is not plain.
-
-    Whoever reads each column as a whole then finds what it is, and says where it is wrong.
-    """
-    lookup, keyed = mode.lookup, () if how.key is None else (how.key,)
-    columns = tables.listed(table, [*mode.columns, *keyed])
-    if columns is None or not all(type(value) in tables.PLAIN for values in columns.values() for value in values):
-        return None
-    try:
-        levels = [_levels_of_few(reader, table, columns) for reader in lookup.readers]
-        keys = [tables.key_text(name, type(value), value) for name in keyed for value in columns[name]]
-        draw = keyed_draws(keys, how.seed, mode.name) if keyed else single_draws(mode, table, how, first=first)
-    except (DataError, UnicodeEncodeError):
-        return None
-    moved, unknown, typical = [], [], 0
-    cells = Counter[int]()
-    for at, (own, drawn) in enumerate(zip(zip(*levels, strict=True), draw.tolist(), strict=True)):
-        row, sourced = lookup.row(own)
-        if not sourced:
-            unknown.append(at)
-            typical += row is not None
-            if NO_LEVEL not in own:
-                cells[lookup.cell(own, 0)] += 1
-        if row is not None:
-            cell, entry = lookup.cell(own, lookup.first_written), mode.kernel.hit_one(row, drawn)
-            if mode.kernel.targets[entry] != (cell if sourced else own[-1]):
-                moved.append((at, cell, entry))
-    rows, own_cells, entries = np.array(moved, dtype=np.int64).reshape(-1, 3).T
-    before = mode.domain.split_xy(own_cells) if mode.writes_outcome else (own_cells,)
-    new, given = np.array(unknown, dtype=np.int64), keys if keyed else None
-    moves = Moves(rows, before, entries, new, keys=given, typical=typical, new_cells=cells)
-    return replace(moves, **_new_among_few(lookup, columns, levels, unknown[0])) if unknown else moves
-
-
-def _new_among_few(
-    lookup: Lookup, columns: Mapping[str, Sequence[Any]], levels: Sequence[list[int]], first: int
-) -> dict[str, Any]:
-    """Return what is new in the first row that is not known, and how many have a missing value that has no level."""
-    example, lacking = None, set()
-    for reader, codes in zip(lookup.readers, levels, strict=True):
-        name = reader.variable.name
-        for at, code in enumerate(codes):
-            # A leaf is always one.
-            if code == NO_LEVEL:
-                value = tables.plain_value(name, columns[name][at])
-                missing = reader.is_missing(value)
-                lacking |= {at} if missing else set()
-                new = "a missing value" if missing else f"the new value {value!r}"
-                example = example or (f"column {name!r} has {new}" if at == first else None)
-    return {"example": example, "missing": len(lacking)}
-
-
-def _levels_of_few(reader: Reader, table: Table, columns: Mapping[str, Sequence[Any]]) -> list[int]:
-    """Return the levels of a variable in few rows."""
-    own = [[tables.plain_value(name, value) for value in columns[name]] for name in reader.variable.columns]
-    if not reader.variable.is_column:
-        return [reader.level(values) for values in zip(*own, strict=True)] if own else [0] * len(table)
-    (values,), name = own, reader.variable.name
-    if any(map(reader.is_missing, values)):
-        # Categories that nobody here has tell what kind of values there could be.
-        known = (value for value in tables.categories(table, name) if not reader.is_missing(value))
-        tables.refuse_other_kind(reader.variable, list(known))
-    return [reader.level(value) for value in values]
+    return Moves(at, located.own(at), entry, unknown, located.encoded, int(typical.sum()), new)
 
 
 def write(
@@ -837,9 +759,6 @@ def write(
 
     def lots(column: str, chosen: Cells) -> Cells:
         # Keys are hashed only where one is needed.
-        if moves.keys is not None:
-            keys = [moves.keys[row] for row in chosen.tolist()]
-            return keyed_draws(keys, how.seed, mode.name, purpose=column)
         if how.key is None:
             return single_draws(mode, table, how, first=first, purpose=column)[chosen]
         return single_draws(mode, tables.take(table.select(how.key), chosen), how, purpose=column)
@@ -849,11 +768,7 @@ def write(
         new = tables.replace(
             new, axis, at, own, targets, lots=lots, restore=how.restore, text=text, encoded=moves.encoded
         )
-    if moves.missing is None:
-        tally = _tally(mode, table, len(at), moves.unknown, text)
-    else:
-        unseen, first_unseen = len(moves.unknown), int(moves.unknown[0]) + 1
-        tally = Tally(len(table), len(at), unseen, first_unseen, moves.example, moves.missing)
+    tally = _tally(mode, table, len(at), moves.unknown, text)
     return Transformed(new, replace(tally, typical=moves.typical, new_cells=moves.new_cells))
 
 

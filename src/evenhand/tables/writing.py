@@ -31,9 +31,6 @@ Lots = Callable[[str, Cells], Cells]
 Native = Any
 """A column in its own library's type."""
 
-FEW_ROWS = 32
-"""So many rows are looked up and written one by one in less time than any column is numbered."""
-
 PIECE = 1 << 19
 """Rows of texts that are made at once."""
 
@@ -275,14 +272,8 @@ def _written(series: nw.Series[Any], variable: Variable, fresh: Fresh) -> Native
     if isinstance(kind, pd.ArrowDtype) and hasattr(kind.pyarrow_dtype, "value_type"):
         # Writing into a dictionary of Arrow's, pandas fills its nulls.
         return pd.Series(_written_by_arrow(series.to_arrow(), fresh), index=native.index, dtype=kind)
-    # Few rows that all get a value are not worth going through their numbers.
-    few = len(fresh.at) == len(series) <= FEW_ROWS
-    every = [fresh.values[which] for which in fresh.which.tolist()] if few else None
     if isinstance(native, pd.Series):
-        native = _with_room(native, variable, fresh)
-        if every is not None:
-            return pd.Series(every, index=native.index, dtype=native.dtype)
-        native = native.copy()
+        native = _with_room(native, variable, fresh).copy()
         native.iloc[fresh.at] = pd.Series(fresh.values, dtype=native.dtype).array.take(fresh.which)
         return native
     if series.implementation.is_pyarrow():
@@ -292,8 +283,6 @@ def _written(series: nw.Series[Any], variable: Variable, fresh: Fresh) -> Native
         dtype = nw.Enum([str(level) for level in _united(variable, dtype.categories)])
         series = series.cast(dtype)
     backend = nw.get_native_namespace(series)
-    if every is not None:
-        return nw.new_series(variable.name, every, dtype, backend=backend).to_native()
     values = nw.new_series(variable.name, fresh.values, dtype, backend=backend)
     moved = np.zeros(len(series), dtype=bool)
     moved[fresh.at] = True

@@ -95,13 +95,6 @@ class TestFrames:
             mapping().apply(folder / given, to=folder / "same.parquet", seed=1)
             assert outcomes(folder / "same.parquet") == people.hired.tolist()
 
-    def test_apply_mode_on_more_columns_than_duckdb_holds_at_once(self, people, folder, monkeypatch):
-        monkeypatch.setattr("evenhand.engines.files.BLOCK_OF_TEXTS", 10**9)
-        mapping().apply(folder / "people.csv", to=folder / "same.csv", seed=1)
-        assert (folder / "same.csv").read_bytes() == (folder / "people.csv").read_bytes()
-        mapping().release(folder / "people.csv", to=folder / "out.csv", **OPTIONS)
-        assert outcomes(folder / "out.csv") == mapping().release(people, **OPTIONS).hired.tolist()
-
     def test_texts_are_dates_and_truths_too(self, people):
         texts = people.assign(owner=people.owner.astype(str).str.upper(), since=people.since.dt.strftime("%Y-%m-%d"))
         expected = mapping().release(people, **OPTIONS).hired

@@ -242,6 +242,24 @@ def test_a_fit_blames_the_text_that_is_no_number(tmp_path):
         eh.fit(problem(), tmp_path / "t.csv")
 
 
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("command", ["audit", "release", "fit"])
+def test_mixed_line_ends_on_the_command_line(mapping, tmp_path, command):
+    mapping.save(tmp_path / "a.mapping")
+    (tmp_path / "p.toml").write_text(problem().to_toml())
+    lines = people().to_csv(index=False).splitlines()
+    (tmp_path / "in.csv").write_bytes(("\n".join(lines[:50]) + "\r\n" + "\n".join(lines[50:])).encode())
+    arguments = {
+        "audit": ("a.mapping", "in.csv"),
+        "release": ("a.mapping", "in.csv", "--out", "out.csv"),
+        "fit": ("p.toml", "in.csv", "--out", "b.mapping"),
+    }
+    before = sorted(os.listdir(tmp_path))
+    done = evenhand(command, *arguments[command], cwd=tmp_path)
+    complained(done, "'in.csv' has mixed line ends", "line 50", r"convert the line ends to \n, for example with perl")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
 SLOW = """
 import signal, sys, time
 from evenhand import cli

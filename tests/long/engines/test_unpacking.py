@@ -6,7 +6,7 @@ import gzip
 import pyarrow
 import pytest
 
-from evenhand.engines.unpacking import Ends, Unended, checked, chunks, fault, records, with_equal_ends
+from evenhand.engines.unpacking import Unended, checked, chunks, fault, lines, mixed_start, records
 from evenhand.errors import DataError
 
 DATA = b"name,n\n" + b"".join(b"person %d,%d\n" % (i, i * i) for i in range(5000))
@@ -83,17 +83,51 @@ class TestRecords:
         with pytest.raises(Unended, match=r"a quote in line [12] "):
             list(records(self.write(tmp_path, text), ","))
 
-    def test_ends_become_equal_outside_of_quotes(self, tmp_path):
-        path = self.write(tmp_path, 'a,b\r\n1,"x\r\ny\rz"\n2,3\r4,5')
-        assert b"".join(with_equal_ends(path, ",")) == b'a,b\n1,"x\r\ny\rz"\n2,3\n4,5\n'
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [("a,b\r\n1,2\n", 2), ('a,b\r\n1,"x\ny"\n', 3), ("a,b\n1,2\n\r\n", 3), ("a,b\r1,2\n3,4\r", 2)],
+    )
+    def test_rows_that_end_in_several_ways(self, tmp_path, text, line):
+        path = self.write(tmp_path, text)
+        assert f"those of line {line} differ" in fault(path, 2, ",")
+        assert mixed_start(path, ",") is None
+
+    @pytest.mark.parametrize("text", ['a,b\r\n1,"x\ny\rz"\r\n3,4', 'a,b\n\n1,"x\r\ny"', 'a,"\rb"\r1,2\r'])
+    def test_rows_that_end_in_one_way(self, tmp_path, text):
+        path = self.write(tmp_path, text)
+        assert fault(path, 2, ",") is None
+        assert mixed_start(path, ",") is None
+
+    @pytest.mark.parametrize("text", ['a,"\nb"\r\n', '"a\r\n",b\n1,2\n', 'a,"b\r"\r\n'])
+    def test_a_first_row_that_holds_another_end(self, tmp_path, text):
+        assert "those of line 2 differ" in mixed_start(self.write(tmp_path, text), ",")
 
 
-def test_ends_across_chunks(tmp_path, monkeypatch):
+def test_lines_across_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr("evenhand.engines.unpacking.CHUNK", 3)
-    (tmp_path / "t.csv").write_bytes("ab\r\ncd\r\nef\rg\né\n".encode())
+    path, content = str(tmp_path / "t.csv"), "ab\r\ncd\r\nef\rg\né\n".encode()
+    (tmp_path / "t.csv").write_bytes(content)
     taken = []
-    assert checked(str(tmp_path / "t.csv"), taken.append) == Ends(returns=3, feeds=4, both=2)
-    assert b"".join(taken) == (tmp_path / "t.csv").read_bytes()
+    checked(path, taken.append)
+    assert b"".join(taken) == content
+    assert [record.end for record in records(path, ",")] == [b"\r\n", b"\r\n", b"\r", b"\n", b"\n"]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("places", [[20], [5, 20, 9], [31, 3]])
+def test_the_longest_line(tmp_path, monkeypatch, end, places):
+    monkeypatch.setattr("evenhand.engines.unpacking.CHUNK", 4)
+    (tmp_path / "t.csv").write_bytes(end.join(b"x" * size for size in places))
+    assert checked(str(tmp_path / "t.csv"), len) == max(places)
+
+
+def test_a_line_without_an_end_is_not_held(tmp_path, monkeypatch):
+    monkeypatch.setattr("evenhand.engines.unpacking.CHUNK", 10)
+    monkeypatch.setattr("evenhand.engines.unpacking.LONGEST_RECORD", 100)
+    (tmp_path / "t.csv").write_bytes(b"a,b\n" + b"x" * 1000)
+    assert max(map(len, lines(str(tmp_path / "t.csv")))) <= 110
+    with pytest.raises(Unended, match=r"a row of more than .* in line 2"):
+        list(records(str(tmp_path / "t.csv"), ","))
 
 
 def test_bytes_that_are_no_text_are_found_in_their_line(tmp_path, monkeypatch):
