@@ -12,6 +12,7 @@ from families import small_frame
 import evenhand as eh
 
 
+@pytest.mark.slow
 def test_what_it_writes_can_be_fitted(folder, inside):
     result = inside("init", "people.csv", "--protected", "group", "--outcome", "hired", "--out", "own.toml")
     assert result.returncode == 0, result.stderr
@@ -115,6 +116,7 @@ def test_without_scikit_learn(wide, inside, tmp_path_factory):
     complained(without("fit", "leaves.toml", "wide.csv"), "pip install 'evenhand[sklearn]'", code=5)
 
 
+@pytest.mark.slow
 def test_who_may_be_given_which_outcome(folder, inside):
     """Without a word about which outcome is good, both ways are allowed, and that is said; with one, only one is."""
     options = ("init", "people.csv", "--protected", "group", "--outcome", "hired", "--features", "score", "--force")
@@ -131,6 +133,7 @@ def test_who_may_be_given_which_outcome(folder, inside):
     complained(inside(*options, "--favourable", "yes"), "no level 'yes'", "['0', '1']")
 
 
+@pytest.mark.slow
 def test_bounds_that_can_be_met_with_a_confidence(folder, inside):
     options = ("--protected", "group", "--outcome", "hired", "--features", "score", "--confidence", "0.9")
     result = inside("init", "people.csv", *options)
@@ -160,6 +163,7 @@ def test_small_groups_are_named(folder, inside):
     assert f"{small[0]['group']} ({small[0]['people']} people, {small[0]['rate']:.0%})" in flat(result.stdout)
 
 
+@pytest.mark.slow
 def test_weights_are_counted_and_passed_on(folder, inside):
     cells = small_frame().value_counts().rename("how many").reset_index()
     cells.to_csv(folder / "cells.csv", index=False)
@@ -185,6 +189,7 @@ def test_a_follow_up_that_is_asked_for_is_named(folder, inside):
     assert "known only after it" in fired["remark"]
 
 
+@pytest.mark.slow
 def test_cuts_and_merges_of_protected_columns_are_said(folder, inside):
     frame = pd.concat([small_frame()] * 5).sort_values("hired", ignore_index=True)
     frame["age"] = 18 + frame.index % 60

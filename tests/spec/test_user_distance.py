@@ -80,7 +80,7 @@ def densely(distance, p, q, bound, whole=1.0):
         yield p + q - 2 * cp.geo_mean(cp.hstack([p, q])) <= bound**2
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("function", "bound"), [(chi_square, 0.005), (root_difference, 0.03)])
 @pytest.mark.parametrize("kind", ["pairwise", "target"])

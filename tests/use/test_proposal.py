@@ -214,7 +214,7 @@ class TestProposal:
         assert "has no name for it" in dict(found.draft.left_out)["Unnamed: 0"]
         eh.fit(found.problem, tmp_path / "people.csv")
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["file", "pandas", "polars"])
     def test_values_that_are_made_of_others(self, tmp_path, kind):
         frame = people()
@@ -787,6 +787,7 @@ TELLING_COLUMNS = {*(f"score{i}" for i in range(5)), *(f"word{i}" for i in range
 
 
 class TestLeaves:
+    @pytest.mark.slow
     def test_many_columns_that_tell_something(self):
         frame = wide()
         found = propose(frame, protected=["group"], outcome="hired")
@@ -841,6 +842,7 @@ class TestLeaves:
         asked = propose(frame, protected=["group"], outcome="hired", features=["score1", "born"])
         assert "Asked for, but gives away group" in said(asked)
 
+    @pytest.mark.slow
     def test_a_column_that_is_called_like_learned_cells(self):
         frame = wide().rename(columns={"word0": eh.Leaves.variable})
         found = propose(frame, protected=["group"], outcome="hired")
@@ -860,6 +862,7 @@ class TestLeaves:
             assert {"large", "larger"} <= set(found.problem.features)
             assert found.draft.found["large"].values == (10**17 + 1, 10**17 + 2)
 
+    @pytest.mark.slow
     def test_either_can_be_asked_for(self):
         levels = propose(wide(), protected=["group"], outcome="hired", cells="levels")
         assert levels.problem.cells is None
@@ -885,6 +888,7 @@ class TestLeaves:
         assert "follow_up: asked for, but filled in or not depending on the outcome" in said(after)
         assert list(after.problem.features) == [*named, "follow_up", "started"]
 
+    @pytest.mark.slow
     def test_leaves_have_people_of_the_smallest_group(self):
         few = wide(small=0.02)
         found = propose(few, protected=["group"], outcome="hired", cells="leaves")
@@ -917,6 +921,7 @@ class TestLeaves:
         words = said(found)
         assert "every leaf has people of every group, and group=x has 1 person. Put that group together" in words
 
+    @pytest.mark.slow
     def test_the_number_of_leaves_is_what_new_people_ask_for(self):
         """Where outcomes are drawn by few questions, more leaves tell nothing more; where by many, they do."""
         rng = np.random.default_rng(4)
@@ -958,6 +963,7 @@ class TestLeaves:
         assert weighted.draft.rated.overall == pytest.approx(np.average(frame["hired"], weights=times))
         assert sorted(g.rate for g in weighted.draft.groups) == pytest.approx(sorted(rates))
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("cells", ["leaves", "levels"])
     def test_a_file_is_read_once(self, tmp_path, monkeypatch, cells):
         wide(1500).to_csv(tmp_path / "people.csv", index=False)
@@ -985,7 +991,7 @@ def test_a_column_without_values():
 
 
 class TestConfidence:
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
     def test_bounds_are_wide_enough_for_the_margins(self, seed):
         """Few people need wide margins: the plain proposal is refused with the confidence, the other is fitted."""

@@ -103,6 +103,7 @@ def test_everything_that_solves_is_refused_alike(form, monkeypatch):
     assert "{'score': eh.Ordinal(step=..., max_steps=1)} in the distortion" in said
 
 
+@pytest.mark.slow
 def test_nothing_is_listed_before_the_refusal(monkeypatch):
     """Listing the moves of one feature with 20,000 values is what ran out of memory."""
 
