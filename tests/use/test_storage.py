@@ -416,6 +416,7 @@ class TestCodings:
             "another kind": lambda v: v["coding"].update(kind="code"),
             "no kind": lambda v: v["coding"].pop("kind"),
             "coding is text": lambda v: v.update(coding="cuts"),
+            "a tree is text": lambda v: v.update(tree="oak"),
             "missing beyond the levels": lambda v: v.update(missing=17),
             "missing is text": lambda v: v.update(missing="yes"),
             "blanks are a number": lambda v: v.update(blanks=3),

@@ -324,6 +324,7 @@ def test_progress_rises_to_one(tight, compas):
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert len(shares) >= 4
+    assert [stage for stage, _ in seen if stage.endswith(" done")] == [f"tracing 2 points, {n} done" for n in range(3)]
 
 
 def test_the_order_and_repeats_are_the_callers(tight, compas):

@@ -130,7 +130,10 @@ def _is_whole(value: Any) -> bool:
 
 
 def _read_variable(entry: dict[str, Any]) -> Variable:
-    kinds = {"name": str, "role": str, "levels": list, "ordered": bool, "dtype": str}
+    kinds: dict[str, Any] = {
+        "name": str, "role": str, "levels": list, "ordered": bool, "dtype": str, "coding": dict | None,
+        "tree": dict | None,
+    }  # fmt: skip
     for key, kind in kinds.items():
         if not isinstance(entry[key], kind):
             raise StorageError(f"the {key} of a column cannot be {entry[key]!r}")
