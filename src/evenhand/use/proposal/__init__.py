@@ -7,7 +7,7 @@ written out, so that the statement stays the same when the table grows.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from evenhand import check
@@ -20,8 +20,7 @@ from evenhand.spec import CsvFormat, Problem
 from evenhand.tables import read
 from evenhand.tables.frames import take
 from evenhand.tables.survey import Survey, survey
-from evenhand.use.fitting import fit, silent
-from evenhand.use.mapping import Mapping
+from evenhand.use.fitting import silent
 from evenhand.use.proposal.bounding import Bounds, Finder
 from evenhand.use.proposal.counting import as_levels, counts_of_rows
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
@@ -55,7 +54,6 @@ def propose(
     features: Sequence[str] | None = None,
     cells: Ways | None = None,
     favourable: Any = None,
-    confidence: float | None = None,
     weights: str | None = None,
     missing_values: Collection[str] | None = None,
     csv: CsvFormat | None = None,
@@ -79,9 +77,6 @@ def propose(
     favourable : value, optional
         The outcome that is good for a person: people then move towards it only, if the bound can be met that way. If
         not, and many would lose it, a distance by which clearly fewer do is proposed where there is one.
-    confidence : float, optional
-        That the bounds hold in the population that the table is a random sample of, such as 0.95. The problem then asks
-        for it, and its bounds are so wide that they are met with margins; another distance is not looked at beside.
     weights : str, optional
         A column of weights, by which everything is counted. Where rows are the cells of a table of counts, a row stands
         for as many people as it weighs; else for one, whatever its weight.
@@ -101,8 +96,6 @@ def propose(
     """
     _check_roles(protected, outcome, features, weights)
     check.one_of("cells", cells, (*WAYS, None))
-    if confidence is not None:
-        check.share("confidence", confidence)
     report = Teller(progress or silent)
     with heeding(report.going_on):
         report("reading", 0.0)
@@ -141,13 +134,6 @@ def propose(
     finder = Finder(stated, counted, drafted, report)
     with heeding(report.going_on):
         bounds, direction, beside = finder.proposed(good)
-        if confidence is not None:
-
-            def fitted(tried: Bounds) -> Mapping:
-                report(f"finding bounds that can be met with a confidence of {confidence:g}", 0.9)
-                return fit(Problem.from_toml(text(tried, direction)), table, weights=weights)
-
-            bounds, beside = finder.sure(replace(bounds, confidence=confidence), direction, fitted), None
     final = text(bounds, direction, beside)
     return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside)
 
