@@ -24,7 +24,7 @@ from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
 from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
-from evenhand.optimise.tabulate import tabulated, with_cuts
+from evenhand.optimise.tabulate import refuse_unmet, tabulated
 from evenhand.resources import Progress, heeding, silent
 from evenhand.spec import Problem, check_problem, with_margins
 from evenhand.use.alternating import alternate
@@ -39,9 +39,6 @@ PLAIN_SHARE, FOLDS_SHARE = 0.1, 0.85
 
 COUNTING_SHARE = 0.05
 """Of a whole fit; a large file says in words how far it is counted."""
-
-MOST_CUTS = 20
-"""Rounds of supporting lines for a user's distance."""
 
 CLEARLY = 1e-6
 """Where the table as it is exceeds a parity row by more than this, something must change."""
@@ -114,17 +111,10 @@ def fit(
 
 
 def fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
-    """Fit, again with more lines wherever a user's own distance is exceeded between those it has."""
-    stated = tabulated(problem, counts)
-    for _ in range(MOST_CUTS):
-        mapping = _mapped(problem, stated, counts, clock, report)
-        cut = with_cuts(problem, stated, counts, mapping.kernel)
-        if cut is None:
-            return mapping
-        stated = cut
-    raise SolverError(
-        f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
-    )
+    """Fit a problem whose callables are tabulated here; a user's own distance is checked again at the rates found."""
+    mapping = _mapped(problem, tabulated(problem, counts), counts, clock, report)
+    refuse_unmet(problem, counts, mapping.kernel)
+    return mapping
 
 
 def fitted_as_asked(

@@ -282,8 +282,8 @@ def frontier(
     Notes
     -----
     With ``suppress_protected`` the identity is no permitted mapping, so ``identity_from`` is None. With
-    ``"alternating"``, which is not convex, and with a user's distance, which is met up to its supporting lines, the
-    other edges are not known exactly and are None as well; every point is then fitted by itself. So it is with
+    ``"alternating"``, which is not convex, and with a user's distance, which is a polygon of its own at every bound,
+    the other edges are not known exactly and are None as well; every point is then fitted by itself. So it is with
     ``confidence``, whose margins are others at every bound: no edge is known then.
 
     The intervals of a model's measures are about who is scored (people are drawn again 200 times), not about who is
@@ -693,8 +693,8 @@ def _optimal(
 
 
 def _convex(problem: Problem) -> bool:
-    """Whether a problem is one convex programme: an alternating one is not; a user's distance makes it several, and so
-    do the margins of a confidence, which are others at every bound."""
+    """Whether a problem is one convex program at all bounds: an alternating one is not convex; a user's distance has
+    other lines, and a confidence other margins, at every bound."""
     by_lines = any(parity.distance.holds_functions for parity in problem.parity)
     return not by_lines and not problem.alternates and problem.confidence is None
 
