@@ -30,12 +30,10 @@ from evenhand.spec import (
     comparisons,
 )
 from evenhand.tables import conditional_rows, frame, values
+from evenhand.tolerances import CUT_TOLERANCE
 
 POINTS, STRIDE = 61, 17
 """At how many points a model is asked where levels stand for several values, and how those of columns are paired."""
-
-CUT_TOLERANCE = 5e-10
-"""A user's J beyond its bound by more than this asks for another line."""
 
 
 def tabulated(problem: Problem, counts: Counts) -> Problem:

@@ -29,7 +29,7 @@ PRICES = (1000.0, 100000.0)
 PAID = 1e-9
 """The mass that may be paid for."""
 
-GOAL = 1e-11
+ROOM_GOAL = 1e-11
 """The gap, in units of the box of t."""
 
 KEPT = 0.9
@@ -82,14 +82,14 @@ class RoomAlong:
         start = begin_on({decade: _with_less_room(point, form) for decade, point in trail.items()}, form)
         answer = None
         try:
-            answer = None if start is None else minimise(form, layout, start, GOAL, watch)
+            answer = None if start is None else minimise(form, layout, start, ROOM_GOAL, watch)
         except TimeLimitError:
             raise
         except SolverError:
             # It was no good start.
             pass
         if answer is None:
-            answer = minimise(form, layout, begin(form, q), GOAL, watch)
+            answer = minimise(form, layout, begin(form, q), ROOM_GOAL, watch)
         self._last = form, layout, answer
         return answer
 
