@@ -181,9 +181,8 @@ def _feasible_point(program: Program, clock: Clock, released: Numbers | None) ->
 
 def _meets_everything(program: Program, x: Numbers, released: Numbers | None) -> bool:
     """Whether an x meets every row, up to rounding."""
-    slack = np.concatenate([program.parity_slack(x), program.budget_slack(x)])
     off = 0.0 if released is None else np.abs(program.released(x) - released).max()
-    return bool(min(slack.min(initial=0.0), -off) >= -DOUBLE_ROUNDING)
+    return bool(min(program.slack(x).min(initial=0.0), -off) >= -DOUBLE_ROUNDING)
 
 
 def least_budget_factor(program: Program, clock: Clock) -> float | None:

@@ -58,7 +58,7 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
     inside = slackest(program, x, clock)
     if inside is not None:
         inside = tidy(program, inside)
-        slack, room = _slack(program, x), _slack(program, inside)
+        slack, room = program.slack(x), program.slack(inside)
         short = slack < 0
         # Slack is concave along the way, so the smallest θ that meets every row is seen from both ends.
         if not np.any(room[short] <= slack[short]):
@@ -83,8 +83,3 @@ def nearest(program: Program, x: Numbers, clock: Clock, within: Flags | None = N
         model = Model((allowed, *model.columns[1:]), model.rows)
     answer = LinearSolver(model, clock).run()
     return None if answer.z is None else answer.z[model.column("x")]
-
-
-def _slack(program: Program, x: Numbers) -> Numbers:
-    """Return the slack of every row."""
-    return np.concatenate([program.parity_slack(x), program.budget_slack(x)])

@@ -13,7 +13,7 @@ from evenhand.arrays import Numbers
 from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Multipliers, Program, lower_bound
 from evenhand.optimise.solve.dust import exceeds, normalised
-from evenhand.optimise.solve.structured.beginning import begin, opened
+from evenhand.optimise.solve.structured.beginning import begin, begin_on, opened
 from evenhand.optimise.solve.structured.faces import least_change
 from evenhand.optimise.solve.structured.form import Form, Pieces, form_of, multipliers_in
 from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
@@ -21,7 +21,6 @@ from evenhand.optimise.solve.structured.limits import suitable
 from evenhand.optimise.solve.structured.polish import polished
 from evenhand.optimise.solve.structured.steps import Answer, Point, Watch, minimise
 from evenhand.optimise.solve.structured.threads import one_thread
-from evenhand.optimise.solve.structured.trail import begin_on
 from evenhand.tolerances import VIOLATION_TOLERANCE
 
 __all__ = ["Found", "choose", "minimise_after", "minimise_loss", "suitable"]

@@ -15,13 +15,12 @@ from evenhand.arrays import Numbers
 from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Inequalities, Program
 from evenhand.optimise.solve.model import one_column
-from evenhand.optimise.solve.structured.beginning import begin, opened
+from evenhand.optimise.solve.structured.beginning import begin, begin_on, opened
 from evenhand.optimise.solve.structured.form import Form, form_of, held
 from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
 from evenhand.optimise.solve.structured.polish import polished
 from evenhand.optimise.solve.structured.steps import Answer, Point, Watch, minimise
 from evenhand.optimise.solve.structured.threads import one_thread
-from evenhand.optimise.solve.structured.trail import begin_on
 
 PRICES = (1000.0, 100000.0)
 """What a unit of mass of r that is not held costs, in units of the box of t; the second where the first is paid."""
