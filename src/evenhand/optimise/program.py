@@ -29,7 +29,7 @@ from evenhand.spec.utility import Epigraph
 Matrix: TypeAlias = Any
 """A SciPy sparse array in CSR form."""
 
-# What bounds the specialised method's matrices: it says which programmes it takes, and an estimate what they take.
+# Limits of the specialised method: it reads them, and so does the estimate of the memory that a fit takes.
 
 MOST_ENTRIES = 60_000_000
 """The most entries of all fronts and the border together: up to a gigabyte, with where they go."""
