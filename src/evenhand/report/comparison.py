@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand.findings.document import NONE
 from evenhand.report.page import Table, percent, template, text_of
+from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
 
@@ -23,8 +24,6 @@ MOST_LETTERS = 120
 
 SHARES = ("before", "after_a", "after_b", "changed_a", "changed_b", "other_outcome", "other_record")
 COUNTED = ("people", "weight")
-INVISIBLE = 1e-9
-"""A smaller number is written as nothing."""
 
 MANY = 1000
 """Of a number from here on nobody reads what is behind the point."""
@@ -186,7 +185,7 @@ def written(name: str, value: Any) -> str:
     if isinstance(value, float) and (name in SHARES or name.endswith((": a", ": b"))):
         return percent(value)
     if isinstance(value, float):
-        if abs(value) < INVISIBLE:
+        if abs(value) < ROUNDING:
             return "0"
         whole = name in COUNTED or abs(value) >= MANY or (value.is_integer() and abs(value) >= 1)
         return f"{value:,.0f}" if whole else f"{value:.4g}"

@@ -6,10 +6,10 @@ would lose it, a distance by which clearly fewer do is looked for.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from evenhand.arrays import round_up
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value
 from evenhand.errors import EvenhandError
@@ -21,7 +21,6 @@ from evenhand.spec import ExpectedDistortion, Problem
 from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
 from evenhand.use.fitting import checked_counts, fit
 from evenhand.use.proposal.draft import Draft
-from evenhand.use.proposal.levels import ROUNDING
 from evenhand.use.proposal.outcome import Direction
 
 USUAL_BOUND = 0.1
@@ -114,12 +113,12 @@ class Finder:
         factor = budget_edge(problem, counts, clock)
         if factor is not None and factor * SLACK <= 1:
             least = factor * WIDEST_BUDGET
-            limit = WIDEST_BUDGET if widest else max(LEAST_BUDGET, _round_up(least * SLACK))
+            limit = WIDEST_BUDGET if widest else max(LEAST_BUDGET, round_up(least * SLACK, GRID))
             return replace(tried, limit=limit, smallest_bound=smallest_bound(limit), smallest_limit=least)
         edge = smallest_bound(WIDEST_BUDGET)
         if edge is None:
             return tried
-        return replace(tried, bound=max(wanted, _round_up(edge * SLACK)), smallest_bound=edge)
+        return replace(tried, bound=max(wanted, round_up(edge * SLACK, GRID)), smallest_bound=edge)
 
     def losing(self, bounds: Bounds, direction: Direction) -> Bounds:
         """Find which share of people lose the favourable outcome by what these bounds ask for."""
@@ -162,7 +161,3 @@ class Finder:
 def comparable(bounds: Bounds) -> bool:
     """Whether bounds by another distance are worth as much as the usual ones."""
     return bounds.bound <= COMPARABLE[type(bounds.distance)] and bounds.smallest_bound is not None
-
-
-def _round_up(number: float) -> float:
-    return round(math.ceil(number / GRID - ROUNDING) * GRID, 10)
