@@ -87,7 +87,7 @@ def verify_manifest(file: Path, as_json: bool, places: dict[str, Path | None], a
     """Check a manifest against its files, and print what was found."""
     screen.load()
     from evenhand.findings.manifest import Manifest
-    from evenhand.use.rechecking import verify_manifest as recheck
+    from evenhand.use.manifests import verify_manifest as recheck
 
     try:
         manifest = Manifest.load(file)
