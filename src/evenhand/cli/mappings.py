@@ -26,9 +26,6 @@ from evenhand.cli.options import (
 from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
 
-HEAD = 4096
-"""So many bytes of a file tell what it is."""
-
 AGREEMENT = 1e-9
 """How far a claimed number may be from the recomputed one."""
 
@@ -99,7 +96,7 @@ def verify(
     """Recompute what a mapping, a proof or a manifest claims; exit with 1 if it does not stand."""
     check_readable(file)
     with file.open("rb") as stream:
-        beginning = stream.read(HEAD)
+        beginning = stream.read(4096)
     places = {"input": input, "mapping": mapping, "output": output, "changes": changes}
     if is_manifest(beginning):
         stands = verify_manifest(file, as_json, places, again)

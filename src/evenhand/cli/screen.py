@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from evenhand.use.mapping import Mapping
     from evenhand.verifier import Report
 
+TOP = 8
+"""How many rows of a long table are shown."""
+
 INVISIBLE = 1e-14
 """A smaller number in a table is shown as nothing."""
 
