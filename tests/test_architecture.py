@@ -86,7 +86,6 @@ ORDER = [
     "use.confidence",
     "use.fitting",
     "use.manifests",
-    "use.rechecking",
     "use.persons",
     "use.group_scores",
     "use.training",

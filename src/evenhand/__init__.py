@@ -26,8 +26,7 @@ _HOMES = {
     "data.counts": ["Counts"],
     "spec.sign_off": ["SignOff"],
     "findings.manifest": ["Manifest"],
-    "use.manifests": ["manifest_of"],
-    "use.rechecking": ["verify_manifest"],
+    "use.manifests": ["manifest_of", "verify_manifest"],
     "spec": [
         "By",
         "CsvFormat",
@@ -103,8 +102,8 @@ if TYPE_CHECKING:
     from evenhand.use.evidence import evidence as evidence
     from evenhand.use.fitting import fit as fit
     from evenhand.use.manifests import manifest_of as manifest_of
+    from evenhand.use.manifests import verify_manifest as verify_manifest
     from evenhand.use.mapping import Mapping as Mapping
-    from evenhand.use.rechecking import verify_manifest as verify_manifest
     from evenhand.use.reporting import Report as Report
     from evenhand.use.reporting import report_on as report_on
     from evenhand.use.scoring import out_of_fold as out_of_fold

@@ -195,7 +195,7 @@ class TestSignOffs:
             def today(cls):
                 return date.today() + timedelta(1)
 
-        monkeypatch.setattr("evenhand.use.rechecking.date", Tomorrow)
+        monkeypatch.setattr("evenhand.use.manifests.date", Tomorrow)
         refused = inside("verify", MANIFEST)
         assert refused.returncode == 1
         assert "the sign-off by A. Byron expired on" in flat(refused.stdout)

@@ -1,14 +1,34 @@
-"""Manifests of files that were just written: their facts are those of the files, counted by other means here."""
+"""Manifests of files that were just written: their facts are those of the files, counted by other means here.
+
+What was written is accepted, and refused after a change of any of its files or of what its manifest states.
+"""
 
 import hashlib
+import json
+from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 
+import duckdb
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from families import small_frame, small_problem
+from families import random_problem, small_frame, small_problem
 from fits import shared_fit
+from hiring import people
 
 import evenhand as eh
+from evenhand.findings.document import signed
+from evenhand.findings.manifest import FileRecord
+
+MODES = {
+    "release": {"draw": "balanced", "seed": 7},
+    "release by key": {"key": "id", "seed": 1},
+    "apply": {"seed": 2},
+    "apply balanced": {"draw": "balanced"},
+    "expand": {},
+}
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +38,13 @@ def fitted():
 
 @pytest.fixture
 def folder(tmp_path, fitted):
-    small_frame().assign(id=range(200), w=2.0).to_csv(tmp_path / "people.csv", index=False)
+    frame = small_frame().assign(
+        id=[f"p-{i}" for i in range(200)], w=2.0, note=["a, b", None] * 100, part=np.linspace(0, 1, 200)
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    frame.to_parquet(tmp_path / "people.parquet")
+    frame.head(90).to_csv(tmp_path / "part-1.csv", index=False)
+    frame.tail(110).to_csv(tmp_path / "part-2.csv", index=False)
     fitted.save(tmp_path / "m.mapping")
     return tmp_path
 
@@ -115,3 +141,253 @@ class TestRefusals:
             eh.manifest_of(fitted, done, folder / "m.mapping", sign_off=eh.SignOff(date=today + timedelta(2), **words))
         good = eh.SignOff(date=today, expires=today, **words)
         assert eh.manifest_of(fitted, done, folder / "m.mapping", sign_off=good).sign_off == good
+
+
+def written(mapping, folder, table="people.csv", out="out.csv", mode="release", **options):
+    """Write a table and its manifest."""
+    done = getattr(mapping, mode.split()[0])(folder / table, to=folder / out, **MODES.get(mode, {}), **options)
+    return eh.manifest_of(mapping, done, folder / "m.mapping").save()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("table", "out"),
+    [
+        ("people.csv", "o.parquet"),
+        ("people.parquet", "o.csv"),
+        ("people.parquet", "o.parquet"),
+        ("part-*.csv", "o.csv"),
+    ],
+)
+@pytest.mark.slow(keep=1)
+def test_what_was_written_stands(fitted, folder, mode, table, out):
+    found = eh.verify_manifest(written(fitted, folder, table, out, mode), again=True)
+    assert found.stands, found.verdict
+    assert found.table["agrees"].all()
+    assert found.checks[-1].what == "output, run again"
+
+
+def flipped(path, rng):
+    """Change one byte of a file."""
+    content = bytearray(path.read_bytes())
+    at = rng.integers(len(content))
+    content[at] ^= 1 << int(rng.integers(8))
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow(keep=1)
+def test_any_mapping_is_accepted_and_any_changed_byte_refused(tmp_path, seed):
+    rng = np.random.default_rng([20261118, seed])
+    problem, frame = random_problem(rng)
+    try:
+        mapping = eh.fit(problem, frame)
+    except eh.InfeasibleError:
+        pytest.skip("this one has no mapping")
+    frame.assign(id=range(len(frame))).to_csv(tmp_path / "people.csv", index=False)
+    mapping.save(tmp_path / "m.mapping")
+    mode = list(MODES)[int(rng.integers(len(MODES)))]
+    ending = ("csv", "parquet")[int(rng.integers(2))]
+    saved = written(mapping, tmp_path, out=f"out.{ending}", mode=mode)
+    assert eh.verify_manifest(saved).stands
+    for name, what in (("people.csv", "input"), ("m.mapping", "mapping"), (f"out.{ending}", "output")):
+        content = (tmp_path / name).read_bytes()
+        for _ in range(3):
+            flipped(tmp_path / name, rng)
+            found = eh.verify_manifest(saved)
+            assert not found.stands
+            assert f"the {what} " in found.verdict
+            assert name in found.verdict
+            (tmp_path / name).write_bytes(content)
+    assert eh.verify_manifest(saved).stands
+
+
+def forged(saved, change):
+    """Change what a manifest states, with a checksum that fits."""
+    document = json.loads(Path(saved).read_text())
+    change(document)
+    Path(saved).write_text(json.dumps(signed(document)))
+    return saved
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d["counted"].update(rows=199), "the manifest states 199 rows for the output, which has 200"),
+        (lambda d: d["realised"]["rates"][1].update(after=0.5), "the rates that are stated are not the file's"),
+        (lambda d: d["realised"]["rates"][0].update(before=0.25), "before of"),
+        (lambda d: d["realised"]["rates"].pop(), "are stated"),
+        (lambda d: d["realised"]["bounds"][0].update(bound=0.9), "the bounds that are stated are not"),
+        (lambda d: d["realised"]["bounds"][0].update(kept=None), "kept of"),
+        (lambda d: d["realised"].update(kept=None), "kept is stated as None"),
+        (lambda d: d["realised"].update(exceeded=17), "exceeded is stated as 17"),
+        (lambda d: d["realised"].update(verdict="all is well"), "verdict is stated as 'all is well'"),
+        (lambda d: d.update(realised=None), "it states no rates"),
+        (lambda d: d.update(fingerprint="0" * 64), "another fingerprint"),
+        (lambda d: d.update(mode="apply", options=drawn(d["options"])), "states rates that cannot be counted"),
+    ],
+)
+@pytest.mark.slow(keep=1)
+def test_what_is_stated_falsely_is_found_out(fitted, folder, change, said):
+    found = eh.verify_manifest(forged(written(fitted, folder), change))
+    assert not found.stands
+    assert said in found.verdict
+
+
+def drawn(options):
+    return {name: value for name, value in options.items() if name != "weights"}
+
+
+def test_rows_of_what_was_expanded_are_counted_in_both_files(fitted, folder):
+    saved = forged(written(fitted, folder, mode="expand"), lambda d: d["counted"].update(rows=9, results=8))
+    found = eh.verify_manifest(saved).verdict
+    assert "states 9 rows for the input, which has 200" in found
+    assert "states 8 rows for the output" in found
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d["options"].update(seed=8), "gives other bytes for the output"),
+        (lambda d: d["options"].update(draw="independent"), "gives other bytes for the output"),
+        (lambda d: d["options"].update(unseen="sometimes"), "the command cannot be run again: unseen must be"),
+        (lambda d: d["options"].update(key="nobody"), "the command cannot be run again"),
+        (
+            lambda d: d.update(mode="apply", realised=None, options=drawn(d["options"])),
+            "gives other bytes for the output",
+        ),
+    ],
+)
+@pytest.mark.slow(keep=1)
+def test_another_command_is_found_out_by_running_it_again(fitted, folder, change, said):
+    saved = forged(written(fitted, folder, mode="release"), change)
+    assert eh.verify_manifest(saved).stands
+    found = eh.verify_manifest(saved, again=True)
+    assert not found.stands
+    assert said in found.verdict
+
+
+def test_a_table_that_was_not_drawn_is_found_out(fitted, folder):
+    """Somebody edits a feature, which no rate depends on, and makes all checksums fit."""
+    saved = written(fitted, folder, mode="release")
+    frame = pd.read_csv(folder / "out.csv", dtype=str, keep_default_na=False)
+    frame.loc[0, "score"] = "1" if frame.loc[0, "score"] == "0" else "0"
+    frame.to_csv(folder / "out.csv", index=False)
+    manifest = eh.Manifest.load(saved)
+    written_with = {**manifest.versions, "duckdb": "0.0.1"}
+    output = FileRecord.of(folder / "out.csv", manifest.folder)
+    replace(manifest, output=output, versions=written_with).save(saved)
+    assert eh.verify_manifest(saved).stands
+    found = eh.verify_manifest(saved, again=True)
+    assert not found.stands
+    assert "gives other bytes for the output; it was written with evenhand" in found.verdict
+    assert f"duckdb 0.0.1, pyarrow {pa.__version__}, and installed are evenhand" in found.verdict
+    assert f"duckdb {duckdb.__version__}, pyarrow {pa.__version__}" in found.verdict
+
+
+def test_an_edited_outcome_is_found_by_the_recount(fitted, folder):
+    saved = written(fitted, folder, mode="release")
+    frame = pd.read_csv(folder / "out.csv", dtype=str, keep_default_na=False)
+    frame.loc[0, "hired"] = "1" if frame.loc[0, "hired"] == "0" else "0"
+    frame.to_csv(folder / "out.csv", index=False)
+    manifest = eh.Manifest.load(saved)
+    replace(manifest, output=FileRecord.of(folder / "out.csv", manifest.folder)).save(saved)
+    assert "the rates that are stated are not the file's" in eh.verify_manifest(saved).verdict
+
+
+@pytest.mark.slow
+def test_files_that_are_elsewhere(fitted, folder):
+    saved = written(fitted, folder, "part-*.csv")
+    (folder / "away").mkdir()
+    for name in ("part-1.csv", "part-2.csv", "m.mapping", "out.csv"):
+        (folder / name).rename(folder / "away" / name)
+    for what, name in (("input", "part-1.csv"), ("mapping", "m.mapping"), ("output", "out.csv")):
+        given = {"input": "part-*.csv", "mapping": "m.mapping", "output": "out.csv"}
+        places = {each: folder / "away" / at for each, at in given.items() if each != what}
+        with pytest.raises(eh.StorageError, match=rf"the {what} '.*{name}' of the manifest is not there; .*{what}"):
+            eh.verify_manifest(saved, **places)
+    places = {each: folder / "away" / at for each, at in given.items()}
+    assert eh.verify_manifest(saved, **places).stands
+    swapped = eh.verify_manifest(saved, **places | {"output": folder / "away" / "part-1.csv"})
+    assert "the output" in swapped.verdict
+    single = eh.verify_manifest(
+        saved, **places | {"input": folder / "away" / "part-?.csv", "mapping": places["output"]}
+    )
+    assert "the mapping" in single.verdict
+
+
+def test_a_sign_off_that_expired_since_is_said(fitted, folder):
+    today = date.today()
+    done = fitted.release(folder / "people.csv", to=folder / "out.csv")
+    manifest = eh.manifest_of(fitted, done, folder / "m.mapping")
+    past = eh.SignOff("A. Byron", today - timedelta(9), "p", "w", today - timedelta(1))
+    found = eh.verify_manifest(replace(manifest, sign_off=past))
+    assert not found.stands
+    assert f"the sign-off by A. Byron expired on {past.expires}" in found.verdict
+    assert found.table["agrees"].sum() == len(found.checks) - 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("restore", ["sample", "midpoint", "label"])
+def test_binned_columns_and_learned_cells_stand(tmp_path, restore):
+    X, y = people(1500, seed=3)
+    frame = X.assign(hired=y)
+    frame.to_parquet(tmp_path / "people.parquet")
+    stated = {
+        "protected": ["sex"], "outcome": "hired", "parity": [eh.PairwiseParity(0.3)],
+        "budget": eh.ExpectedDistortion(0.9),
+    }  # fmt: skip
+    binned = eh.Problem(
+        features=["skill", "town"], bins={"skill": eh.Quantiles(4)},
+        distortion=eh.Distortion({"skill": eh.Ordinal(1), "town": eh.Nominal(1), "hired": eh.Nominal(1)}), **stated,
+    )  # fmt: skip
+    learned = eh.Problem(
+        features=["skill", "town", "noise"], cells=eh.Leaves(most=8, at_least=5),
+        distortion=eh.Distortion({"hired": eh.Nominal(1)}), **stated,
+    )  # fmt: skip
+    for problem in (binned, learned):
+        mapping = eh.fit(problem, frame)
+        mapping.save(tmp_path / "m.mapping")
+        for out in ("out.csv", "out.parquet"):
+            changes = tmp_path / f"changes-{out}"
+            saved = written(mapping, tmp_path, "people.parquet", out, restore=restore, changes=changes)
+            found = eh.verify_manifest(saved, again=True)
+            assert found.stands, found.verdict
+            assert [each.what for each in found.checks[-2:]] == ["output, run again", "changes, run again"]
+            assert (found.manifest.realised is None) == (restore == "label" and problem is binned)
+            flipped(changes, np.random.default_rng(5))
+            assert "the list of changes" in eh.verify_manifest(saved).verdict
+
+
+def test_an_input_that_was_renamed_is_found_by_a_pattern(fitted, folder):
+    saved = written(fitted, folder)
+    (folder / "people.csv").rename(folder / "moved-2026.csv")
+    assert eh.verify_manifest(saved, input=folder / "moved-*.csv").stands
+    several = eh.verify_manifest(saved, input=folder / "part-*.csv")
+    assert not several.stands
+    assert "there are 2 files for the input" in several.verdict
+
+
+def test_files_are_found_from_a_linked_folder_and_from_where_it_leads(fitted, folder):
+    real = folder / "years" / "2026"
+    real.mkdir(parents=True)
+    (folder / "linked").symlink_to(real, target_is_directory=True)
+    saved = Path(written(fitted, folder, out="linked/out.csv"))
+    assert eh.verify_manifest(saved).stands
+    assert eh.verify_manifest(real / saved.name).stands
+    # The sources may be reached through a link as well.
+    done = fitted.release(folder / "linked" / ".." / ".." / "people.csv", to=folder / "o.csv")
+    assert eh.verify_manifest(eh.manifest_of(fitted, done, folder / "m.mapping").save()).stands
+
+
+def test_a_rate_that_is_stated_otherwise_is_told_by_group_and_outcome(fitted, folder):
+    saved = Path(written(fitted, folder))
+    given = json.loads(saved.read_text())
+    given["realised"]["rates"][1]["after"] += 0.25
+    row = given["realised"]["rates"][1]
+    saved.write_text(json.dumps(signed(given)))
+    found = eh.verify_manifest(saved)
+    assert not found.stands
+    assert f"after of group={row['group']['group']}, outcome {row['outcome']} is stated as" in found.verdict
+    rates = found.table.set_index("what").loc["the rates"]
+    assert rates["stated"] == pytest.approx(rates["found"] + 0.25)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType, MappingProxyType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -29,9 +32,8 @@ from evenhand.cli import (
     studies,
     transforming,
 )
-from evenhand.cli.bounded import bounded
 from evenhand.cli.exits import Exit, code_of
-from evenhand.cli.stopping import stoppable
+from evenhand.cli.options import bounded
 from evenhand.cli.wording import worded
 from evenhand.errors import EvenhandError, EvenhandWarning, InfeasibleError
 
@@ -52,7 +54,7 @@ app = typer.Typer(
 def run() -> NoReturn:
     """Run the command that was typed, and end with its code."""
     as_json = "--json" in sys.argv[1:]
-    with warnings.catch_warnings(), stoppable() as stop:
+    with warnings.catch_warnings(), _stoppable() as told_to_stop:
         warnings.simplefilter("default", EvenhandWarning)
         warnings.showwarning = _note
         try:
@@ -62,9 +64,36 @@ def run() -> NoReturn:
         except UsageError as error:
             _misused(error, as_json)
         if code == Exit.INTERRUPTED:
-            name, code = ("Stopped", Exit.STOPPED) if stop.asked else ("Interrupted", Exit.INTERRUPTED)
+            name, code = ("Stopped", Exit.STOPPED) if told_to_stop else ("Interrupted", Exit.INTERRUPTED)
             _complain(f"{name}; no file was left half-written.", name, code, as_json)
         sys.exit(code or Exit.DONE)
+
+
+@contextmanager
+def _stoppable() -> Iterator[list[int]]:
+    """Let SIGTERM do what Ctrl-C does at that moment, and list it when it came; where it is ignored, it stays so.
+
+    What was begun is taken back, and nothing is left half-written.
+    """
+    came: list[int] = []
+    unheard = signal.getsignal(signal.SIGTERM) in (signal.SIG_IGN, None)
+    if unheard or threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        # While a solver runs, Ctrl-C only asks it to return; an exception would be lost in its callback.
+        interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(interrupt):
+            raise KeyboardInterrupt
+        interrupt(number, frame)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _note(message: Warning | str, *place: Any, **more: Any) -> None:

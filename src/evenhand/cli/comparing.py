@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
     from evenhand.use.comparing import Comparison
 
-MOST_CELLS = 12
-"""So many cells are listed on the screen."""
-
-LETTERS = 12
-"""So much of a fingerprint is shown on the screen; page and JSON have it whole."""
-
 
 def compare(
     a: Annotated[Path, typer.Argument(help="A mapping file, such as the version in use: A.")],
@@ -63,7 +57,7 @@ def compare(
 
     def show() -> None:
         screen.rule("Two mappings compared")
-        screen.pairs(called(found.as_dict()["mappings"], LETTERS))
+        screen.pairs(called(found.as_dict()["mappings"], letters=12))
         screen.heading("What differs")
         screen.bullets([f"compared on {found.about}", *found.words, *found.notes])
         if len(found.statement):
@@ -78,7 +72,7 @@ def compare(
         if len(found.cells):
             screen.heading("The cells in which people are treated differently, by how many people it is")
             beside = [f"{level}: {which}" for level in found.levels if level not in found.shown for which in "ab"]
-            _enough(found, found.cells.drop(columns=beside), MOST_CELLS)
+            _enough(found, found.cells.drop(columns=beside), most=12)
         if out is not None:
             screen.heading("What was written")
             screen.written(out, "the same as a page, which any browser opens without a network")

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage", "ledger")
 """The tables of an audit that a document holds."""
 
-TOP = 8
-"""How many bounds that do not hold are shown."""
-
 NOBODY_SAID = (
     "the problem does not say which outcome is good for a person; with favourable = LEVEL in it, fit and audit tell "
     "who is helped and who is harmed"
@@ -98,7 +95,7 @@ def show_verdict(audit: Audit) -> None:
     screen.heading("Which bounds hold for this table")
     screen.bullets(audit.verdict)
     if len(audit.exceeded):
-        screen.frame_table(audit.exceeded, TOP)
+        screen.frame_table(audit.exceeded, screen.TOP)
 
 
 def show_readers(mapping: Mapping, audit: Audit) -> None:

@@ -11,13 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenhand.errors import EvenhandError, SpecError
+import typer
+
+from evenhand.cli.wording import worded
+from evenhand.errors import EvenhandError, MissingExtraError, SpecError
 from evenhand.files import existing
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.data.domain import Domain
+    from evenhand.report.charts import Chart
     from evenhand.spec import Problem
 
 STUDIES = ("compas", "adult")
@@ -92,6 +96,25 @@ def csv_text(frame: pd.DataFrame) -> bytes:
     """Return a frame as the content of a CSV file."""
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text.encode()
+
+
+def check_chart(path: Path | None) -> None:
+    """Refuse, before any work is done, a file that no chart can be written to."""
+    from evenhand.report import charts
+
+    try:
+        charts.check_ending(path)
+    except SpecError as error:
+        raise typer.BadParameter(worded(error), param_hint="--chart") from None
+
+
+def draw_chart(made: Callable[[], Chart], path: Path) -> str | None:
+    """Write a chart; return what to say where it cannot be drawn for lack of a package."""
+    try:
+        made().save(path)
+    except MissingExtraError as error:
+        return f"no chart: {worded(error)}"
+    return None
 
 
 def make_folder(path: Path) -> None:

@@ -87,7 +87,7 @@ def verify_manifest(file: Path, as_json: bool, places: dict[str, Path | None], a
     """Check a manifest against its files, and print what was found."""
     screen.load()
     from evenhand.findings.manifest import Manifest
-    from evenhand.use.rechecking import verify_manifest as recheck
+    from evenhand.use.manifests import verify_manifest as recheck
 
     try:
         manifest = Manifest.load(file)
@@ -117,8 +117,8 @@ def verify_manifest(file: Path, as_json: bool, places: dict[str, Path | None], a
 
 
 def _show_pairs(manifest: Any) -> None:
-    own = {"seed": "seed", "key": "key", "draw": "draw"}
-    drawn = ", ".join(f"{name} {manifest.options[name]}" for name in own if manifest.options.get(name) is not None)
+    said = {name: manifest.options.get(name) for name in ("seed", "key", "draw")}
+    drawn = ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)
     pairs: list[tuple[str, str]] = [
         ("Output", manifest.output.name),
         ("Of", _names(manifest.inputs)),

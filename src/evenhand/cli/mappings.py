@@ -27,9 +27,6 @@ from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
 from evenhand.tolerances import AGREEMENT
 
-HEAD = 4096
-"""So many bytes of a file tell what it is."""
-
 
 def audit(
     mapping: MappingArgument,
@@ -97,7 +94,7 @@ def verify(
     """Recompute what a mapping, a proof or a manifest claims; exit with 1 if it does not stand."""
     check_readable(file)
     with file.open("rb") as stream:
-        beginning = stream.read(HEAD)
+        beginning = stream.read(4096)
     places = {"input": input, "mapping": mapping, "output": output, "changes": changes}
     if is_manifest(beginning):
         stands = verify_manifest(file, as_json, places, again)

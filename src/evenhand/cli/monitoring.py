@@ -12,7 +12,7 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import WEIGHED, unweighed
-from evenhand.cli.files import check_outputs
+from evenhand.cli.files import check_chart, check_outputs, draw_chart
 from evenhand.cli.options import (
     ConfidenceOption,
     ForceOption,
@@ -23,14 +23,10 @@ from evenhand.cli.options import (
     TableWeightsOption,
     asked,
 )
-from evenhand.cli.wording import worded
-from evenhand.errors import MissingExtraError, SpecError, in_number
+from evenhand.errors import in_number
 
 if TYPE_CHECKING:
     from evenhand.findings.monitoring import Monitored
-
-TOP = 8
-"""How many bounds are shown: those that are furthest out."""
 
 
 class FailOn(StrEnum):
@@ -70,13 +66,9 @@ def monitor(
     if chart is not None and history is None:
         raise typer.BadParameter("draws a history; name its file with --history", param_hint="--chart")
     screen.load()
-    from evenhand.report import charts
     from evenhand.use.mapping import Mapping
 
-    try:
-        charts.check_ending(chart)
-    except SpecError as error:
-        raise typer.BadParameter(worded(error), param_hint="--chart") from None
+    check_chart(chart)
     check_outputs(force, chart, inputs=(mapping, table, history))
     with screen.progress_bar() as report:
         report("reading", 0.1)
@@ -90,10 +82,8 @@ def monitor(
         undrawn = None
         if chart is not None and past is not None:
             report("drawing", 0.95)
-            try:
-                charts.save(past.chart(), chart)
-            except MissingExtraError as error:
-                undrawn, chart = f"no chart: {worded(error)}", None
+            undrawn = draw_chart(past.chart, chart)
+    drawn = chart if undrawn is None else None
     words = (*([WEIGHED] if unweighed(fitted, weights) else ()), *found.words)
     batches = None if past is None else len(past)
     document = {
@@ -105,7 +95,7 @@ def monitor(
         "sentences": words,
         **{name: getattr(found, name) for name in ("coverage", "drift", "bounds")},
         "batches": batches,
-        "written": {"history": history, "chart": chart},
+        "written": {"history": history, "chart": drawn},
     }
 
     def show() -> None:
@@ -115,8 +105,8 @@ def monitor(
         if history is not None:
             screen.heading("What was written")
             screen.written(history, f"the history, with this batch as number {batches}")
-        if chart is not None:
-            screen.written(chart, "the history as a picture")
+        if drawn is not None:
+            screen.written(drawn, "the history as a picture")
         elif undrawn is not None:
             screen.bullets([undrawn])
 
@@ -145,7 +135,7 @@ def _show_tables(found: Monitored) -> None:
         order = beyond.assign(low=beyond["low"].clip(lower=0)).sort_values(["low", "value"], ascending=False).index
         several = ["constraint"] if found.bounds["constraint"].nunique() > 1 else []
         columns = [*several, "where", "bound", "value", "low", "high", "verdict"]
-        screen.frame_table(found.bounds.loc[order, columns], TOP)
+        screen.frame_table(found.bounds.loc[order, columns], screen.TOP)
     counted = found.coverage[found.coverage["rows"] > 0]
     if len(counted):
         screen.heading("Missing and unseen")

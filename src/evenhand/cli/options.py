@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from evenhand.errors import SpecError
+from evenhand.resources import LEAST, MOST, MOST_THREADS, USUAL, in_bytes, using
 
 MOST_POINTS = 100_000
 """More points than anybody waits for."""
@@ -161,15 +166,19 @@ def words(option: str, text: str | None) -> list[str] | None:
     return found
 
 
-def typed(context: typer.Context, besides: Sequence[str]) -> str:
-    """Return the command that is being run with the options that it was given, but for some that change nothing."""
+BESIDE = ("out", "proof", "force", "as_json", "threads")
+"""Where an answer goes, and how fast it comes: what is in a mapping or on a page does not depend on them."""
+
+
+def typed(context: typer.Context) -> str:
+    """Return the command that is being run with the options that it was given, but for those beside its answer."""
     from evenhand.cli import screen
 
     words: list[Any] = [context.command.name]
     for parameter in context.command.params:
         name = parameter.name or ""
         source = context.get_parameter_source(name)
-        if source is None or source.name != "COMMANDLINE" or name in besides:
+        if source is None or source.name != "COMMANDLINE" or name in BESIDE:
             continue
         value = context.params[name]
         if isinstance(value, bool):
@@ -179,3 +188,50 @@ def typed(context: typer.Context, besides: Sequence[str]) -> str:
             words.append(f"{value:.15g}" if isinstance(value, float) else value)
     # Files hold text: a name that is none is spelled, though a shell would not take it so.
     return screen.command(*words).encode(errors="backslashreplace").decode()
+
+
+def _memory(value: str | None) -> str | None:
+    """Refuse what is no size, or too small a one."""
+    if value is not None:
+        try:
+            size = in_bytes(value)
+        except SpecError:
+            raise typer.BadParameter(f"must look like 512MB or 2GB, not {value!r}") from None
+        if not in_bytes(LEAST) <= size <= in_bytes(MOST):
+            raise typer.BadParameter(f"must be from {LEAST} to {MOST}, not {value!r}")
+    return value
+
+
+RESOURCES: dict[str, Any] = {
+    "memory": Annotated[
+        str | None,
+        typer.Option(
+            callback=_memory,
+            help=f"What work on files may hold at once, such as 2GB; by default EVENHAND_MEMORY, or {USUAL}.",
+        ),
+    ],
+    "threads": Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST_THREADS, help="How many cores to use; by default EVENHAND_THREADS, or all."),
+    ],
+}
+
+
+def bounded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that also takes --memory and --threads, and runs within them."""
+
+    @wraps(command)
+    def run(*, memory: str | None = None, threads: int | None = None, **given: Any) -> None:
+        with using(memory=memory, threads=threads):
+            command(**given)
+
+    # Typer reads a command's options from its signature.
+    own = inspect.signature(command, eval_str=True)
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for name, option in RESOURCES.items()
+    ]
+    signature = own.replace(parameters=[*own.parameters.values(), *more])
+    run.__dict__["__signature__"] = signature
+    run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    return run

@@ -24,10 +24,6 @@ class Mode(StrEnum):
     apply = "apply"
 
 
-TOP = 20
-"""How many results are shown."""
-
-
 def explain(
     mapping: MappingArgument,
     table: Annotated[Path, typer.Argument(help="A CSV or Parquet file in which the person is.")],
@@ -98,4 +94,4 @@ def _show(name: str, found: Explanation) -> None:
     screen.bullets([*found.sentences, *(() if found.drawn is None else (found.drawn.words,))])
     if len(found.results) > 1:
         screen.heading("Every possible result")
-        screen.frame_table(found.table, TOP)
+        screen.frame_table(found.table, 20)

@@ -13,7 +13,15 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, outside, show_cells, show_readers
-from evenhand.cli.files import check_outputs, columns_of, csv_text, problem_and_table, read_table
+from evenhand.cli.files import (
+    check_chart,
+    check_outputs,
+    columns_of,
+    csv_text,
+    draw_chart,
+    problem_and_table,
+    read_table,
+)
 from evenhand.cli.options import (
     ForceOption,
     LimitOption,
@@ -26,7 +34,7 @@ from evenhand.cli.options import (
     typed,
 )
 from evenhand.cli.wording import worded
-from evenhand.errors import MissingExtraError, SpecError, some_of
+from evenhand.errors import some_of
 from evenhand.files import replace_file
 from evenhand.tolerances import SHOWN_FROM
 
@@ -35,17 +43,7 @@ if TYPE_CHECKING:
 
     from evenhand.spec import Problem
 
-TOP = 8
-"""How many rows of a long table are shown."""
-
-CELLS = 16
-"""How many learned cells are listed where they are not what was asked about."""
-
 MappingOut = Annotated[Path, typer.Option(help="Where to write the mapping.")]
-
-
-BESIDE_THE_MAPPING = ("out", "proof", "force", "as_json", "threads")
-"""Where an answer goes, and how fast it comes: what is in a mapping does not depend on them."""
 
 
 def fit(
@@ -109,7 +107,7 @@ def _fit_and_write(
 
     with screen.progress_bar() as report:
         found = learn(stated, rows, weights=weights, time_limit=time_limit, progress=report)
-        mapping = replace(found, fitted_by=typed(context, BESIDE_THE_MAPPING))
+        mapping = replace(found, fitted_by=typed(context))
         audit = audited(mapping)
     mapping.save(out)
     if proof is not None:
@@ -121,7 +119,7 @@ def _fit_and_write(
         screen.explain(f"{name}: {size:,.0f} people" + " by weight" * (weights is not None), "", mapping, audit)
         show_readers(mapping, audit)
         if stated.cells is not None:
-            show_cells(mapping.cells, CELLS, f"{screen.command('audit', out)} lists all")
+            show_cells(mapping.cells, 2 * screen.TOP, f"{screen.command('audit', out)} lists all")
         screen.heading("One draw")
         screen.bullets(mapping.theory.one_draw())
         screen.heading("What was written")
@@ -199,12 +197,12 @@ def diagnose(
         screen.bullets(sentences)
         if conflict is not None:
             screen.heading("The bounds that conflict (share of the proof's weight)")
-            screen.frame_table(conflict.bounds, TOP)
+            screen.frame_table(conflict.bounds, screen.TOP)
             screen.heading("How far these rates can go within budgets and forbidden moves")
-            screen.frame_table(conflict.reach, TOP)
+            screen.frame_table(conflict.reach, screen.TOP)
         if prices is not None and len(prices):
             screen.heading("What each bound costs: utility gained for each unit that it is relaxed, at first")
-            screen.frame_table(prices, 2 * TOP)
+            screen.frame_table(prices, 2 * screen.TOP)
         if stated.cells is not None and (conflict is not None or prices is not None):
             show_cells(found.cells)
         if proof is not None:
@@ -238,14 +236,10 @@ def frontier(
 ) -> None:
     """Trace what tighter bounds cost: the objective along parity bounds, budgets or both, with exact edges."""
     screen.load()
-    from evenhand.report import charts
     from evenhand.use.fitting import checked_counts
     from evenhand.use.tradeoff import frontier as trace
 
-    try:
-        charts.check_ending(chart)
-    except SpecError as error:
-        raise typer.BadParameter(worded(error), param_hint="--chart") from None
+    check_chart(chart)
     swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
     check_outputs(force, out, chart, inputs=(Path(problem), table))
     stated, rows = problem_and_table(problem, table)
@@ -256,12 +250,8 @@ def frontier(
             stated, counted, swept["bounds"], swept["budgets"], time_limit=time_limit, people=people, progress=report
         )
     replace_file(out, csv_text(found.frame))
-    undrawn = None
-    if chart is not None:
-        try:
-            charts.save(found.chart(), chart)
-        except MissingExtraError as error:
-            undrawn, chart = f"no chart: {worded(error)}", None
+    undrawn = None if chart is None else draw_chart(found.chart, chart)
+    drawn = chart if undrawn is None else None
 
     def show() -> None:
         if stated.confidence is None:
@@ -275,11 +265,11 @@ def frontier(
         screen.frame_table(found.frame[swept])
         screen.heading("What was written")
         screen.written(out, "every point")
-        if chart is not None:
-            screen.written(chart, "the trade-off, with its infeasible region")
+        if drawn is not None:
+            screen.written(drawn, "the trade-off, with its infeasible region")
         elif undrawn is not None:
             screen.bullets([undrawn])
 
-    written = {"points": out, "chart": chart}
+    written = {"points": out, "chart": drawn}
     document = {"written": written, "edges": found.edges, "points": found.frame}
     answer(as_json, "frontier", lambda: document, show)

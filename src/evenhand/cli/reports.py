@@ -29,9 +29,6 @@ from evenhand.errors import DataError, Option, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-BESIDE_THE_PAGE = ("out", "force", "as_json", "threads")
-"""Where an answer goes, and how fast it comes: what is on the page does not depend on them, and does not name them."""
-
 
 def report(
     context: typer.Context,
@@ -88,7 +85,7 @@ def report(
             frame = _people(read, weights)
         found = report_on(
             fitted, frame=frame, hide_below=hide_below, trace=frontier, points=points, confidence=confidence,
-            seed=seed, manifest=manifest, sign_off=signed, source=mapping, command=typed(context, BESIDE_THE_PAGE),
+            seed=seed, manifest=manifest, sign_off=signed, source=mapping, command=typed(context),
             progress=progress, **asked(missing),
         )  # fmt: skip
     page, summary = found.save(out)

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from evenhand.use.mapping import Mapping
     from evenhand.verifier import Report
 
+TOP = 8
+"""How many rows of a long table are shown."""
+
 MANY = 1000
 """A whole number from here on is shown in full, whatever its type."""
 

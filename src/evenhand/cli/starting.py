@@ -18,7 +18,6 @@ from evenhand.errors import SpecError, some_of
 from evenhand.files import replace_file
 
 if TYPE_CHECKING:
-    from evenhand.spec.cells import Leaves
     from evenhand.use.proposal import Proposal
 
 
@@ -149,10 +148,6 @@ def _features(found: Proposal) -> str:
     return f"{len(features)} columns, all as they are: {some_of(feature.name for feature in features)}"
 
 
-def _leaves(cells: Leaves) -> str:
-    return f"learned: {cells.words}; outcomes alone change"
-
-
 def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
     from evenhand.use.proposal.wording import asked_for, leaves_or_levels, size, tiny_groups, who_loses
 
@@ -170,7 +165,7 @@ def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
             *([("", tiny_groups(draft))] if draft.tiny_groups else []),
             ("Features", _features(found)),
             *(("", f"{feature.name}: {feature.remark}") for feature in draft.features if feature.remark),
-            *([("Cells", _leaves(draft.cells))] if draft.cells is not None else []),
+            *([("Cells", f"learned: {draft.cells.words}; outcomes alone change")] if draft.cells is not None else []),
             *([("", beside)] if (beside := leaves_or_levels(draft)) is not None else []),
             ("Outcome", _outcome(found)),
             ("Left out", some_of(name for name, _ in draft.left_out) or "nothing"),

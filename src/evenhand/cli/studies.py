@@ -12,10 +12,8 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audited, mapping_document
-from evenhand.cli.files import check_outputs, csv_text, make_folder
+from evenhand.cli.files import check_outputs, csv_text, draw_chart, make_folder
 from evenhand.cli.options import ForceOption, SeedOption, check_ending
-from evenhand.cli.wording import worded
-from evenhand.errors import MissingExtraError
 from evenhand.files import replace_file
 
 if TYPE_CHECKING:
@@ -63,11 +61,7 @@ def demo(
         released = mapping.release(data.frame, seed=seed)
     replace_file(released_to, csv_text(released))
     mapping.save(mapping_to)
-    undrawn = None
-    try:
-        mapping.chart("rates", title=f"{study.upper()}: rates by group").save(chart_to)
-    except MissingExtraError as error:
-        undrawn = f"no chart: {worded(error)}"
+    undrawn = draw_chart(lambda: mapping.chart("rates", title=f"{study.upper()}: rates by group"), chart_to)
 
     def show() -> None:
         screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)

@@ -35,6 +35,7 @@ from evenhand.cli.wording import worded
 from evenhand.errors import some_of
 
 if TYPE_CHECKING:
+    from evenhand.findings.new_people import Realised
     from evenhand.spec.sign_off import SignOff
     from evenhand.use.manifests import Held
 
@@ -114,17 +115,17 @@ def release(
     draw = draw or (Draw.balanced if key is None else Draw.independent)
     options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
     done = _transform("release", mapping, table, out, changes, force, options, manifest, sign_off, weights)
-    drawn = _drawn(done, weights)
-    _write_manifest(done, drawn.held, weights=weights)
-    document = {**done.document, "weights": weights, **drawn.document}
+    found, notes = _drawn(done, weights)
+    _write_manifest(done, found, weights=weights)
+    document = {**done.document, "weights": weights, "realised": _realised(found.after), "notes": notes}
 
     def show() -> None:
         _show_done(done, "outcome" if done.fitted.problem.cells is not None else "features or outcome", "train")
-        if drawn.held.after is not None:
-            show_realised(done.fitted, drawn.held.after)
+        if found.after is not None:
+            show_realised(done.fitted, found.after)
         else:
             screen.heading("The rates in the file that was written")
-        screen.bullets(drawn.notes)
+        screen.bullets(notes)
         screen.following(*_next(done))
 
     answer(as_json, "release", lambda: document, show)
@@ -232,35 +233,25 @@ def _write_manifest(done: Done, found: Held, **options: Any) -> None:
         write_manifest(done.fitted, done.tally, done.mapping, found, done.manifest, done.sign_off, **options)
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """The rates of one draw as it stands, or why they are not known; and what is to be said of it."""
-
-    held: Held
-    notes: Sequence[str]
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The same as a document."""
-        found = self.held.after
-        if found is None:
-            return {"realised": None, "notes": self.notes}
-        tables = {name: getattr(found, name) for name in ("rates", "bounds", "words", "kept")}
-        verdict = {"exceeded": found.verdict.exceeded, "verdict": found.verdict.words}
-        return {"realised": {**tables, **verdict}, "notes": self.notes}
+def _realised(found: Realised | None) -> dict[str, Any] | None:
+    """Return the rates of one draw as it stands, as a document."""
+    if found is None:
+        return None
+    tables = {name: getattr(found, name) for name in ("rates", "bounds", "words", "kept")}
+    return {**tables, "exceeded": found.verdict.exceeded, "verdict": found.verdict.words}
 
 
-def _drawn(done: Done, weights: str | None) -> Drawn:
-    """Count the rates of the file that was written, and for a manifest those of the one that was read."""
+def _drawn(done: Done, weights: str | None) -> tuple[Held, Sequence[str]]:
+    """Count the rates of the file that was written, and for a manifest those of the one that was read; with notes."""
     from evenhand.use.manifests import held
 
     with screen.progress_bar() as report:
         before = done.manifest is not None
         found = held(done.fitted, done.tally, weights=weights, before=before, progress=report)
     if found.failure is not None:
-        return Drawn(found, (f"its rates could not be counted: {worded(found.failure)}",))
+        return found, (f"its rates could not be counted: {worded(found.failure)}",)
     if found.why is not None:
-        return Drawn(found, (found.why,))
+        return found, (found.why,)
     notes = [WEIGHED] if unweighed(done.fitted, weights) else []
     if done.options["draw"] == Draw.balanced:
         notes += _balanced(done, weights)
@@ -270,7 +261,7 @@ def _drawn(done: Done, weights: str | None) -> Drawn:
             "another); the rates of single releases of it scatter around that, as follows"
         ]
         notes += done.fitted.theory.one_draw()
-    return Drawn(found, notes)
+    return found, notes
 
 
 def _balanced(done: Done, weights: str | None) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """What one written file is: of which input and mapping, drawn how, with which rates and bounds; as a value and as JSON.
 
-Everything here is plain. Nothing is computed from tables: ``use.manifests`` makes manifests, ``use.rechecking`` checks
-them.
+Everything here is plain. Nothing is computed from tables: ``use.manifests`` makes manifests and checks them.
 """
 
 from __future__ import annotations

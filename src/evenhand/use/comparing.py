@@ -197,6 +197,10 @@ def _named(names: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(check.text("names", name) for name in given)
 
 
+Measured = tuple[tuple[Bounded, ...], str]
+"""What the bounds of one mapping measure, and of whom, where that is not of all who are compared."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Met:
     """People with what each mapping makes of them; d, x and y are B's cells of each."""
@@ -207,17 +211,9 @@ class _Met:
     cells: tuple[Any, Any, Any]
     a: Treated
     b: Treated
-    bounds: tuple[_Measured, _Measured]
+    bounds: tuple[Measured, Measured]
     weighed: bool
     left_out: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """What the bounds of one mapping measure, and of whom, where that is not of all who are compared."""
-
-    bounds: tuple[Bounded, ...]
-    whose: str = ""
 
 
 def _fitted(a: Mapping, b: Mapping) -> _Met:
@@ -253,13 +249,13 @@ def _about(a: Counts, b: Counts, *, same: bool) -> str:
     return f"the {b.people:,} people on whom B was fitted; A was fitted {own}"
 
 
-def _of_fitted(mapping: Mapping, whose: str = "") -> _Measured:
-    return _Measured(bounded(mapping.counts, mapping.kernel, mapping.achieved.parity, FEW_PEOPLE), whose)
+def _of_fitted(mapping: Mapping, whose: str = "") -> Measured:
+    return bounded(mapping.counts, mapping.kernel, mapping.achieved.parity, FEW_PEOPLE), whose
 
 
 def _of_table(
     mapping: Mapping, table: AnyTable, weights: str | Sequence[float] | None, missing: Missing | None
-) -> _Measured:
+) -> Measured:
     """Measure what a mapping bounds of a table, as its audit does; of the fitted people where that cannot be told."""
     try:
         rows = engines.distinct_rows(mapping.counts.domain, table, mapping.problem.csv, weights)
@@ -267,7 +263,7 @@ def _of_table(
         parity = distances(with_own_target(mapping.problem, mapping.counts), met.counts, met.kernel)
     except EvenhandError:
         return _of_fitted(mapping, OF_THE_FITTED)
-    return _Measured(bounded(met.counts, met.kernel, parity, FEW_PEOPLE))
+    return bounded(met.counts, met.kernel, parity, FEW_PEOPLE), ""
 
 
 def _read(
@@ -373,10 +369,10 @@ def _bounds(met: _Met) -> pd.DataFrame:
             "furthest_before": each.before and _pair(each.before),
             "furthest_after": each.after and _pair(each.after),
             "comparisons_hidden": each.hidden,
-            "whose": measured.whose.lstrip(", "),
+            "whose": whose.lstrip(", "),
         }
-        for name, measured in zip("AB", met.bounds, strict=True)
-        for each in measured.bounds
+        for name, (bounds, whose) in zip("AB", met.bounds, strict=True)
+        for each in bounds
     ]
     columns = list(rows[0]) if rows else ["mapping"]
     return _with_none({name: [row[name] for row in rows] for name in columns})

@@ -63,8 +63,6 @@ CROWD = 5
 OVERFIT = 1.1
 """Times the root of 1/n + 1/n': by chance the mean of five such distances is 0.87 of it, and this in one case of 40."""
 
-MIDDLE = 0.5
-
 
 @dataclass(frozen=True)
 class Decisions:
@@ -121,12 +119,12 @@ def fit_decisions(estimator: Any, scored: Scored, asked: Decisions) -> Decided:
     people = scored.people
     weight = np.ones(len(scored.score)) if people.weight is None else people.weight
     model = trained(estimator, people.X, TrainingRows(np.arange(len(weight)), people.outcome, people.weight))
-    own, score, by_clones = _reference(model, scored, asked)
+    own, score, out_of_fold, among = _reference(model, scored, asked)
     scale = ScoreScale.of(score, weight, LEVELS, asked.threshold)
     problem = _stated(people, asked, scale)
     mapping = _mapping(problem, _table(problem, people.groups, scale.level(score)), people)
     every = _Everybody(mapping, scale, weight, fitted_groups(mapping, people.groups), people.frame, asked)
-    found = _Found(every, by_clones.score, _out_of_fold(every, people, by_clones))
+    found = _Found(every, out_of_fold, _released_out_of_fold(every, people.fold, out_of_fold, among))
     releases = every.releases(mapping, score, np.arange(len(score)))
     of_fitted = [_of_fitted(every, score, each) for each in (score, own)]
     if not (any(_warn_of_crowds(each, score) for each in of_fitted) or _warn_of_excess(found)):
@@ -134,16 +132,11 @@ def fit_decisions(estimator: Any, scored: Scored, asked: Decisions) -> Decided:
     return Decided(model, mapping, people.classes, found.table, scale, releases, asked)
 
 
-@dataclass(frozen=True, eq=False)
-class _ByClones:
-    """Scores out of fold, and those among which each fold's are placed: one row per fold."""
+def _reference(model: Any, scored: Scored, asked: Decisions) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return the estimator's own scores, and those among which new people's are placed.
 
-    score: Numbers
-    among: Numbers
-
-
-def _reference(model: Any, scored: Scored, asked: Decisions) -> tuple[Numbers, Numbers, _ByClones]:
-    """Return the estimator's own scores, those among which new people's are placed, and the same for every clone."""
+    And the same for clones: scores out of fold, and those among which each fold's are placed, one row per fold.
+    """
     people, by_all = scored.people, scored.by_all
     assert by_all is not None
     own, score = probabilities(model, people.X, people.classes)[:, -1], scored.score
@@ -151,8 +144,8 @@ def _reference(model: Any, scored: Scored, asked: Decisions) -> tuple[Numbers, N
         own, score, by_all = 1 - own, 1 - score, 1 - by_all
     _, group = arrays.distinct(people.groups)
     if len(np.unique(own)) * CROWD <= len(own) and not _overfits(by_all, people.fold, group):
-        return own, own, _ByClones(score, by_all)
-    return own, score, _ByClones(score, np.broadcast_to(score, by_all.shape))
+        return own, own, score, by_all
+    return own, score, score, np.broadcast_to(score, by_all.shape)
 
 
 def _overfits(by_all: Numbers, fold: Cells, group: Cells) -> bool:
@@ -276,13 +269,12 @@ class _Everybody:
         return all_released(releases, self.scale, score[rows], self.group[rows], self.ties(rows))
 
 
-def _out_of_fold(every: _Everybody, people: People, by_clones: _ByClones) -> Cells:
+def _released_out_of_fold(every: _Everybody, fold: Cells, score: Numbers, by_fold: Numbers) -> Cells:
     """Return everybody's released level by a clone, and a mapping, that were fitted on the other parts of the table."""
-    fold, score = people.fold, by_clones.score
     found = np.zeros(len(fold), dtype=np.int64)
     # What stops a mapping of all need not stop one of four parts in five: rates are what is compared here.
     problem = replace(every.mapping.problem, budget=None)
-    for part, among in zip(np.unique(fold), by_clones.among, strict=True):
+    for part, among in zip(np.unique(fold), by_fold, strict=True):
         others, mine = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
         partial = fitted(problem, every.counts(every.scale.level(among), others), Clock(), silent)
         found[mine] = every.released(every.releases(partial, among, others), score, mine)
@@ -313,7 +305,7 @@ class _Found:
         """One row per group: people, mean score, share selected, and how far apart at the worst threshold."""
         counts, value = self.every.mapping.counts, self.every.scale.value[self.level]
         # Without a threshold the class of the larger score is chosen, and of two equal ones the first.
-        threshold = np.nextafter(MIDDLE, 1) if self.every.asked.threshold is None else self.every.asked.threshold
+        threshold = np.nextafter(0.5, 1) if self.every.asked.threshold is None else self.every.asked.threshold
         labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
         who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
         both = np.column_stack([value, value >= threshold])

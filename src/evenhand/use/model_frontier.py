@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -35,15 +35,6 @@ if TYPE_CHECKING:
 
 TIMES, SEED = 200, 0
 """How often people are drawn again for the intervals, and from which seed."""
-
-
-@dataclass(frozen=True, eq=False)
-class ModelCosts:
-    """What was measured of a model: one row per bound, one row without a bound, and what fits warned of."""
-
-    frame: pd.DataFrame
-    bare: pd.DataFrame
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +103,20 @@ class Folded:
         return found | {"chance_gap": gap_floor(score, self.group, seed=SEED)}
 
 
-def model_costs(people: Folded, bounds: Sequence[float], progress: Progress) -> ModelCosts:
-    """Train at every bound without each fold in turn, score its people, and measure all folds together."""
+def model_costs(
+    people: Folded, bounds: Sequence[float], progress: Progress
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Train at every bound without each fold in turn, score its people, and measure all folds together.
+
+    Returns one row per bound, one row without a bound, and what fits warned of.
+    """
+    taken, steps = count(), (people.parts + 1) * (1 + len(bounds))
+
+    def done(stage: str) -> None:
+        progress(stage, next(taken) / steps)
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        done = _Done(progress, people.parts * (1 + len(bounds)) + 1 + len(bounds))
         bare, scores, least = _out_of_fold(people, bounds, done)
         done("measuring")
         without = people.measured(bare)
@@ -130,23 +130,11 @@ def model_costs(people: Folded, bounds: Sequence[float], progress: Progress) -> 
         advice = "" if least is None else f"; the smallest that can is {round_up(least, 1e-4):g}"
         warn(f"{len(lost)} of {len(bounds)} bounds cannot be met in every fold of the table ({some_of(lost)}){advice}")
     frame = table_of({name: [row[name] for row in rows] for name in without})
-    return ModelCosts(frame, table_of({name: [value] for name, value in without.items()}), notes)
-
-
-@dataclass(frozen=True)
-class _Done:
-    """Reports progress, one step after another."""
-
-    progress: Progress
-    steps: int
-    taken: Iterator[int] = field(default_factory=count)
-
-    def __call__(self, stage: str) -> None:
-        self.progress(stage, min(next(self.taken) / self.steps, 1.0))
+    return frame, table_of({name: [value] for name, value in without.items()}), notes
 
 
 def _out_of_fold(
-    people: Folded, bounds: Sequence[float], done: _Done
+    people: Folded, bounds: Sequence[float], done: Callable[[str], None]
 ) -> tuple[Numbers, list[Numbers | None], float | None]:
     """Return everybody's score without a bound, at each bound (None where it cannot be met), and the smallest bound."""
     classes = np.unique(people.outcome)

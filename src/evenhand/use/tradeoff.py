@@ -61,8 +61,6 @@ EDGES_SHARE = 0.2
 MAPPINGS_SHARE = 0.1
 """The share of the whole that the mappings count for, where a model is trained as well."""
 
-FOLDS, THRESHOLD = 5, 0.5
-"""Of a model, where nothing else is asked for."""
 
 MOST_TOLD = 3
 """How many notes are logged; the frontier has them all."""
@@ -364,17 +362,15 @@ def _folded(estimator: Any, problem: Problem, frame: Any, own: dict[str, Any], a
     from evenhand.use.model_frontier import Folded
 
     folds, threshold = own["folds"], own["threshold"]
-    return Folded.of(
-        estimator, problem, frame, FOLDS if folds is None else folds, THRESHOLD if threshold is None else threshold
-    )
+    return Folded.of(estimator, problem, frame, 5 if folds is None else folds, 0.5 if threshold is None else threshold)
 
 
 def _with_model(found: Frontier, model: Folded, report: Progress) -> Frontier:
     """Add what the model loses at the bounds of a frontier."""
     from evenhand.use.model_frontier import model_costs
 
-    costs = model_costs(model, found.frame["bound"].tolist(), report)
-    return replace(found, frame=found.frame.join(costs.frame), bare=costs.bare, notes=found.notes + costs.notes)
+    costs, bare, notes = model_costs(model, found.frame["bound"].tolist(), report)
+    return replace(found, frame=found.frame.join(costs), bare=bare, notes=found.notes + notes)
 
 
 def frontier_around(
@@ -531,11 +527,6 @@ class _Spot:
         given = float(bound)
         return cls(line, bound, line.problem.with_bounds(lambda own: own * given if factor else given))
 
-    @property
-    def looseness(self) -> tuple[float, float]:
-        """What points are ordered by."""
-        return (self.line.budget or 0.0, self.bound or 0.0)
-
 
 @dataclass(frozen=True)
 class _Point:
@@ -557,11 +548,6 @@ class _Point:
         notes = more if certificate.history else certificate.notes + more
         objective = certificate.objective if certificate.objective > DOUBLE_ROUNDING else 0.0
         return cls(certificate.status, objective, bound, gap, certificate.max_violation, notes)
-
-    @property
-    def is_uncounted(self) -> bool:
-        """Whether it has a mapping of which it is not known how many people that changes."""
-        return math.isnan(self.changed) and not math.isnan(self.objective)
 
 
 UNCHANGED = _Point("optimal", 0.0, 0.0, 0.0, 0.0, changed=0.0)
@@ -610,11 +596,14 @@ def _trace(
     ``start`` is a bound at which the point is known already; the others are solved from there outwards. Where
     ``people`` are counted every point is fitted by itself: who changes is settled by the tie-break.
     """
-    settled = {i: _settled(spot, counts, least) for i, spot in enumerate(spots)}
-    found = {i: p for i, p in settled.items() if p is not None and not (people and p.is_uncounted)}
+    found = {i: point for i, spot in enumerate(spots) if (point := _settled(spot, counts, least)) is not None}
+    if people:
+        # Edges may tell what a mapping loses, but not whom it changes.
+        found = {i: point for i, point in found.items() if math.isnan(point.objective) or not math.isnan(point.changed)}
     if start is not None:
         found |= {i: start[1] for i, spot in enumerate(spots) if spot.bound == start[0]}
-    left = sorted((i for i in range(len(spots)) if i not in found), key=lambda i: spots[i].looseness)
+    tight_first = sorted(range(len(spots)), key=lambda i: (spots[i].line.budget or 0.0, spots[i].bound or 0.0))
+    left = [i for i in tight_first if i not in found]
     upwards = bool(left) and _from_tight(spots[left[0]], counts)
     if not upwards:
         # From loose to tight: there is more room at the start, and fewer steps are needed than the other way.

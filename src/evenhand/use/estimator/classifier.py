@@ -20,7 +20,15 @@ from evenhand.spec import PairwiseParity, Parity
 from evenhand.spec.distance import Difference
 from evenhand.tables import Frame, arrays, as_levels, read, returned
 from evenhand.use.deciding import Decided, Decisions, fit_decisions
-from evenhand.use.estimator.conventions import Features, checked, classes_of, outcome_of, refuse_too_few, weights_of
+from evenhand.use.estimator.conventions import (
+    Features,
+    checked,
+    classes_of,
+    outcome_of,
+    refuse_too_few,
+    take_columns,
+    weights_of,
+)
 from evenhand.use.estimator.covering import UNSEEN_GROUPS, uncovered
 from evenhand.use.estimator.over_mapping import WAYS, Way, has_probabilities, likeliest, scores_over
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor
@@ -203,9 +211,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             )
         self.preprocessor_ = clone(self.preprocessor)
         people = self.preprocessor_._fit(X, y, sample_weight)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.preprocessor_, name):
-                setattr(self, name, getattr(self.preprocessor_, name))
+        take_columns(self, self.preprocessor_)
         self.classes_ = classes_of(people.outcome)
         mapping: Mapping | None = self.preprocessor_.mapping_
         if mapping is not None:
@@ -364,7 +370,8 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         check_is_fitted(self, "estimator_")
         if self._one_line is not None:
             return self._shifted(X, self._one_line)
-        return self._scored(X, self._probabilities)
+        # A class of y that was never released has no score.
+        return self._scored(X, lambda shown: probabilities(self.estimator_, shown, self.classes_))
 
     def predict(self, X: Any) -> Any:
         """Return the class of largest expected score: a decision, which no bound covers."""
@@ -463,7 +470,3 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return scores_over(
             before, given, self.predict_with, self._levelled, lambda frame: score(self._shown(given, frame))
         )
-
-    def _probabilities(self, X: Any) -> Numbers:
-        """Return the estimator's scores; a class of y that was never released has none."""
-        return probabilities(self.estimator_, X, self.classes_)

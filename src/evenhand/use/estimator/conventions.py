@@ -114,6 +114,13 @@ def _names(X: Any) -> list[str]:
     return names if all(isinstance(name, str) for name in names) else [str(place) for place in range(len(names))]
 
 
+def take_columns(estimator: Any, fitted: Any) -> None:
+    """Let an estimator have the columns, and their names if any, of another that was fitted on the same X."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(fitted, name):
+            setattr(estimator, name, getattr(fitted, name))
+
+
 def number_of_rows(X: Any) -> int:
     """Return how many rows a frame or an array has."""
     return int(_num_samples(X))

@@ -19,8 +19,8 @@ from evenhand.spec.distance import Ratio
 from evenhand.tables import Frame, arrays
 from evenhand.tables.transforming import Missing, Unseen
 from evenhand.tolerances import AT_BOUND
-from evenhand.use.estimator.conventions import Features
-from evenhand.use.estimator.over_mapping import WAYS, Way, asked_once, possible, scores_over, summed
+from evenhand.use.estimator.conventions import Features, take_columns
+from evenhand.use.estimator.over_mapping import WAYS, Way, asked_once, possible, summed
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor, People
 from evenhand.use.estimator.trained import Trained, check_trained
 from evenhand.use.group_scores import fitted_groups, parity_frame
@@ -150,9 +150,7 @@ class ShieldedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  #
             asked = Trained.on(self.model, people.features, before.problem.features)
             before.problem = replace(before.problem, conditional=self._conditional(before, asked, people))
         before._learn(people)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(before, name):
-                setattr(self, name, getattr(before, name))
+        take_columns(self, before)
         self.classes_ = np.asarray(self.model.classes_)
         self.preprocessor_, self.mapping_ = before, before.mapping_
         self.__dict__.pop("parity_", None)
@@ -166,11 +164,12 @@ class ShieldedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  #
     def predict_proba(self, X: Any) -> Any:
         """Return the model's expected score of every class, or with ``predict_with="draw"`` that of one draw."""
         check_is_fitted(self, "preprocessor_")
-        given = self.preprocessor_._read(X)
+        before: OptimizedPreprocessor = self.preprocessor_
+        given = before._read(X)
         if self.mapping_ is None:
             named = arrays.is_frame(given.frame)
             return self._scores(given.frame) if named else probabilities(self.model, X, self.classes_)
-        return self._expected(given) if self.predict_with == "expected" else self._drawn(given)
+        return self._expected(given) if self.predict_with == "expected" else self._scores(before._applied(given))
 
     def predict(self, X: Any) -> Any:
         """Return the class of largest score: a decision, which no bound covers."""
@@ -218,9 +217,6 @@ class ShieldedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  #
 
     def _scores(self, frame: Frame) -> Numbers:
         return probabilities(self._asked, frame, self.classes_)
-
-    def _drawn(self, given: Features) -> Numbers:
-        return scores_over(self.preprocessor_, given, "draw", lambda frame: frame, self._scores)
 
     def _expected(self, given: Features) -> Numbers:
         """Return each person's mean score over the mapping."""
