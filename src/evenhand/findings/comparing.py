@@ -119,7 +119,7 @@ def bounded(counts: Counts, kernel: Kernel, parity: Sequence[ParityAchieved], hi
     for constraint in constraints(counts, parity):
         part = constraint.after
         kept = np.flatnonzero(shown.comparisons(part, kernel)) if len(part.value) else np.zeros(0, np.int64)
-        before, after = (furthest(counts, each, kept) for each in (constraint.before, part))
+        before, after = (furthest(each, kept) for each in (constraint.before, part))
         stated = part.parity
         found.append(
             Bounded(stated.words, stated.where, constraint.said_bound, before, after, len(part.value) - len(kept))

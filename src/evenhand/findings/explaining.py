@@ -450,7 +450,7 @@ class Explaining:
                 nearest = int(at[np.argmax(part.excess[at])])
                 tight = int((part.excess[at] >= -AT_BOUND).sum())
                 name, bound = type(part.parity).__name__ + part.parity.where, float(compared.bound[nearest])
-                pair = comparison(self.counts, part, nearest)
+                pair = comparison(part, nearest)
                 yield Bound(name, pair, bound, tight, len(at), part.parity.words, said_bound(part.parity, bound))
 
     def _words(self, person: Placed, found: Explanation) -> Iterator[str]:

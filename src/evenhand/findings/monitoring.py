@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 NAMED = 5
 """So many things that drifted, or bounds that are not met, are said in words; the tables have all of them."""
 
-SMALLEST_LIMIT = 1e-9
-
 GAP, NO_BIN = "a missing value", "a number that is in no bin"
 """What values that are no levels are called where they have no text."""
 
@@ -267,7 +265,7 @@ def _words(
     strange, expected = in_new_cells
     usual = "" if expected is None else f"; about {expected:.1%} were to be expected"
     yield f"{strange:.1%} of the people are in cells that nobody fitted was in{usual}"
-    yield from _drift_words(found, moved)
+    yield from _drift_words(moved)
     yield from _bound_words(problem, found, judged)
     yield (
         f"with a confidence of {found.confidence:g} a random sample of the fitted people's population has nothing told "
@@ -282,7 +280,7 @@ def _words(
     yield from _unwatched(problem, domain)
 
 
-def _drift_words(found: Monitored, moved: Drift) -> Iterator[str]:
+def _drift_words(moved: Drift) -> Iterator[str]:
     at = np.flatnonzero(moved.drifted)
     if not len(at):
         yield (
@@ -291,7 +289,7 @@ def _drift_words(found: Monitored, moved: Drift) -> Iterator[str]:
         )
         return
     # New values may have no limit but zero.
-    order = at[np.argsort(-moved.apart[at] / np.maximum(moved.limit[at], SMALLEST_LIMIT), kind="stable")]
+    order = at[np.argsort(-moved.apart[at] / np.maximum(moved.limit[at], 1e-9), kind="stable")]
     for place in order[:NAMED]:
         look, apart, limit = moved.looks[place], moved.apart[place], moved.limit[place]
         if look.what == NEW:

@@ -276,7 +276,7 @@ def realised(problem: Problem, fitted: Counts, met: Meeting, origin: Became | No
         parts.append(parity_achieved(comparisons(parity, own), own, shares))
     words = []
     for part in parts:
-        worst = bounds.furthest(counts, part)
+        worst = bounds.furthest(part)
         if worst is not None:
             bound = float(part.compared.bound[part.worst])
             apart, where = bounds.told_from(bound, worst.apart), "beyond" if worst.apart > bound else "within"

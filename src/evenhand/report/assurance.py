@@ -81,7 +81,7 @@ def bounds(m: Mapped, shown: Discretion) -> tuple[Json, list[str]]:
     parity, headlines = [], []
     for constraint in constraints(m.counts, m.achieved.parity):
         kept = np.flatnonzero(shown.comparisons(constraint.after, m.kernel))
-        parity.append(_parity(m.counts, constraint, kept))
+        parity.append(_parity(constraint, kept))
         left, said = len(constraint.after.value) - len(kept), constraint.headline(kept)
         if left:
             which = f"{left} of {len(constraint.after.value)}" if said else f"all {left}"
@@ -92,9 +92,9 @@ def bounds(m: Mapped, shown: Discretion) -> tuple[Json, list[str]]:
     return {"parity": parity, "budgets": [asdict(budget_found(part)) for part in m.achieved.budgets]}, headlines
 
 
-def _parity(counts: Counts, constraint: Constraint, kept: Cells) -> Json:
+def _parity(constraint: Constraint, kept: Cells) -> Json:
     part, ends = constraint.after, constraint.range or (None, None)
-    before, after = (furthest(counts, of, kept) for of in (constraint.before, part))
+    before, after = (furthest(of, kept) for of in (constraint.before, part))
     return {
         "constraint": type(part.parity).__name__,
         "words": part.parity.words,
