@@ -52,7 +52,6 @@ COUNTED = 16
 SALT = 0x6472696674
 """Sets these draws apart from all others with the same seed."""
 
-DIGITS = 9
 SAME = 1e-12
 """Shares that differ by less are the same but for rounding."""
 
@@ -64,9 +63,6 @@ NOT_ASKED = "not asked about"
 
 COLUMN, GROUPS, OUTCOME, CELLS, NEW = "column", "groups", "outcome in a group", "cells", "new values"
 """What is looked at."""
-
-Named = Callable[[int], str]
-"""Names the level of a cell that somebody is in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +151,15 @@ class Beside:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """One thing that is looked at: the level of every cell in it, NOT_LOOKED_AT where a cell has none."""
+    """One thing that is looked at: the level of every cell in it, NOT_LOOKED_AT where a cell has none.
+
+    ``named`` names the level of a cell that somebody is in.
+    """
 
     what: str
     name: str
     level: Cells
-    named: Named
+    named: Callable[[int], str]
 
 
 def looks(beside: Beside, groups: Cells, *, chosen: bool = False) -> list[Look]:
@@ -398,7 +397,7 @@ class _Measure:
             own = slice(start, start + size)
             change = np.nan_to_num(np.abs(new[own] - old[own]))
             # Of two levels one loses what the other gains: that one is told.
-            at = int(np.argmax(np.round(change, DIGITS) + SAME * (new[own] > old[own])))
+            at = int(np.argmax(np.round(change, 9) + SAME * (new[own] > old[own])))
             cell = int(np.argmax(look.level == at))
             told = f"{look.named(cell)}: {old[own][at]:.4f} to {new[own][at]:.4f}"
             said.append(told if change[at] > SAME else "")

@@ -5,7 +5,7 @@ Knows counts and kernels; a hold-out comes as a frame, which only ``tables`` rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,13 @@ WIDE = 0.1
 """A rate whose exact interval is wider than this is called uncertain, unless another width is stated."""
 
 MET, VIOLATED, UNDECIDED = "shown met", "shown violated", "not decided"
+
+
+def overall(verdicts: Sequence[str]) -> str | None:
+    """Return the word for all bounds together; None where there are none."""
+    if not verdicts:
+        return None
+    return VIOLATED if VIOLATED in verdicts else MET if set(verdicts) == {MET} else UNDECIDED
 
 
 def clopper_pearson(successes: Numbers, trials: Numbers, confidence: float = 0.95) -> tuple[Numbers, Numbers]:
@@ -216,10 +223,8 @@ def holdout(
         "expected": rate(drawn.expected),
     }
     table = _compared(counts, (drawn.number / np.maximum(trials, 1), low, high), target, bound)
-    verdict = None
-    if bound is not None:
-        found = set(table["verdict"])
-        verdict = VIOLATED if VIOLATED in found else MET if found <= {MET} else UNDECIDED
+    # Where nothing is compared, nothing is violated.
+    verdict = None if bound is None else overall(table["verdict"].tolist()) or MET
     return HoldOut(
         beside(by_group_and_outcome(counts), rates),
         table,
