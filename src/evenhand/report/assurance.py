@@ -23,6 +23,7 @@ from evenhand.findings.bounds import (
     furthest,
     said_bound,
 )
+from evenhand.findings.cells import told_outcome
 from evenhand.findings.changes import expected_people
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.driving import drivers, room
@@ -31,7 +32,6 @@ from evenhand.findings.naming import group_levels, group_names, holder_names
 from evenhand.findings.prices import Prices
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved
-from evenhand.report.people import told_outcome
 from evenhand.spec import Problem
 from evenhand.spec.distance import Difference, Ratio
 from evenhand.tables import own_name

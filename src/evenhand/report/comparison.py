@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import NONE
-from evenhand.report.page import Table, percent, template, text_of
+from evenhand.report.brief import percent
+from evenhand.report.page import Table, template, text_of
 
 Json = dict[str, Any]
-
-TITLE = "Two mappings compared: what differs, and for whom"
 
 MOST_CELLS = 24
 """So many cells are on the page; the JSON has them all."""
@@ -23,8 +23,6 @@ MOST_LETTERS = 120
 
 SHARES = ("before", "after_a", "after_b", "changed_a", "changed_b", "other_outcome", "other_record")
 COUNTED = ("people", "weight")
-INVISIBLE = 1e-9
-"""A smaller number is written as nothing."""
 
 MANY = 1000
 """Of a number from here on nobody reads what is behind the point."""
@@ -80,11 +78,10 @@ def comparison_page(found: Json, hide_below: float) -> str:
         ),
         Part("What each costs", table=_table(f"Costs and certificates.{by_weight}", found["costs"], 2)),
     ]
-    lead = f"On {found['about']}."
     return str(
         template("comparison.html").render(
-            title=TITLE,
-            lead=lead,
+            title="Two mappings compared: what differs, and for whom",
+            lead=f"On {found['about']}.",
             mappings=called(found["mappings"]),
             style=text_of("page.css"),
             parts=[part for part in parts if part.words or part.table is not None],
@@ -186,7 +183,7 @@ def written(name: str, value: Any) -> str:
     if isinstance(value, float) and (name in SHARES or name.endswith((": a", ": b"))):
         return percent(value)
     if isinstance(value, float):
-        if abs(value) < INVISIBLE:
+        if abs(value) < ROUNDING:
             return "0"
         whole = name in COUNTED or abs(value) >= MANY or (value.is_integer() and abs(value) >= 1)
         return f"{value:,.0f}" if whole else f"{value:.4g}"
