@@ -1,4 +1,4 @@
-"""What the embedded tables hold, that the wide one is the narrow one with more columns, and the table that is made up."""
+"""What the embedded tables hold, that the wide one is the narrow one with more columns, and the made-up table."""
 
 from importlib import resources
 
