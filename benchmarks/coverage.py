@@ -36,6 +36,7 @@ from evenhand.findings.assurance import rates_compared
 from evenhand.findings.theory import clopper_pearson
 from evenhand.spec import comparisons
 from evenhand.tables import cells, read
+from evenhand.tolerances import ROUNDING
 from evenhand.use.folds import expected_outcomes
 
 CONFIDENCE = 0.95
@@ -51,7 +52,6 @@ ENOUGH = 400
 """Fewer samples of a setting do not decide."""
 
 CHUNK = 10
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)

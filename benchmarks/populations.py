@@ -26,11 +26,11 @@ from evenhand.data.counts import Counts
 from evenhand.findings.assurance import rates_compared
 from evenhand.spec import Parity, comparisons
 from evenhand.tables import cells, read
+from evenhand.tolerances import ROUNDING
 from evenhand.use.folds import expected_outcomes
 
 JOURNAL = harness.ROOT / "build" / "populations.jsonl"
 CONFIDENCES = 0.9, 0.95
-ROUNDING = 1e-9
 SMALLEST = 0.04
 LOOSE = 1e6
 """A bound that is no bound, for finding out how far apart a population is."""

@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from fits import fitted
+from fits import shared_fit
 from hypothesis import settings
 
 import evenhand as eh
@@ -123,9 +123,9 @@ def adult():
 
 @pytest.fixture(scope="session")
 def compas_mapping(compas):
-    return fitted(compas.problem, compas.counts)
+    return shared_fit(compas.problem, compas.counts)
 
 
 @pytest.fixture(scope="session")
 def adult_mapping(adult):
-    return fitted(adult.problem, adult.counts)
+    return shared_fit(adult.problem, adult.counts)

@@ -7,7 +7,7 @@ import evenhand as eh
 _FITTED = {}
 
 
-def fitted(problem, table):
+def shared_fit(problem, table):
     """Fit, or return the mapping that the same problem and table gave before in this process."""
     counts = table if isinstance(table, eh.Counts) else eh.count(problem, table)
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from fits import shared_fit
 
 import evenhand as eh
 from evenhand import tables
@@ -111,4 +112,4 @@ def kept(problem, mapping, frame, seeds=SEEDS):
 def shares(name, seeds=SEEDS):
     """Return the shares of a study's releases that keep every bound."""
     data = eh.datasets.load(name)
-    return kept(data.problem, eh.fit(data.problem, data.counts), data.frame, seeds)
+    return kept(data.problem, shared_fit(data.problem, data.counts), data.frame, seeds)

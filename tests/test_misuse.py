@@ -906,6 +906,7 @@ def test_every_public_callable_is_called_here():
     assert {name.partition(":")[0] for name in VALID} == set(public())
 
 
+@pytest.mark.slow
 def test_every_parameter_is_given_here(world):
     given, taken = {}, {}
     for name, entry in VALID.items():
@@ -1113,6 +1114,7 @@ def judged(world: World, call: Callable[[], object], parameter: str, value: obje
     return ends
 
 
+@pytest.mark.slow
 def test_some_hostile_values_are_refused_by_name(world):
     names = [name for name in VALID if name not in DRAWN_OUT]
     found = [(name, *call) for name in names for call in hostile(world, name, every=SOME)]

@@ -42,6 +42,7 @@ def test_rows_are_distributions_and_forbidden_moves_have_none(seed):
     assert mapping.certificate.status == "optimal"
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @EXAMPLES
 def test_the_identity_where_bounds_are_slack(seed):

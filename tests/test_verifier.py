@@ -590,7 +590,7 @@ CASES = {
 }
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("case", CASES)
 def test_a_proof_stands_and_its_bound_is_the_optimum(case, judged):
     document = mapping_proof(**CASES[case])
@@ -606,7 +606,7 @@ def test_a_proof_stands_and_its_bound_is_the_optimum(case, judged):
     assert "lower bound" in refused.reason or claims["lower_bound"] < 0
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("measure", ["L1", "TotalVariation", "KL"])
 @pytest.mark.parametrize("case", ["ratio", "blind", "conditional", "within released segments", "per xy", "log-ratio"])
 def test_any_multipliers_prove_no_more_than_the_optimum(case, measure):
@@ -728,6 +728,7 @@ def test_the_exponential_is_proven_from_above(value):
     assert float(above) == pytest.approx(math.exp(value), rel=1e-13)
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
 @settings(max_examples=200)
 def test_the_logarithm_is_enclosed(value):
@@ -865,6 +866,7 @@ def test_what_binds_cannot_be_tightened_under_a_new_digest(proof, judged):
         assert price <= 1e-5 or not judged(changed(proof, path, lambda v: v * 1.01), seal=True).stands
 
 
+@pytest.mark.slow
 def test_multipliers_and_costs_matter(proof, judged):
     refused = sum(
         not judged(changed(proof, path), seal=True).stands
@@ -895,6 +897,7 @@ def test_forbidden_moves_blindness_and_conditionals_are_checked(judged, proof):
     assert not judged(free | {"statement": said}, seal=True).stands
 
 
+@pytest.mark.slow
 def test_a_bound_needs_multipliers_in_the_domain(judged):
     document = mapping_proof()
     document["multipliers"]["released"] = [[[0, 0], 0, 1.5]]
@@ -956,7 +959,7 @@ def damaged(rng, document, paths):
     return document
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("which", ["proof", "impossible"])
 def test_structural_damage_ends_in_refusal_not_in_a_traceback(which, seed, request, judged):

@@ -1,11 +1,14 @@
-"""Arrays and what is done with them everywhere: sums by group, looking cells up, telling rows apart."""
+"""Arrays and what is done with them everywhere: sums by group, looking cells up, telling rows apart, rounding up."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from evenhand.tolerances import ROUNDING
 
 Numbers = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -63,3 +66,19 @@ def alike(parts: Sequence[Cells]) -> tuple[Cells, Cells]:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return first[order], rank[kind]
+
+
+def round_up(number: float, step: float = 0.0, digits: int | None = None) -> float:
+    """Return a number that is easy to write and at least as large: a multiple of a step, or one of so many digits.
+
+    Examples
+    --------
+    >>> round_up(0.21091, 1e-4), round_up(0.3 + 1e-16, 0.05), round_up(0.02041, digits=3), round_up(8.2, 1, digits=2)
+    (0.211, 0.3, 0.0205, 9.0)
+    """
+    if number <= 0:
+        return 0.0
+    if digits is not None:
+        step = max(step, 10.0 ** (math.floor(math.log10(number)) - digits + 1))
+    # A number that exceeds a multiple by rounding alone is that multiple.
+    return float(f"{math.ceil(number / step - ROUNDING) * step:.12g}")

@@ -206,10 +206,6 @@ def warn(message: str) -> None:
     warnings.warn(message, EvenhandWarning, stacklevel=level + 1)
 
 
-MOST_NAMED = 12
-"""Of more names a message tells how many there are: a table may have thousands of columns."""
-
-
 def did_you_mean(word: object, known: Iterable[object]) -> str:
     """Return ``" Did you mean 'x'?"`` for the nearest known word, or nothing.
 
@@ -237,8 +233,8 @@ def in_number(people: float) -> str:
     return f"{people:,.0f} {'person' if round(people) == 1 else 'people'}"
 
 
-def some_of(names: Iterable[object], most: int = MOST_NAMED) -> str:
-    """Name some of many, and say how many more there are.
+def some_of(names: Iterable[object], most: int = 12) -> str:
+    """Name some of many, and say how many more there are: a table may have thousands of columns.
 
     Examples
     --------

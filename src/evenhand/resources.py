@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from evenhand import check
 from evenhand.errors import SpecError
@@ -78,7 +78,9 @@ class Resources:
 
     def __post_init__(self) -> None:
         if not in_bytes(LEAST) <= self.memory <= in_bytes(MOST):
-            raise SpecError(f"memory must be from {LEAST} to {MOST}{_not(self.memory, words)}")
+            # Python does not write numbers of thousands of digits.
+            given = f", not {words(self.memory)}" if abs(self.memory) < LARGEST else ""
+            raise SpecError(f"memory must be from {LEAST} to {MOST}{given}")
         object.__setattr__(self, "threads", check.whole("threads", self.threads, low=1, high=MOST_THREADS))
         if self.spill is not None and not os.path.isdir(self.spill):
             raise check.refused("spill", FOLDER, self.spill)
@@ -242,11 +244,6 @@ def each_of(items: Sequence[T], work: Callable[[T], R]) -> list[R]:
         return [work(item) for item in items]
     with ThreadPoolExecutor(max_workers=min(current().threads, len(items))) as pool:
         return list(pool.map(work, items))
-
-
-def _not(value: Any, said: Callable[[Any], str]) -> str:
-    """Say what was given instead, unless it has more digits than Python writes."""
-    return "" if isinstance(value, int) and abs(value) >= LARGEST else f", not {said(value)}"
 
 
 def in_blocks(size: int, work: Callable[[slice], R], block: int = BLOCK) -> list[R]:

@@ -21,6 +21,7 @@ def versions(folder, inside):
     return folder
 
 
+@pytest.mark.slow
 def test_the_screen_the_document_and_the_page(versions, inside):
     shown = inside("compare", "a.mapping", "b.mapping", "--table", "people.csv", "--out", "both.html")
     assert shown.returncode == 0, shown.stderr
@@ -65,6 +66,7 @@ def test_the_screen_tells_the_outcomes_that_the_words_tell(versions, inside):
     assert len(rows) == len(found["rates"])
 
 
+@pytest.mark.slow
 def test_a_missing_value_is_allowed_as_the_error_advises(versions, inside):
     lines = (versions / "people.csv").read_text().splitlines()
     names = lines[0].split(",")

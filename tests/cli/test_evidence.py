@@ -12,7 +12,7 @@ from evenhand.findings.manifest import Manifest
 from evenhand.spec.sign_off import SignOff
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--table", "people.csv", "--hide-below", "5", "--seed", "3")])
 def test_the_folder_and_the_report_again(fitted, inside, more):
     shown = inside("evidence", "fine.mapping", "--out", "evidence", "--no-frontier", *more)
@@ -26,6 +26,7 @@ def test_the_folder_and_the_report_again(fitted, inside, more):
     assert (fitted / "again.json").read_bytes() == (fitted / "evidence" / "report.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_document_and_what_is_refused(fitted, inside):
     found = document(inside("evidence", "fine.mapping", "--no-frontier", "--selected", "0", "--json"))
     assert found["written"] == {"folder": "evidence"}
@@ -40,6 +41,7 @@ def test_the_document_and_what_is_refused(fitted, inside):
     assert not (fitted / "x").exists()
 
 
+@pytest.mark.slow
 def test_weights_and_who_is_not_counted(fitted, inside):
     people = pd.read_csv(fitted / "people.csv")
     people["w"] = [0.5, 2.0] * (len(people) // 2) + [1.0] * (len(people) % 2)

@@ -80,6 +80,7 @@ def test_numbers_json_does_not_know(inside):
     json.loads(inside("diagnose", "tight.toml", "people.csv", "--json").stdout, parse_constant=refuse)
 
 
+@pytest.mark.slow
 def test_infinite_and_undefined_numbers(inside, fitted):
     """What is infinite is the word, in the document and on the terminal; what is undefined is null."""
     frame = small_frame()
@@ -96,6 +97,7 @@ def test_infinite_and_undefined_numbers(inside, fitted):
     assert document(inside("fit", "fine.toml", "people.csv", "--json", "--force"))["written"]["proof"] is None
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize(
     ("arguments", "kind", "code"),
     [
@@ -123,6 +125,7 @@ def test_errors_have_a_code_in_words_and_in_json(folder, inside, arguments, kind
     assert error["message"]
 
 
+@pytest.mark.slow
 def test_what_could_be_had_is_in_the_document(folder, inside):
     """The numbers that the message tells; of a refused confidence about how many people it would take."""
     found = document(inside("fit", "tight.toml", "people.csv", "--json"))["error"]
@@ -134,6 +137,7 @@ def test_what_could_be_had_is_in_the_document(folder, inside):
     assert f"About {refused['people_needed']:,.0f} people" in refused["message"]
 
 
+@pytest.mark.slow
 def test_an_answer_of_no(folder, inside):
     assert inside("diagnose", "tight.toml", "people.csv").returncode == Exit.NO
     result = inside("diagnose", "tight.toml", "people.csv", "--json")

@@ -64,6 +64,7 @@ class TestAnswers:
         found, wanted = (each.sort_values(keys)["weight"] for each in (pd.read_csv(fitted / "e.csv"), expected))
         assert found.to_numpy() == pytest.approx(wanted.to_numpy())
 
+    @pytest.mark.slow
     def test_weights_that_are_left_out(self, fitted, inside):
         cells = small_frame().value_counts().rename("n").reset_index()
         cells.to_csv(fitted / "cells.csv", index=False)
@@ -72,6 +73,7 @@ class TestAnswers:
         said = flat(inside("expand", "w.mapping", "cells.csv", "--out", "e.csv").stdout)
         assert "the mapping was fitted with weights, but here every row counts once" in said
 
+    @pytest.mark.slow
     def test_people_of_an_unseen_kind(self, fitted, inside):
         (fitted / "new.csv").write_text("group,score,hired\na,1,0\nb,7,0\n,1,0\n")
         arguments = (*EXPAND, "new.csv", "--out", "e.csv", "--missing", "level")
@@ -104,6 +106,7 @@ class TestComplaints:
         yield
         assert sorted(os.listdir(fitted)) == before
 
+    @pytest.mark.slow
     def test_a_name_that_is_taken(self, inside):
         complained(
             inside(*EXPAND, "own.csv", "--out", "e.csv"),

@@ -77,7 +77,7 @@ def test_the_summary_of_a_report_is_an_output_too(fitted, inside):
     assert not (fitted / "r.html").exists()
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_an_output_is_not_what_the_command_prints_into(fitted, stream):
     with (fitted / "printed").open("w") as file:

@@ -26,7 +26,7 @@ def sign_off(folder, **change):
     return ("--sign-off", "signed.toml")
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("command", WRITERS)
 def test_it_is_written_beside_the_output_and_verified(fitted, inside, command):
     shown = inside(*WRITERS[command], *sign_off(fitted))
@@ -55,6 +55,7 @@ def test_what_the_screen_says_is_what_it_states(fitted, inside):
     assert [row["rate"] for row in said["realised"]["rates"]] == manifest.rates["after"].tolist()
 
 
+@pytest.mark.slow
 def test_it_can_be_left(fitted, inside):
     shown = inside(*RELEASE, "--no-manifest")
     assert shown.returncode == 0
@@ -82,7 +83,7 @@ def test_nothing_is_left_of_a_release_that_fails(fitted, inside):
 @pytest.mark.parametrize(
     ("name", "what"), [("people.csv", "input"), ("fine.mapping", "mapping"), ("new.csv", "output")]
 )
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_a_changed_byte_and_a_missing_file_are_named(fitted, inside, name, what):
     inside(*RELEASE)
     content = bytearray((fitted / name).read_bytes())
@@ -137,7 +138,7 @@ def test_places_go_with_a_manifest(fitted, inside):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_changes_are_listed_and_checked(fitted, inside, ending):
     listed = f"listed.{ending}"
     shown = inside(*RELEASE, "--changes", listed)
@@ -184,6 +185,7 @@ class TestSignOffs:
         complained(inside(*again, *sign_off(fitted, why="another reason")), "another sign-off")
         complained(inside(*again, *sign_off(fitted, date=date(2020, 1, 1), expires=date(2020, 1, 2))), "expired on")
 
+    @pytest.mark.slow
     def test_one_that_expires_later_is_said_by_verify(self, fitted, inside, monkeypatch):
         inside(*RELEASE, *sign_off(fitted, expires=date.today()))
         assert inside("verify", MANIFEST).returncode == 0

@@ -129,7 +129,7 @@ class TestTransform:
         assert found["passed_through"] == ["id", "remark"]
         assert "Passed through" not in inside(mode, "fine.mapping", "people.csv", "--out", "own.csv").stdout
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("draw", ["independent", "balanced"])
     def test_a_release_says_what_its_own_rates_are(self, fitted, inside, draw):
         arguments = ("release", "fine.mapping", "people.csv", "--draw", draw, "--seed", "5", "--out")
@@ -212,6 +212,7 @@ class TestTransform:
         assert "'people.csv' has no column 'nope'" in flat(result.stderr)
         assert not (fitted / "no.csv").exists()
 
+    @pytest.mark.slow
     def test_rows_that_are_not_counted_are_told_with_the_verdict(self, fitted, inside):
         new = pd.concat([small_frame(), small_frame().head(40).assign(score=9, hired=1)])
         new.to_csv(fitted / "strange.csv", index=False)
@@ -274,6 +275,7 @@ class TestAudit:
         for words in ("the table it was fitted on", "Before After", "What this does not say", "Sees them Does not"):
             assert words in said, words
 
+    @pytest.mark.slow
     def test_of_another_table(self, inside, fitted):
         half = small_frame()[::2]
         pd.concat([half, pd.DataFrame({"group": ["a"], "score": [9], "hired": [0]})]).to_csv(

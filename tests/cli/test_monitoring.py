@@ -105,6 +105,7 @@ def test_wrong_input_is_explained_and_nothing_is_written(new, inside):
     assert not (new / "log.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_history_of_another_mapping(new, inside):
     inside("monitor", "fine.mapping", "new.csv", "--history", "log.jsonl")
     before = (new / "log.jsonl").read_bytes()

@@ -25,7 +25,7 @@ def following(shown):
     return [shlex.split(line) for line in last.splitlines() if line.strip()]
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_the_next_commands_run(folder, inside, chain):
     small_frame().to_csv(folder / "my people.csv", index=False)

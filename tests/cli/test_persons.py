@@ -28,6 +28,7 @@ def test_one_person(named, inside):
     assert document(inside(*EXPLAIN, "--where", "id=p-60", "--mode", "apply", "--json"))["person"]["mode"] == "apply"
 
 
+@pytest.mark.slow
 def test_a_value_that_is_missing_is_told_with_the_row_of_the_file(named, inside):
     frame = pd.read_csv(named / "named.csv").astype({"score": object})
     frame.loc[60, "score"] = None
@@ -44,7 +45,7 @@ def test_without_outcomes_it_is_apply_mode(named, inside):
 
 
 @pytest.mark.parametrize("draw", [("--draw", "balanced"), ("--key", "id", "--seed", "5")])
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_what_was_drawn(named, inside, draw):
     inside("release", "fine.mapping", "named.csv", "--out", "out.csv", *draw)
     before, after = pd.read_csv(named / "named.csv"), pd.read_csv(named / "out.csv")
@@ -76,6 +77,7 @@ def test_by_key_in_another_table_and_not_without(named, inside):
     complained(inside(*turned, "drawn.csv.manifest.json"), "not the table that was read", "no key tells who is who")
 
 
+@pytest.mark.slow
 def test_a_manifest_of_another_mapping_or_a_changed_output(named, inside):
     inside("release", "fine.mapping", "named.csv", "--out", "out.csv")
     told = ("--where", "id=p-60", "--manifest", "out.csv.manifest.json")
@@ -88,6 +90,7 @@ def test_a_manifest_of_another_mapping_or_a_changed_output(named, inside):
     complained(inside(*EXPLAIN, *told), "not the output that the manifest is of")
 
 
+@pytest.mark.slow
 def test_nobody_or_several(named, inside):
     complained(inside(*EXPLAIN, "--where", "id=nobody"), "nobody in 'named.csv' has id=nobody")
     several = inside(*EXPLAIN, "--where", "group=a", "--where", "score=1")

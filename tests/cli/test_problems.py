@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from commands import complained, document, evenhand, flat, misused
 from families import small_frame
+from fits import shared_fit
 
 import evenhand as eh
 
@@ -29,6 +30,7 @@ class TestFit:
         assert evenhand("verify", "a.proof", cwd=folder).returncode == 0
         assert evenhand("verify", "a.mapping", cwd=folder).returncode == 0
 
+    @pytest.mark.slow
     def test_weights(self, folder, inside):
         cells = small_frame().value_counts().rename("n").reset_index()
         cells.to_csv(folder / "cells.csv", index=False)
@@ -45,7 +47,7 @@ class TestFit:
         assert "0.0212438" in result.stdout
         assert [p.name for p in tmp_path.iterdir()] == ["evenhand.mapping"]
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("study", ["compas", "adult"])
     def test_an_embedded_study_on_a_table_of_ones_own(self, folder, inside, study):
         """A CSV file carries no order of levels; the study knows it."""
@@ -53,7 +55,7 @@ class TestFit:
         data.frame.to_csv(folder / "own.csv", index=False)
         assert inside("fit", study, "own.csv", "--out", "own.mapping").returncode == 0
         own = eh.Mapping.load(folder / "own.mapping")
-        assert own.objective == pytest.approx(eh.fit(data.problem, data.counts).objective, abs=1e-9)
+        assert own.objective == pytest.approx(shared_fit(data.problem, data.counts).objective, abs=1e-9)
 
     def test_what_exists_is_not_overwritten(self, folder, inside):
         for name in ("a.mapping", "a.proof"):
@@ -98,6 +100,7 @@ class TestShield:
         assert dict(dict(mapping.problem.conditional.rows)[(0,)])[1] == 0.2
         assert evenhand("verify", "s.proof", cwd=folder).returncode == 0
 
+    @pytest.mark.slow
     def test_scores_at_the_values_of_a_column_with_bins(self, folder, inside):
         """What a model gives for numbers is the mean over those of a bin; or it is said bin by bin."""
         ages = np.tile([20, 30, 50, 70], 50)
@@ -177,7 +180,7 @@ def test_no_table_of_a_result_is_too_wide_for_a_terminal(tmp_path, command):
     data = eh.datasets.load("compas")
     data.frame.to_csv(tmp_path / "own.csv", index=False)
     if command[0] == "audit":
-        eh.fit(data.problem, data.counts).save(tmp_path / "m")
+        shared_fit(data.problem, data.counts).save(tmp_path / "m")
     shown = evenhand(*command, cwd=tmp_path, COLUMNS="80").stdout
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
@@ -188,6 +191,7 @@ def test_no_table_of_a_result_is_too_wide_for_a_terminal(tmp_path, command):
     assert [len(words) for words in rows] == [6] * 8
 
 
+@pytest.mark.slow
 def test_columns_outside_the_problem_are_named(folder, inside):
     frame = small_frame().assign(id=range(200), n=1)
     frame.to_csv(folder / "wide.csv", index=False)
@@ -223,6 +227,7 @@ def test_the_frontier(folder, inside):
     assert not (folder / "g").exists()
 
 
+@pytest.mark.slow
 def test_what_a_diagnosis_advises_is_worded_for_people_who_type(folder, inside, monkeypatch):
     """Where no bounds can be weighed, the error's own words are the diagnosis."""
     from dataclasses import replace
@@ -260,6 +265,7 @@ class TestConfidence:
         compas.frame.to_csv(tmp_path / "t.csv", index=False)
         return tmp_path
 
+    @pytest.mark.slow
     def test_fit_tells_the_promise_and_its_cost(self, study, inside):
         result = inside("fit", "p.toml", "t.csv", "--confidence", "0.9")
         assert result.returncode == 0, result.stderr
@@ -295,6 +301,7 @@ class TestConfidence:
         assert "edges between points are not known" in said
         assert "found exactly" not in said
 
+    @pytest.mark.slow
     def test_a_shield(self, folder, inside):
         (folder / "wide.toml").write_text((folder / "shield.toml").read_text().replace("0.15", "0.8"))
         result = inside("shield", "wide.toml", "people.csv", "--confidence", "0.8", "--json")

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from commands import complained, document
 
 import evenhand as eh
@@ -9,6 +10,7 @@ import evenhand as eh
 INIT = ("init", "people.csv", "--protected", "group", "--outcome", "hired", "--out")
 
 
+@pytest.mark.slow
 def test_it_is_shown_or_written(folder, inside):
     shown = inside("schema")
     assert json.loads(shown.stdout) == eh.Problem.schema()
@@ -21,6 +23,7 @@ def test_it_is_shown_or_written(folder, inside):
     assert found["written"] == {"schema": None}
 
 
+@pytest.mark.slow
 def test_init_names_the_schema_where_it_lies_beside_the_problem(folder, inside):
     assert inside(*INIT, "before.toml").returncode == 0
     assert "#:schema" not in (folder / "before.toml").read_text()

@@ -12,6 +12,7 @@ from families import small_frame
 import evenhand as eh
 
 
+@pytest.mark.slow
 def test_what_it_writes_can_be_fitted(folder, inside):
     result = inside("init", "people.csv", "--protected", "group", "--outcome", "hired", "--out", "own.toml")
     assert result.returncode == 0, result.stderr
@@ -67,7 +68,6 @@ def test_leaves_for_a_wide_table(wide, inside):
     assert 0 < cells["told_by_few_columns"] < 1
     assert 0 < cells["told_by_leaves"] < 1
     assert cells["remark"] in shown
-    assert cells["remark"] in flat(text.replace("#", " "))
     assert {each["rule"] for each in found["features"]} == {"fixed"}
 
 
@@ -110,36 +110,25 @@ def test_without_scikit_learn(wide, inside, tmp_path_factory):
     found = document(without(*WIDE, "--json"))
     assert found["cells"]["kind"] == "levels"
     assert "pip install 'evenhand[sklearn]'" in found["cells"]["remark"]
-    assert "pip install 'evenhand[sklearn]'" in flat(found["toml"].replace("#", " "))
     complained(without(*WIDE, "--cells", "leaves"), "pip install 'evenhand[sklearn]'", code=5)
     complained(without("fit", "leaves.toml", "wide.csv"), "pip install 'evenhand[sklearn]'", code=5)
 
 
+@pytest.mark.slow
 def test_who_may_be_given_which_outcome(folder, inside):
     """Without a word about which outcome is good, both ways are allowed, and that is said; with one, only one is."""
     options = ("init", "people.csv", "--protected", "group", "--outcome", "hired", "--features", "score", "--force")
     said = flat(inside(*options).stdout)
-    assert "people with 0 may be given 1, and people with 1 may be given 0; --favourable LEVEL would" in said
+    assert "hired: changes either way; --favourable LEVEL allows one direction only" in said
     assert flat(inside(*options, "--favourable", "1").stdout).count("people are moved towards 1 only") == 1
     rule = eh.Problem.from_toml((folder / "problem.toml").read_text()).distortion.rules["hired"]
     assert (rule.up, rule.down) == (True, False)
     found = document(inside(*options, "--favourable", "1", "--json"))
     assert (found["favourable"], found["one_way"]) == (1, True)
-    assert 'outcome = "hired"\n# The outcome that is good' in found["toml"]
+    assert "# The outcome that is good for a person.\nfavourable = 1" in found["toml"]
     assert eh.Problem.from_toml(found["toml"]).favourable == 1
     assert inside("fit", "problem.toml", "people.csv").returncode == 0
     complained(inside(*options, "--favourable", "yes"), "no level 'yes'", "['0', '1']")
-
-
-def test_bounds_that_can_be_met_with_a_confidence(folder, inside):
-    options = ("--protected", "group", "--outcome", "hired", "--features", "score", "--confidence", "0.9")
-    result = inside("init", "people.csv", *options)
-    assert result.returncode == 0, result.stderr
-    assert "Confidence 0.9 that the bound holds in the population" in flat(result.stdout)
-    assert eh.Problem.from_toml((folder / "problem.toml").read_text()).confidence == 0.9
-    assert inside("fit", "problem.toml", "people.csv").returncode == 0
-    assert document(inside("init", "people.csv", *options, "--force", "--json"))["confidence"] == 0.9
-    misused(inside("init", "people.csv", *options[:-1], "95", "--force"), "--confidence", "0.95")
 
 
 def test_small_groups_are_named(folder, inside):
@@ -153,13 +142,14 @@ def test_small_groups_are_named(folder, inside):
     options = ("init", "grouped.csv", "--protected", "group,old", "--outcome", "hired", "--features", "score")
     result = inside(*options)
     assert result.returncode == 0, result.stderr
-    assert "The rates of so few people say little" in flat(result.stdout)
+    assert "Groups of fewer than 50 people, with the rate of hired=1: " in flat(result.stdout)
     small = document(inside(*options, "--force", "--json"))["small_groups"]
     assert small[0]["group"].endswith("old=1")
     assert small[0]["people"] <= 12
     assert f"{small[0]['group']} ({small[0]['people']} people, {small[0]['rate']:.0%})" in flat(result.stdout)
 
 
+@pytest.mark.slow
 def test_weights_are_counted_and_passed_on(folder, inside):
     cells = small_frame().value_counts().rename("how many").reset_index()
     cells.to_csv(folder / "cells.csv", index=False)
@@ -179,12 +169,13 @@ def test_a_follow_up_that_is_asked_for_is_named(folder, inside):
     frame = small_frame()
     frame.assign(fired=frame["hired"].where(frame.index % 2 == 0, 0)).to_csv(folder / "after.csv", index=False)
     options = ("init", "after.csv", "--protected", "group", "--outcome", "hired", "--features", "score,fired")
-    assert "fired: asked for, but all with 1 have hired 1" in flat(inside(*options).stdout)
+    assert "fired: all with 1 have hired 1: perhaps known only after it" in flat(inside(*options).stdout)
     score, fired = document(inside(*options, "--force", "--json"))["features"]
     assert score["remark"] is None
     assert "known only after it" in fired["remark"]
 
 
+@pytest.mark.slow
 def test_cuts_and_merges_of_protected_columns_are_said(folder, inside):
     frame = pd.concat([small_frame()] * 5).sort_values("hired", ignore_index=True)
     frame["age"] = 18 + frame.index % 60
@@ -192,9 +183,9 @@ def test_cuts_and_merges_of_protected_columns_are_said(folder, inside):
     frame.to_csv(folder / "aged.csv", index=False)
     options = ("init", "aged.csv", "--protected", "age,race", "--outcome", "hired", "--features", "score")
     shown = flat(inside(*options).stdout)
-    assert "age: Cut where known groups of ages begin: 25 (" in shown
+    assert "age: Cut where known groups of ages begin" in shown
     assert "race: b (20 people" in shown
-    assert "they are one group here, 'b or c'" in shown
+    assert "are one group, 'b or c'" in shown
     assert set(document(inside(*options, "--force", "--json"))["protected_notes"]) == {"age", "race"}
 
 
@@ -206,8 +197,7 @@ def test_a_distance_by_which_nobody_loses(folder, inside):
     options = ("init", "granted.csv", "--protected", "group", "--outcome", "granted", "--features", "score")
     result = inside(*options, "--favourable", "1")
     assert result.returncode == 0, result.stderr
-    assert "Nobody would lose the outcome that is good for a person, granted 1" in flat(result.stdout)
-    assert "which is why the ratio is not proposed" in flat(result.stdout)
+    assert "This distance, not the ratio: nobody would lose granted 1, by the ratio about " in flat(result.stdout)
     found = document(inside(*options, "--favourable", "1", "--force", "--json"))
     assert (found["distance"], found["losing"], found["beside"]["distance"]) == ("four-fifths", 0, "ratio")
     assert found["beside"]["losing"] > 0.01

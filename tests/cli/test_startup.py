@@ -32,7 +32,7 @@ def test_the_version_needs_nothing():
     assert not imported("--version") & (HEAVY | {"typer", "rich"})
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["--help", "fit --help", "--nope", "nope", "fit --nope", "fit a.toml b.csv --out"])
 def test_help_and_complaints_need_no_numbers(line):
     found = imported(line)
@@ -45,6 +45,7 @@ def test_no_help_needs_numbers():
     assert not imported(*(f"{command.__name__} --help" for command in COMMANDS)) & HEAVY
 
 
+@pytest.mark.slow
 def test_the_version_is_the_same_in_company():
     """Among other words the version is an option like others."""
     for words in (("--version",), ("--version", "fit"), ("--verbose", "--version")):
@@ -52,6 +53,7 @@ def test_the_version_is_the_same_in_company():
         assert (result.returncode, result.stdout, result.stderr) == (0, f"evenhand {eh.__version__}\n", "")
 
 
+@pytest.mark.slow
 def test_a_version_that_nobody_reads():
     process = subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(0.5); from evenhand.cli import main; main()", "--version"],

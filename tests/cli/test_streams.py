@@ -53,7 +53,7 @@ def speaks_on_output(line):
     return "--json" in line or not (line[1:2] == ["--nope"] or line[:2] == ["fit", "tight.toml"])
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @some_lines(7)
 @pytest.mark.parametrize("stream", [1, 2], ids=["output", "errors"])
 def test_nobody_reads(fitted, line, stream):
@@ -107,7 +107,7 @@ def test_an_error_stream_that_is_full(fitted):
     assert ended(fitted, ["fit", "--nope"], "2>/dev/full").returncode == Exit.INPUT
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @some_lines(7)
 @pytest.mark.parametrize(
     "environment",

@@ -40,6 +40,7 @@ def said(result, *words):
     assert not PYTHON.search(flat(result.stderr)), result.stderr
 
 
+@pytest.mark.slow
 def test_missing_values(folder, inside):
     frame = small_frame().astype({"score": "Int64"})
     frame.loc[3, "score"] = None
@@ -103,6 +104,7 @@ def test_notes(wrong, inside):
     assert not PYTHON.search(flat(result.stdout))
 
 
+@pytest.mark.slow
 def test_a_key_that_is_missing(folder, inside):
     inside("fit", "fine.toml", "people.csv", "--out", "m")
     (folder / "keys.csv").write_text("id,group,score,hired\n1,a,0,0\n,b,1,0\n")

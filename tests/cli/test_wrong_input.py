@@ -128,6 +128,7 @@ class TestTables:
 
 
 class TestOutputs:
+    @pytest.mark.slow
     def test_what_exists_is_refused_before_any_work(self, made, inside):
         (made / "old.csv").write_text("precious")
         for command in (

@@ -14,6 +14,7 @@ def wide():
     return eh.datasets.load("adult-wide")
 
 
+@pytest.mark.slow
 def test_the_wide_table_has_the_facts_that_its_description_states(wide):
     assert int(wide.cells["people"].sum()) == len(wide.frame) == 32_561
     assert len(wide.counts) == len(wide.cells) == 13_024

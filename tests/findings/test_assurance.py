@@ -8,7 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.data.counts import Counts
-from evenhand.findings.assurance import Sides, exceeding, quantile, rates_compared, refuse_small, rounded_up
+from evenhand.findings.assurance import Sides, exceeding, quantile, rates_compared, refuse_small
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.spec import comparisons
 
@@ -114,7 +114,3 @@ def test_weights_that_are_numbers_of_people_are_told_of(compas):
     problem = replace(compas.problem, confidence=0.95)
     with pytest.raises(eh.DataError, match=r"repeated\(\)"):
         eh.fit(problem, eh.count(problem, compas.cells, weights="people"))
-
-
-def test_numbers_of_people_are_rounded_up():
-    assert [rounded_up(n) for n in (7.2, 99.5, 1234, 28_765)] == [8, 100, 1300, 29_000]

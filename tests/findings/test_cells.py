@@ -8,7 +8,7 @@ from wide import wide_frame, wide_problem
 import evenhand as eh
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("favourable", [None, 0])
 def test_cells_are_what_counting_by_hand_gives(favourable):
     frame = wide_frame(1)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 from evenhand.findings.coverage import fitted_coverage, new_cells_share
@@ -18,7 +19,7 @@ def test_the_fitted_table():
     found = pd.DataFrame(fitted_coverage(counts)).set_index("column")
     assert found.loc["score"].to_list() == ["missing", 5.0, "a level", ""]
     assert found.loc["group", "rows"] == 0
-    plain = pd.DataFrame(fitted_coverage(eh.fit(small_problem(), small_frame()).counts))
+    plain = pd.DataFrame(fitted_coverage(shared_fit(small_problem(), small_frame()).counts))
     assert set(plain["policy"]) == {"an error"}
     assert not plain["rows"].any()
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from fits import shared_fit
 
 import evenhand as eh
 from evenhand.findings.bounds import constraints
@@ -77,7 +78,7 @@ def test_the_prices_of_comparisons_add_up(compas_mapping, adult_mapping):
 
 def test_a_little_more_room_saves_what_is_said(compas):
     """A hundredth of the bound more, since prices are exact for small changes."""
-    mapping = eh.fit(compas.problem, compas.counts)
+    mapping = shared_fit(compas.problem, compas.counts)
     found = room(
         mapping.prices(), constraints(mapping.counts, mapping.achieved.parity), mapping.achieved.budgets,
         mapping.objective,

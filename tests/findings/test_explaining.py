@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from families import random_problem, small_frame, small_problem
+from fits import shared_fit
 from hiring import people
 
 import evenhand as eh
@@ -14,7 +15,7 @@ import evenhand as eh
 @pytest.fixture(scope="module")
 def compas():
     data = eh.datasets.load("compas")
-    return eh.fit(data.problem, data.counts), data.frame
+    return shared_fit(data.problem, data.counts), data.frame
 
 
 def as_rows(found):

@@ -22,7 +22,7 @@ def is_feasible(problem, counts):
     return model.status == "optimal"
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 4, 11, 17, 31, 47])
 def test_the_smallest_bound_separates_feasible_from_infeasible(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -166,6 +166,7 @@ def test_with_d_suppressed_the_edge_does_not_begin_at_the_identity():
         eh.fit(replace(problem, parity=[eh.PairwiseParity(edge - 1e-6)]), frame)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("budget", "said", "absent"),
     [

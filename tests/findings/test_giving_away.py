@@ -126,6 +126,7 @@ def test_a_code_of_whole_cells_tells_and_one_of_repeated_rows_does_not():
     assert all(each.told == pytest.approx(1, abs=0.02) and each.right == pytest.approx(1) for each in found)
 
 
+@pytest.mark.slow
 def test_what_is_told_is_what_a_reader_finds_in_releases():
     frame, _, _ = people(3, 1500)
     rng = np.random.default_rng(0)

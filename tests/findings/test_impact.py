@@ -86,6 +86,7 @@ def other_people(seed, n=1500):
     return frame
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("stated", [{}, {"blind": True}, {"suppress_protected": "fixed"}], ids=str)
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("kind", ["frame", "file"])

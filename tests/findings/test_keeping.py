@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 from people import people
 from people import problem as problem_of_people
 from releases import shares
@@ -117,7 +118,7 @@ def test_the_shares_that_the_guide_tells(name, expected):
 
 
 def test_groups_that_have_nobody_are_named():
-    mapping = eh.fit(small_problem(), small_frame())
+    mapping = shared_fit(small_problem(), small_frame())
     alone = small_frame().query("group == 'a'")
     found = mapping.realised(alone)
     assert found.kept is None
@@ -171,7 +172,7 @@ class TestOriginalSegments:
         assert checked == 8
         assert mapping.realised(new).kept is None
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("before", ["csv", "parquet"])
     @pytest.mark.parametrize("after", ["csv", "parquet"])
     def test_files_in_batches(self, released, before, after, tmp_path, monkeypatch):

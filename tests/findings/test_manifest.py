@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 from evenhand.findings.document import signed
@@ -19,7 +20,7 @@ PAGES = Path(__file__).parents[2] / "docs"
 def manifest(tmp_path_factory):
     folder = tmp_path_factory.mktemp("manifest")
     small_frame().to_csv(folder / "people.csv", index=False)
-    mapping = eh.fit(small_problem(), small_frame())
+    mapping = shared_fit(small_problem(), small_frame())
     mapping.save(folder / "m.mapping")
     done = mapping.release(folder / "people.csv", to=folder / "train.csv", seed=5)
     return eh.manifest_of(mapping, done, folder / "m.mapping")

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 from people import people, problem
 from scipy.stats import binom
 from wide import wide_frame, wide_problem
@@ -19,7 +20,7 @@ from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED
 
 @pytest.fixture(scope="module")
 def small():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +111,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("outcomes", [True, False])
 def test_any_kind_of_frame(raw, kind, outcomes):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 from evenhand.findings import naming
@@ -10,7 +11,7 @@ from evenhand.findings import naming
 
 @pytest.fixture(scope="module")
 def counts():
-    return eh.fit(small_problem(), small_frame()).counts
+    return shared_fit(small_problem(), small_frame()).counts
 
 
 def test_the_name_of_a_cell_means_that_cell(counts):

@@ -46,7 +46,7 @@ CASES = {
 }
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("case", CASES)
 def test_a_batch_need_not_have_everybody(case):
     """Of a table that lacks some case of a By, or the reference group, the others are told about as ever."""

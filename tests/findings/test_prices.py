@@ -114,6 +114,7 @@ def test_pairs(tight):
             tight.check_parity(price, {**a, "is_recid": y, "against": b})
 
 
+@pytest.mark.slow
 def test_groups(tight):
     found = listed(tight.prices, "group")
     assert sum(found.values()) == pytest.approx(tight.prices.budgets[0])
@@ -189,7 +190,7 @@ def check_totals(stated, counts, mapping, prices, step=1e-4):
         assert min(ends) - margin <= price <= max(ends) + margin, (relaxed, ends, price)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("parity", PARITIES)
 def test_every_form_of_bound(parity):
     """Every formulation that loses something: its constraints and its charges, each as a whole."""
@@ -264,6 +265,7 @@ def test_nothing_costs_anything_where_nobody_need_change(compas):
     assert not prices.frame["level"].isin(["pair", "cell"]).any()
 
 
+@pytest.mark.slow
 def test_local_optima_have_no_prices():
     stated = replace(
         problem_of(("KL", "pairwise", "expected", "sum", "suppressed"), 1), suppress_protected="alternating"

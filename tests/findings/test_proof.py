@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 from formulations import DISTORTIONS, MODES, PARITIES, one_way, table
 
 import evenhand as eh
@@ -106,6 +107,7 @@ def test_compas_infeasible(infeasible_proof, audit):
     assert "sex=Male, race=African-American against sex=Female, race=Caucasian: ratio ≤ 0.1" in said
 
 
+@pytest.mark.slow
 def test_adult(adult_mapping, audit, tmp_path):
     adult_mapping.proof(tmp_path / "a.proof")
     said = accepted(audit(tmp_path / "a.proof"))
@@ -158,7 +160,7 @@ CASES = {
 }
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("name", CASES)
 def test_every_form_is_proved(name, audit, tmp_path):
     mapping = eh.fit(CASES[name], table(3))
@@ -170,6 +172,7 @@ def test_every_form_is_proved(name, audit, tmp_path):
     assert claims["gap"] == mapping.certificate.gap <= 1e-7
 
 
+@pytest.mark.slow
 def test_most_of_these_forms_lose_something():
     """Else their lower bound would be zero, which needs no proof."""
     lossy = [name for name, problem in CASES.items() if eh.fit(problem, table(3)).objective > 1e-5]
@@ -191,6 +194,7 @@ def test_another_measure_is_only_proved_to_be_within_the_bounds(utility, audit, 
     assert "has an objective below" not in said
 
 
+@pytest.mark.slow
 def test_alternating(audit, tmp_path):
     """The bound is that of mappings that do not suppress D; the kernel keeps p(ŷ|x̂) all the same."""
     problem = of([eh.PairwiseParity(0.1)], outcome="is free", mode="suppressed", suppress_protected="alternating")
@@ -338,6 +342,7 @@ def test_what_is_claimed_is_the_certificate_and_not_the_verifiers_word(tmp_path,
     assert claims["max_violation"] == mapping.certificate.max_violation > 0
 
 
+@pytest.mark.slow
 def test_what_is_claimed_of_infeasibility_is_not_the_verifiers_word(compas, tmp_path, monkeypatch):
     """What the verifier finds may permit a claim or not, and leaves its number as it is."""
     rules = dict(compas.problem.distortion.rules) | {"is_recid": eh.Ordinal(step=2, up=False)}
@@ -431,7 +436,7 @@ def refused(document, folder, *, sealed):
     return not verifier.verify(folder / "t.proof").stands
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["compas_proof", "infeasible_proof"])
 def test_no_number_can_be_changed_under_the_old_digest(which, request, tmp_path):
     document = json.loads(request.getfixturevalue(which).read_text())
@@ -490,7 +495,7 @@ def test_under_a_new_digest_infeasibility_must_still_follow(infeasible_proof, tm
 
 @pytest.fixture(scope="module")
 def mapping():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 def test_writing_where_one_cannot(mapping, tmp_path):

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 
@@ -10,7 +11,7 @@ import evenhand as eh
 @pytest.fixture(scope="module")
 def compas():
     data = eh.datasets.load("compas")
-    return eh.fit(data.problem, data.counts), data.frame
+    return shared_fit(data.problem, data.counts), data.frame
 
 
 def notes(mapping, table):
@@ -21,6 +22,7 @@ def notes(mapping, table):
     return batch
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("options", [{}, {"draw": "balanced"}])
 def test_releases_of_the_fitted_table_look_so(compas, seed, options):
@@ -29,6 +31,7 @@ def test_releases_of_the_fitted_table_look_so(compas, seed, options):
     assert "in apply mode" in mapping.audit(mapping.apply(frame, seed=seed, **options)).notes[0]
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("seed", range(10))
 def test_other_people_do_not(compas, seed):
     """Neither the fitted table, nor a sample of its population, also not one with as many people of every group."""
@@ -50,7 +53,7 @@ class TestManifests:
     @pytest.fixture
     def folder(self, tmp_path):
         small_frame().sample(150, random_state=2).to_csv(tmp_path / "new.csv", index=False)
-        mapping = eh.fit(small_problem(), small_frame())
+        mapping = shared_fit(small_problem(), small_frame())
         mapping.save(tmp_path / "m.mapping")
         done = mapping.release(tmp_path / "new.csv", to=tmp_path / "out.csv")
         eh.manifest_of(mapping, done, tmp_path / "m.mapping").save()

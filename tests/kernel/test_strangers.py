@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 from formulations import MODES, all_pairs, problem_of, table
 from oracle import Dense, by, distortion
 
@@ -116,7 +117,7 @@ def ordinary(rows):
     return [row for row in rows if "suppress_protected" not in MODES[row[4]]]
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("number", "row"), list(enumerate(ordinary(all_pairs()))))
 def test_typical_rows_are_the_mean_row_within_everybodys_budget(number, row):
     problem, frame = problem_of(row, number), with_gaps(number)
@@ -190,7 +191,7 @@ def charged(problem, mapping, people):
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("mode", ["plain", "blind"])
 @pytest.mark.parametrize("seed", range(20))
 def test_everybody_is_within_their_budgets_seen_or_not(seed, mode):
@@ -202,7 +203,7 @@ def test_everybody_is_within_their_budgets_seen_or_not(seed, mode):
         assert np.all(found[:, place] <= limits + 1e-8)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_limits_of_a_blind_mapping_agree_with_the_dense_statement(seed):
     problem, mapping, _ = random_case(seed, "blind")
@@ -343,7 +344,7 @@ def test_everybody_is_new():
 
 
 def test_a_group_that_was_not_fitted_is_kept():
-    mapping = eh.fit(small_problem(), small_frame())
+    mapping = shared_fit(small_problem(), small_frame())
     other = small_frame().assign(group="c")
     with pytest.warns(eh.EvenhandWarning, match="they are left unchanged"):
         assert mapping.release(other, seed=0).equals(other)
@@ -370,7 +371,7 @@ def test_a_fit_with_many_cells_of_one_person_warns():
     with pytest.warns(eh.EvenhandWarning, match=words):
         mapping = eh.fit(problem, frame)
     assert any(note.startswith("about") for note in mapping.audit().notes)
-    assert not any(note.startswith("about") for note in eh.fit(small_problem(), small_frame()).audit().notes)
+    assert not any(note.startswith("about") for note in shared_fit(small_problem(), small_frame()).audit().notes)
 
 
 def test_limits_of_too_many_kinds_are_the_smallest(monkeypatch, gapped):

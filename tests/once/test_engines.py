@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from families import small_frame, small_problem
-from fits import fitted
+from fits import shared_fit
 
 import evenhand as eh
 
@@ -22,7 +22,7 @@ def people():
 
 @pytest.fixture(scope="module")
 def mapping(people):
-    return fitted(small_problem(), people)
+    return shared_fit(small_problem(), people)
 
 
 @pytest.fixture(scope="module", params=["release", "apply"])

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 from evenhand.kernel import Kernel, identity
@@ -12,7 +13,7 @@ from evenhand.optimise.program import Multipliers
 
 @pytest.fixture(scope="module")
 def mapping():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 def test_recomputing_gives_the_same(mapping):
@@ -69,6 +70,7 @@ def test_a_bound_that_is_not_a_number_proves_nothing(mapping):
     assert certificate.gap == certificate.objective
 
 
+@pytest.mark.slow
 def test_a_measure_that_goes_below_zero_is_bounded_by_its_own_multipliers(compas):
     """Zero bounds a distance from below, not any convex function."""
     entropy = eh.Separable(

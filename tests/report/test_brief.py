@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from fits import shared_fit
 from reports import hostile_mapping, summary_of, tiny_mapping
 
 import evenhand as eh
@@ -216,6 +217,7 @@ def test_prices_that_are_not_known_are_not_none(compas):
     assert "is not known" in " ".join(summary_of(mapping)["cost"]["words"])
 
 
+@pytest.mark.slow
 def test_what_happens_to_few_is_counted_and_not_denied():
     """A group too small to be shown is levelled down: that is not told, and not said to be otherwise."""
     mapping = tiny_mapping()
@@ -235,6 +237,7 @@ def test_what_happens_to_few_is_counted_and_not_denied():
     assert not any("in other ways" in sentence for sentence in shown["changed"]["words"])
 
 
+@pytest.mark.slow
 def test_changes_that_lose_nothing_are_the_cost_that_is_told():
     found = summary_of(tiny_mapping(), trace=True, hide_below=0)
     changed = found["changes"]["share"] * found["changes"]["people"]
@@ -246,6 +249,7 @@ def test_changes_that_lose_nothing_are_the_cost_that_is_told():
     assert f"it would be {looser[0]['changed'] * found['changes']['people']:.0f}" in words
 
 
+@pytest.mark.slow
 def test_the_end_of_the_frontier_tells_no_hidden_rate():
     """Nobody need change from the bound on that the smallest group's rate is off by."""
     open_, shut = (summary_of(tiny_mapping(), trace=True, points=4, hide_below=n)["frontier"] for n in (0, 20))
@@ -256,6 +260,7 @@ def test_the_end_of_the_frontier_tells_no_hidden_rate():
     assert "are left out" in shut["words"]
 
 
+@pytest.mark.slow
 def test_groups_that_columns_form_together_are_named_where_bounds_are_on_each(compas):
     parity = [eh.PairwiseParity(0.1, on=["sex"]), eh.PairwiseParity(0.2, on=["race"])]
     mapping = eh.fit(replace(compas.problem, parity=parity), compas.counts)
@@ -267,10 +272,11 @@ def test_groups_that_columns_form_together_are_named_where_bounds_are_on_each(co
     (note,) = [note for note in summary["not_covered"] if "form together" in note]
     assert note.endswith(f"of is_recid=0 the highest rate is {before} the lowest before, {after} after")
     assert "of the first bound are mostly" in " ".join(found["new"]["words"])
-    whole, summary = answers(eh.fit(compas.problem, compas.counts))
+    whole, summary = answers(shared_fit(compas.problem, compas.counts))
     assert not any("form together" in note for note in (*summary["not_covered"], *whole["covered"]["words"]))
 
 
+@pytest.mark.slow
 def test_what_one_release_decided_is_told_as_that(compas, compas_mapping):
     _, summary = answers(compas_mapping, frame=compas.frame, seed=3)
     assert "after on one release (seed 3)" in summary["decisions"]["words"]
@@ -282,6 +288,7 @@ def test_what_one_release_decided_is_told_as_that(compas, compas_mapping):
     assert fitted["times"] == expected["before"]["times"]
 
 
+@pytest.mark.slow
 def test_the_bound_that_has_to_do_something_is_the_headline(compas):
     loose, tight = eh.PairwiseParity(0.9, on=["sex"]), eh.PairwiseParity(0.2, eh.FourFifths(0), on=["race"])
     found, summary = answers(eh.fit(replace(compas.problem, parity=[loose, tight]), compas.counts))

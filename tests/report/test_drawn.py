@@ -118,6 +118,7 @@ def test_bounds_that_are_written_alike_are_told_apart():
     assert dict(meanings)["A"].endswith("1.15 times, a little tighter than this mapping’s")
 
 
+@pytest.mark.slow
 def test_what_rounding_leaves_of_a_loss_is_none():
     summary = summary_of(tiny_mapping(), trace=True, points=4, hide_below=0)
     for row in summary["frontier"]["points"]:

@@ -89,6 +89,7 @@ def test_a_small_group_that_is_levelled_down_is_not_named():
         assert len(shown["rows"]) == len(everything["rows"]) - 1
 
 
+@pytest.mark.slow
 def test_the_worst_off_are_those_who_lose_most_of_those_shown(adult_mapping, compas_mapping):
     """By hand from the rows of the mapping: who loses the favourable outcome, and who is changed without getting it."""
     for m, good in ((adult_mapping, 1), (compas_mapping, 0)):
@@ -308,6 +309,7 @@ def numbers_in(value):
     return [float(value)] if isinstance(value, int | float) else []
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("bound", [0.05, 0.9])
 @pytest.mark.parametrize("distance", [eh.Difference(), eh.Ratio(), eh.FourFifths(1)], ids=str)
 def test_no_number_tells_how_far_a_hidden_group_is_from_one_that_is_shown(distance, bound):

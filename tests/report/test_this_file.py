@@ -53,6 +53,7 @@ def test_a_manifest_of_another_mapping_is_refused(released):
         eh.report_on(hostile_mapping(bound=0.7), manifest=manifest)
 
 
+@pytest.mark.slow
 def test_a_file_of_other_bytes_is_refused_and_one_that_is_gone_is_said(tmp_path):
     mapping, manifest = small_release(tmp_path)
     with open(tmp_path / "out.csv", "ab") as file:

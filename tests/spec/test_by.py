@@ -28,6 +28,7 @@ WHERE = st.dictionaries(st.sampled_from(["sex", "age"]), st.none(), min_size=1, 
 )
 
 
+@pytest.mark.slow
 @given(st.floats(0, 1), st.lists(st.tuples(WHERE, st.floats(0, 1)), max_size=4))
 @settings(max_examples=60, derandomize=True)
 def test_the_last_case_that_fits_counts(default, cases):

@@ -61,7 +61,7 @@ def wrongly_made(problem, rows):
 
 
 @pytest.mark.filterwarnings("ignore:.* already")
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, len(ROWS), BATCH * EVERY))
 def test_agrees_with_the_dense_statement_and_never_makes_one(first, tmp_path):
     for number in range(first, min(first + BATCH * EVERY, len(ROWS)), EVERY):
@@ -169,6 +169,7 @@ def judged(document, folder):
     return report
 
 
+@pytest.mark.slow
 def test_a_diagnosis_says_where_forbidding_is_why():
     frame = table(5)
     never = [{"when": {"sex": sex}, "then": {"y": y, "f0": [0, 1]}} for sex in "fm" for y in range(2)]

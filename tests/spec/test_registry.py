@@ -152,7 +152,7 @@ def test_the_schema_has_them(monkeypatch):
         Draft202012Validator(eh.Problem.schema()).validate(stated)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("parity", FORMS.values(), ids=FORMS)
 def test_from_the_statement_to_the_report(parity, tmp_path):
     asks = problem(*parity)
@@ -204,6 +204,7 @@ def test_the_edges_and_the_frontier():
     assert eh.identity_from(asks, table(3)) > 0.05
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("parity", FORMS.values(), ids=FORMS)
 def test_the_verifier_takes_the_lines_of_a_distance_it_does_not_know(parity, tmp_path):
     eh.fit(problem(*parity, utility=eh.KL()), table(3)).proof(tmp_path / "proof")
@@ -237,6 +238,7 @@ MEANT = {
 }
 
 
+@pytest.mark.slow
 def test_no_module_asks_which_kind_it_is():
     root = Path(eh.__file__).parent
     names = {name for name in vars(registry) if not name.startswith("_")}

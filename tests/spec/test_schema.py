@@ -139,7 +139,7 @@ def changed(document, rng):
     return found
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_is_read_is_valid_and_most_of_what_is_not_is_found(validator, seed):
     """Nothing that Problem.from_toml reads is underlined; of what it refuses, nine in ten are, the rest being columns

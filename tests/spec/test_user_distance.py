@@ -80,7 +80,7 @@ def densely(distance, p, q, bound, whole=1.0):
         yield p + q - 2 * cp.geo_mean(cp.hstack([p, q])) <= bound**2
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("function", "bound"), [(chi_square, 0.005), (root_difference, 0.03)])
 @pytest.mark.parametrize("kind", ["pairwise", "target"])
@@ -92,12 +92,12 @@ def test_a_curved_distance_is_met_and_nothing_meets_it_for_less(seed, function, 
     rates = mapping.achieved.rates_after
     others = rates[:, None, :] if kind == "pairwise" else np.array([TARGET[0], TARGET[1]])[None, None, :]
     values = function(*np.broadcast_arrays(rates[None, :, :], others))
-    assert values.max() == pytest.approx(bound, abs=1e-6), "the bound is reached"
+    assert values.max() == pytest.approx(bound, rel=1e-3), "the bound is reached"
     assert values.max() <= bound + 1e-9
     status, value = oracle.Dense(statement, counts).solve()
     assert status == "optimal"
     assert value > 1e-3
-    assert mapping.objective == pytest.approx(value, abs=1e-6)
+    assert value - 1e-7 <= mapping.objective <= value * (1 + 1e-4)
     assert mapping.certificate.gap <= 1e-7
 
 
@@ -118,28 +118,57 @@ def one_sided(p, q):
     ],
     ids=lambda v: getattr(v, "__name__", str(v)),
 )  # fmt: skip
-def test_lines_cut_off_nothing_that_meets_the_bound(function, bound):
+def test_the_polygon_lies_within_the_set_and_nearly_fills_it(function, bound):
     lines = np.array(eh.UserDistance(function).tabulated([bound], None).pieces[0].lines)
     rng = np.random.default_rng(0)
     p, q = rng.random((2, 80_000))
-    # Many of them near the corners and sides of the unit square.
+    # Many of them near the corners and sides of the unit square, and near the boundary of the set.
     p[:20_000], q[:20_000] = p[:20_000] ** 4, q[:20_000] ** 4
     p[20_000:40_000], q[20_000:40_000] = 1 - p[20_000:40_000] ** 4, 1 - q[20_000:40_000] ** 4
     p[40_000:60_000] = np.round(p[40_000:60_000])
+    on_p, on_q, limit = lines[rng.integers(len(lines), size=20_000)].T
+    q[60_000:] = np.clip((limit - on_p * p[60_000:]) / on_q + rng.normal(0, 1e-5, 20_000), 0, 1)
     beyond = np.max(lines[:, :2] @ np.array([p, q]) - lines[:, 2:], axis=0)
     meets = function(p, q) <= bound
-    assert beyond[meets].max() <= 1e-9
-    assert beyond[function(p, q) > bound + 0.1].min(initial=1.0) > 0
+    assert function(p, q)[beyond <= 0].max() <= bound + 1e-12
+    assert beyond[meets].max() <= 1e-4
     assert 0 < meets.sum() < len(p)
 
 
-def test_lines_reach_the_corners_where_derivatives_mislead():
+def test_lines_reach_the_corners_of_a_distance_with_steps():
     def far(p, q):
         return 1.0 * (ratio(p, q) > 0.3)
 
     lines = np.array(eh.UserDistance(far).tabulated([0.5], None).pieces[0].lines)
-    for corner in ((0, 0), (1, 1), (1, 1 / 1.3), (0.7, 1)):
-        assert np.max(lines @ [*corner, -1.0]) <= 1e-9
+    for corner, beyond in (((0, 0), 0), ((1, 1), 0), ((1, 1 / 1.3), 1e-4), ((0.7, 1), 1e-4)):
+        assert np.max(lines @ [*corner, -1.0]) <= beyond
+
+
+def test_only_equal_rates():
+    """A set without an inside; and one that is thinner than the grid, which has one."""
+    assert eh.UserDistance(difference).tabulated([0.0], None).pieces[0].lines == ((1, -1, 0), (-1, 1, 0))
+    lines = np.array(
+        eh.UserDistance(lambda p, q: np.where(p < q, np.inf, p - q)).tabulated([1e-4], None).pieces[0].lines
+    )
+    assert np.max(lines @ [0.5, 0.5 - 9.99e-5, -1.0]) <= 0
+    assert np.max(lines @ [0.5, 0.5 - 1.001e-4, -1.0]) > 0
+
+
+@pytest.mark.parametrize(
+    "parity", [eh.PairwiseParity, lambda bound, distance: eh.TargetParity(bound, TARGET, distance)]
+)
+def test_rates_that_exceed_the_function_are_refused(parity):
+    """A J that is larger in a place too small for any grid, where the mapping's rates happen to be."""
+    mapping = eh.fit(problem(parity(0.08, eh.UserDistance(difference))), table(0))
+    found = mapping.achieved.parity[0]
+    at = int(np.flatnonzero(found.excess < -1e-3)[0])
+
+    def spiked(p, q):
+        near = np.maximum(np.abs(p - found.rate[at]), np.abs(q - found.other[at])) < 1e-6
+        return np.where(near, 0.2, np.abs(p - q))
+
+    with pytest.raises(eh.SpecError, match=r"mine is 0\.2 at p=0.*, beyond its bound 0\.08.* it is not quasiconvex"):
+        eh.fit(problem(parity(0.08, eh.UserDistance(spiked, "mine"))), table(0))
 
 
 def test_rates_that_meet_the_bound_stay_as_they_are_near_one():
@@ -191,7 +220,7 @@ PAIRWISE = {
     "words": (lambda p, q: "far", "mine failed on arrays of probabilities: ValueError"),
     "raises": (failing, "mine failed on arrays of probabilities: ZeroDivisionError: no q"),
     "not quasiconvex": (wavy, "mine is not quasiconvex in both arguments together"),
-    "never small": (lambda p, q: np.abs(p - q) + 0.5, "no two different rates meet mine ≤ 0.2: raise the bound"),
+    "never small": (lambda p, q: np.abs(p - q) + 0.5, "no rates meet mine ≤ 0.2: raise the bound"),
 }
 AGAINST_TARGET = {
     "NaN": (PAIRWISE["NaN"][0], r"mine returned NaN at p=0, q=0\.[46]"),

@@ -251,7 +251,7 @@ def test_the_gradient_reaches_the_infimum(measure, seed):
     assert measure.infimum(p, slope) == pytest.approx(reached, rel=1e-9, abs=1e-13)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @each(BUILT_IN_SMOOTH)
 @given(st.floats(0.05, 1.0), st.floats(-4, 3))
 def test_the_infimum_of_one_cell_is_found_by_search(measure, p, slope):
@@ -349,7 +349,7 @@ def test_the_infimum_of_the_largest_change_is_that_of_a_linear_programme():
 # --- epigraphs --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @each(POLYHEDRAL)
 @given(st.integers(0, 10**6))
 def test_the_epigraph_gives_the_value(measure, seed):

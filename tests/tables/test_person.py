@@ -417,7 +417,7 @@ def only_row(frame):
 
 
 class TestFewRows:
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("kind", FRAMES)
     @pytest.mark.parametrize("changes", VARIANTS)

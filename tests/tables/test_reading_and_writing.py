@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 from evenhand import tables
@@ -42,9 +43,10 @@ def same_dtypes(a, b):
     return a.schema == b.schema
 
 
+@pytest.mark.slow(keep=3)
 def test_every_frame_gives_the_same_mapping_and_draws(native):
     mapping = eh.fit(small_problem(), native)
-    plain = eh.fit(small_problem(), small_frame())
+    plain = shared_fit(small_problem(), small_frame())
     assert mapping.objective == pytest.approx(plain.objective, abs=1e-12)
     released = mapping.release(native, seed=3)
     assert type(released) is type(native)
@@ -316,6 +318,7 @@ class TestWhatLibrariesKeep:
         for table in (more, tmp_path / "more.parquet"):
             assert mapping.audit(table, weights="w").coverage["rows"].sum() == 0
 
+    @pytest.mark.slow
     def test_a_blank_number_is_blank_however_a_file_writes_it(self, tmp_path):
         plain = self.frame([-9.0, 1.0, 2.5, 7.0] * 5)
         plain.to_csv(tmp_path / "people.csv", index=False)

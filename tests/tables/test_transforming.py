@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from families import random_kernel, small_frame, small_problem
+from fits import shared_fit
 from people import people, problem
 from releases import Releases
 from scipy import stats
@@ -92,7 +93,7 @@ KINDS = {
 
 
 class TestEveryKindOfTable:
-    @pytest.mark.slow(keep=12)
+    @pytest.mark.slow(keep=6)
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("act", ["release", "apply"])
     @pytest.mark.parametrize("options", [{"seed": 3}, {"key": "id"}, {"key": "id", "draw": "balanced"}], ids=str)
@@ -426,6 +427,7 @@ class TestOddColumns:
             levels = mapping.counts.domain.variable("age").levels
             assert [levels[i] for i in np.searchsorted(edges, found, side="right")] == named.tolist()
 
+    @pytest.mark.slow
     def test_rows_without_weight_are_no_part_of_it(self, frame):
         stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200)})
         more = pd.concat([frame.assign(w=1.0), frame.head(3).assign(job="astronaut", age=np.nan, w=0.0)])
@@ -567,7 +569,7 @@ def study(name):
     if name == "cells":
         return *many_cells(4, 3000, 1), [["race"], ["sex", "race"], ["sex", "race", "age"]]
     data = eh.datasets.load(name)
-    mapping = eh.fit(data.problem, data.counts)
+    mapping = shared_fit(data.problem, data.counts)
     return mapping.release_mode, data.frame, [list(data.problem.protected)]
 
 
@@ -660,6 +662,7 @@ class TestFilesThatKeepTheBound:
         assert len(values) > 50
         assert min(values) > 1e-3 / len(values)
 
+    @pytest.mark.slow
     def test_segments(self, frame):
         """Where parity is asked within segments, each group's outcomes in each segment are within one."""
         stated = problem(parity=[eh.PairwiseParity(0.1, given=["age"])])
@@ -690,7 +693,7 @@ class TestFilesThatKeepTheBound:
             assert abs(off.sum()) < 1
         assert not transforming.locate(mapping.release_mode, tables.read(new)).sourced.all()
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("mode", ["plain", "blind", "suppressed"])
     @pytest.mark.parametrize("outcomes", [2, 3])
     def test_every_new_cell_is_within_one(self, outcomes, mode, tmp_path, monkeypatch):
@@ -846,7 +849,7 @@ class TestMissingWhereTheFittedTableHadNone:
     @pytest.fixture(scope="class")
     @staticmethod
     def strict():
-        return eh.fit(small_problem(), small_frame())
+        return shared_fit(small_problem(), small_frame())
 
     @staticmethod
     def gaps():
@@ -984,7 +987,7 @@ class TestMissingWhereTheFittedTableHadNone:
 
 
 def test_a_warning_names_the_line_that_called(tmp_path):
-    mapping = eh.fit(small_problem(), small_frame())
+    mapping = shared_fit(small_problem(), small_frame())
     new = small_frame().head(5).assign(group="c")
     new.to_csv(tmp_path / "in.csv", index=False)
     for call in (

@@ -81,6 +81,7 @@ def test_it_finds_an_answer_where_the_fixed_conditional_has_none():
     assert "alternating from p(y|x): no mapping within the bounds was found" in mapping.certificate.notes
 
 
+@pytest.mark.slow
 def test_it_is_no_worse_than_the_fixed_conditional():
     wide = {"parity": [eh.PairwiseParity(0.3)], "budget": eh.ExpectedDistortion(0.9)}
     fixed = eh.fit(problem(suppress_protected="fixed", **wide), table(0))

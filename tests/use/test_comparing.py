@@ -50,7 +50,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.filterwarnings("ignore:.* already")
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("seed", [1, 2])
@@ -92,6 +92,7 @@ def test_the_same_twice_and_the_statement():
     }
 
 
+@pytest.mark.slow
 def test_a_new_level_other_people_and_other_groups():
     frame = table(4)
     a = eh.fit(problem(), frame[frame["f1"] < 2])
@@ -113,6 +114,7 @@ def test_a_new_level_other_people_and_other_groups():
     assert any(note.startswith("3 rows of the table") for note in eh.compare(a, a, some).notes)
 
 
+@pytest.mark.slow
 def test_bins_weights_and_files(tmp_path):
     rng = np.random.default_rng(0)
     frame = table(5).assign(age=rng.uniform(18, 80, 400), w=rng.integers(1, 4, 400))
@@ -252,6 +254,7 @@ def test_the_same_people_with_other_columns_are_no_others(compas, compas_mapping
     assert not any(words.startswith("The utility loss") for words in found.words)
 
 
+@pytest.mark.slow
 def test_a_long_distance_is_cut_in_words(compas, compas_mapping):
     roots = eh.UserDistance(lambda p, q: abs(p**0.5 - q**0.5), name="roots")
     other = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.05, distance=roots)]), compas.frame)

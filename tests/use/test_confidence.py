@@ -332,6 +332,7 @@ def test_bounds_hold_in_populations_that_nobody_chose():
     assert populations.exceeded("sure", rows) <= binom.ppf(0.999, len(rows), 0.1)
 
 
+@pytest.mark.slow
 def test_a_case_may_be_about_somebody_who_is_in_no_fold(compas, problem):
     """One person with a limit, or one group without a bound: what refusals advise is not refused itself."""
     counts = compas.counts
@@ -356,6 +357,7 @@ def test_a_frontier_is_what_fits_are(compas, problem):
         assert row["objective"] == pytest.approx(own.objective, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_bounds_that_restrain_nothing_have_no_margin(compas):
     asked = replace(compas.problem, parity=[eh.PairwiseParity(1.0, eh.Difference())], confidence=0.95)
     said = " ".join(eh.fit(asked, compas.counts).assurance.words)
@@ -363,6 +365,7 @@ def test_bounds_that_restrain_nothing_have_no_margin(compas):
     assert "none needs a margin" in said
 
 
+@pytest.mark.slow
 def test_weights_that_may_be_people_are_asked_about():
     """The same people counted: each row is taken for one person, which the refusal says."""
     adult = eh.datasets.load("adult")

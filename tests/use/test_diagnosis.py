@@ -163,7 +163,7 @@ def test_where_nothing_costs_anything(compas):
     assert (found.prices["price"] == 0).all()
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", INFEASIBLE)
 def test_ways_out_are_the_smallest(number, tmp_path):
     """At the bound or the factor it can be done, a little below it cannot; and the conflict is proved."""
@@ -328,6 +328,7 @@ def test_larger_parity_bounds_may_be_of_no_use(tmp_path):
 
 
 class TestAlternating:
+    @pytest.mark.slow
     def test_infeasible_even_without_suppression(self, tmp_path):
         """The proof must not be about p(ŷ|x̂) = p(y|x), which an alternating minimisation need not keep."""
         problem = suppressed(0.1, "alternating", [eh.PairwiseParity(0.1)])

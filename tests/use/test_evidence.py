@@ -79,6 +79,7 @@ def test_nothing_is_left_where_something_goes_wrong(compas_mapping, tmp_path, mo
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:10 of 3000 rows")
 def test_a_table_a_sign_off_and_who_is_selected(compas, compas_mapping, tmp_path):
     people = compas.frame.head(3000).astype({"age_cat": str, "priors_count": str})
@@ -148,6 +149,7 @@ def weighted(seed=8, n=600):
     return frame.assign(y=(rng.random(n) < 0.3 + 0.3 * (frame["sex"] == "m")).astype(int))
 
 
+@pytest.mark.slow
 def test_weights_are_heeded_and_said(tmp_path):
     frame = weighted()
     problem = eh.Problem(

@@ -54,6 +54,7 @@ def test_the_order_of_rows_does_not_matter(compas, learned):
     same(one, other)
 
 
+@pytest.mark.slow
 def test_files_have_the_folds_of_frames(compas, tmp_path):
     problem = leaves(compas)
     texts = compas.frame.astype({"age_cat": str, "priors_count": str})

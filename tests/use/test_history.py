@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 
 
 @pytest.fixture(scope="module")
 def mapping():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 @pytest.fixture(scope="module")

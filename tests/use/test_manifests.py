@@ -6,13 +6,14 @@ from datetime import date, timedelta
 import pandas as pd
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def stated(manifest, when):
     return manifest.rates.set_index(["group", "outcome"])[when].rename_axis(["group", "hired"])
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_its_facts_are_those_of_the_files(fitted, folder, ending):
     done = fitted.release(folder / "people.csv", to=folder / f"train.{ending}", seed=3, key="id")
@@ -77,6 +79,7 @@ def test_a_table_without_rows_says_so(fitted, folder):
     assert "no rows" in eh.manifest_of(fitted, done, folder / "m.mapping").verdict
 
 
+@pytest.mark.slow
 def test_fresh_randomness_can_be_repeated_from_its_manifest(fitted, folder):
     done = fitted.release(folder / "people.csv", to=folder / "a.csv", seed=None)
     found = eh.manifest_of(fitted, done, folder / "m.mapping")

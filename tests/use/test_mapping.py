@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 from formulations import DISTORTIONS, MODES, table
 
 import evenhand as eh
@@ -11,7 +12,7 @@ import evenhand as eh
 
 @pytest.fixture(scope="module")
 def mapping():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 @pytest.mark.parametrize("method", ["release", "apply", "audit", "realised"])

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from families import random_problem, small_frame, small_problem
+from fits import shared_fit
 from hiring import people
 
 import evenhand as eh
@@ -28,7 +29,7 @@ MODES = {
 
 @pytest.fixture(scope="module")
 def fitted():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def written(mapping, folder, table="people.csv", out="out.csv", mode="release", 
         ("part-*.csv", "o.csv"),
     ],
 )
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_what_was_written_stands(fitted, folder, mode, table, out):
     found = eh.verify_manifest(written(fitted, folder, table, out, mode), again=True)
     assert found.stands, found.verdict
@@ -128,7 +129,7 @@ def forged(saved, change):
         (lambda d: d.update(mode="apply", options=drawn(d["options"])), "states rates that cannot be counted"),
     ],
 )
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_what_is_stated_falsely_is_found_out(fitted, folder, change, said):
     found = eh.verify_manifest(forged(written(fitted, folder), change))
     assert not found.stands
@@ -168,6 +169,7 @@ def test_another_command_is_found_out_by_running_it_again(fitted, folder, change
     assert said in found.verdict
 
 
+@pytest.mark.slow
 def test_a_table_that_was_not_drawn_is_found_out(fitted, folder):
     """Somebody edits a feature, which no rate depends on, and makes all checksums fit."""
     saved = written(fitted, folder, mode="release")
@@ -217,6 +219,7 @@ def test_files_that_are_elsewhere(fitted, folder):
     assert "the mapping" in single.verdict
 
 
+@pytest.mark.slow
 def test_a_sign_off_that_expired_since_is_said(fitted, folder):
     today = date.today()
     done = fitted.release(folder / "people.csv", to=folder / "out.csv")
@@ -260,6 +263,7 @@ def test_binned_columns_and_learned_cells_stand(tmp_path, restore):
             assert "the list of changes" in eh.verify_manifest(saved).verdict
 
 
+@pytest.mark.slow
 def test_an_input_that_was_renamed_is_found_by_a_pattern(fitted, folder):
     saved = written(fitted, folder)
     (folder / "people.csv").rename(folder / "moved-2026.csv")
@@ -269,6 +273,7 @@ def test_an_input_that_was_renamed_is_found_by_a_pattern(fitted, folder):
     assert "there are 2 files for the input" in several.verdict
 
 
+@pytest.mark.slow
 def test_files_are_found_from_a_linked_folder_and_from_where_it_leads(fitted, folder):
     real = folder / "years" / "2026"
     real.mkdir(parents=True)
@@ -281,6 +286,7 @@ def test_files_are_found_from_a_linked_folder_and_from_where_it_leads(fitted, fo
     assert eh.verify_manifest(eh.manifest_of(fitted, done, folder / "m.mapping").save()).stands
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_stated_otherwise_is_told_by_group_and_outcome(fitted, folder):
     saved = Path(written(fitted, folder))
     given = json.loads(saved.read_text())

@@ -185,6 +185,7 @@ def test_the_frontier_has_the_mapping_on_it(report, compas_mapping):
     assert len(frontier["points"]) == reporting.POINTS + 1
 
 
+@pytest.mark.slow
 def test_no_clock_decides_what_is_in_a_report(monkeypatch):
     """On a machine so slow that an hour goes by whenever somebody looks, the frontier is the same."""
     mapping = reports.hostile_mapping()
@@ -196,6 +197,7 @@ def test_no_clock_decides_what_is_in_a_report(monkeypatch):
     assert "second" not in quick["words"]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("budget", "words"),
     [(0.5, "Every bound can be met, down to zero;"), (0.25, "No mapping meets a bound tighter than 1.21 times;")],
@@ -292,7 +294,7 @@ def test_the_same_inputs_give_the_same_bytes_in_every_process(tmp_path):
     assert here[0].name == "here.html"
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["many of both", *reports.WIDE_TABLES])
 def test_a_page_lists_what_can_be_read_and_counts_it(name):
     mapping = reports.wide_mapping(name)
@@ -413,6 +415,7 @@ GIVEN = [
 ]
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("given", GIVEN, ids=len)
 def test_the_command_that_was_run_is_named_with_its_options(folder, given, monkeypatch):
     """As it was typed, but for where the page goes and how fast it comes, which are not on it."""
@@ -469,6 +472,7 @@ def test_the_points_are_as_many_from_python():
     assert asked is inspect.signature(eh.report_on).parameters["points"].default is None
 
 
+@pytest.mark.slow
 def test_a_large_table_has_fewer_points(compas_mapping, monkeypatch):
     monkeypatch.setattr(reporting, "LARGE", len(compas_mapping.counts) - 1)
     found = eh.report_on(compas_mapping).summary["frontier"]

@@ -13,6 +13,7 @@ import pytest
 import safetensors.numpy
 import typer
 from families import small_frame, small_problem
+from fits import shared_fit
 from formulations import BUDGETS, DISTORTIONS, MODES, PARITIES, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from evenhand.use import storage
 
 @pytest.fixture(scope="module")
 def mapping():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 @pytest.fixture
@@ -80,6 +81,7 @@ def test_truncation_anywhere_is_refused(path):
             eh.Mapping.load(path)
 
 
+@pytest.mark.slow
 @given(position=st.integers(0, 10**9), bit=st.integers(0, 7))
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_flipped_bit_is_refused_or_harmless(path, position, bit):
@@ -289,6 +291,7 @@ def test_every_mode_survives_the_file(name, tmp_path):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_history_of_an_alternating_minimisation_is_kept(tmp_path):
     mapping = eh.fit(MODES_TO_KEEP["alternating"], table(3))
     assert len(mapping.certificate.history) >= 2
@@ -413,6 +416,7 @@ class TestCodings:
             "another kind": lambda v: v["coding"].update(kind="code"),
             "no kind": lambda v: v["coding"].pop("kind"),
             "coding is text": lambda v: v.update(coding="cuts"),
+            "a tree is text": lambda v: v.update(tree="oak"),
             "missing beyond the levels": lambda v: v.update(missing=17),
             "missing is text": lambda v: v.update(missing="yes"),
             "blanks are a number": lambda v: v.update(blanks=3),

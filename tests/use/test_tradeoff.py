@@ -76,7 +76,7 @@ class TestThePapersFigure:
         assert (np.diff(known, 2) >= -1e-8).all()
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1(), eh.Hellinger(), eh.MaxRelativeChange()])
 def test_compas_as_cold_fits(tight, compas, utility):
     problem = replace(tight, utility=utility)
@@ -96,7 +96,7 @@ def test_adult_as_cold_fits(adult, utility):
     )
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_random_families_as_cold_fits(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -105,7 +105,7 @@ def test_random_families_as_cold_fits(seed):
     assert_as_cold(found, problem, counts)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_the_edges_are_those_of_the_edge_functions(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -117,7 +117,7 @@ def test_the_edges_are_those_of_the_edge_functions(seed):
     assert found.identity_from == (identity if math.isfinite(identity) else None)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_looser_never_loses_more(seed):
     problem, frame = random_problem(np.random.default_rng(seed))
@@ -221,6 +221,7 @@ class TestBudgets:
 
 
 class TestWithoutAWarmWay:
+    @pytest.mark.slow
     def test_a_users_distance(self):
         parity = [eh.PairwiseParity(0.2, distance=eh.UserDistance(lambda p, q: np.abs(p - q)))]
         problem = small_problem(parity=parity)
@@ -229,6 +230,7 @@ class TestWithoutAWarmWay:
         assert found.identity_from == pytest.approx(0.2)
         assert_as_cold(found, problem, small_frame())
 
+    @pytest.mark.slow
     def test_alternating(self):
         rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(0.3)})
         problem = small_problem(suppress_protected="alternating", distortion=rules, budget=eh.ExpectedDistortion(0.2))
@@ -265,6 +267,7 @@ class TestWithoutAWarmWay:
         assert_as_cold(found, problem, small_frame())
 
 
+@pytest.mark.slow
 def test_a_point_that_the_warm_way_misses_is_fitted_anew(tight, compas, monkeypatch):
     monkeypatch.setattr(module, "solve_along", lambda programs, clock: (None for _ in programs))
     found = frontier(tight, compas.counts, bounds=[0.1, 0.3])
@@ -321,6 +324,7 @@ def test_progress_rises_to_one(tight, compas):
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert len(shares) >= 4
+    assert [stage for stage, _ in seen if stage.endswith(" done")] == [f"tracing 2 points, {n} done" for n in range(3)]
 
 
 def test_the_order_and_repeats_are_the_callers(tight, compas):
@@ -412,6 +416,7 @@ class TestChart:
             assert panel["line"][-1]["at"] == panel["axis"][1]
         assert several[0]["axis"] == several[1]["axis"]
 
+    @pytest.mark.slow
     def test_people_stand_beside_the_loss(self, compas):
         found = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5, 0.6], people=True)
         loss, people = panels(found.chart(chosen=(0.3, float(found.frame["objective"][0]))))
@@ -439,7 +444,7 @@ class TestChart:
         chart = frontier(tight, compas.counts, bounds=[0.0, 0.1]).chart()
         assert panels(chart)[0]["line"] == []
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<svg")])
     def test_it_is_saved(self, figure, compas, tmp_path, ending, start):
         several = frontier(compas.problem, compas.counts, bounds=[0.3, 0.5], budgets=[0.1, 0.25])
@@ -465,6 +470,7 @@ def feasible_problem(seed):
     return problem.with_bounds(lambda _: 0.05 + 1.2 * edge), frame
 
 
+@pytest.mark.slow
 def test_people_are_those_of_the_fits(compas):
     """The loss is that of the frontier without them; who changes is settled by the tie-break."""
     bounds = [0.0, 0.3, 0.5, 0.7]
@@ -480,7 +486,7 @@ def test_people_are_those_of_the_fits(compas):
 
 
 class TestAroundAMapping:
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", [6, 7, 9, 11, 20])
     def test_its_points_are_those_of_fits_and_the_mapping_is_one_of_them(self, seed):
         mapping = eh.fit(*feasible_problem(seed))
@@ -495,6 +501,7 @@ class TestAroundAMapping:
         assert found.frame["changed"].notna().all()
         assert_as_cold(found, mapping.problem, mapping.counts)
 
+    @pytest.mark.slow
     def test_it_is_solved_from_the_mapping_outwards(self, compas_mapping, monkeypatch):
         runs, solved = [], module._each_refitted
         monkeypatch.setattr(
@@ -514,6 +521,7 @@ class TestAroundAMapping:
     def test_as_many_points_as_were_asked_for(self, compas_mapping, points):
         assert len(around(compas_mapping, points).frame) == points + 1
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("bound", [0.6146100920391904, 1.0, 1e6])
     def test_a_bound_at_which_nobody_changes(self, compas, bound):
         mapping = eh.fit(compas.problem.with_bounds(lambda _: bound), compas.counts)

@@ -25,12 +25,10 @@ from evenhand.cli.options import (
 )
 from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
+from evenhand.tolerances import AGREEMENT
 
 HEAD = 4096
 """So many bytes of a file tell what it is."""
-
-AGREEMENT = 1e-9
-"""How far a claimed number may be from the recomputed one."""
 
 
 def audit(

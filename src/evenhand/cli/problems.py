@@ -28,6 +28,7 @@ from evenhand.cli.options import (
 from evenhand.cli.wording import worded
 from evenhand.errors import MissingExtraError, SpecError, some_of
 from evenhand.files import replace_file
+from evenhand.tolerances import SHOWN_FROM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +167,6 @@ def diagnose(
     """
     check_outputs(force, proof, inputs=(Path(problem), table))
     screen.load()
-    from evenhand.use.diagnosis import DIGITS
     from evenhand.use.diagnosis import diagnose as examine
 
     stated, rows = problem_and_table(problem, table)
@@ -176,7 +176,7 @@ def diagnose(
     if proof is not None:
         found.proof(proof)
     # Prices that are noise are left out, those that are not known are not.
-    prices = None if found.prices is None else found.prices[~(found.prices["price"] <= DIGITS)]
+    prices = None if found.prices is None else found.prices[~(found.prices["price"] <= SHOWN_FROM)]
     conflict = found.conflict
     sentences = found.sentences if found.reason is None else (worded(found.reason), *found.sentences[1:])
     document = {

@@ -28,6 +28,7 @@ from evenhand.cli.streams import printable
 from evenhand.cli.wording import worded
 from evenhand.errors import Message
 from evenhand.findings.document import written as written_number
+from evenhand.tolerances import DOUBLE_ROUNDING, ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from evenhand.findings.audit import Audit
     from evenhand.use.mapping import Mapping
     from evenhand.verifier import Report
-
-INVISIBLE = 1e-14
-"""A smaller number in a table is shown as nothing."""
 
 MANY = 1000
 """A whole number from here on is shown in full, whatever its type."""
@@ -100,7 +98,6 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
 
     ``verdict`` shows what holds of a table that is not the fitted one, of which the certificate says nothing.
     """
-    from evenhand.findings.bounds import ROUNDING
     from evenhand.report.words import asked, certificate_words
     from evenhand.tables import own_name
 
@@ -218,7 +215,7 @@ def cell(value: Any) -> str:
         return str(value)
     if isinstance(value, int) or (value.is_integer() and abs(value) >= MANY):
         return f"{value:,.0f}"
-    return "0" if abs(value) < INVISIBLE else written_number(value, ".4g")
+    return "0" if abs(value) < DOUBLE_ROUNDING else written_number(value, ".4g")
 
 
 def proof(report: Report) -> None:

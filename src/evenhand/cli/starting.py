@@ -11,7 +11,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, WeightsOption, sure, words
+from evenhand.cli.options import ForceOption, WeightsOption, words
 from evenhand.cli.schema import naming_schema
 from evenhand.cli.wording import worded
 from evenhand.errors import SpecError, some_of
@@ -50,14 +50,6 @@ def init(
             help="The outcome that is good for a person; people are moved towards it only, where bounds can be met so.",
         ),
     ] = None,
-    confidence: Annotated[
-        float | None,
-        typer.Option(
-            callback=sure,
-            help="That the bounds hold at once in the population that the table is a sample of, such as 0.95: bounds "
-            "are then proposed that can be met with the margins that it takes.",
-        ),
-    ] = None,
     weights: WeightsOption = None,
     delimiter: Annotated[str, typer.Option(help="What stands between two fields.")] = ",",
     names: Annotated[str | None, typer.Option(help="All columns' names, for a file without a header: a,b,c.")] = None,
@@ -83,7 +75,7 @@ def init(
         found = propose(
             table, protected=words("--protected", protected) or [], outcome=outcome,
             features=words("--features", features), cells=None if cells is None else cells.value,
-            favourable=favourable, confidence=confidence, weights=weights,
+            favourable=favourable, weights=weights,
             missing_values=words("--missing-values", missing_values),
             csv=csv, source=str(table), target=str(out), progress=report,
         )  # fmt: skip
@@ -114,7 +106,6 @@ def init(
         "smallest_bound": found.bounds.smallest_bound,
         "smallest_budget": found.bounds.smallest_limit,
         "losing": found.bounds.losing,
-        "confidence": found.bounds.confidence,
         "beside": None
         if beside is None
         else {"distance": beside.distance.word, "bound": beside.bound, "losing": beside.losing},
@@ -143,16 +134,12 @@ def _cells(found: Proposal) -> dict[str, Any]:
 
 def _outcome(found: Proposal) -> str:
     """Say which way the outcome may change."""
-    from evenhand.use.proposal.outcome import moves
-
-    column, direction = found.draft.outcome, found.direction
-    if direction.only:
-        return f"{column.name}: people are moved towards {direction.favourable} only"
-    if direction.favourable is None:
-        return f"{column.name}: {moves(column)}; --favourable LEVEL would move people towards one outcome only"
-    return (
-        f"{column.name}: {moves(column)}; moving people towards {direction.favourable} alone would not meet the bound"
-    )
+    name, good = found.draft.outcome.name, found.direction.favourable
+    if found.direction.only:
+        return f"{name}: people are moved towards {good} only"
+    if good is None:
+        return f"{name}: changes either way; --favourable LEVEL allows one direction only"
+    return f"{name}: changes either way; towards {good} only, the bound cannot be met"
 
 
 def _features(found: Proposal) -> str:
@@ -166,10 +153,6 @@ def _leaves(cells: Leaves) -> str:
     return f"learned: {cells.words}; outcomes alone change"
 
 
-def _sure(confidence: float) -> str:
-    return f"{confidence:.12g} that the bound holds in the population; the bounds can be met with margins for it"
-
-
 def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
     from evenhand.use.proposal.wording import asked_for, leaves_or_levels, size, tiny_groups, who_loses
 
@@ -177,12 +160,12 @@ def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
     people = [group.people for group in draft.groups]
     rates = [group.rate for group in draft.groups]
     screen.heading(f"A problem for {table}, {size(draft.found, weights)}")
-    told = f"rates of {draft.rated.words} from {min(rates):.1%} to {max(rates):.1%}; everybody's is"
+    told = f"rates of {draft.rated.words} from {min(rates):.1%} to {max(rates):.1%}"
     losing = who_loses(draft, bounds, found.direction, found.beside) if bounds.losing is not None else None
     screen.pairs(
         [
             ("Protected", ", ".join(found.problem.protected)),
-            ("Groups", f"{len(people)}, of {people[0]:,} to {people[-1]:,} people, {told} {draft.rated.overall:.1%}"),
+            ("Groups", f"{len(people)}, of {people[0]:,} to {people[-1]:,} people; {told}"),
             *(("", f"{column.name}: {column.why}") for column in draft.protected if column.why),
             *([("", tiny_groups(draft))] if draft.tiny_groups else []),
             ("Features", _features(found)),
@@ -196,7 +179,6 @@ def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
             ("Bound", asked_for(bounds)),
             *([("", losing)] if losing else []),
             ("Budget", f"an expected cost of at most {bounds.limit:g} for each person"),
-            *([("Confidence", _sure(bounds.confidence))] if bounds.confidence is not None else []),
         ]
     )
     screen.heading("What was written")

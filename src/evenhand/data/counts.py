@@ -15,9 +15,7 @@ from evenhand import check
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.domain import Domain
 from evenhand.errors import DataError
-
-SAME_WEIGHT = 1e-9
-"""Relative difference up to which two sums of weights are the same but for rounding."""
+from evenhand.tolerances import SAME_WEIGHT
 
 SCALE = "multiply all weights by the same number, which changes nothing else"
 

@@ -3,7 +3,7 @@
 from evenhand.engines.counting import AnyTable, Rows, columns_in, counts_of, distinct_rows, rows_in_memory
 from evenhand.engines.expanding import Expanded, expand_file
 from evenhand.engines.files import Listed, Opened, Source, count_rows, opened, read_file
-from evenhand.engines.finding import Found, Row, row_at, rows_where
+from evenhand.engines.finding import Row, row_at, rows_where
 from evenhand.engines.learning import learn_in_pieces
 from evenhand.engines.pairing import Pair, each_pair
 from evenhand.engines.spark import is_spark, transform_spark
@@ -14,7 +14,6 @@ from evenhand.tables import is_path
 __all__ = [
     "AnyTable",
     "Expanded",
-    "Found",
     "Listed",
     "Opened",
     "Pair",

@@ -96,10 +96,10 @@ def count_file(
         of_levels = replace(counting, columns=problem.levelled)
         listed = of_levels.listed(duck_, tuple(problem.bins), problem.outcome, blanks)
         known = {
-            name: variable_of(problem, name, each.table, _numbers(each.found, WEIGHT), _numbers(each.found, ROWS))
-            for name, each in listed.items()
+            name: variable_of(problem, name, table, _numbers(found, WEIGHT), _numbers(found, ROWS))
+            for name, (table, found) in listed.items()
         }
-        stands = {name: _standing(known[name], each, name, text=False) for name, each in listed.items()}
+        stands = {name: _standing(known[name], *each, name, text=False) for name, each in listed.items()}
         of_levels.group(duck_, stands)
         chosen = typed(duck_, counting.source, problem.levelled, blanks, table=GROUPS)
         query = f"SELECT {chosen}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
@@ -117,23 +117,15 @@ def _numbers(found: Any, name: str) -> Numbers:
     return np.asarray(found[name].to_numpy(), dtype=float)
 
 
-@dataclass(frozen=True, eq=False)
-class _Listed:
-    """The values of columns as a table, and the Arrow table of which it is the beginning."""
-
-    table: Table
-    found: Any
-
-
-def _standing(variable: Variable, listed: _Listed, name: str, *, text: bool) -> Any:
+def _standing(variable: Variable, table: Table, found: Any, name: str, *, text: bool) -> Any:
     """Return the values of a column that have a level, and for each the first value of the same level."""
     import pyarrow
 
-    coded = levels_of(variable, listed.table[name], text=text)
+    coded = levels_of(variable, table[name], text=text)
     level = coded.level[coded.codes]
     at = np.flatnonzero((level != UNSEEN) & (level != variable.missing))
     _, first, place = np.unique(level[at], return_index=True, return_inverse=True)
-    values = listed.found[VALUE].combine_chunks()
+    values = found[VALUE].combine_chunks()
     return pyarrow.table({"value": values.take(at), "stand": values.take(at[first[place]])})
 
 
@@ -254,10 +246,11 @@ class _Counting:
 
     def listed(
         self, duck_: Any, names: Sequence[str], beside: str | None = None, blanks: Sequence[Any] | None = None
-    ) -> dict[str, _Listed]:
+    ) -> dict[str, tuple[Table, Any]]:
         """List the values of columns with their weights, each column with the values of the one ``beside`` it.
 
         With ``blanks`` the texts of a CSV file get their types; the values as they stand are in a column of their own.
+        Return a table of the columns alone, and the Arrow table that has the weights too.
         """
         if not names:
             return {}
@@ -270,7 +263,7 @@ class _Counting:
 
     def _values(
         self, duck_: Any, name: str, columns: Sequence[str], names: Sequence[str], blanks: Sequence[Any] | None
-    ) -> _Listed:
+    ) -> tuple[Table, Any]:
         # A column that is no part of a set has a one in the number of its set; the first name has the highest place.
         number = sum((each not in columns) << place for place, each in enumerate(reversed(names)))
         duck_.execute(
@@ -280,7 +273,7 @@ class _Counting:
         own = self.list(columns) if blanks is None else typed(duck_, self.source, columns, blanks, table=ONE)
         query = f"SELECT {own}, {self.source.at(name)} AS {VALUE}, {WEIGHT}, {ROWS} FROM {ONE} ORDER BY ALL"
         found = duck_.sql(query).to_arrow_table()
-        return _Listed(named(found, columns), found)
+        return named(found, columns), found
 
     def _refuse_too_many(self, duck_: Any, name: str) -> None:
         """Refuse a column of so many distinct values that they do not fit into memory."""
@@ -383,7 +376,7 @@ def distinct_rows(
 
     def grouped(counting: _Counting, duck_: Any) -> Any:
         listed = counting.listed(duck_, [v.name for v in domain.variables if v.coding is not None])
-        stands = {name: _standing(domain.variable(name), each, name, text=given.text) for name, each in listed.items()}
+        stands = {name: _standing(domain.variable(name), *each, name, text=given.text) for name, each in listed.items()}
         counting.group(duck_, stands)
         asked = f"SELECT {counting.list(names)}, {ROWS}, {WEIGHT}, {SQUARES} FROM {GROUPS} ORDER BY ALL"
         return duck_.sql(asked).to_arrow_table()

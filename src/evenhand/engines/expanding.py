@@ -347,7 +347,6 @@ def _weight(parts: str, unit: float) -> str:
 
 
 def _command(run: _Expansion, duck_: Any, unit: float, temporary: str, parquet: bool) -> str:
-    """Return the statement that writes the merged results."""
     names = map(quoted, run.needed) if parquet else (*run.numbers, WEIGHT)
     values = (*run.numbers, _weight(WEIGHT, unit))
     chosen = ", ".join(f"{value} AS {name}" for value, name in zip(values, names, strict=True))

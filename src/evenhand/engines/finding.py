@@ -42,22 +42,17 @@ class Row:
         return {name: self.table[name].to_list()[0] for name in self.table.columns}
 
 
-@dataclass(frozen=True)
-class Found:
-    """How many rows meet conditions, and the first few of them."""
-
-    number: int
-    rows: tuple[Row, ...]
-
-
 def rows_where(
     path: str | os.PathLike[str],
     where: Mapping[str, str],
     columns: Sequence[str],
     format: CsvFormat | None = None,
     progress: Progress | None = None,
-) -> Found:
-    """Find the rows whose columns have the values that are named, as texts or, where no row does, as numbers."""
+) -> tuple[int, list[Row]]:
+    """Find the rows whose columns have the values that are named, as texts or, where no row does, as numbers.
+
+    Return how many there are, and the first few of them.
+    """
     source = Source.of(path, format)
     names = list(dict.fromkeys((*columns, *where)))
     source.require(names)
@@ -89,7 +84,7 @@ def rows_where(
 
         beside(look, duck_.interrupt)
     level = AS_TEXT if number[AS_TEXT] else AS_NUMBER
-    return Found(number[level], tuple(kept[level]))
+    return number[level], kept[level]
 
 
 def row_at(path: str | os.PathLike[str], position: int, columns: Sequence[str], format: CsvFormat | None = None) -> Row:

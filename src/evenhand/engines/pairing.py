@@ -14,36 +14,27 @@ import numpy as np
 from evenhand.arrays import Numbers
 from evenhand.engines import spark
 from evenhand.engines.counting import AnyTable, weight_value
-from evenhand.engines.files import Source, reading
+from evenhand.engines.files import Opened, Source, batches, reading
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, SpecError
 from evenhand.resources import Progress, current, using
 from evenhand.spec import CsvFormat
-from evenhand.tables import Table, is_path, read, weights_column, weights_of
+from evenhand.tables import is_path, read, weights_column, weights_of
 
 BATCH = 1 << 16
 """Rows of a file that are read at once, unless they are long."""
 
 BATCH_SHARE = 1 / 32
-"""How much of the memory a batch may take."""
 
 WEIGHT = "evenhand_weight"
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """Some rows of one of the two tables; ``text`` where they are texts of a CSV file."""
-
-    table: Table
-    text: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
     """The same rows of both tables, what each weighs, and the place of the first in the whole."""
 
-    before: Side
-    after: Side
+    before: Opened
+    after: Opened
     weight: Numbers
     first: int
 
@@ -69,7 +60,8 @@ def each_pair(
     if len(tables[0]) != len(tables[1]):
         raise _other_rows(len(tables[0]), len(tables[1]))
     weight = weights_of(columns[1], tables[1], weights)
-    take(Pair(Side(tables[0]), Side(tables[1]), np.ones(len(tables[1])) if weight is None else weight, 0))
+    was, now = (Opened(table, text=False) for table in tables)
+    take(Pair(was, now, np.ones(len(now.table)) if weight is None else weight, 0))
 
 
 def _other_rows(before: int | str, after: int | str) -> DataError:
@@ -102,7 +94,7 @@ def _each_of_files(
             streams = _batches(before, duck_, columns[0]), _batches(after, other, columns[1], name)
             for one, two in _in_step(*streams):
                 weight = np.ones(len(two)) if name is None else np.asarray(two[WEIGHT].to_numpy(), dtype=float)
-                was, now = Side(read(one), first.format is not None), Side(read(two), second.format is not None)
+                was, now = Opened(read(one), first.format is not None), Opened(read(two), second.format is not None)
                 take(Pair(was, now, weight, done))
                 done += len(one)
                 if progress is not None:
@@ -118,18 +110,10 @@ def _each_of_files(
 
 def _batches(source: Source, duck_: Any, columns: Sequence[str], weights: str | None = None) -> Iterator[Any]:
     """Read columns of a file, and the weight of each row, in order."""
-    import pyarrow
-
     names = [*columns, *([] if weights is None else [WEIGHT])]
     chosen = [*map(source.at, columns), *([] if weights is None else [weight_value(source, weights)])]
-    most, held = current().memory * BATCH_SHARE, list[Any]()
-    for part in duck_.sql(f"SELECT {', '.join(chosen)} FROM {source.sql}").to_arrow_reader(BATCH):
-        held.append(part)
-        if sum(map(len, held)) >= BATCH or sum(each.nbytes for each in held) >= most:
-            yield pyarrow.Table.from_batches(held).rename_columns(names)
-            held = []
-    if held:
-        yield pyarrow.Table.from_batches(held).rename_columns(names)
+    query = f"SELECT {', '.join(chosen)} FROM {source.sql}"
+    return batches(duck_, query, names, rows=BATCH, memory=current().memory * BATCH_SHARE, step=BATCH)
 
 
 def _in_step(ones: Iterator[Any], others: Iterator[Any]) -> Iterator[tuple[Any, Any]]:

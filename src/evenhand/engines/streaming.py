@@ -77,7 +77,9 @@ FEWEST_TOGETHER, MOST_TOGETHER = 2048, 122_880
 """Rows that DuckDB can work on at once, and that it writes together where nothing is said."""
 
 END = "\n"
-"""How lines end that are written."""
+
+Planned = Callable[[int, int], Cells]
+"""Balanced draws, by the position of the first row and how many there are."""
 
 NOTHING = "new_nothing"
 """The one column of a stream where nothing may change: learned cells in apply mode."""
@@ -282,14 +284,13 @@ def _written(run: Run, duck_: Any, cursor: Any, folder: str | None, temporary: s
     """Write the result; batches are read through the cursor while the connection writes them."""
     import pyarrow
 
-    planned = None
+    planned, together = None, Together()
     if folder is not None:
         try:
-            planned = _planned(run, cursor, Path(folder))
+            planned, together = _planned(run, cursor, Path(folder))
         except OSError as error:
             # DuckDB's own, through Arrow, have no number.
             raise error if error.errno is None else no_room(Path(folder).parent, error) from None
-    together = Together() if planned is None else planned.together
     work = Work(run, cursor, _transformed(run, cursor, planned), together)
     # Whoever leaves waits for the batch that is on its way: the cursor is busy with it.
     with closing(work.tables()) as tables:
@@ -326,7 +327,6 @@ def execute(duck_: Any, command: str, work: Work, temporary: str, target: str) -
 
 
 def _write_straight(straight: Straight, tables: Iterator[Any], schema: Any, temporary: str, target: str) -> None:
-    """Write whole rows."""
     try:
         straight.write(tables, schema, temporary)
     except OSError as error:
@@ -380,7 +380,6 @@ class Work:
 
 
 def _saying(run: Run, what: str, duck_: Any) -> Callable[[int], None]:
-    """Return what says how many rows are done."""
     expected, exact = run.source.rows(duck_)
     of = f" of {expected:,}" if exact else ""
 
@@ -390,11 +389,11 @@ def _saying(run: Run, what: str, duck_: Any) -> Callable[[int], None]:
     return say
 
 
-def _transformed(run: Run, cursor: Any, planned: _Planned | None) -> Iterator[tuple[Any, Tally]]:
+def _transformed(run: Run, cursor: Any, planned: Planned | None) -> Iterator[tuple[Any, Tally]]:
     """Transform batch after batch; an empty file is one empty batch."""
     first = 0
     for arrow in run.batches(cursor, whole=True):
-        drawn = None if planned is None else planned.draws(first, len(arrow)).__getitem__
+        drawn = None if planned is None else planned(first, len(arrow)).__getitem__
         done = transform_piece(run.mode, read(arrow.select(run.needed)), run.how, drawn, first=first, text=run.text)
         new = done.table.to_native()
         if run.changes is not None and done.moves is not None:
@@ -423,16 +422,8 @@ def _whole(run: Run, arrow: Any, new: Any) -> Any:
     return arrow
 
 
-@dataclass(frozen=True, eq=False)
-class _Planned:
-    """Balanced draws of all rows, by position; and what they could not tell apart."""
-
-    draws: Callable[[int, int], Cells]
-    together: Together
-
-
-def _planned(run: Run, cursor: Any, folder: Path) -> _Planned:
-    """Read every row's stratum and its own draw, and plan what becomes of them."""
+def _planned(run: Run, cursor: Any, folder: Path) -> tuple[Planned, Together]:
+    """Read every row's stratum and its own draw; return balanced draws, and what they could not tell apart."""
     say, balancing = _saying(run, "reading", cursor), Balancing(run.mode)
 
     def rows() -> Iterator[tuple[Cells, Cells]]:
@@ -446,7 +437,7 @@ def _planned(run: Run, cursor: Any, folder: Path) -> _Planned:
 
     ranked = rank_rows(rows(), folder, run.progress, balancing.settled)
     plan = balancing.plan(ranked.people, run.how.seed)
-    return _Planned(partial(ranked.draws, plan), balancing.together(ranked.people))
+    return partial(ranked.draws, plan), balancing.together(ranked.people)
 
 
 def _command(run: Run, duck_: Any, temporary: str, parquet: bool) -> str:

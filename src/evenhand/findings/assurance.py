@@ -9,7 +9,6 @@ expected outcomes, not how a mapping was found.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtr, ndtri
 
-from evenhand.arrays import Flags, Numbers
+from evenhand.arrays import Flags, Numbers, round_up
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError, StorageError
 from evenhand.kernel import Kernel
@@ -163,7 +162,7 @@ def refuse_small(part: Comparisons, counts: Counts, outcomes: Numbers) -> None:
     if enough[at] >= FEWEST:
         return
     who, rate = int(population[at]), float(rates[population[at], event[at]])
-    least = rounded_up(max(FEWEST / max(rate * (1 - rate), 1 / people[who]), FEWEST / EVEN**2))
+    least = round_up(max(FEWEST / max(rate * (1 - rate), 1 / people[who]), FEWEST / EVEN**2), 1, digits=2)
     number = f"{people[who]:,.0f} {'person' if round(people[who]) == 1 else 'people'}{' by weight' * counts.weighed}"
     raise DataError(
         f"confidence: {part.populations[who].words} has {number}, too few to say how far the rate of "
@@ -327,12 +326,6 @@ def _rows(
             }
         )
     return rows
-
-
-def rounded_up(number: float) -> float:
-    """Return a number of people as one says it: two digits, not less than it is."""
-    digits = 10.0 ** max(math.floor(math.log10(number)) - 1, 0)
-    return math.ceil(number / digits) * digits
 
 
 def parts_of(problem: Problem, counts: Counts) -> Sequence[Comparisons]:

@@ -19,15 +19,10 @@ from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import BudgetAchieved, ParityAchieved, parity_achieved
 from evenhand.spec import Parity
 from evenhand.tables import frame
+from evenhand.tolerances import AT_BOUND, ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROUNDING = 1e-9
-"""Less than this is nothing, up to rounding: a bound that is missed by it is kept, a price of it is none."""
-
-AT_BOUND = 1e-6
-"""A quantity this close to its bound is said to be at it."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable, in_words
 from evenhand.findings.naming import source_codes
 from evenhand.findings.new_values import new_values
+from evenhand.tolerances import SAME_PROBABILITY, SAME_WEIGHT
 
 DEALS, FEWEST_DEALS, MOST_DEALS = 1999, 199, 19_999
 """How often people are dealt out anew: usually, where cells are very many, and where hardly any error is allowed."""
@@ -51,9 +52,6 @@ COUNTED = 16
 
 SALT = 0x6472696674
 """Sets these draws apart from all others with the same seed."""
-
-SAME = 1e-12
-"""Shares that differ by less are the same but for rounding."""
 
 FOR_NEW_VALUES = 0.1
 """The share of the error that is for values that nobody fitted had."""
@@ -146,7 +144,7 @@ class Beside:
     def same(self) -> bool:
         """Whether the batch has the very counts of the fitted table."""
         both = (self.before.people, self.now.people), (self.before.weight, self.now.weight)
-        return all(np.allclose(one, other, rtol=1e-9, atol=0) for one, other in both)
+        return all(np.allclose(one, other, rtol=SAME_WEIGHT, atol=0) for one, other in both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +302,7 @@ def _dealt_apart(beside: Beside, found: list[Look], error: float, seed: int) -> 
     # A deal may leave a group without anybody: nothing is apart there.
     chance = np.nan_to_num(chance)
     mean, deviation = chance.mean(axis=1), chance.std(axis=1)
-    scale = np.where(deviation > SAME, deviation, np.inf)
+    scale = np.where(deviation > SAME_PROBABILITY, deviation, np.inf)
     largest = np.sort(((chance - mean[:, None]) / scale[:, None]).max(axis=0))
     allowed = math.ceil((1 - error) * (number + 1))
     furthest = largest[allowed - 1] if allowed <= number else np.inf
@@ -397,8 +395,8 @@ class _Measure:
             own = slice(start, start + size)
             change = np.nan_to_num(np.abs(new[own] - old[own]))
             # Of two levels one loses what the other gains: that one is told.
-            at = int(np.argmax(np.round(change, 9) + SAME * (new[own] > old[own])))
+            at = int(np.argmax(np.round(change, 9) + SAME_PROBABILITY * (new[own] > old[own])))
             cell = int(np.argmax(look.level == at))
             told = f"{look.named(cell)}: {old[own][at]:.4f} to {new[own][at]:.4f}"
-            said.append(told if change[at] > SAME else "")
+            said.append(told if change[at] > SAME_PROBABILITY else "")
         return said

@@ -12,16 +12,14 @@ import numpy as np
 
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
-from evenhand.findings.bounds import ROUNDING, Constraint
+from evenhand.findings.bounds import Constraint
 from evenhand.findings.prices import Prices
 from evenhand.kernel.achieved import BudgetAchieved
 from evenhand.spec import AGAINST_TARGET
+from evenhand.tolerances import ROUNDING, SAME_PRICE
 
 ROOM = 0.1
 """By how much of itself a bound is relaxed where it is said what that would save."""
-
-TIED = 1e-6
-"""Prices that differ by less than this share are the same."""
 
 STAYS = 0.5
 """Who moves by at most this share of what the others move by stays where it is, and the others are brought near it."""
@@ -101,7 +99,7 @@ def drivers(counts: Counts, constraints: Sequence[Constraint], prices: Prices) -
         np.add.at(worth, part.population, price)
         held = part.against != AGAINST_TARGET
         np.add.at(worth, part.against[held], price[held])
-        costliest = np.flatnonzero(worth >= worth.max() * (1 - TIED))
+        costliest = np.flatnonzero(worth >= worth.max() * (1 - SAME_PRICE))
         # Where one pair costs, both are in it: the level is set by those whose rate moves less.
         who, at, moves = min(
             ((int(each), *_moves(constraint, price, int(each))) for each in costliest), key=lambda found: found[2][0]

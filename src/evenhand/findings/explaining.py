@@ -17,7 +17,7 @@ from evenhand.arrays import Cells, Flags
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.findings.bounds import AT_BOUND, Furthest, comparison, said_bound
+from evenhand.findings.bounds import Furthest, comparison, said_bound
 from evenhand.findings.document import MOST_TOLD, plain
 from evenhand.findings.theory.applying import applying
 from evenhand.kernel import Kernel
@@ -26,12 +26,10 @@ from evenhand.spec import AGAINST_TARGET, Problem
 from evenhand.spec.by import fields_of, numbers_at
 from evenhand.tables import Placed
 from evenhand.tables.transforming import Transformer
+from evenhand.tolerances import AT_BOUND, SAME_PROBABILITY
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SAME = 1e-12
-"""Probabilities that are this close are the same."""
 
 NEVER = "a new or missing value"
 
@@ -341,7 +339,7 @@ class Explaining:
             f"{each['column']} ({each['role']}): {each['one']} against {each['other']}" for each in fields
         )
         yield f"the two differ in {listed}"
-        if apart <= SAME:
+        if apart <= SAME_PROBABILITY:
             yield (
                 "all the same, every change is as likely for the one as for the other: beside what they differ in "
                 "already, the draw alone makes a difference"
@@ -352,7 +350,7 @@ class Explaining:
         yield f"the first stays as they are with {stay[0]}, the second with {stay[1]}; {_largest(*both)}"
         if len(fields) > 1:
             made = sorted(fields, key=lambda each: -each["alone"])
-            told = [f"{each['column']} {chance(each['alone'])}" for each in made if each["alone"] > SAME]
+            told = [f"{each['column']} {chance(each['alone'])}" for each in made if each["alone"] > SAME_PROBABILITY]
             yield (
                 f"with one field of the other alone, this much of what may be changed about the first would be "
                 f"different: {', '.join(told) or 'nothing'}"

@@ -24,12 +24,10 @@ from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.infeasible import least_excess, reachable_rates
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Forbidden, Problem
 from evenhand.tables import frame
+from evenhand.tolerances import SHOWN_FROM
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NEGLIGIBLE = 1e-7
-"""A bound with a smaller share of the whole weight of a proof is not told."""
 
 MOST_TOLD = 3
 """How many of each kind are told in words; the tables have them all."""
@@ -131,7 +129,7 @@ class _Story:
         found: dict[tuple[int, int], float] = {}
         for i, e, m in zip(self.parity.constraint, self.parity.entry, self.parity.multiplier, strict=True):
             found[int(i), int(e)] = found.get((int(i), int(e)), 0.0) + float(m) / self.weight
-        kept = [(i, e, m) for (i, e), m in found.items() if m > NEGLIGIBLE]
+        kept = [(i, e, m) for (i, e), m in found.items() if m > SHOWN_FROM]
         return sorted(kept, key=lambda entry: -entry[2])
 
     def holders(self) -> list[tuple[int, int, float]]:
@@ -141,7 +139,7 @@ class _Story:
         return [
             (int(rows.charge[i]), int(rows.holder[i]), float(share[i]))
             for i in np.argsort(-share)
-            if share[i] > NEGLIGIBLE
+            if share[i] > SHOWN_FROM
         ]
 
     def bounds(self) -> dict[str, list[Any]]:
@@ -209,7 +207,7 @@ class _Story:
                 gain = np.maximum(cheapest[source] - price, 0.0)
                 group = counts.groups.of_source[source]
                 for g, eased in enumerate(sums(group, gain, len(counts.groups.cells))):
-                    if eased > NEGLIGIBLE:
+                    if eased > SHOWN_FROM:
                         name = domain.d.words(int(counts.groups.cells[g]))
                         rows.append((variable.name, variable.levels[a], variable.levels[b], name, float(eased)))
         rows.sort(key=lambda row: -row[-1])

@@ -13,9 +13,10 @@ import numpy as np
 
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
-from evenhand.findings.bounds import ROUNDING, Furthest, furthest, said_bound
+from evenhand.findings.bounds import Furthest, furthest, said_bound
 from evenhand.kernel.achieved import ParityAchieved
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE
+from evenhand.tolerances import ROUNDING
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,14 @@ from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.sentences import Said
-from evenhand.findings.bounds import AT_BOUND, ROUNDING, told_from
+from evenhand.findings.bounds import told_from
 from evenhand.findings.changes import expected_people
 from evenhand.findings.naming import group_levels
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code
+from evenhand.tolerances import AT_BOUND, ROUNDING
 
 
 @dataclass(frozen=True, eq=False)

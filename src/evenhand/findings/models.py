@@ -23,12 +23,10 @@ from evenhand.kernel.achieved import group_rates
 from evenhand.kernel.strangers import Policy
 from evenhand.spec import Problem
 from evenhand.tables.transforming import Missing, Unseen, domain_with
+from evenhand.tolerances import TREATED_ALIKE, WHOLE_PEOPLE
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROUNDING = 1e-6
-"""An expected number of people that falls short of a whole one by this is that."""
 
 ENOUGH = 20
 """People of a group by whom those who share some of their features are judged."""
@@ -169,7 +167,7 @@ def _prefixes(counts: Counts, features: Cells, joint: Numbers, people: Numbers) 
         who, where = np.nonzero(people)
         number = sums(np.searchsorted(keys, who * size + features[where] // width), people[who, where], len(keys))
         # Expected numbers are whole but for rounding where nobody moves.
-        enough = (number >= ENOUGH - ROUNDING) | (place == 0)
+        enough = (number >= ENOUGH - WHOLE_PEOPLE) | (place == 0)
         yield Prefix(width, size, keys[enough], mass[enough] / there[enough, None])
 
 
@@ -186,7 +184,7 @@ def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, tabl
 
 def likeliest(shares: Numbers) -> Numbers:
     """Return which outcome is the likeliest, row by row; of those that are equally likely each has its part."""
-    most = shares >= shares.max(axis=1, keepdims=True) - ROUNDING
+    most = shares >= shares.max(axis=1, keepdims=True) - TREATED_ALIKE
     return np.asarray(most / most.sum(axis=1, keepdims=True))
 
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
-from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.naming import holder_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
@@ -23,6 +22,7 @@ from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multip
 from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem
 from evenhand.tables import frame
+from evenhand.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd

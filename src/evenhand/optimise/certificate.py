@@ -18,21 +18,7 @@ from evenhand.kernel.achieved import Achieved, achieved
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers, Program, lower_bound
 from evenhand.spec import Problem
-
-GAP_TOLERANCE = 1e-7
-"""The largest gap of a mapping that is called optimal, in units of the utility."""
-
-VIOLATION_TOLERANCE = 1e-9
-"""The largest violation of a mapping that is called optimal, in the units of each bound."""
-
-WORST_VIOLATION = 1e-6
-"""A mapping that exceeds a bound by more than this is not returned at all."""
-
-CONTRADICTION = 1e-7
-"""A lower bound this far above the objective is no rounding."""
-
-ROW_TOLERANCE = 1e-12
-"""How far each row's sum may be from one."""
+from evenhand.tolerances import CONTRADICTION, GAP_TOLERANCE, ROW_TOLERANCE, VIOLATION_TOLERANCE, WORST_VIOLATION
 
 Status = Literal["optimal", "feasible", "local"]
 

@@ -29,6 +29,23 @@ from evenhand.spec.utility import Epigraph
 Matrix: TypeAlias = Any
 """A SciPy sparse array in CSR form."""
 
+# Limits of the specialised method: it reads them, and so does the estimate of the memory that a fit takes.
+
+MOST_ENTRIES = 60_000_000
+"""The most entries of all fronts and the border together: up to a gigabyte, with where they go."""
+
+MOST_PAIRS = 100_000_000
+"""The most pairs of targets, over all clusters of owners: the product of each is kept, and where it goes.
+
+Measured with 97 million, that took 2.4 GB, and a fifth of HiGHS's time.
+"""
+
+CLUSTER_ROWS = 400
+"""Holdings with the same targets are put together up to this many local rows."""
+
+LEAF = 150
+"""Parts of at most so many targets are not cut."""
+
 
 class Loss(Protocol):
     """A convex function of r."""
@@ -241,6 +258,10 @@ class Program:
     def budget_slack(self, x: Numbers) -> Numbers:
         """Return b − B x."""
         return np.asarray(self.budgets.limit - self.budgets.matrix @ x)
+
+    def slack(self, x: Numbers) -> Numbers:
+        """Return the slack of every row."""
+        return np.concatenate([self.parity_slack(x), self.budget_slack(x)])
 
     def prices(self, on_release: Numbers, on_rates: Numbers, on_budgets: Numbers) -> Numbers:
         """Return Rᵀλ + Gᵀν + Bᵀη: what each choice costs at given prices."""

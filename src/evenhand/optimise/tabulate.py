@@ -25,17 +25,14 @@ from evenhand.spec import (
     Conditional,
     CostedMoves,
     CostTable,
-    Parity,
     Problem,
     comparisons,
 )
+from evenhand.spec.user_distance import UserDistance
 from evenhand.tables import conditional_rows, frame, values
 
 POINTS, STRIDE = 61, 17
 """At how many points a model is asked where levels stand for several values, and how those of columns are paired."""
-
-CUT_TOLERANCE = 5e-10
-"""A user's J beyond its bound by more than this asks for another line."""
 
 
 def tabulated(problem: Problem, counts: Counts) -> Problem:
@@ -251,16 +248,9 @@ def _points(counts: Counts) -> Iterator[dict[str, Any]]:
         yield values(axis, counts.features.cells, draws)
 
 
-def with_cuts(asked: Problem, problem: Problem, counts: Counts, kernel: Kernel) -> Problem | None:
-    """Return the tabulated problem with a line more wherever a kernel exceeds a user's own J; None where none does."""
-    parities: list[Parity] = list(problem.parity)
-    for i, own in enumerate(asked.parity):
-        # Against a target the lines are the ends of an interval: no others are needed.
-        if not own.distance.holds_functions or own.against_target:
-            continue
-        found, distance = parity_achieved(comparisons(own, counts), counts, kernel), parities[i].distance
-        for at in np.flatnonzero(found.excess > CUT_TOLERANCE):
-            rates = float(found.rate[at]), float(found.other[at])
-            distance = own.distance.cut(distance, float(found.compared.bound[at]), *rates)
-        parities[i] = parities[i].with_distance(distance)
-    return None if parities == list(problem.parity) else replace(problem, parity=parities)
+def refuse_unmet(problem: Problem, counts: Counts, kernel: Kernel) -> None:
+    """Refuse a kernel that exceeds a user's own J, although it meets the lines that J became."""
+    for parity in problem.parity:
+        if isinstance(parity.distance, UserDistance):
+            found = parity_achieved(comparisons(parity, counts), counts, kernel)
+            parity.distance.refuse_unmet(found.rate, found.other, found.compared.bound)

@@ -15,8 +15,6 @@ from evenhand.arrays import Cells, Numbers, quotient, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.bounds import (
-    AT_BOUND,
-    ROUNDING,
     Constraint,
     budget_found,
     constraints,
@@ -35,6 +33,7 @@ from evenhand.kernel.achieved import Achieved
 from evenhand.spec import Problem
 from evenhand.spec.distance import Difference, Ratio
 from evenhand.tables import own_name
+from evenhand.tolerances import AT_BOUND, ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import NONE
 from evenhand.report.brief import percent
 from evenhand.report.page import Table, template, text_of
+from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
 

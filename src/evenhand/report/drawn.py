@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.changes import expected_people
 from evenhand.findings.naming import short_name
 from evenhand.report.brief import outcome_name
 from evenhand.report.extent import foremost, groups_drawn
+from evenhand.tolerances import AT_BOUND, ROUNDING
 
 Json = dict[str, Any]
 
@@ -33,9 +33,6 @@ MOST_FLOWS = 14
 
 MOST_LEVELS = 40
 """How many levels of features have their rates drawn."""
-
-EDGE = 1e-6
-"""A bound that exceeds an edge by less is at it."""
 
 LETTER = 2.8
 """How wide a letter below an axis is on a phone, in percent of the axis; letters that would meet stand together."""
@@ -405,7 +402,7 @@ def frontier(s: Json) -> Curves | None:
     if isinstance(unchanged, int | float):
         # Beyond where nobody need change there is nothing to see.
         high = max(unchanged, chosen[column])
-        known = [row for row in known if row[column] <= high + EDGE]
+        known = [row for row in known if row[column] <= high + AT_BOUND]
     smallest = edges.get("smallest_feasible")
     from_zero = isinstance(smallest, int | float) and smallest > STILL
     axis = Axis(0.0 if from_zero else low, high, ())
@@ -448,7 +445,7 @@ ALONG = {"bound": "the parity bound", "bound_factor": "the parity bounds, all mu
 
 def _beside(value: float, said: str, chosen: Json, column: str) -> str:
     """Tell a bound from the chosen one where both are written alike."""
-    if said != chosen["said"] or abs(value - chosen[column]) <= EDGE:
+    if said != chosen["said"] or abs(value - chosen[column]) <= AT_BOUND:
         return ""
     return f", a little {'tighter' if value < chosen[column] else 'looser'} than this mapping’s"
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import NONE
 from evenhand.findings.impact import LEAST_SHARE, Impact
 from evenhand.report.brief import percent
 from evenhand.report.page import MOST_LEVELS
+from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
 

@@ -14,13 +14,13 @@ from importlib import resources
 from typing import Any
 
 from evenhand.errors import MissingExtraError
-from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.changes import expected_people, told_changed
 from evenhand.findings.document import NONE
 from evenhand.findings.naming import short_name
 from evenhand.report.brief import outcome_name, pair, people_words, percent
 from evenhand.report.drawn import drawn, told_outcomes
 from evenhand.report.extent import foremost, groups_drawn
+from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
 

@@ -13,7 +13,6 @@ import numpy as np
 from evenhand.data.counts import Counts
 from evenhand.data.sentences import about
 from evenhand.findings.audit import Audit
-from evenhand.findings.bounds import AT_BOUND
 from evenhand.findings.cells import cell_table, told_outcome
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
@@ -28,6 +27,7 @@ from evenhand.report.extent import outcomes_drawn
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code
 from evenhand.tables import own_name
+from evenhand.tolerances import AT_BOUND
 
 WORST = 8
 """How many of the worst-off cells are listed."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from evenhand.findings.bounds import ROUNDING, said_bound
+from evenhand.findings.bounds import said_bound
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest, number
 from evenhand.findings.naming import group_levels
 from evenhand.spec import Parity, Problem
 from evenhand.spec.by import each
+from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
 

@@ -17,9 +17,7 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Value, in_words
 from evenhand.errors import DataError, SpecError
-
-SHARES_SUM_TOLERANCE = 1e-6
-"""How far a model's probabilities may be from summing to one; they are then normalised."""
+from evenhand.tolerances import SHARES_SUM_TOLERANCE
 
 
 @dataclass(frozen=True)

@@ -123,10 +123,6 @@ class Distance(ABC):
         """Return the distance as files keep it, for these bounds and targets (None between groups): mostly itself."""
         return self
 
-    def cut(self, table: Distance, bound: float, p: float, q: float) -> Distance:
-        """Return this distance's own table, with a line more where it lets through rates beyond the bound."""
-        return table
-
     def apart(self, bound: float | By) -> str:
         """Say how far apart two groups' rates may be."""
         return f"{RATES} are at most {words_of(bound, plain)} apart by {self._name}"

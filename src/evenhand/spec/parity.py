@@ -29,9 +29,7 @@ from evenhand.spec.distance import Distance, Ratio
 from evenhand.spec.events import CUMULATIVE, LEVELS, SINGLE, Events, Levels, Outcomes
 from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.people import EVERYWHERE, People, Population, Segment
-
-TARGET_SUM_TOLERANCE = 1e-9
-"""How far the probabilities of a given target may be from summing to one."""
+from evenhand.tolerances import TARGET_SUM_TOLERANCE
 
 Against = Literal["each", "rest"]
 AGAINST = ("each", "rest")

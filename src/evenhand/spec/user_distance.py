@@ -1,15 +1,16 @@
 """A user's own distance J, as Proposition 1 allows it.
 
 Held against a target, J must be quasiconvex in its first argument: its sublevel set is an interval. Held between
-groups, it must be quasiconvex in both together: its sublevel set in the unit square is convex, and is described by
-supporting lines. Both conditions are checked on a grid, and a J that fails is refused. The lines are what is kept: a
-mapping file holds them, never the function.
+groups, it must be quasiconvex in both together: its sublevel set in the unit square is convex, and is approximated by a
+polygon whose corners lie on the set's boundary. The polygon lies inside a convex set, so whatever meets its lines meets
+the bound. Quasiconvexity is checked on a grid, and a J that fails is refused. The lines are what is kept: a mapping
+file holds them, never the function.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,41 +21,42 @@ from evenhand.errors import SpecError
 from evenhand.spec.distance import Distance, Line
 
 GRID = 401
-"""Points per axis on which J is looked at."""
+"""Points per axis on which J is evaluated."""
 
 PAIRS = 200_000
 """Random pairs of points between which quasiconvexity in both arguments is checked."""
 
-ANGLES = 720
-"""Points around the edge of a sublevel set."""
-
-LINES = 90
-"""Supporting lines to begin with; more are added where a solution asks for them."""
-
 ROUGH = 1e-9
 """How much J may rise between two points, relative to its size, before it is refused."""
 
-ZOOMS = 9
-LOOKS = 17
-"""How often, and at how many angles, the furthest point in a direction is looked for more closely."""
+HALVINGS = 60
+
+TIGHT = 1e-4
+"""The share of the way from the middle of the set to its boundary by which a side of the polygon may fall short."""
+
+ROUNDS = 30
+"""How often sides of the polygon are replaced by two; corners of the set need about fifteen."""
+
+SAME = 1e-9
+"""Points, lines and rates this near to each other are one."""
+
+DIAGONALS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+
+EQUAL = ((1.0, -1.0, 0.0), (-1.0, 1.0, 0.0))
+"""Lines that only equal rates meet."""
 
 EVERYTHING = (1.0, 0.0, 1.0)
 """The line p ≤ 1, which every probability meets."""
-
-BESIDE = 1e-9
-"""Rates this near to each other are equal."""
-
-HALVINGS = 60
-STEP = 1e-6
-"""The step of the numerical derivative."""
-
-SAME_DIRECTION = 1e-7
-"""Directions this near to each other are one, up to the accuracy of that derivative."""
 
 
 @dataclass(frozen=True)
 class UserDistance(Distance):
     """A distance J(p, q) of your own.
+
+    Between groups, the rates with J ≤ ε are approximated by a polygon inside that set. So every mapping meets J ≤ ε as
+    you wrote it. Where the boundary is curved, the polygon falls short of it by at most about 0.01 % of the distance
+    from the middle of the set: the certificate proves the optimum for the polygon.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ class UserDistance(Distance):
             self._check_joint()
         for bound in sorted(set(bounds)):
             if targets is None:
-                pieces.append(Piece(bound, None, tuple(self._supporting(bound))))
+                pieces.append(Piece(bound, None, self._polygon(bound)))
             else:
                 pieces += [Piece(bound, q, self._interval(bound, q)) for q in sorted(set(targets))]
         return TabulatedDistance(self.name, tuple(pieces))
@@ -172,100 +174,70 @@ class UserDistance(Distance):
                 f"argument, hold it against a target"
             )
 
-    def _supporting(self, bound: float) -> list[tuple[float, float, float]]:
-        """Return supporting lines of the set J ≤ bound in the unit square."""
-        if self._only_equal(bound):
-            return [(1.0, -1.0, 0.0), (-1.0, 1.0, 0.0)]
-        edge, inside = self._edge(bound)
-        chosen = edge[:: ANGLES // LINES]
-        # On a side of the unit square it is not J that ends the set.
-        chosen = chosen[np.all((chosen > 0) & (chosen < 1), axis=1)]
-        if not len(chosen):
-            return [EVERYTHING]
-        normal = _distinct(self._normals(chosen, inside))
-        reach = self._reach(bound, edge, inside, normal)
-        return [(float(n[0]), float(n[1]), float(limit)) for n, limit in zip(normal, reach, strict=True)]
-
-    def _only_equal(self, bound: float) -> bool:
-        """Whether equal rates meet the bound, and no others on the grid do."""
+    def _polygon(self, bound: float) -> tuple[tuple[float, float, float], ...]:
+        """Return the sides of a polygon whose corners lie on the boundary of the set J ≤ bound in the unit square."""
         axis = np.linspace(0, 1, GRID)
         p, q = (a.ravel() for a in np.meshgrid(axis, axis))
-        meets, equal = self.value(p, q) <= bound, p == q
-        # A set that is merely thin has an inside all the same.
-        beside = self.value(axis[:-1], axis[:-1] + BESIDE)
-        return bool(np.array_equal(meets, equal) and np.all(beside > bound))
+        meets = self.value(p, q) <= bound
+        if not meets.any():
+            raise SpecError(f"no rates meet {self.name} ≤ {bound:g}: raise the bound")
+        inside = np.array([p[meets].mean(), q[meets].mean()])
+        # Of a set thinner than the grid, that may be a point on its boundary.
+        inside = self._boundary(bound, inside, DIAGONALS).mean(axis=0)
+        ends = self._boundary(bound, inside, DIAGONALS)
+        if np.linalg.norm(ends[1] - ends[3]) < SAME:
+            if not meets[p == q].all():
+                raise SpecError(f"no two different rates meet {self.name} ≤ {bound:g}: raise the bound")
+            return EQUAL
+        corners = CORNERS[self.value(*CORNERS.T) <= bound]
+        around = self._around(bound, inside, np.vstack([ends, corners]))
+        side = np.roll(around, -1, axis=0) - around
+        normal = np.column_stack([side[:, 1], -side[:, 0]]) / np.linalg.norm(side, axis=1, keepdims=True)
+        lines = np.column_stack([normal, np.sum(normal * around, axis=1)])
+        # The sides of the unit square bound nothing.
+        lines = lines[np.maximum(normal, 0).sum(axis=1) > lines[:, 2] + SAME]
+        lines = lines[np.sort(np.unique(np.round(lines / SAME), axis=0, return_index=True)[1])]
+        return tuple((on_p, on_q, limit) for on_p, on_q, limit in lines.tolist()) or (EVERYTHING,)
 
-    def supporting_at(self, bound: float, p: float, q: float) -> tuple[float, float, float] | None:
-        """Return a supporting line that cuts off a point outside the set; None where the point is inside."""
-        if self._at(p, q) <= bound or self._only_equal(bound):
-            # Where only equal rates will do, the two lines that say so are there already.
-            return None
-        edge, inside = self._edge(bound)
-        at = self._on_the_edge(bound, inside, (np.array([p, q]) - inside)[None, :])
-        normal = self._normals(at, inside)
-        limit = max(float(self._reach(bound, edge, inside, normal)[0]), float(at[0] @ normal[0]))
-        return (float(normal[0, 0]), float(normal[0, 1]), limit)
+    def _around(self, bound: float, inside: Numbers, points: Numbers) -> Numbers:
+        """Return points of the boundary in their order, with more wherever the set bulges beyond their polygon."""
+        points = points[np.unique(np.round(points / SAME), axis=0, return_index=True)[1]]
+        points = points[np.argsort(np.arctan2(*(points - inside).T[::-1]))]
+        for _ in range(ROUNDS):
+            way = (points + np.roll(points, -1, axis=0)) / 2 - inside
+            found = self._boundary(bound, inside, way)
+            reach = np.linalg.norm(found - inside, axis=1) / np.linalg.norm(way, axis=1)
+            beyond = np.flatnonzero(reach > 1 + TIGHT)
+            if not len(beyond):
+                break
+            points = np.insert(points, beyond + 1, found[beyond], axis=0)
+        return points
 
-    def cut(self, table: Distance, bound: float, p: float, q: float) -> Distance:
-        """Return the table with a supporting line more that cuts (p, q) off, if it lies outside."""
-        line = self.supporting_at(bound, p, q)
-        return table.with_line(bound, line) if line is not None and isinstance(table, TabulatedDistance) else table
-
-    def _reach(self, bound: float, edge: Numbers, inside: Numbers, normal: Numbers) -> Numbers:
-        """Return how far the set reaches in given directions.
-
-        The points of its edge are too few for that: they miss its corners. Around the edge of a convex set the reach
-        rises to one peak, so it is looked for ever closer to the furthest point.
-        """
-        width = 2 * np.pi / len(edge)
-        furthest = np.argmax(edge @ normal.T, axis=0)
-        middle, reach = furthest * width, (edge @ normal.T).max(axis=0)
-        for _ in range(ZOOMS):
-            angle = middle[:, None] + np.linspace(-width, width, LOOKS)
-            point = self._on_the_edge(bound, inside, _ray(angle.ravel())).reshape(*angle.shape, 2)
-            reached = np.einsum("nai,ni->na", point, normal)
-            best = reached.argmax(axis=1)
-            middle = np.take_along_axis(angle, best[:, None], axis=1)[:, 0]
-            reach, width = np.maximum(reach, reached.max(axis=1)), 2 * width / (LOOKS - 1)
-        return np.asarray(reach)
-
-    def _edge(self, bound: float) -> tuple[Numbers, Numbers]:
-        """Return points around the edge of the set J ≤ bound, and a point well inside it."""
-        axis = np.linspace(0, 1, GRID)
-        p, q = (a.ravel() for a in np.meshgrid(axis, axis))
-        room = np.minimum(bound - self.value(p, q), 1.0)
-        inner = (p > 0) & (p < 1) & (q > 0) & (q < 1) & (room > 0)
-        if not inner.any():
-            raise SpecError(f"no two different rates meet {self.name} ≤ {bound:g}: raise the bound")
-        # The middle of the inner points: well inside a convex set.
-        inside = np.array([p[inner].mean(), q[inner].mean()])
-        angle = np.linspace(0, 2 * np.pi, ANGLES, endpoint=False)
-        return self._on_the_edge(bound, inside, _ray(angle)), inside
-
-    def _on_the_edge(self, bound: float, inside: Numbers, direction: Numbers) -> Numbers:
-        low, high = np.zeros(len(direction)), np.ones(len(direction))
+    def _boundary(self, bound: float, inside: Numbers, way: Numbers) -> Numbers:
+        """Return the last points of the set in some directions from a point inside."""
+        # Long enough to leave the unit square from any point of it.
+        way = 2 * way / np.linalg.norm(way, axis=1, keepdims=True)
+        low, high = np.zeros(len(way)), np.ones(len(way))
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            point = inside + middle[:, None] * direction
+            point = inside + middle[:, None] * way
             square = np.all((point >= 0) & (point <= 1), axis=1)
-            fits = square & (self.value(*np.clip(point, 0, 1).T) <= bound)
+            fits = square & (self.value(*point.T) <= bound)
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-        return np.clip(inside + low[:, None] * direction, 0, 1)
+        return inside + low[:, None] * way
 
-    def _normals(self, edge: Numbers, inside: Numbers) -> Numbers:
-        """Return the outward direction of steepest rise of J at points of the edge, of length one."""
-        size = len(edge)
-        gradient = np.empty((size, 2))
-        for axis in range(2):
-            step = np.zeros(2)
-            step[axis] = STEP
-            up, down = np.clip(edge + step, 0, 1), np.clip(edge - step, 0, 1)
-            with np.errstate(invalid="ignore"):
-                gradient[:, axis] = (self.value(*up.T) - self.value(*down.T)) / (up - down)[:, axis]
-        outward = edge - inside
-        usable = np.all(np.isfinite(gradient), axis=1) & (np.einsum("ij,ij->i", gradient, outward) > 0)
-        normal = np.where(usable[:, None], gradient, outward)
-        return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
+    def refuse_unmet(self, p: Numbers, q: Numbers, bound: Numbers) -> None:
+        """Refuse rates that exceed a bound: they meet its lines, so J is not quasiconvex, though no check found it."""
+        # A solver's rounding may be large by a steep J, so that rates beside these may meet the bound instead.
+        near = (self.excess(p + dp, q + dq, bound) for dp in (-SAME, 0, SAME) for dq in (-SAME, 0, SAME))
+        excess = np.min(list(near), axis=0)
+        worst = int(np.argmax(excess))
+        if excess[worst] > SAME:
+            raise SpecError(
+                f"{self.name} is {excess[worst] + bound[worst]:.4g} at p={p[worst]:.6g}, q={q[worst]:.6g}, beyond its "
+                f"bound {bound[worst]:g}: it is not quasiconvex there, as Proposition 1 asks, in a place too small for "
+                f"the check. Use a J whose sublevel sets are convex"
+            )
 
 
 @dataclass(frozen=True)
@@ -312,11 +284,6 @@ class TabulatedDistance(Distance):
         """Return the lines against each entry's target."""
         return self._stacked(bound, [self.piece(float(b), float(t)) for b, t in zip(bound, target, strict=True)])
 
-    def with_line(self, bound: float, line: tuple[float, float, float]) -> TabulatedDistance:
-        """Return the same with one more line between groups."""
-        pieces = (replace(p, lines=(*p.lines, line)) if p.bound == bound else p for p in self.pieces)
-        return replace(self, pieces=tuple(pieces))
-
     def piece(self, bound: float, target: float | None) -> Piece:
         """Return the lines of a bound (and target)."""
         for piece in self.pieces:
@@ -330,20 +297,6 @@ class TabulatedDistance(Distance):
             len(pieces), size, 3
         )
         return tuple(Line.of(len(bound), tuple(full[:, i].T), (0.0, 0.0, 0.0)) for i in range(size))
-
-
-def _distinct(directions: Numbers) -> Numbers:
-    """Drop directions that repeat another."""
-    kept: list[Numbers] = []
-    for direction in directions:
-        if not any(np.allclose(direction, other, atol=SAME_DIRECTION, rtol=0) for other in kept):
-            kept.append(direction)
-    return np.array(kept)
-
-
-def _ray(angle: Numbers) -> Numbers:
-    """Return directions, long enough to leave the unit square from any point of it."""
-    return 2 * np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def _point(point: Numbers) -> str:

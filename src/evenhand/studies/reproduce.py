@@ -15,8 +15,8 @@ import numpy as np
 from evenhand.datasets import Dataset, load
 from evenhand.errors import InfeasibleError
 from evenhand.findings.feasibility import identity_from, smallest_budget_factor, smallest_parity_bound
-from evenhand.optimise.certificate import GAP_TOLERANCE, ROW_TOLERANCE, VIOLATION_TOLERANCE
 from evenhand.spec import Distortion, ExpectedDistortion, Ordinal, PairwiseParity, Problem, TargetParity
+from evenhand.tolerances import GAP_TOLERANCE, ROW_TOLERANCE, VIOLATION_TOLERANCE
 from evenhand.use.fitting import fit
 from evenhand.use.mapping import Mapping
 

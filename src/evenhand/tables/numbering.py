@@ -111,7 +111,6 @@ def _looked_up(given: Any) -> Numbered | None:
 
 
 def _by_arrow(given: Any) -> Numbered:
-    """Number the values of an Arrow column."""
     import pyarrow
 
     # All chunks by the same list of values.
@@ -132,7 +131,6 @@ def _chunks(given: Any) -> list[Any]:
 
 
 def _codes(parts: list[Any]) -> NDArray[Any]:
-    """Return Arrow's numbers as an array."""
     import pyarrow
 
     # Some libraries count without signs, where null has no number, and in 64 bits sums would be real numbers.

@@ -19,11 +19,11 @@ from evenhand.data.counts import Counts
 from evenhand.errors import InfeasibleError, Made, Setting, SolverError, TimeLimitError
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import achieved, released_conditional
-from evenhand.optimise.certificate import VIOLATION_TOLERANCE
 from evenhand.optimise.compile import Compiled, compile_outcomes, compile_problem
 from evenhand.optimise.solve import Clock, solve
 from evenhand.resources import Progress
 from evenhand.spec import Problem, outcome_given_features
+from evenhand.tolerances import VIOLATION_TOLERANCE
 
 SETTLED = 1e-8
 """A whole round that lowers the objective by less is the last."""

@@ -43,6 +43,7 @@ from evenhand.kernel.achieved import distances
 from evenhand.report.comparison import comparison_page, shortened
 from evenhand.report.words import asked
 from evenhand.tables.transforming import Missing, domain_with, kinds_of, locate
+from evenhand.tolerances import TREATED_ALIKE
 from evenhand.use import storage
 from evenhand.use.mapping import Mapping
 
@@ -54,9 +55,6 @@ MOST_TOLD = 5
 
 WORTH_TELLING = 0.005
 """Cells are told in words where at least this share gets another outcome: less is written as the same percentage."""
-
-ALIKE = 1e-6
-"""People whose results differ by less are treated alike: solvers stop somewhere."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -456,7 +454,7 @@ def _cells(domain: Domain, met: _Met, outcome: Numbers, record: Numbers | None, 
     """List the cells of B in which results differ, by how many people that is."""
     d, x, y = met.cells
     differs = outcome if record is None else np.maximum(outcome, record)
-    found = np.flatnonzero((differs > ALIKE) & (x != NO_LEVEL))
+    found = np.flatnonzero((differs > TREATED_ALIKE) & (x != NO_LEVEL))
     key = domain.dxy(d[found], x[found], y[found])
     cells, first, place = np.unique(key, return_index=True, return_inverse=True)
     weight = sums(place, met.weight[found], len(cells))
@@ -556,7 +554,7 @@ def _differently(found: Comparison) -> Iterator[str]:
         f"the draws are made{records}."
     )
     shown = found.groups[found.groups["people"] >= FEW_PEOPLE].sort_values("other_outcome", kind="stable")
-    if len(shown) > 1 and shown["other_outcome"].iloc[-1] > ALIKE:
+    if len(shown) > 1 and shown["other_outcome"].iloc[-1] > TREATED_ALIKE:
         most = shown.to_dict("records")[-1]
         among = "" if len(shown) == len(found.groups) else f", of the groups of at least {FEW_PEOPLE} people,"
         yield f"Most of all{among} it is {in_words(_who(found.groups, most))}: {most['other_outcome']:.1%} of them."

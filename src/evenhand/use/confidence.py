@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenhand.arrays import Numbers
+from evenhand.arrays import Numbers, round_up
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
 from evenhand.findings.assurance import (
@@ -23,7 +23,6 @@ from evenhand.findings.assurance import (
     rates_compared,
     refuse_small,
     repeated_hint,
-    rounded_up,
 )
 from evenhand.findings.feasibility import parity_edge
 from evenhand.kernel import Kernel
@@ -33,6 +32,7 @@ from evenhand.optimise.solve import Clock, solve
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress, silent
 from evenhand.spec import Margin, Margins, Problem, comparisons, with_margins
+from evenhand.tolerances import SAME_PROBABILITY
 from evenhand.use.folds import Fold
 
 ROUNDS = 3
@@ -40,8 +40,6 @@ ROUNDS = 3
 
 SETTLED = 0.05
 """Margins that change by less than this share of a standard error are settled."""
-
-CLEARLY = 1e-12
 
 MOST_DOUBLINGS, HALVINGS = 24.0, 8
 """Of the number of people: more are none that anybody could find; and how often it is narrowed down."""
@@ -63,7 +61,7 @@ class Strayed:
     def reach(self) -> Numbers:
         """The room of every line that is needed, in standard errors."""
         each = zip(self.sides, self.room, self.optimism, self.errors, strict=True)
-        found = [((room - off) / np.maximum(error, CLEARLY))[s.needed] for s, room, off, error in each]
+        found = [((room - off) / np.maximum(error, SAME_PROBABILITY))[s.needed] for s, room, off, error in each]
         return np.concatenate(found)
 
     def margins(self, z: float) -> Margins:
@@ -220,7 +218,7 @@ def not_enough_people(
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if _answered(problem, counts, stray, z, 2**middle, clock) else (middle, high)
-        needed = rounded_up(counts.people * 2**high / (1 - SPARE) ** 2)
+        needed = round_up(counts.people * 2**high / (1 - SPARE) ** 2, 1, digits=2)
     more = (
         f"About {needed:,.0f} people like these {counts.people:,} would be needed, all else as it is. "
         if needed is not None

@@ -36,6 +36,7 @@ from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, Parity, P
 from evenhand.spec.by import By
 from evenhand.spec.events import CUMULATIVE
 from evenhand.tables import Frame, arrays, by_content, frame
+from evenhand.tolerances import AT_BOUND
 from evenhand.use.fitting import begin, fitted
 from evenhand.use.group_scores import fitted_groups, unused, warn_of_new_groups
 from evenhand.use.mapping import Mapping
@@ -342,7 +343,7 @@ class _Found:
 
     def exceeds(self, by: Numbers) -> bool:
         """Whether selection rates are further beyond the bound than so much explains."""
-        return bool(np.any(self.moved(by, further=False) > self.parity.compared.bound + SPARE))
+        return bool(np.any(self.moved(by, further=False) > self.parity.compared.bound + AT_BOUND))
 
     @property
     def chance(self) -> Numbers:

@@ -26,6 +26,7 @@ from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem
 from evenhand.spec.margins import widest
+from evenhand.tolerances import SHOWN_FROM
 from evenhand.use.confidence import NotSure
 from evenhand.use.fitting import begin, fitted_as_asked, part_of
 from evenhand.use.mapping import Mapping
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 GOLDEN = (math.sqrt(5) - 1) / 2
 TRIALS = 16
 """Bounds that are tried on the way to the cheapest change of both."""
-
-DIGITS = 1e-7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,7 +199,7 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, 
     else:
         named = [(price, type(p).__name__) for p, price in zip(problem.parity, prices.parity, strict=True)]
         named += [(price, charge.words) for charge, price in zip(problem.charges, prices.budgets, strict=True)]
-        priced = sorted((pair for pair in named if pair[0] > DIGITS), key=lambda pair: -pair[0])
+        priced = sorted((pair for pair in named if pair[0] > SHOWN_FROM), key=lambda pair: -pair[0])
         words += [f"Relaxing {name} would gain {price:.6g} per unit at first." for price, name in priced]
         unknown = [name for price, name in named if math.isnan(price)]
         if unknown:

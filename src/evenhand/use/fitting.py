@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import check
+from evenhand.arrays import round_up
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb, warn
@@ -20,13 +20,14 @@ from evenhand.findings.feasibility import Edge, budget_edge, parity_edge, raised
 from evenhand.findings.forbidden import already_forbidden
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import achieved, distances, outcome_by_source
-from evenhand.optimise.certificate import VIOLATION_TOLERANCE, bounding, certify
+from evenhand.optimise.certificate import bounding, certify
 from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
-from evenhand.optimise.tabulate import tabulated, with_cuts
+from evenhand.optimise.tabulate import refuse_unmet, tabulated
 from evenhand.resources import Progress, heeding, silent
 from evenhand.spec import Problem, check_problem, with_margins
+from evenhand.tolerances import AT_BOUND, EDGE_TOLERANCE, VIOLATION_TOLERANCE
 from evenhand.use.alternating import alternate
 from evenhand.use.confidence import Trials, enough, not_enough_people
 from evenhand.use.folds import Fold, folds_of
@@ -40,14 +41,6 @@ PLAIN_SHARE, FOLDS_SHARE = 0.1, 0.85
 COUNTING_SHARE = 0.05
 """Of a whole fit; a large file says in words how far it is counted."""
 
-MOST_CUTS = 20
-"""Rounds of supporting lines for a user's distance."""
-
-CLEARLY = 1e-6
-"""Where the table as it is exceeds a parity row by more than this, something must change."""
-
-EDGE_TOLERANCE = 1e-9
-"""Bounds closer than this to the edge of feasibility are not called infeasible."""
 
 MARGIN = 1e-4
 """How much larger a bound to try where the given one can be met only just."""
@@ -114,17 +107,10 @@ def fit(
 
 
 def fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
-    """Fit, again with more lines wherever a user's own distance is exceeded between those it has."""
-    stated = tabulated(problem, counts)
-    for _ in range(MOST_CUTS):
-        mapping = _mapped(problem, stated, counts, clock, report)
-        cut = with_cuts(problem, stated, counts, mapping.kernel)
-        if cut is None:
-            return mapping
-        stated = cut
-    raise SolverError(
-        f"a user's distance was not met after {MOST_CUTS} rounds of supporting lines; raise its bound a little"
-    )
+    """Fit a problem whose callables are tabulated here; a user's own distance is checked again at the rates found."""
+    mapping = _mapped(problem, tabulated(problem, counts), counts, clock, report)
+    refuse_unmet(problem, counts, mapping.kernel)
+    return mapping
 
 
 def fitted_as_asked(
@@ -246,7 +232,7 @@ def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | 
     """Return the identity where it meets every bound: then nothing is lost and nobody is changed."""
     if problem.suppresses or np.any(program.change @ program.stays > 0):
         return None
-    if program.parity_slack(program.stays).min(initial=0.0) < -CLEARLY:
+    if program.parity_slack(program.stays).min(initial=0.0) < -AT_BOUND:
         return None
     kernel = unchanged(counts)
     measured = achieved(problem, counts, kernel)
@@ -332,15 +318,11 @@ def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, facto
         worst = max(distances(problem, counts, edge.kernel), key=lambda part: float(part.value.max()))
         apart = comparison(worst, int(np.argmax(worst.value))).words
         words.append(
-            f"The smallest parity bound that can be met is {edge.bound:.7f}; try {_round_up(edge.bound)}. "
+            f"The smallest parity bound that can be met is {edge.bound:.7f}; try {round_up(edge.bound, 1e-4):g}. "
             f"Even there, furthest apart: {apart}. "
         )
     if factor is not None:
         changes = sorted({change for charge in problem.charges for change in raised(charge, factor).items()})
         limits = ", ".join(f"{limit:g} → {larger:.7g}" for limit, larger in changes)
-        words.append(f"Or keep the parity bound and multiply the budgets by {_round_up(factor)} ({limits}). ")
+        words.append(f"Or keep the parity bound and multiply the budgets by {round_up(factor, 1e-4):g} ({limits}). ")
     return [*words, Verb("diagnose"), " says why, with a proof."]
-
-
-def _round_up(value: float) -> str:
-    return f"{math.ceil(value * 1e4) / 1e4:g}"

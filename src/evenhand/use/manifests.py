@@ -13,13 +13,13 @@ from evenhand import check
 from evenhand._version import __version__
 from evenhand.engines import Expanded, Listed, Written
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
-from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import installed, plain
 from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of
 from evenhand.findings.new_people import Realised
 from evenhand.resources import Progress, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import own_name
+from evenhand.tolerances import ROUNDING
 from evenhand.use import storage
 from evenhand.use.mapping import Mapping
 

@@ -41,7 +41,7 @@ from evenhand.findings.theory.rates import share
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import Achieved, achieved, released_conditional
 from evenhand.kernel.strangers import Policy, strangers
-from evenhand.optimise.certificate import CONTRADICTION, Certificate, bounding, certify
+from evenhand.optimise.certificate import Certificate, bounding, certify
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers
 from evenhand.report.charts import Chart
@@ -63,6 +63,7 @@ from evenhand.tables.transforming import (
     transform_person,
 )
 from evenhand.tables.unfolding import unfold
+from evenhand.tolerances import CONTRADICTION
 from evenhand.use import storage
 from evenhand.use.history import History, add_batch, read_history
 

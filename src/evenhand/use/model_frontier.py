@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand import check
-from evenhand.arrays import Cells, Numbers
+from evenhand.arrays import Cells, Numbers, round_up
 from evenhand.errors import DataError, EvenhandWarning, InfeasibleError, SolverError, SpecError, some_of, warn
 from evenhand.findings.feasibility import smallest_parity_bound
 from evenhand.findings.scores import MEASURES, Judged, gap_floor
@@ -23,9 +23,9 @@ from evenhand.resources import Progress
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, dealt_folds, read
 from evenhand.tables import frame as table_of
+from evenhand.tolerances import EDGE_TOLERANCE
 from evenhand.use.estimator import OptimizedPreprocessor, PreprocessedClassifier
 from evenhand.use.estimator.conventions import classes_of
-from evenhand.use.fitting import EDGE_TOLERANCE
 from evenhand.use.scoring import TrainingRows, probabilities, trained
 from evenhand.use.training import last_step
 
@@ -126,7 +126,7 @@ def model_costs(people: Folded, bounds: Sequence[float], progress: Progress) -> 
     notes = _passed_on(caught)
     lost = [f"{bound:g}" for bound, score in zip(bounds, scores, strict=True) if score is None]
     if lost:
-        advice = "" if least is None else f"; the smallest that can is {math.ceil(least * 1e4) / 1e4:g}"
+        advice = "" if least is None else f"; the smallest that can is {round_up(least, 1e-4):g}"
         warn(f"{len(lost)} of {len(bounds)} bounds cannot be met in every fold of the table ({some_of(lost)}){advice}")
     frame = table_of({name: [row[name] for row in rows] for name in without})
     return ModelCosts(frame, table_of({name: [value] for name, value in without.items()}), notes)

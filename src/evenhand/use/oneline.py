@@ -9,7 +9,6 @@ Knows estimators, tables and the fit of a mapping; nothing of scikit-learn's con
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers
+from evenhand.arrays import Cells, Numbers, round_up
 from evenhand.data.counts import Counts
 from evenhand.data.domain import in_words
 from evenhand.data.levels import UNSEEN
@@ -31,6 +30,7 @@ from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
+from evenhand.tolerances import AT_BOUND, SAME_PROBABILITY
 from evenhand.use.confidence import NotSure
 from evenhand.use.fitting import begin, fitted_as_asked
 from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, unused, warn_of_new_groups
@@ -53,14 +53,8 @@ LEAST_BUDGET = 0.01
 CERTAIN = 1e-6
 """No score is nearer than this to 0 or 1 when it is shifted, so that it has a logit."""
 
-MEANS_AGREE = 1e-12
-"""Mean scores this near to the released rates are equal to them."""
-
 MOST_STEPS, LONGEST_STEP = 200, 4.0
 """Of Newton's method on the logit."""
-
-EXCEEDED = 1e-6
-"""Mean scores that are further apart than the bound by more than this are told of."""
 
 LARGER = (1.02, 1.08, 1.2, 1.5, 2.5)
 """Times the bound that seems to be enough for a confidence: in turn, until one is."""
@@ -228,12 +222,12 @@ def shift_to(scores: Numbers, weight: Numbers, rates: Numbers) -> Numbers:
     for _ in range(MOST_STEPS):
         found = _softmax(logs + shift)
         slope = share @ found - wanted
-        if np.abs(slope).max() < MEANS_AGREE:
+        if np.abs(slope).max() < SAME_PROBABILITY:
             break
         curvature = np.diag(share @ found) - (found * share[:, None]).T @ found
         step = -np.linalg.pinv(curvature, hermitian=True) @ slope
         step *= min(1.0, LONGEST_STEP / max(np.abs(step).max(), np.finfo(float).tiny))
-        while _above(logs, share, wanted, shift + step) > _above(logs, share, wanted, shift) + MEANS_AGREE:
+        while _above(logs, share, wanted, shift + step) > _above(logs, share, wanted, shift) + SAME_PROBABILITY:
             step /= 2
         shift = shift + step
     shift -= shift[0]
@@ -342,7 +336,7 @@ def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, p
     assert bound is not None
     nearest = refused.smallest_parity_bound
     for factor in LARGER:
-        bound = _rounded_up(max(nearest or 0.0, bound) * factor)
+        bound = round_up(max(nearest or 0.0, bound) * factor, digits=3)
         try:
             # Within any budget: where that can be had, the fit at this bound has it.
             stated = replace(problem, parity=[PairwiseParity(bound)])
@@ -367,12 +361,6 @@ def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, p
     )
 
 
-def _rounded_up(bound: float) -> float:
-    """Round up to three digits, as a bound is written."""
-    step = 10.0 ** (math.floor(math.log10(bound)) - 2) if bound > 0 else 1.0
-    return float(f"{math.ceil(bound / step - EXCEEDED) * step:.3g}")
-
-
 def _released(mapping: Mapping, table: Frame, people: People, expected: bool) -> TrainingRows:
     """Return what the estimator is trained on: everybody's possible outcomes with weights, or one draw of them."""
     name, kind = mapping.problem.outcome, people.classes.dtype
@@ -394,7 +382,7 @@ def _rates(mapping: Mapping, classes: Any) -> Numbers:
 
 def _warn_of_excess(means: Numbers, wanted: Wanted) -> None:
     furthest = float(apart(means).max())
-    if furthest > wanted.bound + EXCEEDED:
+    if furthest > wanted.bound + AT_BOUND:
         advice = "" if wanted.calibrate else "; calibrate=True shifts them to the released rates"
         warn(
             f"mean scores of people whom the estimator was not trained on are {furthest:.3f} apart by group, more than "

@@ -41,16 +41,16 @@ def find_person(
     if set(where) == {ROW} and ROW not in Source.of(table, problem.csv).columns:
         return _numbered(about, table, where[ROW], problem)
     columns = [name for name in about.mode.columns if name not in where]
-    found = rows_where(table, where, columns, problem.csv, progress)
-    if not found.number:
+    number, rows = rows_where(table, where, columns, problem.csv, progress)
+    if not number:
         raise DataError(f"nobody in {os.fspath(table)!r} has {said}")
-    if found.number > 1:
-        few = "; ".join(f"row {each.position + 1:,} ({_in_short(each, problem)})" for each in found.rows)
-        more = f", and {found.number - len(found.rows):,} more" if found.number > len(found.rows) else ""
+    if number > 1:
+        few = "; ".join(f"row {each.position + 1:,} ({_in_short(each, problem)})" for each in rows)
+        more = f", and {number - len(rows):,} more" if number > len(rows) else ""
         raise DataError(
-            f"{found.number:,} people in {os.fspath(table)!r} have {said}: {few}{more}; say more of the one you mean"
+            f"{number:,} people in {os.fspath(table)!r} have {said}: {few}{more}; say more of the one you mean"
         )
-    return _person(about, found.rows[0])
+    return _person(about, rows[0])
 
 
 def _numbered(about: Explaining, table: str | os.PathLike[str], number: str, problem: Problem) -> Person:
@@ -157,10 +157,12 @@ class Release:
         value = person.row.values.get(key)
         if value is None:
             raise DataError(f"say who is meant by the key {key!r}: this table is not the one that was read")
-        found = rows_where(output, {key: str(value)}, [name for name in columns if name != key], self.problem.csv)
-        if found.number != 1:
-            raise DataError(f"{found.number:,} people of {output!r} have {key}={value}: who is meant cannot be told")
-        return found.rows[0]
+        number, rows = rows_where(
+            output, {key: str(value)}, [name for name in columns if name != key], self.problem.csv
+        )
+        if number != 1:
+            raise DataError(f"{number:,} people of {output!r} have {key}={value}: who is meant cannot be told")
+        return rows[0]
 
     def _result(self, about: Explaining, person: Person, row: Row) -> Any:
         """Return the possible result that a row shows; None where its values are names of bins, which are no values."""

@@ -25,15 +25,13 @@ from evenhand.findings.document import installed
 from evenhand.findings.manifest import FileRecord, Manifest, number
 from evenhand.resources import Progress, current, silent
 from evenhand.tables import frame
+from evenhand.tolerances import AGREEMENT
 from evenhand.use import storage
 from evenhand.use.manifests import held, realised_document
 from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
     import pandas as pd
-
-AGREEMENT = 1e-9
-"""How far a rate that is stated may be from the one that is counted."""
 
 WROTE = ("duckdb", "pyarrow")
 """Packages whose versions decide the bytes that are written, beside evenhand itself."""

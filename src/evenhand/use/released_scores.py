@@ -14,8 +14,9 @@ import numpy as np
 
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.errors import DataError
+from evenhand.tolerances import SAME_PROBABILITY
 
-LAST = 1 - 1e-12
+LAST = 1 - SAME_PROBABILITY
 """The end of a level belongs to the last place with any probability, whatever rounding leaves of one."""
 
 Ties = Callable[[Cells], Numbers]

@@ -36,8 +36,8 @@ from evenhand.resources import Progress, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing
+from evenhand.tolerances import EDGE_TOLERANCE
 from evenhand.use import storage
-from evenhand.use.fitting import EDGE_TOLERANCE
 from evenhand.use.manifests import check_sign_off
 from evenhand.use.mapping import Mapping
 from evenhand.use.tradeoff import frontier_around, share_changed

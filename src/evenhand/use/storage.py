@@ -23,7 +23,7 @@ import safetensors.numpy
 
 from evenhand import check
 from evenhand.arrays import Numbers, sums
-from evenhand.data.counts import SAME_WEIGHT, Counts
+from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Role, Variable
 from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
 from evenhand.data.tree import Tree
@@ -32,12 +32,12 @@ from evenhand.files import replace_file
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
-from evenhand.optimise.certificate import ROW_TOLERANCE
 from evenhand.optimise.program import Multipliers
 from evenhand.spec import Problem, comparisons
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
 from evenhand.spec.toml import registered
+from evenhand.tolerances import ROW_TOLERANCE, SAME_WEIGHT
 
 FORMAT = "evenhand-mapping"
 VERSION = 1
@@ -130,7 +130,10 @@ def _is_whole(value: Any) -> bool:
 
 
 def _read_variable(entry: dict[str, Any]) -> Variable:
-    kinds = {"name": str, "role": str, "levels": list, "ordered": bool, "dtype": str}
+    kinds: dict[str, Any] = {
+        "name": str, "role": str, "levels": list, "ordered": bool, "dtype": str, "coding": dict | None,
+        "tree": dict | None,
+    }  # fmt: skip
     for key, kind in kinds.items():
         if not isinstance(entry[key], kind):
             raise StorageError(f"the {key} of a column cannot be {entry[key]!r}")

@@ -44,7 +44,8 @@ from evenhand.report.charts import Chart
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem
 from evenhand.tables import frame as table
-from evenhand.use.fitting import EDGE_TOLERANCE, begin, fitted_as_asked, part_of
+from evenhand.tolerances import DOUBLE_ROUNDING, EDGE_TOLERANCE
+from evenhand.use.fitting import begin, fitted_as_asked, part_of
 from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
@@ -62,9 +63,6 @@ MAPPINGS_SHARE = 0.1
 
 FOLDS, THRESHOLD = 5, 0.5
 """Of a model, where nothing else is asked for."""
-
-NO_LOSS = 1e-14
-"""A smaller loss is rounding, and would draw a curve of its own."""
 
 MOST_TOLD = 3
 """How many notes are logged; the frontier has them all."""
@@ -86,9 +84,6 @@ AXES = {
 
 LOSSLESS_POINTS = 3
 """How many points of a frontier around a mapping lie where nothing is lost and people still change."""
-
-ROUNDING = 1e-3
-"""A bound that exceeds a step by a smaller share of one is that step."""
 
 LOOSER = 2.0
 """Where no bound is known from which nothing is lost: how many times the mapping's own bound is solved up to."""
@@ -282,8 +277,8 @@ def frontier(
     Notes
     -----
     With ``suppress_protected`` the identity is no permitted mapping, so ``identity_from`` is None. With
-    ``"alternating"``, which is not convex, and with a user's distance, which is met up to its supporting lines, the
-    other edges are not known exactly and are None as well; every point is then fitted by itself. So it is with
+    ``"alternating"``, which is not convex, and with a user's distance, which is a polygon of its own at every bound,
+    the other edges are not known exactly and are None as well; every point is then fitted by itself. So it is with
     ``confidence``, whose margins are others at every bound: no edge is known then.
 
     The intervals of a model's measures are about who is scored (people are drawn again 200 times), not about who is
@@ -441,8 +436,9 @@ def _places(line: _Line, chosen: float, points: int) -> list[float]:
     # Where nothing is lost people still change, until nobody need: there the frontier ends.
     last = [np.linspace(loose, max(known), LOSSLESS_POINTS + 1)[1:]] if known and max(known) > loose else []
     places = np.concatenate([*sides, *last])
-    # In steps that a solver tells apart; never below the edge, and no zero with a sign.
-    whole = np.unique(np.ceil(places / EDGE_TOLERANCE - ROUNDING) * EDGE_TOLERANCE + 0.0)
+    # In steps that a solver tells apart; never below the edge (a thousandth of a step is rounding), and no zero with a
+    # sign.
+    whole = np.unique(np.ceil(places / EDGE_TOLERANCE - 1e-3) * EDGE_TOLERANCE + 0.0)
     return [float(bound) for bound in whole if abs(bound - chosen) > EDGE_TOLERANCE]
 
 
@@ -559,7 +555,7 @@ class _Point:
         bound, gap = (math.nan if v is None else v for v in (certificate.lower_bound, certificate.gap))
         # An alternating minimisation always tells its story, which is nothing remarkable.
         notes = more if certificate.history else certificate.notes + more
-        objective = certificate.objective if certificate.objective > NO_LOSS else 0.0
+        objective = certificate.objective if certificate.objective > DOUBLE_ROUNDING else 0.0
         return cls(certificate.status, objective, bound, gap, certificate.max_violation, notes)
 
     @property
@@ -693,8 +689,8 @@ def _optimal(
 
 
 def _convex(problem: Problem) -> bool:
-    """Whether a problem is one convex programme: an alternating one is not; a user's distance makes it several, and so
-    do the margins of a confidence, which are others at every bound."""
+    """Whether a problem is one convex program at all bounds: an alternating one is not convex; a user's distance has
+    other lines, and a confidence other margins, at every bound."""
     by_lines = any(parity.distance.holds_functions for parity in problem.parity)
     return not by_lines and not problem.alternates and problem.confidence is None
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from families import random_problem, small_frame, small_problem
+from fits import shared_fit
 from scipy.stats import binom
 
 import evenhand as eh
@@ -93,7 +94,7 @@ def test_every_form_is_judged(parity):
 
 
 def test_a_group_that_is_not_there_decides_nothing():
-    mapping = eh.fit(small_problem(), small_frame())
+    mapping = shared_fit(small_problem(), small_frame())
     found = mapping.monitor(small_frame().query("group == 'a'"))
     assert set(found.bounds["verdict"]) == {UNDECIDED}
     assert found.bounds["low"].isna().all()

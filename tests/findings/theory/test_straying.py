@@ -41,7 +41,7 @@ def over(frame, outcomes, checks):
     )
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_released_and_resampled_by_hand(compas, form):
     parity, checks = FORMS[form]

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from families import random_problem, small_frame, small_problem
+from fits import shared_fit
 from hiring import people
 
 import evenhand as eh
@@ -102,7 +103,7 @@ def test_learned_cells_and_binned_columns(tmp_path):
 
 
 def test_where_nothing_changes_it_has_its_columns_alone(tmp_path):
-    mapping = eh.fit(small_problem(), small_frame())
+    mapping = shared_fit(small_problem(), small_frame())
     for name, rows in (("none", 0), ("some", 3)):
         small_frame().head(rows).query("group == 'b'").to_csv(tmp_path / f"{name}.csv", index=False)
         mapping.release(tmp_path / f"{name}.csv", to=tmp_path / f"{name}-o.csv", changes=tmp_path / f"{name}-c.csv")
@@ -117,13 +118,13 @@ class TestRefusals:
 
     @pytest.mark.parametrize("name", ["c.txt", "people.csv", "o.csv", "nowhere/c.csv"])
     def test_nothing_is_written(self, folder, name):
-        mapping = eh.fit(small_problem(), small_frame())
+        mapping = shared_fit(small_problem(), small_frame())
         with pytest.raises(eh.EvenhandError):
             mapping.release(folder / "people.csv", to=folder / "o.csv", changes=folder / name)
         assert [path.name for path in folder.iterdir()] == ["people.csv"]
 
     def test_a_release_that_fails_leaves_no_list(self, folder):
-        mapping = eh.fit(small_problem(), small_frame())
+        mapping = shared_fit(small_problem(), small_frame())
         frame = small_frame()
         frame.loc[150, "group"] = None
         frame.to_csv(folder / "people.csv", index=False)
@@ -133,4 +134,4 @@ class TestRefusals:
 
     def test_frames_have_none(self):
         with pytest.raises(eh.SpecError, match="changes= lists what changed in a file"):
-            eh.fit(small_problem(), small_frame()).release(small_frame(), changes="c.csv")
+            shared_fit(small_problem(), small_frame()).release(small_frame(), changes="c.csv")

@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 from awkward import WORDS, scattered
 from families import random_table, small_frame, small_problem
+from fits import shared_fit
 from people import people, problem
 
 import evenhand as eh
@@ -63,7 +64,7 @@ def of_few(request):
 
 @pytest.fixture(scope="module")
 def small():
-    return eh.fit(small_problem(), small_frame())
+    return shared_fit(small_problem(), small_frame())
 
 
 @pytest.fixture

@@ -33,18 +33,18 @@ def path(request, tmp_path):
     ],
 )
 def test_who_meets_conditions(path, where, rows):
-    found = rows_where(path, where, ["k"])
-    assert (found.number, [row.position for row in found.rows]) == (len(rows), rows)
-    assert [int(row.values["k"]) for row in found.rows] == FRAME["k"].iloc[rows].tolist()
+    number, found = rows_where(path, where, ["k"])
+    assert (number, [row.position for row in found]) == (len(rows), rows)
+    assert [int(row.values["k"]) for row in found] == FRAME["k"].iloc[rows].tolist()
 
 
 def test_many_are_counted_and_a_few_kept(tmp_path):
     pd.DataFrame({"k": np.arange(200_000) % 3}).to_parquet(tmp_path / "many.parquet")
-    found = rows_where(tmp_path / "many.parquet", {"k": "1"}, [])
-    assert (found.number, len(found.rows)) == (66_667, 5)
+    number, found = rows_where(tmp_path / "many.parquet", {"k": "1"}, [])
+    assert (number, len(found)) == (66_667, 5)
     late = pd.DataFrame({"k": np.arange(200_000)})
     late.to_csv(tmp_path / "late.csv", index=False)
-    (row,) = rows_where(tmp_path / "late.csv", {"k": "199999"}, []).rows
+    _, (row,) = rows_where(tmp_path / "late.csv", {"k": "199999"}, [])
     assert row.position == 199_999
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from families import small_frame, small_problem
+from fits import shared_fit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
@@ -151,7 +152,7 @@ class TestPreprocessor:
     def test_it_fits_the_mapping_of_the_table(self):
         X, y = table()
         fitted = eh.OptimizedPreprocessor(small_problem()).fit(X, y)
-        assert fitted.mapping_.objective == pytest.approx(eh.fit(small_problem(), small_frame()).objective)
+        assert fitted.mapping_.objective == pytest.approx(shared_fit(small_problem(), small_frame()).objective)
         assert fitted.n_features_in_ == 2
         assert list(fitted.feature_names_in_) == list(fitted.get_feature_names_out()) == ["group", "score"]
 

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from families import random_problem, small_frame, small_problem
+from fits import shared_fit
 from formulations import DISTORTIONS, MODES, table
 from sklearn.linear_model import LogisticRegression
 
@@ -329,7 +330,7 @@ def test_classes_and_decisions(compas, compas_mapping):
 
 def test_people_who_were_not_in_the_table():
     """Known features in an unknown group: everybody's p(ŷ|x̂). Unknown features: p(ŷ)."""
-    mapping = eh.fit(small_problem(), small_frame())
+    mapping = shared_fit(small_problem(), small_frame())
     predictor = mapping.predictor()
     pooled = learned(mapping.counts, mapping.kernel, protected=False)
     strangers = pd.DataFrame({"group": ["c", "a", "c"], "score": [1, 7, 7]})

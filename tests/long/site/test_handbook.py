@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fits import shared_fit
 from handbook.blocks import PROGRAMS, blocks, programs
 from handbook.running import PageError, run
 
@@ -42,7 +43,7 @@ def commands_of(page):
 
 def stage_evidence(folder):
     data = eh.datasets.load("compas")
-    mapping = eh.fit(data.problem, data.frame)
+    mapping = shared_fit(data.problem, data.frame)
     mapping.save(folder / "m.mapping")
     data.frame.to_csv(folder / "applicants.csv", index=False)
     done = mapping.release(folder / "applicants.csv", to=folder / "train.csv")
@@ -60,7 +61,7 @@ def stage_versions(folder):
 
 def stage_proof(folder):
     data = eh.datasets.load("compas")
-    eh.fit(data.problem, data.counts).proof(folder / "FILE")
+    shared_fit(data.problem, data.counts).proof(folder / "FILE")
     shutil.copy(eh.verifier.__file__, folder / "verifier.py")
 
 

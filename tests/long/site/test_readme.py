@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fits import shared_fit
 
 import evenhand as eh
 
@@ -31,7 +32,7 @@ def test_the_code_runs_as_printed(tmp_path, monkeypatch):
 
 def test_the_table_of_the_opening_is_what_a_fit_gives():
     data = eh.datasets.load("compas")
-    mapping = eh.fit(data.problem, data.frame)
+    mapping = shared_fit(data.problem, data.frame)
     rates = mapping.audit().rates.query("is_recid == 1")
     before, after = rates["before"], rates["after"]
     columns = [*data.problem.protected, *data.problem.features, data.problem.outcome]

@@ -83,6 +83,7 @@ F_DIVERGENCES = [eh.KL(), eh.ReverseKL(), eh.L1(), eh.TotalVariation(), eh.Pears
                  eh.Hellinger(), eh.JensenShannon()]  # fmt: skip
 
 
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("utility", F_DIVERGENCES, ids=lambda u: type(u).__name__)
 def test_with_the_own_conditional_a_divergence_is_that_of_the_features(utility):
     frame = table(0)

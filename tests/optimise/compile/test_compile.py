@@ -16,7 +16,7 @@ from evenhand.optimise.tabulate import tabulated
 ROWS = all_pairs()
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_moves_are_those_of_the_dense_statement(seed):
     problem, frame = random_problem(np.random.default_rng(seed))

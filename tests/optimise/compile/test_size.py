@@ -13,7 +13,7 @@ from families import random_problem, small_frame, small_problem
 
 import evenhand as eh
 from evenhand.optimise.compile import compile_problem, moves, size
-from evenhand.optimise.solve.structured import dissection, form, layout, limits
+from evenhand.optimise.solve.structured import form, layout, limits
 from evenhand.resources import in_bytes, words
 
 
@@ -96,13 +96,14 @@ def test_everything_that_solves_is_refused_alike(form, monkeypatch):
     said = str(refusal.value)
     assert "about 24 moves are allowed between the 8 cells" in said
     assert (
-        f"about {words(size._rounded(size.size_of(small_problem(), eh.count(small_problem(), small_frame())).memory))}"
+        f"about {words(size._rounded(size.expected_memory(small_problem(), eh.count(small_problem(), small_frame()))))}"
         in said
     )
     assert "0.01MB are free" in said
     assert "{'score': eh.Ordinal(step=..., max_steps=1)} in the distortion" in said
 
 
+@pytest.mark.slow
 def test_nothing_is_listed_before_the_refusal(monkeypatch):
     """Listing the moves of one feature with 20,000 values is what ran out of memory."""
 
@@ -132,14 +133,14 @@ def test_an_outcome_of_many_levels_is_named(monkeypatch):
 def test_what_is_advised_would_do(monkeypatch):
     problem, frame = wide(300, rule=eh.Ordinal(0.01))
     counts = eh.count(problem, frame)
-    whole = size.size_of(problem, counts).memory - size.LIBRARIES
+    whole = size.expected_memory(problem, counts) - size.LIBRARIES
     monkeypatch.setattr(size, "free_memory", lambda: size.LIBRARIES + whole // 4)
     with pytest.raises(eh.DataError) as refusal:
         eh.fit(problem, counts)
     (setting,) = refusal.value.advice
     steps = setting.value.given["max_steps"]
     smaller = replace(problem, distortion=eh.Distortion({"x": eh.Ordinal(0.01, max_steps=steps), "y": eh.Nominal(1)}))
-    assert whole / 8 < size.size_of(smaller, counts).memory - size.LIBRARIES <= whole / 4
+    assert whole / 8 < size.expected_memory(smaller, counts) - size.LIBRARIES <= whole / 4
 
 
 def test_where_the_system_does_not_tell_nothing_is_refused(monkeypatch):
@@ -155,11 +156,6 @@ def test_the_pairs_are_those_that_the_specialised_method_counts(rule, window, mo
     counts = eh.count(problem, frame)
     program = compile_problem(problem, counts).program
     assert size.expected_pairs(problem, counts) == pytest.approx(limits._pairs(program), rel=0.3)
-
-
-def test_both_rooms_mean_the_same_limits():
-    assert (size.MOST_ENTRIES, size.MOST_PAIRS) == (limits.MOST_ENTRIES, limits.MOST_PAIRS)
-    assert (size.CLUSTER_ROWS, size.LEAF) == (layout.CLUSTER_ROWS, dissection.LEAF)
 
 
 @pytest.mark.slow(keep=1)
@@ -191,12 +187,12 @@ def test_the_entries_are_about_those_that_are_laid_out(levels, features, rule, f
 def test_beyond_a_limit_the_memory_is_that_of_the_general_solvers(limit, monkeypatch):
     problem, frame = wide(60)
     counts = eh.count(problem, frame)
-    before = size.size_of(problem, counts)
+    before = size.expected_memory(problem, counts)
     monkeypatch.setattr(size, limit, 0)
-    beyond = size.size_of(problem, counts).memory
-    assert beyond > before.memory
+    beyond = size.expected_memory(problem, counts)
+    assert beyond > before
     monkeypatch.setattr(size, "_separable", lambda problem: False)
-    assert size.size_of(problem, counts).memory == beyond
+    assert size.expected_memory(problem, counts) == beyond
 
 
 @pytest.mark.parametrize(
@@ -271,6 +267,6 @@ def test_the_estimate_against_the_peak_that_is_measured(shape, utility):
     counts = eh.count(problem, frame)
     given = pickle.dumps((problem, frame))
     run = subprocess.run([sys.executable, "-c", PEAK], input=given, capture_output=True, check=True)
-    estimate, peak = size.size_of(problem, counts).memory, int(run.stdout)
+    estimate, peak = size.expected_memory(problem, counts), int(run.stdout)
     assert peak < 1.1 * estimate, "what would be killed is not let through"
     assert estimate < 2.5 * peak, "what fits with ease is not refused"

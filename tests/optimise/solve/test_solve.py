@@ -39,6 +39,7 @@ class TestFamilies:
         assert mapping.certificate.gap <= 1e-7
         assert mapping.certificate.notes == ()
 
+    @pytest.mark.slow(keep=3)
     def test_infeasible(self, utility, tie_break):
         tight = small_problem(
             utility=utility,
@@ -126,7 +127,7 @@ def optima(program, r, x):
 FEASIBLE = [0, 2, 5, 9, 12, 23]
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [tiebreak.FIRST, 0.0], ids=["at once", "one after the other"])
 @pytest.mark.parametrize("seed", FEASIBLE)
 def test_least_change_is_least(seed, first, monkeypatch):
@@ -147,7 +148,7 @@ def test_least_change_is_least(seed, first, monkeypatch):
     assert change @ found.x == pytest.approx(fewest, abs=1e-5)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", FEASIBLE[1:])
 def test_even_is_most_even(seed):
     """Against a quadratic programme over the same optima."""
@@ -177,7 +178,7 @@ def test_the_tie_break_keeps_the_optimum(compas, adult):
             assert program.loss.value(program.released(chosen.x)) == pytest.approx(best, abs=1e-8)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("tie_break", ["least_change", "even"])
 def test_the_tie_break_keeps_the_optimum_where_cells_are_empty(adult, utility, tie_break):
@@ -295,7 +296,7 @@ class TestAlong:
             asked = replace(problem, parity=[eh.PairwiseParity(bound)], budget=budget)
             yield compile_problem(asked, compas.counts).program
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("limits", [(0.25,) * 5, (0.5, 0.3, 0.25, 0.4, 0.2)])
     @pytest.mark.parametrize("utility", [*UTILITIES, eh.Hellinger(), eh.MaxRelativeChange()])
     def test_as_by_itself(self, compas, utility, limits):
@@ -424,6 +425,7 @@ def test_tidying_leaves_rare_cells_as_they_are(seed):
     assert np.abs(tidied - x).max() <= 0.02
 
 
+@pytest.mark.slow
 def test_a_table_of_very_uneven_weights_is_fitted():
     frame = small_frame().drop_duplicates().reset_index(drop=True)
     for seed in range(4):
@@ -434,7 +436,7 @@ def test_a_table_of_very_uneven_weights_is_fitted():
         assert mapping.achieved.row_error <= 1e-12
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_no_solver_outlives_its_fit(monkeypatch, utility, tie_break):

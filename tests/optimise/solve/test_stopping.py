@@ -133,7 +133,7 @@ WRITTEN = {
 }
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("form", WRITTEN)
 def test_the_limit_is_heeded_wherever_it_comes(form, monkeypatch):
     """At whichever look at the clock time is up, the fit ends with the usual error, or has its optimum already."""

@@ -87,7 +87,7 @@ class TestFamilies:
         with pytest.raises(eh.InfeasibleError):
             eh.fit(tight, small_frame())
 
-    @pytest.mark.slow(keep=4)
+    @pytest.mark.slow(keep=2)
     def test_degenerate(self, utility):
         """Exact parity: no mapping has room under the bound."""
         exact = small_problem(utility=utility, parity=[eh.PairwiseParity(0)])
@@ -105,7 +105,7 @@ class TestFamilies:
         assert mapping.certificate.gap <= 1e-7
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("study", ["compas", "adult"])
 @pytest.mark.parametrize("utility", UTILITIES, ids=str)
@@ -116,7 +116,7 @@ def test_the_studies(study, utility, request, monkeypatch):
     assert_same(program, by_the_method(program), generally(program, monkeypatch))
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1()], ids=str)
 def test_a_frontier_goes_through_it_and_past_it(compas, utility, monkeypatch):
@@ -140,7 +140,7 @@ def test_a_frontier_goes_through_it_and_past_it(compas, utility, monkeypatch):
         assert loss[0] == pytest.approx(loss[1], abs=SAME_LOSS)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("seed", range(16))
 def test_random_problems(seed, monkeypatch):
@@ -161,7 +161,7 @@ SUITABLE = [
 ]
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=2)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize(("number", "row"), SUITABLE, ids=lambda value: str(value))
 def test_every_form_of_parity_and_budget(number, row, monkeypatch):
@@ -248,6 +248,7 @@ class TestWhoAnswers:
         entries = sum(int(((stack.columns < program.n_targets).sum(axis=1) ** 2).sum()) for stack in laid_out)
         assert limits._pairs(program) == pytest.approx(entries, rel=0.2)
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.usefixtures("always")
     @pytest.mark.parametrize(
         ("name", "broken"),
@@ -289,6 +290,7 @@ class TestWhoAnswers:
         assert "the general one answered" in note
         assert compas.counts.probability @ mapping.achieved.distortion == pytest.approx(0.214, abs=1e-3)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("always")
     def test_even_goes_on_from_its_optimum(self, compas, monkeypatch):
         program = compile_problem(compas.problem, compas.counts).program
@@ -345,6 +347,7 @@ class TestStopping:
             eh.fit(compas.problem, compas.counts, progress=interrupted)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("per", ["individual", "xy"])
 @pytest.mark.parametrize("utility", [eh.L1(), eh.KL()], ids=str)
 def test_the_elimination_solves_the_normal_equations(compas, utility, per):

@@ -106,7 +106,7 @@ def test_a_chart_says_what_it_shows():
     assert grid(shades=charts.SEQUENTIAL).to_dict()["description"] == "D"
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("html", b"<!DOCTYPE html>")])
 def test_charts_are_written_by_ending(tmp_path, ending, start):
     path = tmp_path / f"chart.{ending}"
@@ -147,6 +147,7 @@ def test_a_page_writes_signs_for_the_words_of_its_summary(value, shown):
     assert number(value) == shown
 
 
+@pytest.mark.slow
 def test_names_that_no_picture_can_hold():
     """The drawing library would end the process at a control character, and fail at a title with a backslash."""
     hostile = [

@@ -114,6 +114,7 @@ def test_columns_that_tell_nothing_are_asked_nothing():
         assert eh.fit(alone, frame).certificate.status == "optimal"
 
 
+@pytest.mark.slow
 def test_given_columns_bound_the_leaves():
     frame = wide_frame(7, people=3000)
     problem = wide_problem(parity=[eh.PairwiseParity(0.2, given=["married"])], missing="level")

@@ -25,15 +25,13 @@ from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED, clopper
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
 from evenhand.spec import AGAINST_TARGET, Comparisons, Parity, comparisons
+from evenhand.tolerances import WHOLE_PEOPLE
 
 SALT = 0x6A75646765
 """Sets these draws apart from all others with the same seed."""
 
 MOST_VALUES = 1_000_000
 """Of more combinations of features no sample tells how far apart they are."""
-
-WHOLE = 1e-6
-"""A number of people this close to a whole one is that."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +192,7 @@ def _interval(rate: Numbers, trials: Numbers, one: float) -> tuple[Numbers, Numb
     """Return exact intervals of rates; without anybody a rate may be anything."""
     number = np.clip(rate, 0.0, 1.0) * trials
     # Trials are whole people, but where they have weights.
-    whole = np.abs(number - np.rint(number)) < WHOLE
+    whole = np.abs(number - np.rint(number)) < WHOLE_PEOPLE
     return clopper_pearson(np.minimum(np.where(whole, np.rint(number), number), trials), trials, one)
 
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from evenhand import check
 from evenhand.arrays import Flags, Numbers, sums
-from evenhand.data.counts import SAME_WEIGHT, Counts
+from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import SpecError
 from evenhand.kernel import Kernel
 from evenhand.spec import Ratio
 from evenhand.tables import labels
+from evenhand.tolerances import SAME_WEIGHT
 
 MOST_PEOPLE = 2**62
 """A search for a number of people ends here, and no larger one can be given."""

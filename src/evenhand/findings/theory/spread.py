@@ -14,7 +14,6 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
-from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.document import ranged, written
 from evenhand.findings.theory.rates import (
     by_group_and_outcome,
@@ -27,6 +26,7 @@ from evenhand.findings.theory.rates import (
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates, outcome_by_source
 from evenhand.tables import beside, frame
+from evenhand.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,11 +14,11 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
-from evenhand.findings.bounds import ROUNDING
 from evenhand.findings.theory.rates import number_of_people
 from evenhand.findings.theory.spread import MOST_DRAWN, apportioned, blocks, generator_of, outcome_shares
 from evenhand.kernel import Kernel
 from evenhand.spec import Comparisons
+from evenhand.tolerances import ROUNDING
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.arrays import LARGEST_KEY, Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.errors import InfeasibleError, Made, Setting, SpecError
 from evenhand.optimise.compile.moves import Moves
 from evenhand.optimise.program import Matrix
 from evenhand.resources import heed
 from evenhand.spec import Problem
-
-LARGEST_KEY = np.int64(2**62)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ is cut into smaller ones where few targets hold it together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,6 +18,7 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable
 from evenhand.errors import DataError, Made, Setting
+from evenhand.optimise.program import CLUSTER_ROWS, LEAF, MOST_ENTRIES, MOST_PAIRS
 from evenhand.resources import free_memory, words
 from evenhand.spec import Distortion, Ordinal, Polyhedral, Problem, Smooth
 
@@ -33,18 +34,12 @@ PAIR = 25
 ENTRY = 24
 """...and per entry of the matrices of all targets: itself, and where it goes."""
 
-MOST_ENTRIES, MOST_PAIRS = 60_000_000, 100_000_000
-"""With more entries, or more pairs, the specialised method leaves a programme to the general solvers."""
-
-LEAF, PER_COLUMN = 150, 1.5
-"""Entries of a target: so many where matrices are small; for each column that may change so many times the targets that
-part the others.
+PER_COLUMN = 1.5
+"""Entries of a target where matrices are cut: for each column that may change so many times the targets that part the
+others.
 
 Measured on grids: 2 to 5 times these in two dimensions, 5 to 7 times in three.
 """
-
-CLUSTER_ROWS = 400
-"""The specialised method puts so many rows of sources together; each source has one, and one for every budget."""
 
 LIBRARIES = 50_000_000
 """Bytes that a fit takes however small it is: solvers and what they begin with."""
@@ -71,24 +66,16 @@ WINDOW = 1_000
 """Of a column with more levels only so many neighbours are looked at."""
 
 
-@dataclass(frozen=True)
-class Size:
-    """The moves that a problem allows on a table, about, and the bytes that a fit takes."""
-
-    moves: float
-    memory: int
-
-
 _COUNTED: WeakKeyDictionary[Counts, tuple[Distortion, bool, Cells, Numbers]] = WeakKeyDictionary()
 """What was counted last on a table: a frontier writes dozens of programmes that differ in their bounds alone."""
 
 
-def size_of(problem: Problem, counts: Counts, per_move: int | None = None) -> Size:
-    """Estimate the size of a problem's programme; ``per_move`` bytes each, or what a fit takes."""
+def expected_memory(problem: Problem, counts: Counts, per_move: int | None = None) -> int:
+    """Estimate the bytes that a problem's programme takes: so many per move, or what a fit takes."""
     moves = expected_moves(problem, counts)
     largest = max((len(v) for v in (*counts.domain.x.variables, counts.domain.outcome)), default=0)
     held = _held(problem, counts, moves) if per_move is None else per_move * moves
-    return Size(moves, int(LIBRARIES + TABLE * largest**2 + held))
+    return int(LIBRARIES + TABLE * largest**2 + held)
 
 
 def _held(problem: Problem, counts: Counts, moves: float) -> float:
@@ -211,12 +198,12 @@ def _options(allowed: NDArray[np.bool_], scale: float | None, codes: Cells) -> N
 def refuse_beyond_memory(problem: Problem, counts: Counts, per_move: int | None = None) -> None:
     """Refuse a programme that will not fit into the memory that there is, before anything of it is written."""
     free = free_memory()
-    size = size_of(problem, counts, per_move)
-    if free is None or size.memory <= free:
+    memory = expected_memory(problem, counts, per_move)
+    if free is None or memory <= free:
         return
     raise DataError(
-        f"about {size.moves:,.0f} moves are allowed between the {len(counts):,} cells of this table, which takes about "
-        f"{words(_rounded(size.memory))} of memory, and {words(_rounded(free))} are free; ",
+        f"about {expected_moves(problem, counts):,.0f} moves are allowed between the {len(counts):,} cells of this "
+        f"table, which takes about {words(_rounded(memory))} of memory, and {words(_rounded(free))} are free; ",
         *_smaller(problem, counts, free, per_move),
     )
 
@@ -241,9 +228,9 @@ def _smaller(problem: Problem, counts: Counts, free: int, per_move: int | None) 
     if not widest.ordered:
         return ["write ", Setting("distortion", Made("Fixed"), column=widest.name), ", or merge its levels"]
     # As many steps as there are moves to spare; fewer where people with other targets take more memory than moves do.
-    share = max(0, free - LIBRARIES) / (size_of(problem, counts, per_move).memory - LIBRARIES)
+    share = max(0, free - LIBRARIES) / (expected_memory(problem, counts, per_move) - LIBRARIES)
     steps = max(1, int((options(widest) * share - 1) / 2))
-    while steps > 1 and size_of(_narrowed(problem, widest, steps), counts, per_move).memory > free:
+    while steps > 1 and expected_memory(_narrowed(problem, widest, steps), counts, per_move) > free:
         steps = max(1, int(NARROWER * steps))
     return [
         "write ",

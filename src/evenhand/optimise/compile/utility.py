@@ -13,7 +13,7 @@ from evenhand.arrays import Numbers
 from evenhand.optimise.program import Loss, Matrix
 from evenhand.spec import Epigraph, Polyhedral, Quasiconvex, Smooth, Utility
 
-FLOOR = 1e-12
+GRADIENT_FROM = 1e-12
 """Gradients are taken at no smaller r: at an empty cell those of some measures are infinite."""
 
 CURVED_FROM = 1e-9
@@ -71,7 +71,7 @@ class SmoothFrom(From):
 
     def gradient(self, r: Numbers) -> Numbers:
         """Return the first derivatives."""
-        return self.measure.gradient(self.p, np.maximum(r, FLOOR))
+        return self.measure.gradient(self.p, np.maximum(r, GRADIENT_FROM))
 
     def curvature(self, r: Numbers) -> Numbers:
         """Return the second derivatives."""

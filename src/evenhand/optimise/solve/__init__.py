@@ -33,6 +33,7 @@ from evenhand.optimise.solve.structured import Found, choose, minimise_after, mi
 from evenhand.optimise.solve.structured.steps import Watch
 from evenhand.optimise.solve.tiebreak import even, least_change
 from evenhand.resources import Progress
+from evenhand.tolerances import VIOLATION_TOLERANCE
 
 __all__ = ["Clock", "Result", "from_tight", "solve", "solve_along"]
 
@@ -47,11 +48,8 @@ EMPTY_FOR_SURE = -1e9
 
 CHOOSING = "choosing among the optima"
 
-LOST = 5e-8
+TIE_BREAK_LOSS = 5e-8
 """A tie-break that loses more than this is discarded."""
-
-EXCESS = 1e-9
-"""A tie-break that exceeds a bound by more than this, and by more than the optimum did, is discarded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +122,7 @@ def _chosen(program: Program, found: Found, tie_break: str | None, clock: Clock,
         # Where the general tie-break failed as well, its words are enough.
         notes = more or tuple(f"{note} by the specialised method; the general one answered" for note in notes)
         # What the specialised method gives has no dust that could be missed.
-        x, notes = _finished(program, found.x, x, notes, clock, progress, enough=EXCESS)
+        x, notes = _finished(program, found.x, x, notes, clock, progress, enough=VIOLATION_TOLERANCE)
     return Result(x, found.multipliers, found.steps, notes)
 
 
@@ -164,7 +162,7 @@ def _finished(
     if chosen is not optimum:
         lost = program.loss.value(program.released(x)) - program.loss.value(program.released(optimum))
         # Written so that a NaN counts as lost.
-        if not (lost <= LOST and exceeds(program, x) <= max(EXCESS, exceeds(program, optimum))):
+        if not (lost <= TIE_BREAK_LOSS and exceeds(program, x) <= max(VIOLATION_TOLERANCE, exceeds(program, optimum))):
             x, more = repair(program, optimum, clock, enough)
             notes = (*notes, "tie-break discarded: it did not hold the optimum")
     return x, notes + more

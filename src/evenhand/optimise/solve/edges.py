@@ -30,8 +30,9 @@ from evenhand.optimise.solve.model import (
 )
 from evenhand.optimise.solve.structured.limits import suitable
 from evenhand.optimise.solve.structured.room import RoomAlong
+from evenhand.tolerances import DOUBLE_ROUNDING
 
-SETTLED = 1e-11
+EDGE_SETTLED = 1e-11
 """An edge is found when another iteration moves it by less."""
 
 PROBE = 1e-7
@@ -39,9 +40,6 @@ PROBE = 1e-7
 
 EMPTY = 1e-9
 """A cell that keeps no larger share of its mass is empty, up to a solver's tolerance."""
-
-ROUNDING = 1e-14
-"""A row that lacks no more is met."""
 
 MOST_ITERATIONS = 100
 LEAST_RELIEF = 1e-6
@@ -129,7 +127,7 @@ def smallest_bound(
         return 0.0, exact
     low = 0.0
     # Halve the distance, in the ratio 1 + bound, to the largest infeasible bound.
-    while bound - low > SETTLED * max(1.0, bound):
+    while bound - low > EDGE_SETTLED * max(1.0, bound):
         middle = float(np.sqrt((1 + low) * (1 + bound))) - 1
         found = point_at(middle)
         if found is None:
@@ -164,7 +162,7 @@ def _descend(
         needed = bound_of(bound, latest)
         if needed < bound:
             best = needed, latest
-        if needed >= bound - SETTLED:
+        if needed >= bound - EDGE_SETTLED:
             return best
     return best
 
@@ -183,9 +181,8 @@ def _feasible_point(program: Program, clock: Clock, released: Numbers | None) ->
 
 def _meets_everything(program: Program, x: Numbers, released: Numbers | None) -> bool:
     """Whether an x meets every row, up to rounding."""
-    slack = np.concatenate([program.parity_slack(x), program.budget_slack(x)])
     off = 0.0 if released is None else np.abs(program.released(x) - released).max()
-    return bool(min(slack.min(initial=0.0), -off) >= -ROUNDING)
+    return bool(min(program.slack(x).min(initial=0.0), -off) >= -DOUBLE_ROUNDING)
 
 
 def least_budget_factor(program: Program, clock: Clock) -> float | None:

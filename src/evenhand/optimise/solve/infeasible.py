@@ -24,9 +24,7 @@ from evenhand.optimise.solve.model import (
     relief_at,
     row_multipliers,
 )
-
-CLEARLY = 1e-9
-"""A proof that is not more than rounding."""
+from evenhand.tolerances import ROUNDING
 
 LEAST_WEIGHT = 1e-3
 """A row that its bound hardly relieves gives way as if it relieved it this much."""
@@ -66,7 +64,7 @@ def proved_infeasible(program: Program, clock: Clock) -> bool:
         raise
     except SolverError:
         return False
-    return found is not None and found[0] > 0 and least_price(program, found[1]) > CLEARLY
+    return found is not None and found[0] > 0 and least_price(program, found[1]) > ROUNDING
 
 
 def reachable_rates(program: Program, rate: Numbers, clock: Clock) -> tuple[float, float]:

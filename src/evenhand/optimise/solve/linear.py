@@ -13,9 +13,7 @@ from evenhand.errors import SolverError
 from evenhand.optimise.program import Multipliers, PolyhedralLoss, Program, Solution
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, lay_out, multipliers_of
-
-TOLERANCE = 1e-10
-"""The tightest feasibility tolerance that HiGHS takes."""
+from evenhand.tolerances import SOLVER_TOLERANCE
 
 HELD_LOSS = 1e-10
 """How much of the loss a tie-break may give back."""
@@ -60,8 +58,8 @@ class LinearSolver:
         make: Any = highspy.Highs
         self._highs = make()
         self._set("output_flag", False)
-        self._set("primal_feasibility_tolerance", TOLERANCE)
-        self._set("dual_feasibility_tolerance", TOLERANCE)
+        self._set("primal_feasibility_tolerance", SOLVER_TOLERANCE)
+        self._set("dual_feasibility_tolerance", SOLVER_TOLERANCE)
 
         def interrupt(kind: Any, message: str, seen: Any, said: Any, data: Any) -> None:
             said.user_interrupt = True

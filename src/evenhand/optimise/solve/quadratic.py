@@ -16,12 +16,10 @@ from evenhand.optimise.program import Multipliers, Program, SmoothLoss, Solution
 from evenhand.optimise.solve.clock import Clock
 from evenhand.optimise.solve.edges import fullest
 from evenhand.optimise.solve.model import Model, lay_out, multipliers_of
+from evenhand.tolerances import SOLVER_TOLERANCE
 
-TOLERANCE = 1e-10
-"""Clarabel's tolerances for feasibility and gap."""
-
-ROUGH = 1e-5
-"""The same where all that is wanted is an r to expand a loss about."""
+ROUGH_TOLERANCE = 1e-5
+"""Clarabel's where all that is wanted is an r to expand a loss about."""
 
 NEAR_ENOUGH = 1e-6
 """The largest residual of an answer that is worth repairing."""
@@ -87,7 +85,7 @@ class QuadraticSolver:
         return True
 
     def minimise(
-        self, cost: Numbers, curvature: Numbers, tolerance: float = TOLERANCE
+        self, cost: Numbers, curvature: Numbers, tolerance: float = SOLVER_TOLERANCE
     ) -> tuple[Numbers, Numbers] | None:
         """Return z and the rows' multipliers, or None where the model is infeasible."""
         self._clock.check()
@@ -182,7 +180,7 @@ def _successive(program: Program, loss: SmoothLoss, clock: Clock, attempt: Attem
     start = loss.start
     # A quadratic loss is its own expansion; of any other, the r where it is roughly least is better to expand about.
     if not np.array_equal(loss.curvature(start), loss.curvature(2 * start)):
-        answer = solver.minimise(*_expansion(model, model.column("r"), loss, start), tolerance=ROUGH)
+        answer = solver.minimise(*_expansion(model, model.column("r"), loss, start), tolerance=ROUGH_TOLERANCE)
         r = start if answer is None else program.released(answer[0][model.column("x")])
         start = start if _empties(loss, r) else r
     return _descend(program, loss, model, solver, start, clock)

@@ -22,12 +22,10 @@ from evenhand.optimise.solve.dust import EXCEEDED, exceeds, normalised, tidy
 from evenhand.optimise.solve.edges import slackest
 from evenhand.optimise.solve.linear import LinearSolver
 from evenhand.optimise.solve.model import INFINITY, Columns, Model, equalities, eye, lay_out
+from evenhand.tolerances import VIOLATION_TOLERANCE
 
 GENTLE = 1e-7
 """The largest θ that is mixed in without looking for a nearer point."""
-
-WORTH_SAYING = 1e-9
-"""A violation that is left and exceeds this is named."""
 
 
 def repair(program: Program, x: Numbers, clock: Clock, enough: float = EXCEEDED) -> tuple[Numbers, tuple[str, ...]]:
@@ -47,7 +45,9 @@ def repair(program: Program, x: Numbers, clock: Clock, enough: float = EXCEEDED)
     except SolverError as error:
         return best, (f"numerical slack left as it is: {error}",)
     left = exceeds(program, best)
-    return best, (f"no nearby mapping meets every bound: one is exceeded by {left:.1e}",) if left > WORTH_SAYING else ()
+    if left <= VIOLATION_TOLERANCE:
+        return best, ()
+    return best, (f"no nearby mapping meets every bound: one is exceeded by {left:.1e}",)
 
 
 def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
@@ -58,7 +58,7 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
     inside = slackest(program, x, clock)
     if inside is not None:
         inside = tidy(program, inside)
-        slack, room = _slack(program, x), _slack(program, inside)
+        slack, room = program.slack(x), program.slack(inside)
         short = slack < 0
         # Slack is concave along the way, so the smallest θ that meets every row is seen from both ends.
         if not np.any(room[short] <= slack[short]):
@@ -83,8 +83,3 @@ def nearest(program: Program, x: Numbers, clock: Clock, within: Flags | None = N
         model = Model((allowed, *model.columns[1:]), model.rows)
     answer = LinearSolver(model, clock).run()
     return None if answer.z is None else answer.z[model.column("x")]
-
-
-def _slack(program: Program, x: Numbers) -> Numbers:
-    """Return the slack of every row."""
-    return np.concatenate([program.parity_slack(x), program.budget_slack(x)])

@@ -11,6 +11,7 @@ from evenhand.data.tree import Kind
 from evenhand.errors import DataError, SpecError, in_number
 from evenhand.spec.cells.learning import Learned, Node, Question, Sample
 from evenhand.spec.cells.leaves import simplest_between
+from evenhand.tolerances import SAME_PROBABILITY
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class ScoreLevels(Learned):
             return Node()
         reached = np.cumsum(np.bincount(place, weights=sample.weight[~missing]))
         wanted = np.arange(1, self.number) / self.number * reached[-1]
-        ends = np.unique(np.searchsorted(reached, wanted * (1 - 1e-12)))
+        ends = np.unique(np.searchsorted(reached, wanted * (1 - SAME_PROBABILITY)))
         edges = [simplest_between(float(values[i]), float(values[i + 1])) for i in ends if i + 1 < len(values)]
 
         def between(first: int, last: int, *, all_of_them: bool = False) -> Node:

@@ -44,11 +44,8 @@ STEADY = GRID[(GRID >= 1e-4) & (GRID < 1)]
 HALF_WIDTH = 0.005
 """Half the interval of a difference, relative to r."""
 
-AGREEMENT = 1e-3
+DERIVATIVE_AGREEMENT = 1e-3
 """The relative difference between a derivative and a difference that is no contradiction."""
-
-ROUNDING = 64 * float(np.finfo(float).eps)
-"""The rounding of a value of the size of one, generously."""
 
 NEGATIVE = -1e-12
 """A curvature below this is negative, not rounded."""
@@ -219,7 +216,9 @@ class CellByCell(Smooth):
             slopes = np.stack([derivative(p, r) for r in ends])
             first, last = function(p, ends[0]), function(p, ends[2])
             mean = (last - first) / width
-            slack = AGREEMENT * np.abs(slopes).max(axis=0) + ROUNDING * (1 + np.abs(first) + np.abs(last)) / width
+            # What a value of the size of one is rounded by, generously.
+            rounding = 64 * np.finfo(float).eps * (1 + np.abs(first) + np.abs(last)) / width
+            slack = DERIVATIVE_AGREEMENT * np.abs(slopes).max(axis=0) + rounding
             strange = (mean < slopes.min(axis=0) - slack) | (mean > slopes.max(axis=0) + slack)
         words = f"disagrees with differences of the {of}"
         self._refuse(what, strange & self._open(p), p, ends[1], words, slopes[1], mean)

@@ -18,13 +18,13 @@ from evenhand.spec import Conditional, Distortion, Free, Problem
 from evenhand.spec.distance import Ratio
 from evenhand.tables import Frame, arrays
 from evenhand.tables.transforming import Missing, Unseen
+from evenhand.tolerances import AT_BOUND
 from evenhand.use.estimator.conventions import Features
 from evenhand.use.estimator.over_mapping import WAYS, Way, asked_once, possible, scores_over, summed
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor, People
 from evenhand.use.estimator.trained import Trained, check_trained
 from evenhand.use.group_scores import fitted_groups, parity_frame
 from evenhand.use.mapping import Mapping
-from evenhand.use.oneline import EXCEEDED
 from evenhand.use.scoring import probabilities
 from evenhand.use.training import NEEDED
 
@@ -255,7 +255,7 @@ class ShieldedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  #
         }
         bound = _ratio_bound(mapping.problem)
         furthest = float(apart(found["mean_score"]).max())
-        if furthest > bound + EXCEEDED:
+        if furthest > bound + AT_BOUND:
             warn(
                 f"mean scores of the fitted people are {furthest:.3f} apart by group, more than the bound of "
                 f"{bound:g}: see parity_; where features have bins cut narrower ones, and list every column that the "

@@ -7,7 +7,7 @@ written out, so that the statement stays the same when the table grows.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from evenhand import check
@@ -23,8 +23,7 @@ from evenhand.spec import CsvFormat, Problem
 from evenhand.tables import Table, read
 from evenhand.tables.frames import take
 from evenhand.tables.survey import Survey, survey
-from evenhand.use.fitting import fit, fitted
-from evenhand.use.mapping import Mapping
+from evenhand.use.fitting import fitted
 from evenhand.use.proposal.bounding import Bounds, Finder
 from evenhand.use.proposal.counting import Rows, as_levels, counts_of_rows, examined
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
@@ -58,7 +57,6 @@ def propose(
     features: Sequence[str] | None = None,
     cells: Ways | None = None,
     favourable: Any = None,
-    confidence: float | None = None,
     weights: str | None = None,
     missing_values: Collection[str] | None = None,
     csv: CsvFormat | None = None,
@@ -82,9 +80,6 @@ def propose(
     favourable : value, optional
         The outcome that is good for a person: people then move towards it only, if the bound can be met that way. If
         not, and many would lose it, a distance by which clearly fewer do is proposed where there is one.
-    confidence : float, optional
-        That the bounds hold in the population that the table is a random sample of, such as 0.95. The problem then asks
-        for it, and its bounds are so wide that they are met with margins; another distance is not looked at beside.
     weights : str, optional
         A column of weights, by which everything is counted. Where rows are the cells of a table of counts, a row stands
         for as many people as it weighs; else for one, whatever its weight.
@@ -104,8 +99,6 @@ def propose(
     """
     _check_roles(protected, outcome, features, weights)
     check.one_of("cells", cells, (*WAYS, None))
-    if confidence is not None:
-        check.share("confidence", confidence)
     report = progress or silent
     report("reading", 0.0)
     looked = None
@@ -144,17 +137,10 @@ def propose(
     good = None if favourable is None else level_called(drafted.outcome, favourable)
     finder = Finder(stated, counted, drafted, report)
     bounds, direction, beside = finder.proposed(good)
-    if confidence is not None:
-
-        def sure(tried: Bounds) -> Mapping:
-            report(f"finding bounds that can be met with a confidence of {confidence:g}", 0.9)
-            return fit(Problem.from_toml(text(tried, direction)), table, weights=weights)
-
-        bounds, beside = finder.sure(replace(bounds, confidence=confidence), direction, sure), None
     given_away = None
     if bounds.smallest_bound is not None:
         report("looking for columns that reveal changes", 0.95)
-        problem = stated(replace(bounds, confidence=None), direction)
+        problem = stated(bounds, direction)
         given_away = _given_away(problem, finder.counts(problem, direction), drafted, rows)
     final = text(bounds, direction, beside)
     return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside, given_away)

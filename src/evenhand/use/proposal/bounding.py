@@ -6,10 +6,10 @@ would lose it, a distance by which clearly fewer do is looked for.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from evenhand.arrays import round_up
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value
 from evenhand.errors import EvenhandError
@@ -19,11 +19,8 @@ from evenhand.optimise.solve import Clock
 from evenhand.resources import Progress
 from evenhand.spec import ExpectedDistortion, Problem
 from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
-from evenhand.use.confidence import NotSure
 from evenhand.use.fitting import checked_counts, fit
-from evenhand.use.mapping import Mapping
 from evenhand.use.proposal.draft import Draft
-from evenhand.use.proposal.levels import ROUNDING
 from evenhand.use.proposal.outcome import Direction
 
 USUAL_BOUND = 0.1
@@ -44,9 +41,6 @@ MANY_LOSE = 0.01
 CLEARLY_FEWER = 0.5
 """Another distance is proposed if at most this share of them would still lose it."""
 
-MOST_WIDENED = 8
-"""How often bounds are widened until they can be met with margins for a confidence, which depend on the bounds."""
-
 COMPARABLE = {FourFifths: 0.2, Difference: 0.1}
 """The widest bound at which another distance is proposed: the four-fifths rule's own, and ten points."""
 
@@ -55,9 +49,7 @@ COMPARABLE = {FourFifths: 0.2, Difference: 0.1}
 class Bounds:
     """The two numbers that are proposed, by which distance, and how far each could be tightened while the other stays.
 
-    ``one_way`` says whether the outcome moves towards the favourable one only; ``losing`` is the share of people who
-    lose that one by a fit, None where it is not known. With a ``confidence``, bound and limit can be met with its
-    margins; the smallest ones are without.
+    ``losing`` is the share of people who lose the favourable outcome by a fit, None where it is not known.
     """
 
     bound: float
@@ -65,9 +57,7 @@ class Bounds:
     smallest_bound: float | None = None
     smallest_limit: float | None = None
     distance: Distance = field(default_factory=Ratio)
-    one_way: bool = False
     losing: float | None = None
-    confidence: float | None = None
 
 
 @dataclass(eq=False)
@@ -111,7 +101,7 @@ class Finder:
 
         The budget is the smallest such one, or the ``widest`` of all.
         """
-        tried = Bounds(wanted, WIDEST_BUDGET, distance=distance, one_way=direction.only)
+        tried = Bounds(wanted, WIDEST_BUDGET, distance=distance)
         problem = self.stated(tried, direction)
         counts, clock = self.counts(problem, direction), Clock()
         self.report("finding bounds that can be met", 0.5)
@@ -123,12 +113,12 @@ class Finder:
         factor = budget_edge(problem, counts, clock)
         if factor is not None and factor * SLACK <= 1:
             least = factor * WIDEST_BUDGET
-            limit = WIDEST_BUDGET if widest else max(LEAST_BUDGET, _round_up(least * SLACK))
+            limit = WIDEST_BUDGET if widest else max(LEAST_BUDGET, round_up(least * SLACK, GRID))
             return replace(tried, limit=limit, smallest_bound=smallest_bound(limit), smallest_limit=least)
         edge = smallest_bound(WIDEST_BUDGET)
         if edge is None:
             return tried
-        return replace(tried, bound=max(wanted, _round_up(edge * SLACK)), smallest_bound=edge)
+        return replace(tried, bound=max(wanted, round_up(edge * SLACK, GRID)), smallest_bound=edge)
 
     def losing(self, bounds: Bounds, direction: Direction) -> Bounds:
         """Find which share of people lose the favourable outcome by what these bounds ask for."""
@@ -147,44 +137,6 @@ class Finder:
             return bounds
         who = ledger(problem, counts, found.kernel, found.achieved)
         return replace(bounds, losing=None if who is None else who.share_harmed)
-
-    def sure(self, bounds: Bounds, direction: Direction, fitted: Callable[[Bounds], Mapping]) -> Bounds:
-        """Widen the budget, and where that does not do the bound, until both can be met with a confidence.
-
-        ``fitted`` fits what is asked, with the confidence of the bounds; its refusal of the last try is raised.
-        """
-        given = bounds
-        for _ in range(MOST_WIDENED):
-            try:
-                mapping = fitted(bounds)
-                break
-            except NotSure as refused:
-                factor, edge = refused.smallest_budget_factor, refused.smallest_parity_bound
-                if factor is not None and bounds.limit * factor * SLACK <= WIDEST_BUDGET:
-                    bounds = replace(bounds, limit=_round_up(bounds.limit * factor * SLACK))
-                elif edge is not None:
-                    bounds = replace(bounds, bound=max(_round_up(bounds.bound + GRID), _round_up(edge * SLACK)))
-                else:
-                    raise
-        else:
-            mapping = fitted(bounds)
-        if (bounds.bound, bounds.limit) != (given.bound, given.limit):
-            bounds = self.with_edges(bounds, direction)
-        if bounds.losing is None:
-            return bounds
-        who = ledger(mapping.problem, mapping.counts, mapping.kernel, mapping.achieved)
-        return replace(bounds, losing=None if who is None else who.share_harmed)
-
-    def with_edges(self, bounds: Bounds, direction: Direction) -> Bounds:
-        """Return the same with how far each of the two could be tightened while the other stays, without confidence."""
-        problem = self.stated(replace(bounds, confidence=None), direction)
-        counts, clock = self.counts(problem, direction), Clock()
-        edge, factor = parity_edge(problem, counts, clock), budget_edge(problem, counts, clock)
-        return replace(
-            bounds,
-            smallest_bound=None if edge is None else edge.bound,
-            smallest_limit=None if factor is None else factor * bounds.limit,
-        )
 
     def fewer_lose(self, good: Value, usual: Bounds) -> tuple[Bounds, Direction] | None:
         """Find another distance by which clearly fewer people lose the favourable outcome; None where there is none."""
@@ -209,7 +161,3 @@ class Finder:
 def comparable(bounds: Bounds) -> bool:
     """Whether bounds by another distance are worth as much as the usual ones."""
     return bounds.bound <= COMPARABLE[type(bounds.distance)] and bounds.smallest_bound is not None
-
-
-def _round_up(number: float) -> float:
-    return round(math.ceil(number / GRID - ROUNDING) * GRID, 10)

@@ -64,27 +64,19 @@ HALF = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """A feature with its levels, its rule ("ordinal", "nominal" or "fixed"), and what is notable about it.
+    """A feature with its levels, its rule ("ordinal", "nominal" or "fixed"), and what to ask about it.
 
-    ``tells_groups`` is how much it tells about the groups; ``doubt`` is why it would not have been proposed, had nobody
-    asked for it; ``question`` is what to ask about it, since it may be known only after the outcome.
+    ``remark`` says why it may be known only after the outcome, or would not have been proposed if nobody named it.
     """
 
     levelled: Levelled
     rule: str
-    tells_groups: float
-    doubt: str | None = None
-    question: str | None = None
+    remark: str | None = None
 
     @property
     def name(self) -> str:
         """The column's name."""
         return self.levelled.name
-
-    @property
-    def remark(self) -> str | None:
-        """What to say about it; None where nothing is notable."""
-        return self.question if self.doubt is None else f"asked for, but {self.doubt}"
 
     @property
     def ways(self) -> int:
@@ -150,11 +142,6 @@ class Draft:
         return tuple(group for group in self.groups if group.people < TINY_GROUP)
 
     @property
-    def doubts(self) -> dict[str, str]:
-        """The features that were asked for and would not have been proposed, and why."""
-        return {feature.name: feature.doubt for feature in self.features if feature.doubt is not None}
-
-    @property
     def sources(self) -> int:
         """How many combinations of protected columns, features and outcome occur."""
         return int(all_joined([column.codes for column in self.levelled]).max()) + 1
@@ -211,15 +198,15 @@ def draft(
         if cells is not None and tried.trial is None:
             raise tried.install or DataError(tried.refused)
 
-    def feature(beside: Beside, rule: str, tells: float) -> Feature:
-        column, doubt = beside.column, None
+    def feature(beside: Beside, rule: str) -> Feature:
+        column, remark = beside.column, None
         if features is not None:
-            doubt = _unfit(column.column) or beside.known_after(followed) or _copied(column, groups)
-        return Feature(column, rule, tells, doubt, beside.question)
+            remark = _unfit(column.column) or beside.known_after(followed) or _copied(column, groups)
+        return Feature(column, rule, remark or beside.question)
 
     trial = whole.trial
     if trial is not None and (cells == "leaves" or trial.tells):
-        kept = tuple(feature(beside, "fixed", 0.0) for beside in by_leaves.beside.values())
+        kept = tuple(feature(beside, "fixed") for beside in by_leaves.beside.values())
         left = tuple((n, DATES_AS_THEY_ARE if why == DATES else why) for n, why in by_leaves.left(others))
         return replace(whole, features=kept, left_out=left, cells=trial.cells)
     if features is None:
@@ -230,7 +217,7 @@ def draft(
         column = beside.column
         rule = "nominal" if len(column.levels) <= MOST_FREE_LEVELS else "fixed"
         ordinal = column.ordered and not column.two_codes
-        listed.append(feature(beside, "ordinal" if ordinal else rule, told(column.codes, together, weight)))
+        listed.append(feature(beside, "ordinal" if ordinal else rule))
     # The last features, which tell least, are fixed first.
     whole = replace(whole, features=tuple(listed))
     for i in reversed(range(len(listed))):

@@ -18,6 +18,7 @@ from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
 from evenhand.spec.bins import Binning, Edges, Occurrence, PooledLevels
 from evenhand.tables.survey import Column, by_code
+from evenhand.tolerances import ROUNDING
 
 MOST_VALUES = 10
 """A column of numbers with more distinct values is cut into bins."""
@@ -37,9 +38,6 @@ STEPS_BETWEEN_QUARTILES = 4
 POOL_NAMES = ("other", "(other)", "(rare)", "(pooled)")
 
 READABLE = (1.0, 2.0, 2.5, 5.0, 10.0)
-
-ROUNDING = 1e-9
-"""A number that misses a readable one by no more than this is that number."""
 
 
 @dataclass(frozen=True, eq=False)

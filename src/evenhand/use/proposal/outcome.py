@@ -6,7 +6,6 @@ Knows the outcome's levels, and nothing of bounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,21 +69,3 @@ def _cost(column: Levelled, a: Value, b: Value, favourable: Value) -> float:
 def any_way(column: Levelled) -> dict[str, Any]:
     """Return a rule that lets the outcome change in every direction."""
     return {"rule": "ordinal", "step": 1} if column.ordered else {"rule": "nominal", "cost": 1}
-
-
-def moves(column: Levelled) -> str:
-    """Say who may be given which outcome by a rule that forbids nothing."""
-    if len(column.levels) > 2:
-        return f"people may be given any other {column.name}"
-    a, b = column.levels
-    return f"people with {a} may be given {b}, and people with {b} may be given {a}"
-
-
-def forbidding(column: Levelled) -> Iterator[str]:
-    """Say how to forbid each direction of two, or of an order."""
-    low, high = column.levels[0], column.levels[-1]
-    if not column.ordered and len(column.levels) > 2:
-        return
-    name = ("a lower", "a higher") if len(column.levels) > 2 else (low, high)
-    yield f"up = false (nobody is given {name[1]})"
-    yield f"down = false (nobody is given {name[0]})"

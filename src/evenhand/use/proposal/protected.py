@@ -21,7 +21,6 @@ from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
 from evenhand.errors import in_number
 from evenhand.spec.bins import MergedLevels
-from evenhand.spec.toml import key
 from evenhand.tables.survey import Column, by_code
 from evenhand.use.proposal.levels import (
     MOST_VALUES,
@@ -46,15 +45,10 @@ BINS = 3
 MOST_CODES = 20
 """Whole numbers from 0 or 1 on with at most so many values are taken for codes."""
 
-AGE_LINES = {
-    25: "youth ends there in many statistics",
-    40: "US employment law protects from there on",
-    65: "a usual age of retirement",
-}
-"""Where known groups of ages begin, and why."""
+AGE_LINES = (25, 40, 65)
+"""Where known groups of ages begin: youth ends in many statistics, US employment law protects, people retire."""
 
 OLDEST = 120
-YEARS = (1850, 2100)
 
 CHANCE = 0.05
 """A rate is clearly another than everybody's where chance would make it so more rarely, over all levels together."""
@@ -64,15 +58,11 @@ MOST_NAMED = 3
 
 LONGEST_NAME = 40
 
-MOST_LISTED = 8
+MOST_LISTED = 3
 """How many values a sentence lists."""
 
-SIDES = {
-    -1: ("few people, lower rate", "clearly below"),
-    0: ("few people", "that cannot be told from"),
-    1: ("few people, higher rate", "clearly above"),
-}
-"""How levels of few people with rates below, near and above everybody's are called, and what is said of their rates."""
+SIDES = {-1: "few people, lower rate", 0: "few people", 1: "few people, higher rate"}
+"""How levels of few people with rates below, near and above everybody's are called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,24 +104,15 @@ def grouped(column: Column, rated: Rated) -> Levelled:
         if len(members) == 1:
             apart.append(named[members[0]])
             continue
-        usual, compared = SIDES[side]
-        name = _name(column, [column.values[i] for i in members], usual)
+        name = _name(column, [column.values[i] for i in members], SIDES[side])
         merges[name] = [column.values[i] for i in members]
         apart.append(repr(name))
-        said.append(
-            f"{_listed([named[i] for i in members])} have fewer than {TINY_GROUP} people each, and rates of "
-            f"{rated.words}, from {min(rates[members]):.0%} to {max(rates[members]):.0%}, {compared} everybody's "
-            f"{rated.overall:.0%}: they are one group here, {name!r}."
-        )
+        said.append(f"{_listed([named[i] for i in members])} are one group, {name!r}.")
     if len(apart) > 1:
-        said.append(
-            f"Of few people, but not put together, since one would hide the other beside everybody's "
-            f"{rated.overall:.0%}: {_listed(apart)}."
-        )
+        said.append(f"{_listed(apart)} are small, but apart: one rate would hide the other.")
     if not merges:
         return replace(plain, why=" ".join(said))
-    alone = f"Without [bins.{key(column.name)}] each is a group of its own."
-    return replace(coded(column, MergedLevels(merges)), why=" ".join([*said, alone]))
+    return replace(coded(column, MergedLevels(merges)), why=" ".join(said))
 
 
 def few_people(column: Column) -> list[int]:
@@ -189,21 +170,7 @@ def _cut(column: Column, rated: Rated) -> Levelled | None:
     """Cut numbers into a few groups, and say where and why there; None where nearly everybody has the same."""
     lines = enough_beside(column, AGE_LINES, partial(_clearly_apart, column, rated)) if _is_age(column) else ()
     if lines:
-        reasons = _listed([f"{line:g} ({AGE_LINES[int(line)]})" for line in lines])
-        others = [f"{line}" for line in AGE_LINES if line not in lines]
-        few = "beside which there are few people, with rates like the others'"
-        not_at = f"; not at {_listed(others)}, {few}" if others else ""
-        why = f"Cut where known groups of ages begin: {reasons}{not_at}. Put in the ages that your rules name."
-        return replace(binned(column, lines), why=why)
+        return replace(binned(column, lines), why="Cut where known groups of ages begin; use the ages of your rules.")
     edges = readable_edges(column, BINS)
-    if not edges:
-        return None
-    hint = 'If the numbers are codes, write by = "merging" and name the groups.'
-    if column.whole and YEARS[0] <= float(column.values[0]) <= float(column.values[-1]) <= YEARS[1]:
-        hint = "If these are years of birth, make them an age, which can be cut where laws draw lines."
-    why = (
-        f"Cut at {_listed([f'{edge:g}' for edge in edges])}, round numbers near equal shares of the people: no lines "
-        f"are known for this column, and a group that your rules name may be cut through. Put the edges where such "
-        f"groups begin. {hint}"
-    )
-    return replace(binned(column, edges), why=why)
+    why = "Cut at round numbers near equal shares of the people; use the edges of your rules."
+    return replace(binned(column, edges), why=why) if edges else None

@@ -13,7 +13,7 @@ from evenhand.arrays import Numbers
 from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Multipliers, Program, lower_bound
 from evenhand.optimise.solve.dust import exceeds, normalised
-from evenhand.optimise.solve.structured.beginning import begin, opened
+from evenhand.optimise.solve.structured.beginning import begin, begin_on, opened
 from evenhand.optimise.solve.structured.faces import least_change
 from evenhand.optimise.solve.structured.form import Form, Pieces, form_of, multipliers_in
 from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
@@ -21,7 +21,7 @@ from evenhand.optimise.solve.structured.limits import suitable
 from evenhand.optimise.solve.structured.polish import polished
 from evenhand.optimise.solve.structured.steps import Answer, Point, Watch, minimise
 from evenhand.optimise.solve.structured.threads import one_thread
-from evenhand.optimise.solve.structured.trail import begin_on
+from evenhand.tolerances import VIOLATION_TOLERANCE
 
 __all__ = ["Found", "choose", "minimise_after", "minimise_loss", "suitable"]
 
@@ -38,11 +38,8 @@ GAP = 1e-9
 GAP_SHARE = 5e-7
 """The largest gap of an answer: the larger of the two, the second in units of the objective."""
 
-NEAR_ENOUGH = 0.1
+SHARE_OF_GAP = 0.1
 """The share of that gap at which the method stops where the last answer tells what it is."""
-
-EXCESS = 1e-9
-"""The most by which an answer may exceed a bound, in its own units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +81,7 @@ def minimise_after(before: Found | None, program: Program, pieces: Pieces, watch
     if before is not None and (start := begin_on(before.answer.trail, form)) is not None:
         near = program.loss.value(program.released(before.x)) / pieces.unit
         try:
-            goal = max(GOAL, NEAR_ENOUGH * GAP_SHARE * near)
+            goal = max(GOAL, SHARE_OF_GAP * GAP_SHARE * near)
             return _found(program, form, before.layout, start, goal, watch, dusty=True)
         except TimeLimitError:
             raise
@@ -125,6 +122,6 @@ def shortcoming(program: Program, x: Numbers, multipliers: Multipliers) -> str:
     # Written so that a NaN is refused.
     if not gap <= max(GAP, GAP_SHARE * abs(objective)):
         return f"a gap of {gap:.1e} was left"
-    if not (excess := exceeds(program, x)) <= EXCESS:
+    if not (excess := exceeds(program, x)) <= VIOLATION_TOLERANCE:
         return f"a bound was exceeded by {excess:.1e}"
     return ""

@@ -1,6 +1,16 @@
-"""Where the method begins: every choice open, every budget with room, no prices but those of the loss."""
+"""Where the method begins: every choice open, every budget with room, no prices but those of the loss.
+
+Or, for a form that differs in its bounds alone, on the way to the answer of one with tighter ones. The answer itself is
+no place to begin: its pairs are at zero on one side, and get away from there by short steps. One on the way, with a gap
+of some decades more, has every pair still near the middle. What met the tighter bounds meets the looser ones, so with
+the slacks that those leave every row is met from the start, and only the products of these few slacks are too large.
+The other way round, from loose to tight, rows are off by more than the whole gap.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,9 +31,14 @@ LEAST_PIECE = 1e-6
 SPREAD = 0.1
 """The share of a difference by which both its sides are enlarged."""
 
-
 STAYING = 0.1
 """What the choice that changes least has beyond its even share."""
+
+DECADE = -4
+"""The decade of the gap from which to begin, or the nearest that there is."""
+
+LEAST_SLACK = 1e-2
+"""The share of itself that a slack keeps where the form's rows leave it less."""
 
 
 def begin(form: Form, q: Numbers) -> Point:
@@ -52,3 +67,18 @@ def opened(program: Program) -> Numbers:
     """Return the mass of every choice where all of an owner's are open, the one that changes least a little more."""
     choices = np.diff(program.starts)[program.source]
     return np.asarray(program.move_weight * (STAYING * program.stays + (1 - STAYING) / choices))
+
+
+def begin_on(trail: Mapping[int, Point], form: Form) -> Point | None:
+    """Return the point of another form's trail to begin at, with slacks that suit this one; None for no trail."""
+    if not trail:
+        return None
+    point = trail[min(trail, key=lambda decade: (abs(decade - DECADE), -decade))]
+    part, z = form.parts, point.z.copy()
+    left = {
+        "w": form.right[form.budget_rows] - form.matrix[form.budget_rows] @ z[part["q"]],
+        "t": form.limit - form.on_g @ point.g - form.on_m @ z[part["m"]],
+    }
+    for name, slack in left.items():
+        z[part[name]] = np.maximum(slack, LEAST_SLACK * z[part[name]])
+    return replace(point, z=z)

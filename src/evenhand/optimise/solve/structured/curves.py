@@ -22,7 +22,7 @@ from evenhand.optimise.program import SmoothLoss
 STEEP = 1e3
 """A curvature that grows by this much towards an empty cell keeps r away from it."""
 
-EMPTY = 1e-8
+NEARLY_EMPTY = 1e-8
 """The share of a cell's mass at which that is looked at."""
 
 LEAST_CURVATURE = 1e-12
@@ -59,7 +59,7 @@ class Curve:
         start = np.maximum(self.loss.start[self.targets], np.finfo(float).tiny)
         if self.bounded:
             return np.ones(len(start), dtype=bool)
-        near, there = self._curvature(EMPTY * start), self._curvature(start)
+        near, there = self._curvature(NEARLY_EMPTY * start), self._curvature(start)
         return np.asarray(near > STEEP * there)
 
     def at(self, v: Numbers) -> Numbers:

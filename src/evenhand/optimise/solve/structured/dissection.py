@@ -18,10 +18,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from evenhand.arrays import Cells, Flags, Numbers
-from evenhand.optimise.program import Matrix
-
-LEAF = 150
-"""Parts of at most so many targets are not cut."""
+from evenhand.optimise.program import LEAF, Matrix
 
 WORTHWHILE = 0.7
 """A part is cut if that leaves at most this share of its arithmetic."""

@@ -26,7 +26,7 @@ REGULARISED = (1e-15, 1e-13, 1e-10)
 
 SINGULAR = "the normal equations are singular"
 
-ROUNDING = 1e-13
+ZERO_EIGENVALUE = 1e-13
 """An eigenvalue of the parity rows that is smaller, in units of what they were, is what rounding left of zero."""
 
 
@@ -114,7 +114,7 @@ class Factor:
             values, vectors = np.linalg.eigh(matrix * np.outer(self._unit, self._unit))
         except np.linalg.LinAlgError:
             raise SolverError(SINGULAR) from None
-        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > ROUNDING)
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > ZERO_EIGENVALUE)
         self._parity = ((vectors * inverse) @ vectors.T).__matmul__
 
     def solve(self, rows: Numbers, rates: Numbers, parity: Numbers) -> tuple[Numbers, Numbers]:

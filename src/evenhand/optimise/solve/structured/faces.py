@@ -33,7 +33,7 @@ DOUBTFUL = 1e-7
 PRICES = (30.0, 1000.0)
 """What leaving the set of optima costs, in units of the largest distortion; the second where the first is paid."""
 
-GOAL = 1e-11
+STAGE_GOAL = 1e-11
 """The gap of a stage."""
 
 LOST, LOST_SHARE = 5e-10, 1e-7
@@ -76,7 +76,7 @@ def _stage(
     """Minimise a cost over the optima of a form, of which x is one; ``before`` are the costs that it must not raise."""
     for price in PRICES:
         face = _face(program, form, point, x, cost, price)
-        found = minimise(face, lay_out_form(face), _begun(program, face, form, point), GOAL, watch).point
+        found = minimise(face, lay_out_form(face), _begun(program, face, form, point), STAGE_GOAL, watch).point
         good = partial(_holds, program, x, before=before)
         chosen = polished(program, face.probabilities(found.z, program.n_moves), face.pieces.targets, good)
         if good(chosen):

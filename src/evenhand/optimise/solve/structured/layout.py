@@ -18,13 +18,10 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.optimise.program import Matrix
+from evenhand.optimise.program import CLUSTER_ROWS, Matrix
 from evenhand.optimise.solve.structured.form import Form
 from evenhand.optimise.solve.structured.fronts import Fronts, Members, lay_out_fronts, rounded
 from evenhand.resources import heed
-
-CLUSTER_ROWS = 400
-"""Holdings with the same targets are put together up to this many local rows."""
 
 PAIRS_AT_ONCE, CHOICES_AT_ONCE = 100_000, 10_000
 """So many pairs of outer rows, and so many choices, are looked at in one go: what fits into caches is faster."""

@@ -5,25 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from evenhand.optimise.program import Program
+from evenhand.optimise.program import CLUSTER_ROWS, MOST_ENTRIES, MOST_PAIRS, Program
 from evenhand.optimise.solve.structured.form import Pieces, pieces_of
 from evenhand.optimise.solve.structured.fronts import Members, lay_out_fronts
-from evenhand.optimise.solve.structured.layout import CLUSTER_ROWS, cliques_of, connected, tokens
+from evenhand.optimise.solve.structured.layout import cliques_of, connected, tokens
 
 FROM_MOVES = 4_500
 """With fewer moves the general solvers are as fast."""
 
-MOST_ENTRIES = 60_000_000
-"""The most entries of all fronts and the border together: up to a gigabyte, with where they go."""
-
 MOST_ARITHMETIC = 5e10
 """The most multiplications of a factorisation, which is a few seconds; there may be twenty."""
-
-MOST_PAIRS = 100_000_000
-"""The most pairs of targets, over all clusters of owners: the product of each is kept, and where it goes.
-
-Measured with 97 million, that took 2.4 GB, and a fifth of HiGHS's time.
-"""
 
 MOST_RATES = 400
 """The most rates, and the most parity rows: their matrix is dense as well."""

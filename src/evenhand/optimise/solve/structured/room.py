@@ -15,13 +15,12 @@ from evenhand.arrays import Numbers
 from evenhand.errors import SolverError, TimeLimitError
 from evenhand.optimise.program import Inequalities, Program
 from evenhand.optimise.solve.model import one_column
-from evenhand.optimise.solve.structured.beginning import begin, opened
+from evenhand.optimise.solve.structured.beginning import begin, begin_on, opened
 from evenhand.optimise.solve.structured.form import Form, form_of, held
 from evenhand.optimise.solve.structured.layout import Layout, lay_out_form
 from evenhand.optimise.solve.structured.polish import polished
 from evenhand.optimise.solve.structured.steps import Answer, Point, Watch, minimise
 from evenhand.optimise.solve.structured.threads import one_thread
-from evenhand.optimise.solve.structured.trail import begin_on
 
 PRICES = (1000.0, 100000.0)
 """What a unit of mass of r that is not held costs, in units of the box of t; the second where the first is paid."""
@@ -29,7 +28,7 @@ PRICES = (1000.0, 100000.0)
 PAID = 1e-9
 """The mass that may be paid for."""
 
-GOAL = 1e-11
+ROOM_GOAL = 1e-11
 """The gap, in units of the box of t."""
 
 KEPT = 0.9
@@ -82,14 +81,14 @@ class RoomAlong:
         start = begin_on({decade: _with_less_room(point, form) for decade, point in trail.items()}, form)
         answer = None
         try:
-            answer = None if start is None else minimise(form, layout, start, GOAL, watch)
+            answer = None if start is None else minimise(form, layout, start, ROOM_GOAL, watch)
         except TimeLimitError:
             raise
         except SolverError:
             # It was no good start.
             pass
         if answer is None:
-            answer = minimise(form, layout, begin(form, q), GOAL, watch)
+            answer = minimise(form, layout, begin(form, q), ROOM_GOAL, watch)
         self._last = form, layout, answer
         return answer
 

@@ -8,11 +8,10 @@ from families import small_frame, small_problem
 
 import evenhand as eh
 from evenhand.optimise.compile import compile_problem
-from evenhand.optimise.solve.structured.beginning import begin, opened
+from evenhand.optimise.solve.structured.beginning import LEAST_SLACK, begin, begin_on, opened
 from evenhand.optimise.solve.structured.form import form_of, pieces_of
 from evenhand.optimise.solve.structured.layout import lay_out_form
 from evenhand.optimise.solve.structured.steps import lacks, minimise
-from evenhand.optimise.solve.structured.trail import LEAST, begin_on
 
 
 def form_at(bound, budget):
@@ -54,4 +53,4 @@ def test_slacks_stay_positive_under_tighter_bounds(trail):
     form, _ = form_at(0.3, 0.1)
     start, last = begin_on(trail, form), begin_on(trail, form_at(0.6, 0.5)[0])
     assert np.all(start.z > 0)
-    assert start.z[form.parts["t"]].min() >= LEAST * last.z[form.parts["t"]].min() / 2
+    assert start.z[form.parts["t"]].min() >= LEAST_SLACK * last.z[form.parts["t"]].min() / 2
