@@ -31,6 +31,7 @@ import warnings
 import harness
 import numpy as np
 import pandas as pd
+from barycentre import quantile_barycentre
 from new_people import split
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -40,7 +41,7 @@ from splits import model_ways
 from wide_tables import BOUND, CERTAIN, WIDE, boosted, judged, logistic, scores, shifted, trained
 
 import evenhand as eh
-from evenhand.findings.decisions import gap_floor, quantile_barycentre, worst_gap
+from evenhand.findings.scores import gap_floor, worst_gap
 
 SEEDS = tuple(range(1, 11))
 FITTED = 2500
@@ -121,7 +122,7 @@ def run(given):
     """Measure what is not yet measured; return all splits."""
     # A run that is interrupted has about as many splits of every table.
     asked = [(table, seed) for seed in given.seeds for table in given.tables]
-    beside = ("raw_tables", "wide_tables", "new_people", "splits")
+    beside = ("barycentre", "raw_tables", "wide_tables", "new_people", "splits")
     return harness.each_split(
         __file__, asked, beside=beside, fresh=given.fresh, show=show,
         options=lambda table, seed: ("--ways", *given.ways),

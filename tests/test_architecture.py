@@ -44,7 +44,6 @@ ORDER = [
     "optimise.tabulate",
     "engines",
     "verifier",
-    "findings.decisions",
     "findings.scores",
     "findings.document",
     "findings.naming",

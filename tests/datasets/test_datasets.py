@@ -1,4 +1,4 @@
-"""The embedded tables: what they hold, and that the wide one is the narrow one with more columns."""
+"""What the embedded tables hold, that the wide one is the narrow one with more columns, and the made-up table."""
 
 from importlib import resources
 
@@ -58,3 +58,29 @@ def test_every_study_says_which_outcome_is_good_for_a_person(name, good):
     data = eh.datasets.load(name)
     assert data.problem.favourable == good
     assert data.counts.domain.outcome.place(good) is not None
+
+
+def test_more_people_are_of_the_same_kind_and_a_seed_decides():
+    some, more = eh.datasets.loans(200, seed=3), eh.datasets.loans(200, seed=4)
+    assert some.equals(eh.datasets.loans(200, seed=3))
+    assert list(some.columns) == list(more.columns)
+    assert not some["income"].equals(more["income"])
+    assert len(some) == some["application"].nunique() == 200
+
+
+def test_its_columns_are_what_a_raw_file_has():
+    table = eh.datasets.loans()
+    assert set(table["granted"]) == {"yes", "no"}
+    assert 0.03 < table["savings"].isna().mean() < 0.07
+    assert not table.drop(columns="savings").isna().any(axis=None)
+    assert (table["work_years"] <= table["age"] - 17).all()
+    assert table["age"].between(18, 85).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_men_were_granted_loans_more_often_also_at_equal_incomes(seed):
+    table = eh.datasets.loans(20_000, seed)
+    yes, men = table["granted"] == "yes", table["sex"] == "male"
+    assert yes[men].mean() > yes[~men].mean() + 0.1
+    middle = table["income"].between(29_000, 33_000)
+    assert yes[men & middle].mean() > yes[~men & middle].mean() + 0.03

@@ -19,20 +19,20 @@ def measured(frame, parity):
 
 
 def test_the_furthest_of_those_kept(compas_mapping):
-    (part,), counts = compas_mapping.achieved.parity, compas_mapping.counts
-    worst = bounds.furthest(counts, part)
+    (part,) = compas_mapping.achieved.parity
+    worst = bounds.furthest(part)
     assert worst.apart == part.value[part.worst]
     assert worst.words == f"{worst.apart:.3f} ({worst.pair})"
-    other = bounds.furthest(counts, part, np.array([0]))
+    other = bounds.furthest(part, np.array([0]))
     assert (other.apart, other.rate, other.other) == (part.value[0], part.rate[0], part.other[0])
-    assert bounds.furthest(counts, part, np.array([], dtype=int)) is None
+    assert bounds.furthest(part, np.array([], dtype=int)) is None
 
 
 def test_an_infinite_distance_is_a_word():
     frame = small_frame()
     frame.loc[frame["group"].eq("b"), "hired"] = 0
     counts, part = measured(frame, eh.PairwiseParity(0.2))
-    assert bounds.furthest(counts, part).words.startswith("infinite (hired=1: group=a 0.")
+    assert bounds.furthest(part).words.startswith("infinite (hired=1: group=a 0.")
     (constraint,) = bounds.constraints(counts, [part])
     assert constraint.headline().startswith("furthest apart before: infinite (")
     told = list(bounds.verdict(bounds.table(counts, [part])))
@@ -40,8 +40,8 @@ def test_an_infinite_distance_is_a_word():
 
 
 def test_a_released_segment_is_named():
-    counts, part = measured(small_frame(), eh.TargetParity(0.2, given=["score"], released=True))
-    found = bounds.furthest(counts, part)
+    _, part = measured(small_frame(), eh.TargetParity(0.2, given=["score"], released=True))
+    found = bounds.furthest(part)
     assert ", released score=" in found.of
     assert found.against == "the target"
 

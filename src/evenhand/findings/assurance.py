@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 FEWEST = 5.0
 """The least n·r·(1−r) for which a rate r of n people is taken to be normal."""
 
-TWO_SIDES = 2
-"""Above and below."""
-
-HALVINGS = 60
-
 SIMULATED, MOST_SIMULATED = "confidences of 0.9 and 0.95", 0.95
 """Where the promise was tried on populations that are known."""
 
@@ -67,11 +62,11 @@ class Sides:
     @classmethod
     def of(cls, part: Comparisons) -> Sides:
         """Look at the lines of a constraint."""
-        free, slope = np.zeros((TWO_SIDES, len(part))), np.zeros((TWO_SIDES, len(part)))
-        needed = np.zeros((TWO_SIDES, len(part)), dtype=bool)
+        free, slope = np.zeros((2, len(part))), np.zeros((2, len(part)))
+        needed = np.zeros((2, len(part)), dtype=bool)
         mirrored = _mirrored(part)
         for number, line in enumerate(part.lines):
-            bites = (line.on_p != 0) & ~_says_nothing(line)
+            bites = (line.on_p != 0) & ~says_nothing(line)
             side, at = np.where(line.on_p > 0, 0, 1)[bites], np.flatnonzero(bites)
             free[side, at], slope[side, at] = line.limit[at] / line.on_p[at], line.on_q[at] / line.on_p[at]
             needed[side, at] = ~mirrored[at] | (number == 0)
@@ -92,7 +87,7 @@ class Sides:
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
-def _says_nothing(line: Line) -> Flags:
+def says_nothing(line: Line) -> Flags:
     """Return which lines every two probabilities meet, as they do one of a ratio from ε = 1 on."""
     return np.asarray(np.maximum(line.on_p, 0.0) + np.maximum(line.on_q, 0.0) <= line.limit)
 
@@ -191,7 +186,7 @@ def quantile(error: float, reach: Numbers) -> float:
     if not len(reach):
         return 0.0
     low, high = float(ndtri(1 - error)), float(ndtri(1 - error / len(reach)))
-    for _ in range(HALVINGS):
+    for _ in range(60):
         middle = (low + high) / 2
         low, high = (low, middle) if exceeding(np.maximum(reach, middle)) <= error else (middle, high)
     return high

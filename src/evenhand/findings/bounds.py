@@ -24,8 +24,6 @@ from evenhand.tolerances import AT_BOUND, ROUNDING
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_DIGITS = 9
-
 
 @dataclass(frozen=True)
 class Furthest:
@@ -51,7 +49,7 @@ class Furthest:
         return f"{self.outcome}: {self.of} {self.rate:.3f} against {self.against} {self.other:.3f}"
 
 
-def comparison(counts: Counts, part: ParityAchieved, at: int) -> Furthest:
+def comparison(part: ParityAchieved, at: int) -> Furthest:
     """Return one comparison of a constraint."""
     compared = part.compared
     return Furthest(
@@ -65,17 +63,16 @@ def comparison(counts: Counts, part: ParityAchieved, at: int) -> Furthest:
     )
 
 
-def furthest(counts: Counts, part: ParityAchieved, kept: Cells | None = None) -> Furthest | None:
+def furthest(part: ParityAchieved, kept: Cells | None = None) -> Furthest | None:
     """Return the comparison, of those kept, that is furthest beyond its bound or nearest to it; None if none is."""
     among = np.arange(len(part.value)) if kept is None else kept
-    return comparison(counts, part, int(among[np.argmax(part.excess[among])])) if len(among) else None
+    return comparison(part, int(among[np.argmax(part.excess[among])])) if len(among) else None
 
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
     """A parity constraint of a table: what it measures of the table as it is, and of the mapping."""
 
-    counts: Counts
     before: ParityAchieved
     after: ParityAchieved
 
@@ -92,7 +89,7 @@ class Constraint:
 
     def headline(self, kept: Cells | None = None) -> str | None:
         """Say how far apart rates are at worst, before and after, of the comparisons kept; None if there are none."""
-        before, after = (furthest(self.counts, part, kept) for part in (self.before, self.after))
+        before, after = (furthest(part, kept) for part in (self.before, self.after))
         if before is None or after is None or self.range is None:
             return None
         bound = " to ".join(dict.fromkeys(f"{end:g}" for end in self.range))
@@ -108,7 +105,7 @@ def said_bound(parity: Parity, bound: float) -> str:
 def constraints(counts: Counts, parity: Sequence[ParityAchieved]) -> tuple[Constraint, ...]:
     """Set what a mapping achieves beside the table as it is."""
     as_it_is = unchanged(counts)
-    return tuple(Constraint(counts, parity_achieved(part.compared, counts, as_it_is), part) for part in parity)
+    return tuple(Constraint(parity_achieved(part.compared, counts, as_it_is), part) for part in parity)
 
 
 @dataclass(frozen=True)
@@ -179,7 +176,7 @@ def verdict(bounds: pd.DataFrame) -> Iterator[str]:
     yield "the certificate is about the fitted table alone; of new people, no bound is promised"
 
 
-def told_from(bound: float, value: float) -> str:
-    """Write a value out to three digits, or as many as tell it from the bound."""
-    digits = next((n for n in range(3, MOST_DIGITS) if f"{value:.{n}f}" != f"{bound:.{n}f}"), 3)
-    return written(value, f".{digits}f")
+def told_from(other: float, value: float, fewest: int = 3, form: str = "f") -> str:
+    """Write a value out to the fewest digits, or as many as tell it from another."""
+    digits = next((n for n in range(fewest, 9) if f"{value:.{n}{form}}" != f"{other:.{n}{form}}"), fewest)
+    return written(value, f".{digits}{form}")

@@ -70,8 +70,7 @@ def cell_table(problem: Problem, counts: Counts, kernel: Kernel) -> CellTable:
     """Return the cells of the features that somebody is in, in the order of their numbers."""
     domain, shape = counts.domain, (len(counts.features.cells), len(counts.groups.cells))
     key = counts.features.of_source * shape[1] + counts.groups.of_source
-    good = favourable_code(problem, domain)
-    shown = domain.shown_outcomes[-1] if good is None else good
+    shown = told_outcome(problem, counts)
     _, to_y = domain.split_xy(kernel.targets)
     after = sums(kernel.rows, kernel.probability * (to_y == shown), len(counts))
 
@@ -90,6 +89,12 @@ def cell_table(problem: Problem, counts: Counts, kernel: Kernel) -> CellTable:
         before=rates[0],
         after=rates[1],
     )
+
+
+def told_outcome(problem: Problem, counts: Counts) -> int:
+    """Return the outcome whose rate is told where there is room for one: the favourable, or else the last."""
+    good = favourable_code(problem, counts.domain)
+    return counts.domain.shown_outcomes[-1] if good is None else good
 
 
 def cell_numbers(counts: Counts) -> Cells:

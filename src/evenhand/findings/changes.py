@@ -262,12 +262,10 @@ class Chosen:
     everybody: float
 
 
-def most_changed(
-    counts: Counts, kernel: Kernel, changed: Numbers, *, panels: int = 4, most: int = 9, hide_below: float = 0
-) -> Chosen:
+def most_changed(counts: Counts, kernel: Kernel, changed: Numbers, *, panels: int = 4, hide_below: float = 0) -> Chosen:
     """Choose what a heat map should show: the parts of the table with the most people changed (people × probability).
 
-    A part is a group and an outcome. Where such a part would have more cells than ``most``, features are held at one
+    A part is a group and an outcome. Where such a part would have more than nine cells, features are held at one
     level each as well, those first that change least. Cells of fewer people than ``hide_below`` do not count.
     """
     domain, codes = counts.domain, source_codes(counts)
@@ -279,7 +277,7 @@ def most_changed(
     held: list[str] = []
     for column in sorted(domain.x.names, key=lambda name: moved[name]):
         key = np.stack([counts.d, counts.y, *(codes[name] for name in held)])
-        if np.unique(key[:, shown], axis=1, return_counts=True)[1].max(initial=0) <= most:
+        if np.unique(key[:, shown], axis=1, return_counts=True)[1].max(initial=0) <= 9:
             break
         held.append(column)
     held.sort(key=domain.x.names.index)

@@ -27,12 +27,11 @@ from evenhand.spec import Problem
 from evenhand.spec.toml import literal
 from evenhand.tables.transforming import Kinds, Levels, Transformer
 
-Setting = tuple[str, str | None, str | None]
-"""A place in a statement, and what each of the two says there; None where one says nothing."""
 
+def differences(a: Problem, b: Problem) -> list[tuple[str, str | None, str | None]]:
+    """Return every place where two statements differ, and what each says there, as their TOML has it.
 
-def differences(a: Problem, b: Problem) -> list[Setting]:
-    """Return every place where two statements differ, as their TOML has it.
+    None where one says nothing.
 
     Examples
     --------
@@ -119,7 +118,7 @@ def bounded(counts: Counts, kernel: Kernel, parity: Sequence[ParityAchieved], hi
     for constraint in constraints(counts, parity):
         part = constraint.after
         kept = np.flatnonzero(shown.comparisons(part, kernel)) if len(part.value) else np.zeros(0, np.int64)
-        before, after = (furthest(counts, each, kept) for each in (constraint.before, part))
+        before, after = (furthest(each, kept) for each in (constraint.before, part))
         stated = part.parity
         found.append(
             Bounded(stated.words, stated.where, constraint.said_bound, before, after, len(part.value) - len(kept))
@@ -158,7 +157,9 @@ def _translated(of: Variable, to: Variable) -> Cells:
         return np.arange(len(of))
     if of.coding == to.coding and of.levels == to.levels:
         return np.arange(len(of))
-    found = [to.place(level) if _same_kind(of, to) else None for level in of.levels]
+    # Levels of the same name are the same, labels of bins where both have bins.
+    alike = (of.coding is None) == (to.coding is None)
+    found = [to.place(level) if alike else None for level in of.levels]
     if to.coding is not None and of.coding is not None:
         for code, stock in enumerate(of.coding.stock):
             if found[code] is None and stock.values:
@@ -166,11 +167,6 @@ def _translated(of: Variable, to: Variable) -> Cells:
                 values: Any = np.array([common], dtype=float) if to.coding.numeric else [common]
                 found[code] = int(to.coding.codes(values)[0])
     return np.array([NO_LEVEL if code is None else code for code in found], dtype=np.int64)
-
-
-def _same_kind(of: Variable, to: Variable) -> bool:
-    """Whether levels of the same name are the same: labels of bins are, where both have bins or neither."""
-    return (of.coding is None) == (to.coding is None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from evenhand.data.sentences import about
 from evenhand.findings.naming import Where, matching, source_codes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, segment_shares
-from evenhand.spec import AGAINST_TARGET, Comparisons
+from evenhand.spec import AGAINST_TARGET
 from evenhand.spec.comparison import shares
 
 
@@ -65,16 +65,13 @@ class Discretion:
     def comparisons(self, part: ParityAchieved, kernel: Kernel) -> Flags:
         """Return which comparisons of a constraint are shown: those of two populations of enough people."""
         compared = part.compared
-        people = self._populations(compared)
+        people = np.array([float(self.people[each.member].sum()) for each in compared.populations])
         other = np.where(compared.against == AGAINST_TARGET, np.inf, people[compared.against])
         if compared.within_released and self.counts.weighed:
             # The share of a group's people that is released into a segment is not that of its weight.
             compared = replace(compared, weights=shares(compared.populations, self.counts.unweighted))
         inside = segment_shares(compared, self.counts, kernel)
         return self.enough(np.minimum(people[compared.population] * inside, other))
-
-    def _populations(self, compared: Comparisons) -> Numbers:
-        return np.array([float(self.people[p.member].sum()) for p in compared.populations])
 
     def may_name(self, where: Where | None) -> bool:
         """Whether part of a table may be named: where enough people are in it, or nobody; the outcome aside.

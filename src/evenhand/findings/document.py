@@ -15,6 +15,9 @@ from typing import Any
 NONE = "–"
 """What people read where a number does not exist."""
 
+MOST_TOLD = 5
+"""So many of anything are told in sentences; the tables have all."""
+
 
 def plain(value: Any) -> Any:
     """Return a value as JSON can hold it: what is undefined becomes null, the infinite a word, a table a list of rows.

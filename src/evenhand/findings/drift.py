@@ -62,9 +62,6 @@ NOT_ASKED = "not asked about"
 COLUMN, GROUPS, OUTCOME, CELLS, NEW = "column", "groups", "outcome in a group", "cells", "new values"
 """What is looked at."""
 
-Named = Callable[[int], str]
-"""Names the level of a cell that somebody is in."""
-
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -152,12 +149,15 @@ class Beside:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """One thing that is looked at: the level of every cell in it, NOT_LOOKED_AT where a cell has none."""
+    """One thing that is looked at: the level of every cell in it, NOT_LOOKED_AT where a cell has none.
+
+    ``named`` names the level of a cell that somebody is in.
+    """
 
     what: str
     name: str
     level: Cells
-    named: Named
+    named: Callable[[int], str]
 
 
 def looks(beside: Beside, groups: Cells, *, chosen: bool = False) -> list[Look]:

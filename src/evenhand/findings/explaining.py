@@ -18,7 +18,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.findings.bounds import Furthest, comparison, said_bound
-from evenhand.findings.document import plain
+from evenhand.findings.document import MOST_TOLD, plain
 from evenhand.findings.theory.applying import applying
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
@@ -30,9 +30,6 @@ from evenhand.tolerances import AT_BOUND, SAME_PROBABILITY
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TOLD = 5
-"""So many results are told in sentences; the table has all."""
 
 NEVER = "a new or missing value"
 
@@ -448,7 +445,7 @@ class Explaining:
                 nearest = int(at[np.argmax(part.excess[at])])
                 tight = int((part.excess[at] >= -AT_BOUND).sum())
                 name, bound = type(part.parity).__name__ + part.parity.where, float(compared.bound[nearest])
-                pair = comparison(self.counts, part, nearest)
+                pair = comparison(part, nearest)
                 yield Bound(name, pair, bound, tight, len(at), part.parity.words, said_bound(part.parity, bound))
 
     def _words(self, person: Placed, found: Explanation) -> Iterator[str]:
@@ -456,12 +453,12 @@ class Explaining:
         yield f"they stay as they are with a probability of {chance(found.stays)}"
         moving = [result for result in found.results if result.changes]
         most = max((len(result.changes) for result in moving), default=0)
-        for result in moving[:TOLD]:
+        for result in moving[:MOST_TOLD]:
             alone = ", and nothing else changes" if len(result.changes) < most else ""
             yield f"with {chance(result.probability)} {result.words}{alone}"
-        if len(moving) > TOLD:
-            rest = sum(result.probability for result in moving[TOLD:])
-            yield f"with {chance(rest)} in all one of {len(moving) - TOLD} other results"
+        if len(moving) > MOST_TOLD:
+            rest = sum(result.probability for result in moving[MOST_TOLD:])
+            yield f"with {chance(rest)} in all one of {len(moving) - MOST_TOLD} other results"
         yield from self._good(found)
         yield from (limit.words for limit in found.limits)
         if not found.limits and not self.problem.charges:
@@ -475,14 +472,9 @@ class Explaining:
             yield "no outcome was read, and none is changed"
 
     def _who(self, person: Placed) -> str:
-        return "; ".join(
-            in_words({v.name: _shown(v, level) for v, level in pairs}) for pairs in self._by_axis(person) if pairs
-        )
-
-    def _by_axis(self, person: Placed) -> Iterator[list[tuple[Variable, int]]]:
         both = list(zip(self.mode.read, person.levels, strict=True))
-        for axis in self.mode.reads:
-            yield [pair for pair in both if pair[0] in axis.variables]
+        by_axis = ([pair for pair in both if pair[0] in axis.variables] for axis in self.mode.reads)
+        return "; ".join(in_words({v.name: _shown(v, level) for v, level in pairs}) for pairs in by_axis if pairs)
 
     def _where(self, person: Placed, people: int) -> str:
         if person.sourced:

@@ -110,7 +110,7 @@ def verdict(
     )
     bound = float(worst.compared.bound[worst.worst])
     allowed = said_bound(worst.parity, bound)
-    return Verdict(bounds, exceeded, furthest(counts, worst), bound, one_person, uncounted, decided, remarks, allowed)
+    return Verdict(bounds, exceeded, furthest(worst), bound, one_person, uncounted, decided, remarks, allowed)
 
 
 def _least_excess(part: ParityAchieved) -> Numbers:

@@ -18,7 +18,7 @@ from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.sentences import Said
-from evenhand.findings.bounds import MOST_DIGITS
+from evenhand.findings.bounds import told_from
 from evenhand.findings.changes import expected_people
 from evenhand.findings.naming import group_levels
 from evenhand.kernel import Kernel
@@ -92,14 +92,8 @@ class Ledger:
         yield f"{drawn}{everybody} {gain}, and {loss}, in expectation over the draws"
         for group, before, after in zip(group_levels(self.counts), self.before, self.after, strict=True):
             if after < before - AT_BOUND:
-                fall = f"from {_told(before, after)} to {_told(after, before)}"
+                fall = f"from {told_from(after, before, 1, '%')} to {told_from(before, after, 1, '%')}"
                 yield Said(f"levelled down: in the group {in_words(group)} the rate of {good} falls {fall}", group)
-
-
-def _told(rate: float, other: float) -> str:
-    """Write a rate in percent, to as many digits as tell it from another."""
-    digits = next((n for n in range(1, MOST_DIGITS) if f"{rate:.{n}%}" != f"{other:.{n}%}"), 1)
-    return f"{rate:.{digits}%}"
 
 
 def ledger(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) -> Ledger | None:

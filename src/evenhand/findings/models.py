@@ -326,7 +326,8 @@ class Predictor:
                 otherwise = Option("unseen", asked)
                 raise DataError(f"{message}; with ", otherwise, " they are scored at the features they have")
             warn(f"{message}; they are scored at the features they have")
-        return np.where(known[:, None], self._scores[row], self._table(asked).at(group, x))
+        shares = self._typical if asked == "typical" else self._learned
+        return np.where(known[:, None], self._scores[row], shares.at(group, x))
 
     def predict(self, frame: Any, *, unseen: Unseen | None = None, missing: Missing | None = None) -> Any:
         """Return the likeliest outcome of each person: a decision, which no bound covers."""
@@ -335,9 +336,6 @@ class Predictor:
     def __repr__(self) -> str:
         given = "x̂, d" if self.reads_protected else "x̂"
         return f"<Predictor p(ŷ|{given}) of {self.counts.domain.outcome.name!r} after apply mode>"
-
-    def _table(self, policy: Policy) -> Learned:
-        return self._typical if policy == "typical" else self._learned
 
     @cached_property
     def _learned(self) -> Learned:

@@ -22,7 +22,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.engines import AnyTable, Rows
 from evenhand.errors import DataError, some_of
 from evenhand.findings.coverage import NEW_COMBINATION, new_cells_share
-from evenhand.findings.document import written
+from evenhand.findings.document import MOST_TOLD, written
 from evenhand.findings.drift import NEW, Beside, Drift, Sample, drift
 from evenhand.findings.new_people import (
     Meeting,
@@ -40,11 +40,6 @@ from evenhand.tables.transforming import Transformer
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NAMED = 5
-"""So many things that drifted, or bounds that are not met, are said in words; the tables have all of them."""
-
-SMALLEST_LIMIT = 1e-9
 
 GAP, NO_BIN = "a missing value", "a number that is in no bin"
 """What values that are no levels are called where they have no text."""
@@ -267,7 +262,7 @@ def _words(
     strange, expected = in_new_cells
     usual = "" if expected is None else f"; about {expected:.1%} were to be expected"
     yield f"{strange:.1%} of the people are in cells that nobody fitted was in{usual}"
-    yield from _drift_words(found, moved)
+    yield from _drift_words(moved)
     yield from _bound_words(problem, found, judged)
     yield (
         f"with a confidence of {found.confidence:g} a random sample of the fitted people's population has nothing told "
@@ -282,7 +277,7 @@ def _words(
     yield from _unwatched(problem, domain)
 
 
-def _drift_words(found: Monitored, moved: Drift) -> Iterator[str]:
+def _drift_words(moved: Drift) -> Iterator[str]:
     at = np.flatnonzero(moved.drifted)
     if not len(at):
         yield (
@@ -291,8 +286,8 @@ def _drift_words(found: Monitored, moved: Drift) -> Iterator[str]:
         )
         return
     # New values may have no limit but zero.
-    order = at[np.argsort(-moved.apart[at] / np.maximum(moved.limit[at], SMALLEST_LIMIT), kind="stable")]
-    for place in order[:NAMED]:
+    order = at[np.argsort(-moved.apart[at] / np.maximum(moved.limit[at], 1e-9), kind="stable")]
+    for place in order[:MOST_TOLD]:
         look, apart, limit = moved.looks[place], moved.apart[place], moved.limit[place]
         if look.what == NEW:
             yield (
@@ -304,8 +299,8 @@ def _drift_words(found: Monitored, moved: Drift) -> Iterator[str]:
             f"drifted: {look.name}, {apart:.3f} apart where sampling alone explains up to {limit:.3f}; most: "
             f"{moved.moved[place]}"
         )
-    if len(order) > NAMED:
-        yield f"and {len(order) - NAMED} more drifted"
+    if len(order) > MOST_TOLD:
+        yield f"and {len(order) - MOST_TOLD} more drifted"
 
 
 def _bound_words(problem: Problem, found: Monitored, judged: Sequence[Judgement]) -> Iterator[str]:
@@ -319,7 +314,7 @@ def _bound_words(problem: Problem, found: Monitored, judged: Sequence[Judgement]
     counted = ", ".join(f"{many} {word}" for word, many in number.items() if many)
     yield f"of {len(judged)} parity bounds: {counted}"
     over = sorted((j for j in judged if j.verdict == VIOLATED), key=lambda j: j.bound - j.low)
-    for each in over[:NAMED]:
+    for each in over[:MOST_TOLD]:
         yield (
             f"{VIOLATED}: {each.where}, between {written(each.low, '.3f')} and {written(each.high, '.3f')} where "
             f"{each.bound:g} is allowed"

@@ -225,8 +225,8 @@ class Origins:
         distinct, at = np.unique(cells, return_inverse=True)
         return distinct, np.stack([sums(at, of, len(distinct)) for of in numbers])
 
-    def became(self) -> Became:
-        """Return all that was counted: who there was, and what became of them."""
+    def became(self) -> tuple[Counts, Kernel]:
+        """Return people by their original values, and the shares of them that a release gave each outcome."""
         cell, (weight, people, squares) = self._together()
         source, to_y = np.divmod(cell, self.domain.y.size)
         own, at = np.unique(source, return_inverse=True)
@@ -235,15 +235,7 @@ class Origins:
         each = (sums(at, of, len(own)) for of in (weight, people, squares))
         counts = replace(Counts.of(self.domain, d, x, was, *each), elsewhere=True)
         starts = np.concatenate([[0], np.cumsum(np.bincount(at))])
-        return Became(counts, Kernel(starts, self.domain.xy(x[at], to_y), weight / counts.weight[at]))
-
-
-@dataclass(frozen=True, eq=False)
-class Became:
-    """People by their original values, and the shares of them that a release gave each outcome."""
-
-    counts: Counts
-    shares: Kernel
+        return counts, Kernel(starts, self.domain.xy(x[at], to_y), weight / counts.weight[at])
 
 
 def left_segments(problem: Problem, domain: Domain) -> tuple[str, ...]:
@@ -259,11 +251,11 @@ def _original_segments(problem: Problem, parity: Parity) -> tuple[str, ...]:
     return (*given, *([problem.outcome] * parity.given_outcome))
 
 
-def realised(problem: Problem, fitted: Counts, met: Meeting, origin: Became | None = None) -> Realised:
+def realised(problem: Problem, fitted: Counts, met: Meeting, origin: tuple[Counts, Kernel] | None = None) -> Realised:
     """Hold a table's own rates against the bounds of a problem.
 
-    ``origin`` has its people by their original values, where these are known: a bound within original segments is
-    held by them.
+    ``origin`` is what :meth:`Origins.became` returns, where original values are known: a bound within original segments
+    is held by them.
     """
     counts = met.counts
     uncounted = (*met.uncounted, *without_people(fitted, counts))
@@ -272,11 +264,11 @@ def realised(problem: Problem, fitted: Counts, met: Meeting, origin: Became | No
     for parity in problem.parity:
         own, shares = counts, as_it_is
         if origin is not None and _original_segments(problem, parity):
-            own, shares = origin.counts, origin.shares
+            own, shares = origin
         parts.append(parity_achieved(comparisons(parity, own), own, shares))
     words = []
     for part in parts:
-        worst = bounds.furthest(counts, part)
+        worst = bounds.furthest(part)
         if worst is not None:
             bound = float(part.compared.bound[part.worst])
             apart, where = bounds.told_from(bound, worst.apart), "beyond" if worst.apart > bound else "within"

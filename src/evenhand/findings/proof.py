@@ -21,6 +21,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Variable
 from evenhand.errors import InfeasibleError, SolverError
 from evenhand.files import replace_file
+from evenhand.findings.assurance import says_nothing
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, achieved
 from evenhand.optimise.certificate import Certificate, bounding
@@ -41,7 +42,6 @@ from evenhand.spec import (
     EVERYWHERE,
     Comparisons,
     Features,
-    Line,
     Problem,
     WithMargin,
     comparisons,
@@ -120,8 +120,8 @@ def write_infeasible(
     else:
         document["multipliers"] = writer.multipliers(multipliers, released=False)
         claimed = CONSERVATIVE * least_price(compiled.program, multipliers)
-    # The verifier has the last word on whether this is a proof, and no say in what is claimed.
-    read = _as_read(document)
+    # The verifier has the last word on whether this is a proof, and no say in what is claimed: it reads the file.
+    read = json.loads(json.dumps(document), parse_float=verifier.Exact)
     statement = verifier.read_problem(read)
     exact = verifier.priced(statement, verifier.read_multipliers(read["multipliers"], statement))
     if claimed is not None and not 0 < claimed <= (math.inf if exact is None else exact):
@@ -145,11 +145,6 @@ def _can_move(problem: Problem, counts: Counts) -> bool:
 def _write(path: str | os.PathLike[str], document: Document) -> None:
     document["sha256"] = verifier.digest(document)
     replace_file(path, json.dumps(document, ensure_ascii=False, allow_nan=False).encode())
-
-
-def _as_read(document: Document) -> Any:
-    """Return a document as a reader of its file would see it."""
-    return json.loads(json.dumps(document), parse_float=verifier.Exact)
 
 
 class _Writer:
@@ -325,11 +320,12 @@ class _Writer:
         compiled = self.given
         assert compiled is not None
         found = entry_multipliers(compiled.parity, compiled.compared, multipliers.parity)
+        nothing = [[says_nothing(line) for line in part.lines] for part in self.compared]
         parity: dict[tuple[int, int, int], float] = {}
         for i, e, line, value in zip(found.constraint, found.entry, found.line, found.multiplier, strict=True):
             key = self._line(int(i), int(e), int(line))
             # What asks for nothing proves nothing: a multiplier that a solver left there could only weaken the rest.
-            if not _says_nothing(self.compared[i].lines[line], int(e)):
+            if not nothing[i][line][e]:
                 parity[key] = parity.get(key, 0.0) + float(value)
         budgets: dict[tuple[int, int], float] = {}
         worth = budget_multipliers(compiled.program, multipliers)
@@ -464,11 +460,6 @@ def _block_keys(part: Comparisons) -> list[Any]:
         (float(bound), None if np.isnan(target) else float(target))
         for bound, target in zip(part.bound, part.target, strict=True)
     ]
-
-
-def _says_nothing(line: Line, entry: int) -> bool:
-    """Whether every two probabilities meet a line, as they do one of a ratio from ε = 1 on."""
-    return bool(max(line.on_p[entry], 0.0) + max(line.on_q[entry], 0.0) <= line.limit[entry])
 
 
 def _lines(part: Comparisons, entry: int) -> list[list[float]]:

@@ -1,7 +1,8 @@
 """What is measured of scores that a model gave people whom it was not trained on: how good they are, how far apart.
 
 Pure functions of arrays: one score per person for a class, whether each has that class, their groups, and weights.
-Knows neither mappings nor models.
+Mean scores are not decisions: at equal means the groups' shares above a threshold can be far apart, so that these are
+measured too. Knows neither mappings nor models.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from evenhand.arrays import Cells, Flags, Numbers, sums
-from evenhand.findings.decisions import worst_gap_of
 
 LEVELS = 10
 """Of the score, within which it is compared with how often the class occurs."""
@@ -56,6 +56,61 @@ def apart(means: Numbers) -> Numbers:
     return np.asarray(np.where(there, ratio, 1.0).max(axis=1) - 1)
 
 
+def worst_gap(score: Numbers, group: Cells, weight: Numbers | None = None) -> float:
+    """Return the largest difference of two groups' shares of people at or above any threshold.
+
+    It is the largest Kolmogorov-Smirnov distance between the scores of two groups.
+
+    Examples
+    --------
+    >>> worst_gap(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
+    0.5
+    """
+    order, ends = _thresholds(np.asarray(score, dtype=float))
+    counted = np.ones(len(order)) if weight is None else weight
+    return _worst_gap(np.asarray(group)[order], counted[order], ends)
+
+
+def gap_floor(score: Numbers, group: Cells, *, times: int = 200, seed: int = 0) -> float:
+    """Return the mean worst gap where there is none: people of these scores, dealt out to groups at random.
+
+    A worst gap is a maximum over thresholds, so that it is above zero whatever the scores are, the more so the smaller
+    a group is. What a measured one exceeds this by is what there is to explain. People are dealt out ``times`` times.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(0, 2, 300)
+    >>> round(gap_floor(rng.random(300), group), 2)
+    0.1
+    """
+    rng = np.random.default_rng(seed)
+    _, ends = _thresholds(np.asarray(score, dtype=float))
+    dealt, each = np.array(group), np.ones(len(group))
+    found = []
+    for _ in range(times):
+        rng.shuffle(dealt)
+        found.append(_worst_gap(dealt, each, ends))
+    return float(np.mean(found))
+
+
+def _thresholds(score: Numbers) -> tuple[Cells, Cells]:
+    """Return the order of falling scores, and the places after which a threshold can lie: where the score changes."""
+    order = np.argsort(-score, kind="stable")
+    falling = score[order]
+    return order, np.append(np.flatnonzero(np.diff(falling) < 0), len(falling) - 1)
+
+
+def _worst_gap(group: Cells, weight: Numbers, ends: Cells) -> float:
+    """Return the worst gap of people in the order of falling scores, at thresholds after given places."""
+    shares = []
+    for each in np.unique(group):
+        reached = np.cumsum(weight * (group == each))
+        if reached[-1] > 0:
+            shares.append(reached[ends] / reached[-1])
+    return float((np.max(shares, axis=0) - np.min(shares, axis=0)).max())
+
+
 MEANS = ("auc", "accuracy", "log_loss")
 MEASURES = (*MEANS, "calibration", "apart", "decisions_apart", "worst_gap")
 """What is measured, in this order."""
@@ -87,7 +142,7 @@ class Judged:
             "calibration": float(np.abs(off).sum() / w.sum()),
             "apart": float(np.nanmax(apart(means[~np.isnan(means[:, 0])]))),
             "decisions_apart": float(np.nanmax(shares) - np.nanmin(shares)),
-            "worst_gap": worst_gap_of(self.group[self._order], w[self._order], self._ends),
+            "worst_gap": worst_gap(self.score, self.group, w),
         }
 
     def intervals(self, times: int, seed: int) -> dict[str, tuple[float, float]]:
@@ -162,17 +217,14 @@ class Judged:
         return [np.flatnonzero(self.group == each) for each in range(self._groups)]
 
     @cached_property
-    def _order(self) -> Cells:
-        return np.argsort(-self.score, kind="stable")
-
-    @cached_property
-    def _ends(self) -> Cells:
-        return np.append(np.flatnonzero(np.diff(self.score[self._order]) < 0), len(self.score) - 1)
+    def _falling(self) -> tuple[Cells, Cells]:
+        return _thresholds(self.score)
 
     def _auc(self, weight: Numbers) -> float:
         """Return the chance that of two people of either class the one who has it scores higher; half where equal."""
-        w, has = weight[self._order], self.outcome[self._order]
-        above, below = (np.diff(np.cumsum(w * of)[self._ends], prepend=0.0) for of in (has, ~has))
+        order, ends = self._falling
+        w, has = weight[order], self.outcome[order]
+        above, below = (np.diff(np.cumsum(w * of)[ends], prepend=0.0) for of in (has, ~has))
         if not above.sum() * below.sum():
             return float("nan")
         lower = below.sum() - np.cumsum(below) + below / 2

@@ -21,6 +21,7 @@ from evenhand.findings.bounds import (
     furthest,
     said_bound,
 )
+from evenhand.findings.cells import told_outcome
 from evenhand.findings.changes import expected_people
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.driving import drivers, room
@@ -29,7 +30,6 @@ from evenhand.findings.naming import group_levels, group_names, holder_names
 from evenhand.findings.prices import Prices
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved
-from evenhand.report.people import told_outcome
 from evenhand.spec import Problem
 from evenhand.spec.distance import Difference, Ratio
 from evenhand.tables import own_name
@@ -80,7 +80,7 @@ def bounds(m: Mapped, shown: Discretion) -> tuple[Json, list[str]]:
     parity, headlines = [], []
     for constraint in constraints(m.counts, m.achieved.parity):
         kept = np.flatnonzero(shown.comparisons(constraint.after, m.kernel))
-        parity.append(_parity(m.counts, constraint, kept))
+        parity.append(_parity(constraint, kept))
         left, said = len(constraint.after.value) - len(kept), constraint.headline(kept)
         if left:
             which = f"{left} of {len(constraint.after.value)}" if said else f"all {left}"
@@ -91,9 +91,9 @@ def bounds(m: Mapped, shown: Discretion) -> tuple[Json, list[str]]:
     return {"parity": parity, "budgets": [asdict(budget_found(part)) for part in m.achieved.budgets]}, headlines
 
 
-def _parity(counts: Counts, constraint: Constraint, kept: Cells) -> Json:
+def _parity(constraint: Constraint, kept: Cells) -> Json:
     part, ends = constraint.after, constraint.range or (None, None)
-    before, after = (furthest(counts, of, kept) for of in (constraint.before, part))
+    before, after = (furthest(of, kept) for of in (constraint.before, part))
     return {
         "constraint": type(part.parity).__name__,
         "words": part.parity.words,

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from evenhand.findings.changes import expected_people
-from evenhand.findings.document import plain
+from evenhand.findings.document import NONE, plain
 from evenhand.findings.manifest import number
 from evenhand.findings.naming import short_name
 from evenhand.spec.distance import Ratio
@@ -48,12 +48,7 @@ def brief(s: Json) -> list[Json]:
 
 def people_words(s: Json) -> str:
     """Return what people are counted by: themselves, or their weight."""
-    return "people by weight" if weighed(s) else "people"
-
-
-def weighed(s: Json) -> bool:
-    """Whether people count by weights that are not all one."""
-    return bool(s["table"]["weighed"])
+    return "people by weight" if s["table"]["weighed"] else "people"
 
 
 def _apart(s: Json) -> Answer:
@@ -102,10 +97,10 @@ def _between(s: Json) -> list[str]:
 
 def pair(found: Json) -> str:
     """Say two rates that are compared; a target is nobody's."""
-    other = f"{_percent(found['other'])} of {found['against']}"
+    other = f"{percent(found['other'])} of {found['against']}"
     if found["against"] == TARGET:
-        other = f"the target is {_percent(found['other'])}"
-    return f"{_percent(found['rate'])} of {found['of']}; {other}"
+        other = f"the target is {percent(found['other'])}"
+    return f"{percent(found['rate'])} of {found['of']}; {other}"
 
 
 def _changed(s: Json) -> Answer:
@@ -113,9 +108,9 @@ def _changed(s: Json) -> Answer:
     share, people = changes["share"], changes["people"]
     answer = "nobody"
     if share > 0:
-        answer = f"{expected_people(share * people)} of {people:,.0f} {people_words(s)} ({_percent(share)})"
+        answer = f"{expected_people(share * people)} of {people:,.0f} {people_words(s)} ({percent(share)})"
     words, rest = [], changes["outcome_people"]
-    outcome = _outcome(s)
+    outcome = outcome_name(s)
     moves = [move for move in changes["outcome"] if move["people"] >= SOME_PEOPLE]
     for move in sorted(moves, key=lambda row: -row["people"])[:MOST_NAMED]:
         which = "" if move["way"] is None else f", for the {move['way']}"
@@ -143,14 +138,12 @@ def _gains(s: Json) -> Answer:
             "The problem does not say which outcome is good for a person (favourable), so nobody can be called either."
         )
         return Answer("gains", question, "not stated", (why,), "open", "gains")
-    good = f"{_outcome(s)}={ledger['favourable']}"
+    good = f"{outcome_name(s)}={ledger['favourable']}"
     helped, harmed = ledger["helped"], ledger["harmed"]
     answer = f"{_who(helped)} better off, {_who(harmed)} worse off"
     down, words = ledger["levelled_down"], list[str]()
     if down:
-        named = [
-            f"{short_name(row['group'])} from {_percent(row['before'])} to {_percent(row['after'])}" for row in down
-        ]
+        named = [f"{short_name(row['group'])} from {percent(row['before'])} to {percent(row['after'])}" for row in down]
         rest = f", and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else ""
         words.append(f"The rate of {good} is levelled down: {'; '.join(named[:MOST_NAMED])}{rest}.")
     elif not harmed or not s["small_cells"]["groups_hidden"]:
@@ -176,7 +169,7 @@ def _file(s: Json) -> Answer:
     if new["releases_over"] is not None:
         words.append(
             f"Bounds hold in expectation: of {new['releases']:,} simulated releases in which everybody is drawn by "
-            f"themselves, {_percent(new['releases_over'])} exceed one. With the manifest that evenhand release writes "
+            f"themselves, {percent(new['releases_over'])} exceed one. With the manifest that evenhand release writes "
             f"beside a file, this page answers for that file."
         )
     return Answer("file", question, "not looked at", tuple(words), "open", "file")
@@ -187,9 +180,9 @@ def _new_people(s: Json) -> Answer:
     first = " of the first bound" if len(s["bounds"]["parity"]) > 1 else ""
     strays = f"On {new['resamples']:,} resampled tables the rates{first} are mostly {new['resamples_apart']}"
     over = new["resamples_over"]
-    strays += "." if over is None else f", and exceed a bound in {_percent(over)} of them."
+    strays += "." if over is None else f", and exceed a bound in {percent(over)} of them."
     if new["confidence"] is not None:
-        answer = f"yes, at a confidence of {_percent(new['confidence'], 0)}"
+        answer = f"yes, at a confidence of {percent(new['confidence'], 0)}"
         promised = (
             "In the population that the table is a random sample of, in expectation over the draws; checked by "
             "simulation, not proved. Not for other people, nor for what changes with time."
@@ -238,10 +231,10 @@ def _times(apart: Json) -> str:
 
 def _range(spread: Json) -> str:
     """Say for which shares of the groups something is decided."""
-    low, high = _percent(spread["low"]), _percent(spread["high"])
+    low, high = percent(spread["low"]), percent(spread["high"])
     if low != high:
         return f"{low} to {high} of a group’s people"
-    return {_percent(1.0): "everybody", _percent(0.0): "nobody"}.get(low, f"{low} of every group’s people")
+    return {percent(1.0): "everybody", percent(0.0): "nobody"}.get(low, f"{low} of every group’s people")
 
 
 def _begin(sentence: str) -> str:
@@ -252,10 +245,12 @@ def _who(people: float) -> str:
     return expected_people(people) if people else "nobody"
 
 
-def _outcome(s: Json) -> str:
+def outcome_name(s: Json) -> str:
+    """Return what the outcome is called."""
     return str(next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome"))
 
 
-def _percent(share: float, digits: int = 1) -> str:
+def percent(share: Any, digits: int = 1) -> str:
+    """Write a share; what is not there, or no number, is a dash."""
     # Without what rounding left, so that a half is written alike everywhere.
-    return f"{100 * round(share, 9):.{digits}f}%"
+    return NONE if share is None or isinstance(share, str) else f"{100 * round(share, 9):.{digits}f}%"

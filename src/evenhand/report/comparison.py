@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.findings.document import NONE
-from evenhand.report.page import Table, percent, template, text_of
+from evenhand.report.brief import percent
+from evenhand.report.page import Table, template, text_of
 from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
-
-TITLE = "Two mappings compared: what differs, and for whom"
 
 MOST_CELLS = 24
 """So many cells are on the page; the JSON has them all."""
@@ -79,11 +78,10 @@ def comparison_page(found: Json, hide_below: float) -> str:
         ),
         Part("What each costs", table=_table(f"Costs and certificates.{by_weight}", found["costs"], 2)),
     ]
-    lead = f"On {found['about']}."
     return str(
         template("comparison.html").render(
-            title=TITLE,
-            lead=lead,
+            title="Two mappings compared: what differs, and for whom",
+            lead=f"On {found['about']}.",
             mappings=called(found["mappings"]),
             style=text_of("page.css"),
             parts=[part for part in parts if part.words or part.table is not None],

@@ -13,6 +13,7 @@ from typing import Any
 
 from evenhand.findings.changes import expected_people
 from evenhand.findings.naming import short_name
+from evenhand.report.brief import outcome_name
 from evenhand.report.extent import foremost, groups_drawn
 from evenhand.tolerances import AT_BOUND, ROUNDING
 
@@ -198,11 +199,6 @@ def drawn(s: Json) -> dict[str, Any]:
 def good_outcome(s: Json) -> Any:
     """Return the outcome that is good for a person; None where nobody said so."""
     return None if s["ledger"] is None else s["ledger"]["favourable"]
-
-
-def outcome_name(s: Json) -> str:
-    """Return what the outcome is called."""
-    return str(next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome"))
 
 
 def told_outcomes(s: Json) -> list[Any]:

@@ -21,7 +21,6 @@ from evenhand.spec import Problem
 from evenhand.spec.distance import from_to, times
 from evenhand.tables import own_name
 
-FIRST = "Before signing"
 Json = dict[str, Any]
 
 
@@ -107,7 +106,7 @@ def fresh_people(
     first = _first(strayed, small, problem, shown, confidence)
     told = [(heading, discreet(words, shown)) for heading, words in details.items()]
     return [
-        {"heading": FIRST, "detail": False, "words": discreet(list(first), shown)},
+        {"heading": "Before signing", "detail": False, "words": discreet(list(first), shown)},
         *({"heading": heading, "detail": True, "words": words} for heading, words in told if words),
     ]
 

@@ -11,14 +11,13 @@ from typing import Any
 
 from evenhand.findings.document import NONE
 from evenhand.findings.impact import LEAST_SHARE, Impact
-from evenhand.report.page import percent
+from evenhand.report.brief import percent
+from evenhand.report.page import MOST_LEVELS
 from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$])")
-MOST_LEVELS = 24
-"""So many levels of a column are listed."""
 
 
 def escaped(text: Any) -> str:

@@ -17,7 +17,7 @@ from evenhand.errors import MissingExtraError
 from evenhand.findings.changes import expected_people, told_changed
 from evenhand.findings.document import NONE
 from evenhand.findings.naming import short_name
-from evenhand.report.brief import pair, people_words
+from evenhand.report.brief import outcome_name, pair, people_words, percent
 from evenhand.report.drawn import drawn, told_outcomes
 from evenhand.report.extent import foremost, groups_drawn
 from evenhand.tolerances import ROUNDING
@@ -123,11 +123,6 @@ def set_apart(value: Any) -> Any:
 def text_of(name: str) -> str:
     """Return a file of this package."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def percent(value: Any, digits: int = 1) -> str:
-    """Write a share."""
-    return NONE if value is None or isinstance(value, str) else f"{100 * round(value, 9):.{digits}f}%"
 
 
 def number(value: Any, form: str = ".4g") -> str:
@@ -249,7 +244,6 @@ def _groups(s: Json) -> Table:
 
 def _ledger(s: Json) -> Table:
     found = s["ledger"] or {"favourable": None, "rows": []}
-    outcome = next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome")
     shown, of = _drawn(s, found["rows"])
     rows = [
         (
@@ -260,7 +254,7 @@ def _ledger(s: Json) -> Table:
         for row in shown
     ]  # fmt: skip
     headings = (group_heading(s), "People", "Helped", "Harmed", "Unchanged", "Rate before", "Rate after")
-    caption = f"Who is helped and who is harmed: {outcome}={found['favourable']} is good for a person{of}"
+    caption = f"Who is helped and who is harmed: {outcome_name(s)}={found['favourable']} is good for a person{of}"
     return Table(caption, headings, 6, tuple(rows))
 
 

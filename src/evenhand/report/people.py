@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.data.counts import Counts
 from evenhand.data.sentences import about
 from evenhand.findings.audit import Audit
-from evenhand.findings.cells import cell_table
+from evenhand.findings.cells import cell_table, told_outcome
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion
@@ -248,9 +248,3 @@ def by_level(counts: Counts, problem: Problem, kernel: Kernel, shown: Discretion
             for row in found
         ]
     return {"outcome": counts.domain.y.words(told), "rows": rows}
-
-
-def told_outcome(problem: Problem, counts: Counts) -> int:
-    """Return the outcome whose rate is told where there is room for one: the favourable, or else the last."""
-    good = favourable_code(problem, counts.domain)
-    return counts.domain.shown_outcomes[-1] if good is None else good

@@ -62,7 +62,6 @@ HEAT_CELL = 36
 FEWEST_DOWN = 4
 """However many panels stand below one another, each has so many rows."""
 
-
 PAGE_WIDTH = 1240
 """What stands side by side on a page, in a chart's units."""
 
@@ -240,9 +239,9 @@ def _chosen_words(counts: Counts, chosen: Chosen, drawn: int) -> str:
     return f"{which}: {chosen.people / chosen.everybody:.0%} of all expected changes."
 
 
-def _strongest(cells: Sequence[Row], most: int = 5) -> str:
+def _strongest(cells: Sequence[Row]) -> str:
     """Say the largest numbers of a heat map."""
-    top = sorted(cells, key=lambda cell: -abs(cell["value"]))[:most]
+    top = sorted(cells, key=lambda cell: -abs(cell["value"]))[:5]
     return "Largest: " + "; ".join(f"{c['panel']}, {c['row']}, {c['column']}: {c['exact']}" for c in top) + "."
 
 

@@ -316,7 +316,7 @@ def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, facto
         words.append("No parity bound, however large, would do: budgets or forbidden moves rule every mapping out. ")
     else:
         worst = max(distances(problem, counts, edge.kernel), key=lambda part: float(part.value.max()))
-        apart = comparison(counts, worst, int(np.argmax(worst.value))).words
+        apart = comparison(worst, int(np.argmax(worst.value))).words
         words.append(
             f"The smallest parity bound that can be met is {edge.bound:.7f}; try {round_up(edge.bound, 1e-4):g}. "
             f"Even there, furthest apart: {apart}. "

@@ -17,9 +17,8 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Numbers, round_up
 from evenhand.errors import DataError, EvenhandWarning, InfeasibleError, SolverError, SpecError, some_of, warn
-from evenhand.findings.decisions import gap_floor
 from evenhand.findings.feasibility import smallest_parity_bound
-from evenhand.findings.scores import MEASURES, Judged
+from evenhand.findings.scores import MEASURES, Judged, gap_floor
 from evenhand.resources import Progress
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, dealt_folds, read

@@ -45,7 +45,8 @@ def test_features_alone_is_what_apply_mode_does(compas, compas_mapping):
 def test_limits_that_depend_on_the_cell(compas, compas_mapping):
     counts = compas.counts
     limit = np.where(counts.y == 1, 0.8, 0.2)
-    found = applying(compas.problem, counts, compas_mapping.kernel, limits=lambda charge: limit)
+    problem = dataclasses.replace(compas.problem, budget=eh.ExpectedDistortion(eh.By(0.2, [({"is_recid": 1}, 0.8)])))
+    found = applying(problem, counts, compas_mapping.kernel)
     here = counts.people_before_outcome.of_source == 3
     expected = np.average(limit[here], weights=counts.weight[here])
     assert found.frame["bound"].iloc[3] == pytest.approx(expected)
@@ -56,7 +57,8 @@ def test_limits_that_depend_on_the_cell(compas, compas_mapping):
 def test_a_cell_without_a_limit_is_not_bounded(compas, compas_mapping):
     counts = compas.counts
     limit = np.where(counts.y == 1, np.inf, 0.2)
-    found = applying(compas.problem, counts, compas_mapping.kernel, limits=lambda charge: limit)
+    problem = dataclasses.replace(compas.problem, budget=eh.ExpectedDistortion(eh.By(0.2, [({"is_recid": 1}, np.inf)])))
+    found = applying(problem, counts, compas_mapping.kernel)
     both = sums(counts.people_before_outcome.of_source, np.isinf(limit).astype(float)) > 0
     assert np.isinf(found.frame["bound"].to_numpy()[both]).all()
     assert "to infinite, depending on the cell" in found.words[0]

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 import evenhand as eh
-from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED, clopper_pearson, holdout, small_groups
+from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED, clopper_pearson, holdout, overall, small_groups
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (1, 10), (5, 10), (10, 10), (37, 512), (0, 1)])
@@ -197,3 +197,10 @@ def test_nobody_where_nobody_should_be_is_not_a_violation():
     none = found.comparisons[found.comparisons["y"] == 2]
     assert set(none["verdict"]) == {UNDECIDED}
     assert found.verdict != VIOLATED
+
+
+def test_one_word_for_all():
+    assert overall([]) is None
+    assert overall([MET, MET]) == MET
+    assert overall([MET, UNDECIDED]) == UNDECIDED
+    assert overall([UNDECIDED, VIOLATED, MET]) == VIOLATED

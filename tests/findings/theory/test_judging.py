@@ -9,8 +9,8 @@ from fits import shared_fit
 from scipy.stats import binom
 
 import evenhand as eh
-from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED, holdout
-from evenhand.findings.theory.judging import apart, drawn_once, judge, overall
+from evenhand.findings.theory.intervals import UNDECIDED, holdout, overall
+from evenhand.findings.theory.judging import apart, drawn_once, judge
 from evenhand.kernel import unchanged
 from evenhand.spec import comparisons
 
@@ -49,13 +49,6 @@ def test_verdicts_are_the_hold_outs(bound):
         assert each.high == pytest.approx(max(own.high - 1, 1 - own.low))
         assert each.low == pytest.approx(max(own.low - 1, 1 - own.high, 0))
     assert overall([each.verdict for each in found]) == expected.verdict
-
-
-def test_one_word_for_all():
-    assert overall([]) is None
-    assert overall([MET, MET]) == MET
-    assert overall([MET, UNDECIDED]) == UNDECIDED
-    assert overall([UNDECIDED, VIOLATED, MET]) == VIOLATED
 
 
 def test_one_release_has_whole_people_and_the_right_expectation(compas_mapping):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from barycentre import quantile_barycentre
 from hiring import EXCLUDED, InHalves, coded, linear, people, with_words
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -22,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
-from evenhand.findings.decisions import gap_floor, quantile_barycentre, worst_gap
+from evenhand.findings.scores import gap_floor, worst_gap
 
 
 def deciding(estimator=None, decisions=0.05, **changes):

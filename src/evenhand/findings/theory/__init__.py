@@ -5,20 +5,20 @@
 returns one, with frames and with ``words`` for people who must judge it. Nothing here knows how a mapping was found.
 """
 
-from evenhand.findings.theory.advantage import Advantage, Estimator, advantage, estimator
-from evenhand.findings.theory.applying import Applying, applying
+from evenhand.findings.theory.advantage import Advantage, advantage
+from evenhand.findings.theory.applying import Applying
 from evenhand.findings.theory.intervals import (
     HoldOut,
     SmallGroups,
     clopper_pearson,
     holdout,
+    overall,
     rate_intervals,
-    small_groups,
 )
-from evenhand.findings.theory.judging import Judgement, judge, overall
+from evenhand.findings.theory.judging import Judgement, judge
 from evenhand.findings.theory.mapped import Theory
 from evenhand.findings.theory.rates import l1_distance, regrouped
-from evenhand.findings.theory.robustness import Robustness, radius, robustness
+from evenhand.findings.theory.robustness import Robustness, robustness
 from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, draw_spread
 from evenhand.findings.theory.straying import Straying
 
@@ -27,7 +27,6 @@ __all__ = [
     "Applying",
     "Bootstrap",
     "DrawSpread",
-    "Estimator",
     "HoldOut",
     "Judgement",
     "Robustness",
@@ -35,18 +34,14 @@ __all__ = [
     "Straying",
     "Theory",
     "advantage",
-    "applying",
     "bootstrap",
     "clopper_pearson",
     "draw_spread",
-    "estimator",
     "holdout",
     "judge",
     "l1_distance",
     "overall",
-    "radius",
     "rate_intervals",
     "regrouped",
     "robustness",
-    "small_groups",
 ]

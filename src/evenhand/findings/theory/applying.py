@@ -8,7 +8,7 @@ mode never makes; what the features alone undergo is given beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,11 @@ from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.document import ranged
 from evenhand.kernel import Kernel
-from evenhand.spec import Charge, Problem
+from evenhand.spec import Problem
 from evenhand.tables import beside, labels
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Limits = Callable[[Charge], Numbers]
-"""For a charge, its limit for every source (d, x, y)."""
 
 ON_AVERAGE = (
     "budgets are per (x, y) and hold on average over the protected groups: some groups are changed more than the "
@@ -64,7 +61,7 @@ class _Block:
     features_alone: Numbers
 
 
-def applying(problem: Problem, counts: Counts, kernel: Kernel, *, limits: Limits | None = None) -> Applying:
+def applying(problem: Problem, counts: Counts, kernel: Kernel) -> Applying:
     """Bound the distortion of every (d, x) at apply time, and measure it.
 
     Parameters
@@ -75,8 +72,6 @@ def applying(problem: Problem, counts: Counts, kernel: Kernel, *, limits: Limits
         The table.
     kernel : Kernel
         The mapping in train mode: one row per source of ``counts``.
-    limits : callable, optional
-        Returns a charge's limit for every source; the problem's own by default.
 
     Examples
     --------
@@ -95,9 +90,7 @@ def applying(problem: Problem, counts: Counts, kernel: Kernel, *, limits: Limits
     costs = [np.where(np.isfinite(cost), cost, 0.0) for cost in costs]
     blocks, worst = [], -np.inf
     for charge in problem.charges:
-        limit = np.full(len(counts), np.nan)
-        if not charge.averaged:
-            limit = charge.limits(counts) if limits is None else limits(charge)
+        limit = np.full(len(counts), np.nan) if charge.averaged else charge.limits(counts)
         charged = [sums(rows, charge.of(cost) * kernel.probability, len(kernel)) for cost in costs]
         # Σ_y p(y|d, x) of each, for every (d, x).
         averaged = (

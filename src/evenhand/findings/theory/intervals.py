@@ -5,7 +5,7 @@ Knows counts and kernels; a hold-out comes as a frame, which only ``tables`` rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from evenhand.data.sentences import Said
 from evenhand.engines import Opened, opened
 from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, group_names, long_name
-from evenhand.findings.theory.rates import by_group_and_outcome, number_of_people, people_words, share
+from evenhand.findings.theory.rates import by_group_and_outcome, people_words, share
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws
@@ -35,6 +35,13 @@ WIDE = 0.1
 """A rate whose exact interval is wider than this is called uncertain, unless another width is stated."""
 
 MET, VIOLATED, UNDECIDED = "shown met", "shown violated", "not decided"
+
+
+def overall(verdicts: Sequence[str]) -> str | None:
+    """Return the word for all bounds together; None where there are none."""
+    if not verdicts:
+        return None
+    return VIOLATED if VIOLATED in verdicts else MET if set(verdicts) == {MET} else UNDECIDED
 
 
 def clopper_pearson(successes: Numbers, trials: Numbers, confidence: float = 0.95) -> tuple[Numbers, Numbers]:
@@ -63,9 +70,7 @@ def clopper_pearson(successes: Numbers, trials: Numbers, confidence: float = 0.9
     return low, high
 
 
-def rate_intervals(
-    counts: Counts, rates: Numbers, *, confidence: float = 0.95, people: int | None = None
-) -> tuple[Numbers, Numbers]:
+def rate_intervals(counts: Counts, rates: Numbers, *, confidence: float = 0.95) -> tuple[Numbers, Numbers]:
     """Return intervals of every group's rates on the table itself, all at once.
 
     Clopper and Pearson's, shared out over groups and outcomes. They are exact for the table's own rates, if its people
@@ -81,8 +86,6 @@ def rate_intervals(
         One row per group that occurs, one column per outcome.
     confidence : float
         With which all intervals hold.
-    people : int, optional
-        The number of independent people, where it is not the number of rows counted.
 
     Examples
     --------
@@ -92,7 +95,7 @@ def rate_intervals(
     >>> low[:, 1].round(3).tolist(), high[:, 1].round(3).tolist()
     ([0.342, 0.313, 0.569, 0.399], [0.447, 0.424, 0.617, 0.461])
     """
-    trials = (counts.groups.probability * number_of_people(counts, people))[:, None]
+    trials = (counts.groups.probability * counts.people)[:, None]
     number = np.clip(rates, 0, 1) * trials
     return clopper_pearson(number, trials, _each(rates.shape, share("confidence", confidence)))
 
@@ -220,10 +223,8 @@ def holdout(
         "expected": rate(drawn.expected),
     }
     table = _compared(counts, (drawn.number / np.maximum(trials, 1), low, high), target, bound)
-    verdict = None
-    if bound is not None:
-        found = set(table["verdict"])
-        verdict = VIOLATED if VIOLATED in found else MET if found <= {MET} else UNDECIDED
+    # Where nothing is compared, nothing is violated.
+    verdict = None if bound is None else overall(table["verdict"].tolist()) or MET
     return HoldOut(
         beside(by_group_and_outcome(counts), rates),
         table,
@@ -364,7 +365,6 @@ def small_groups(
     *,
     width: float = WIDE,
     confidence: float = 0.95,
-    people: int | None = None,
 ) -> SmallGroups:
     """Name the groups of fewer than ``FEW_PEOPLE`` people, or whose rates have an exact interval wider than stated.
 
@@ -378,8 +378,6 @@ def small_groups(
         The widest interval that is still called informative.
     confidence : float
         Of each interval by itself.
-    people : int, optional
-        The number of independent people, where it is not the number of rows counted.
 
     Examples
     --------
@@ -389,15 +387,14 @@ def small_groups(
     ('sex=Female, race=Caucasian',)
     """
     width = check.finite("width", width, low=0)
-    n = number_of_people(counts, people)
-    trials = counts.groups.probability * n
+    trials = counts.groups.probability * counts.people
     rates = counts.outcome_by_group if rates is None else np.clip(np.asarray(rates, dtype=float), 0, 1)
     low, high = clopper_pearson(rates * trials[:, None], trials[:, None], confidence)
     widest = (high - low).max(axis=1)
     # Intervals are those of a group's share of the people, by weight; shown is how many it really has.
-    number = counts.group_people if people is None else trials
+    number = counts.group_people
     small = (np.round(number) < FEW_PEOPLE) | (widest > width)
     table = beside(labels(counts.domain.d, counts.groups.cells), {"people": number, "widest": widest, "small": small})
     names = tuple(name for name, is_small in zip(group_names(counts), small, strict=True) if is_small)
-    words = (*_small_words(counts, np.round(number), widest, width), *people_words(counts, n))
+    words = (*_small_words(counts, np.round(number), widest, width), *people_words(counts, counts.people))
     return SmallGroups(table, names, words)

@@ -71,13 +71,6 @@ class Judgement:
     expected: float = math.nan
 
 
-def overall(verdicts: Sequence[str]) -> str | None:
-    """Return the word for all bounds together; None where there are none."""
-    if not verdicts:
-        return None
-    return VIOLATED if VIOLATED in verdicts else MET if set(verdicts) == {MET} else UNDECIDED
-
-
 def judge(
     parity: Sequence[Parity],
     fitted: Counts,

@@ -118,10 +118,10 @@ def of_groups(counts: Counts, kernel: Kernel, groups: Flags) -> tuple[Counts, Ke
     return part, Kernel(starts, kernel.targets[entry], kernel.probability[entry])
 
 
-def group_sums(counts: Counts, values: Numbers, axis: int = 0) -> Numbers:
-    """Add values up by group along the axis of the sources, which are sorted by group."""
+def group_sums(counts: Counts, values: Numbers) -> Numbers:
+    """Add values up by group along their first axis, that of the sources, which are sorted by group."""
     starts = np.searchsorted(counts.groups.of_source, np.arange(len(counts.groups.cells)))
-    return np.asarray(np.add.reduceat(values, starts, axis=axis))
+    return np.asarray(np.add.reduceat(values, starts))
 
 
 def largest_ratio(rates: Numbers, target: Numbers | None = None) -> Numbers:

@@ -20,9 +20,6 @@ from evenhand.kernel import Kernel
 from evenhand.spec import Comparisons
 from evenhand.tolerances import ROUNDING
 
-MOSTLY = (0.05, 0.95)
-"""Between these quantiles is what is mostly so."""
-
 
 @dataclass(frozen=True)
 class Straying:
@@ -98,7 +95,7 @@ def _summed_up(parts: Sequence[Comparisons], simulated: Iterator[list[Numbers]],
         excess = [_excess(part, found) for part, found in zip(parts, rates, strict=True)]
         over.append(np.any([np.any(each > ROUNDING, axis=1) for each in excess], axis=0))
         apart.append(np.max(np.where(np.isnan(excess[0]), -np.inf, excess[0] + parts[0].bound), axis=1))
-    ends = np.quantile(np.concatenate(apart), MOSTLY, method="inverted_cdf")
+    ends = np.quantile(np.concatenate(apart), (0.05, 0.95), method="inverted_cdf")
     parity = parts[0].parity
     both = parity.holds_everybody and not parity.against_target
     said = parity.distance.said_range(*(max(0.0, float(end)) for end in ends), both=both)

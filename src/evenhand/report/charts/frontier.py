@@ -47,9 +47,6 @@ LAST = "unchanged from"
 LOSSLESS = "lossless from"
 EDGES = (SMALLEST, LOSSLESS, LAST)
 
-PLACE = measured("at", format=".7g")
-"""Where a point is, as a tooltip tells it."""
-
 Row = Mapping[str, Any]
 
 
@@ -168,7 +165,7 @@ def _panel(
         # There nobody need change; where nothing is lost either, the line is known to end, asked for or not.
         known = place.get(LOSSLESS, math.inf) <= place[LAST]
         drawn += [{"at": place[LAST], measure.field: 0.0, "status": "unchanged"}] if known else []
-    told = [PLACE, measured(measure.field, format=".6g"), named("status")]
+    told = [measured("at", format=".7g"), measured(measure.field, format=".6g"), named("status")]
     look = {"strokeWidth": 2, "point": {"filled": True, "size": 24}}
     parts = [
         *_infeasible_region(x, edges, right, height),

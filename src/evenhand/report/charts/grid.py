@@ -190,9 +190,9 @@ def _in_lines(label: str, most: int) -> str:
     return LINE_END.join(lines)
 
 
-def panels_within(width: float, columns: int, cell_width: int = CELL_WIDTH) -> int:
+def panels_within(width: float, columns: int) -> int:
     """Return how many panels of so many columns stand side by side within a width; at least one."""
-    return max(1, int((width - LABEL_ROOM) // (columns * cell_width + SPACING)))
+    return max(1, int((width - LABEL_ROOM) // (columns * CELL_WIDTH + SPACING)))
 
 
 def side_by_side(width: float, columns: Sequence[int], cell_width: int = CELL_WIDTH) -> int:

@@ -16,8 +16,6 @@ ACROSS = 2
 ROOM = 0.06
 """The axes end beyond the furthest number by this share of their extent."""
 
-ALONG = "parity bound ε"
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -40,7 +38,6 @@ PANELS = (
     Panel("apart", "mean scores apart (ratio less one)", from_zero=True, limit="bound", limit_name="the bound"),
     Panel("worst_gap", "selection rates apart, at worst", from_zero=True, limit="chance_gap", limit_name="by chance"),
 )
-"""What the chart shows."""
 
 
 def models(points: Sequence[Mapping[str, Any]], bare: Mapping[str, Any], *, title: str) -> Chart:
@@ -51,7 +48,10 @@ def models(points: Sequence[Mapping[str, Any]], bare: Mapping[str, Any], *, titl
     """
     right = max([point["bound"] for point in points], default=0.0) or 1.0
     x = measured(
-        "bound", title=ALONG, scale={"domain": [0, right * (1 + ROOM)], "nice": False}, axis={"labelFlush": False}
+        "bound",
+        title="parity bound ε",
+        scale={"domain": [0, right * (1 + ROOM)], "nice": False},
+        axis={"labelFlush": False},
     )
     drawn = [_panel(panel, points, bare, x) for panel in PANELS]
     joined = {"concat": drawn, "columns": ACROSS, "spacing": 28}
