@@ -142,21 +142,23 @@ def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported(path, for_types=True):
-    """Every module a file imports, wherever the import stands; without those for types alone, if so asked."""
-    tree = parsed(path)
-    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
-    skipped = set() if for_types else {node for block in blocks for node in ast.walk(block)}
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            modules_ = [name for name in inner if is_module(name)]
-            yield from modules_ or [node.module]
+@cache
+def imports(path):
+    """Every module a file imports, wherever the import stands, and whether that is for types alone."""
+    found, todo = [], [(parsed(path), False)]
+    while todo:
+        node, for_types = todo.pop()
+        for child in ast.iter_child_nodes(node):
+            guarded = isinstance(child, ast.If) and getattr(child.test, "id", "") == "TYPE_CHECKING"
+            if isinstance(child, ast.Import):
+                found += [(alias.name, for_types) for alias in child.names]
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, f"{path}: relative import"
+                inner = [f"{child.module}.{alias.name}" for alias in child.names]
+                found += [(name, for_types) for name in [n for n in inner if is_module(n)] or [child.module]]
+            elif isinstance(child, ast.stmt | ast.ExceptHandler):
+                todo.append((child, for_types or guarded))
+    return found
 
 
 @cache
@@ -167,7 +169,7 @@ def is_module(name):
 
 @cache
 def own(path):
-    return {name.removeprefix("evenhand.") for name in imported(path) if name.startswith("evenhand.")}
+    return {name.removeprefix("evenhand.") for name, _ in imports(path) if name.startswith("evenhand.")}
 
 
 def test_every_module_has_its_place_in_the_order():
@@ -245,8 +247,7 @@ def test_each_library_has_one_home():
     # DuckDB hands its batches over as Arrow's.
     homes["pyarrow"] = {"tables", "engines"}
     for path in modules():
-        for name in imported(path, for_types=False):
-            top = name.split(".")[0]
+        for top in {name.split(".")[0] for name, for_types in imports(path) if not for_types}:
             assert room(path) in homes.get(top, {room(path)}), f"{path} imports {top}"
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from families import small_frame, small_problem
-from fits import shared_fit
 from formulations import table
 
 import evenhand as eh
@@ -226,4 +225,4 @@ def test_columns_that_do_not_exist(changes, words):
 def test_a_column_of_names_is_no_protected_column(monkeypatch):
     monkeypatch.setattr("evenhand.spec.comparison.MOST_ENTRIES", 3)
     with pytest.raises(eh.DataError, match=r"would compare 2 groups .* must tell groups apart, not people"):
-        shared_fit(small_problem(), small_frame())
+        eh.fit(small_problem(), small_frame())

@@ -184,7 +184,8 @@ def test_the_loss_of_every_truth_within_the_radius_is_within_its_bound(compas, c
     rates = compas_mapping.achieved.rates_after
     found = robustness(compas.counts, rates, loss, bound=0.1, pairwise=True, people=10**6)
     drawn = truths(compas.counts.probability, found.radius, 100)
-    tables = (replace(compas.counts, weight=q, cell_people=None, cell_squares=None) for q in drawn)
+    once = np.ones(len(compas.counts), dtype=np.int64)
+    tables = (replace(compas.counts, weight=q, cell_people=once, cell_squares=q**2) for q in drawn)
     losses = [l1_distance(table, compas_mapping.kernel) for table in tables]
     assert loss < max(losses) <= found.loss_bound
 
