@@ -90,6 +90,7 @@ def test_a_key_that_is_missing_may_be_left_out():
     assert advice(eh.DataError, lambda: mapping.apply(rows, key="person")) == (Option("key"),)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_met_says_who_knows_why():
     problem = small_problem(parity=[eh.PairwiseParity(0.0)], budget=eh.ExpectedDistortion(0.01))
     [found] = advice(eh.InfeasibleError, lambda: eh.fit(problem, small_frame()))

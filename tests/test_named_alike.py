@@ -63,7 +63,7 @@ def plain():
     return frames(PLAIN)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ALIKE)
 def test_frames_have_every_column_and_the_same_values(plain, which):
     found = frames(ALIKE[which])

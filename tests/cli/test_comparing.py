@@ -59,6 +59,7 @@ def test_small_groups_and_cells_are_not_on_the_screen(versions, inside, monkeypa
     assert "After A" not in shown.stdout
 
 
+@pytest.mark.slow
 def test_the_screen_tells_the_outcomes_that_the_words_tell(versions, inside):
     found = document(inside("compare", "a.mapping", "b.mapping", "--json"))
     table = inside("compare", "a.mapping", "b.mapping").stdout.split("Each group's rates")[1].split("Who is changed")[0]
@@ -80,6 +81,7 @@ def test_a_missing_value_is_allowed_as_the_error_advises(versions, inside):
     misused(inside("compare", "a.mapping", "b.mapping", "--missing", "level"), "--missing", "goes with --table")
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_refused(versions, inside, adult_mapping):
     adult_mapping.save(versions / "c.mapping")
     complained(inside("compare", "a.mapping", "c.mapping"), "release different outcomes, 'hired' and 'income'")

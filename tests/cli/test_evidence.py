@@ -59,6 +59,7 @@ def test_weights_and_who_is_not_counted(fitted, inside):
     misused(inside("evidence", "fine.mapping", "--weights", "w"), "--weights", "goes with --table")
 
 
+@pytest.mark.slow
 def test_a_manifest_whose_sign_off_expired_is_refused(fitted, inside):
     released = inside("release", "fine.mapping", "people.csv", "--out", "new.csv")
     assert released.returncode == 0, released.stderr

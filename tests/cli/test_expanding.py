@@ -18,6 +18,7 @@ def expected(fitted):
 
 
 class TestAnswers:
+    @pytest.mark.slow
     def test_what_is_shown(self, fitted, inside, expected):
         result = inside(*EXPAND, "people.csv", "--out", "e.csv")
         assert result.returncode == 0, result.stderr
@@ -44,6 +45,7 @@ class TestAnswers:
         written = pd.read_parquet(fitted / "e.parquet")
         assert written["w"].to_numpy() == pytest.approx(expected["weight"].to_numpy())
 
+    @pytest.mark.slow
     def test_columns_outside_the_problem_are_named(self, fitted, inside):
         small_frame().assign(id=range(200)).to_csv(fitted / "own.csv", index=False)
         said = flat(inside(*EXPAND, "own.csv", "--out", "e.csv").stdout)
@@ -90,6 +92,7 @@ class TestAnswers:
         assert (fitted / "e.csv").read_text() == "group,score,hired,weight\n"
         assert "Rows read 0 Rows written 0" in flat(result.stdout)
 
+    @pytest.mark.slow
     def test_a_pattern_within_little_memory(self, fitted, inside, expected):
         small_frame().head(70).to_csv(fitted / "part-0.csv", index=False)
         small_frame().tail(-70).to_csv(fitted / "part-1.csv", index=False)
@@ -113,6 +116,7 @@ class TestComplaints:
             "already has a column 'weight'; give --weight-column another name",
         )
 
+    @pytest.mark.slow(keep=4)
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [

@@ -53,7 +53,7 @@ def test_what_is_no_file_is_never_replaced(fitted, inside, writing, kind, make):
     assert sorted(os.listdir(fitted)) == names
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @every_output
 def test_a_link_is_followed_and_a_mode_is_kept(fitted, inside, writing):
     line, ending = WRITING[writing]

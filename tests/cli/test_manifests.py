@@ -46,6 +46,7 @@ def test_it_is_written_beside_the_output_and_verified(fitted, inside, command):
     complained(inside(*WRITERS[command]), MANIFEST, "exists already")
 
 
+@pytest.mark.slow
 def test_what_the_screen_says_is_what_it_states(fitted, inside):
     said = document(inside(*RELEASE, "--json"))
     manifest = eh.Manifest.load(fitted / MANIFEST)
@@ -109,7 +110,7 @@ def test_a_changed_byte_and_a_missing_file_are_named(fitted, inside, name, what)
         (lambda text: json.dumps(signed(json.loads(text) | {"counted": {}})), "'rows' is missing"),
     ],
 )
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_a_manifest_that_is_broken_forged_or_of_another_version_is_refused(fitted, inside, change, said):
     inside(*RELEASE)
     (fitted / MANIFEST).write_text(change((fitted / MANIFEST).read_text()))
@@ -121,6 +122,7 @@ def test_a_manifest_that_is_broken_forged_or_of_another_version_is_refused(fitte
     assert (found.returncode, document(found)["stands"]) == (1, False)
 
 
+@pytest.mark.slow
 def test_running_again_finds_another_seed(fitted, inside):
     inside(*RELEASE)
     text = json.loads((fitted / MANIFEST).read_text())

@@ -68,6 +68,7 @@ def test_names_in_a_proof_cannot_write_to_the_terminal(folder, inside):
 
 
 class TestTransform:
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("mode", ["release", "apply"])
     def test_it_writes_what_the_mapping_draws(self, fitted, inside, mode):
         result = inside(mode, "fine.mapping", "people.csv", "--seed", "7", "--out", "new.csv")
@@ -94,6 +95,7 @@ class TestTransform:
         assert scores[0].equals(scores[1])
         assert scores[0].equals(scores[2])
 
+    @pytest.mark.slow
     def test_keys(self, fitted, inside):
         """The same person gets the same draw in any order; rows that share a key share it, and are told so."""
         frame = small_frame().assign(id=[f"p{i // 2}" for i in range(200)])
@@ -178,6 +180,7 @@ class TestTransform:
         assert "rows are balanced, not weights" in notes
         assert flat(result.stderr).count("200 of 400 rows share their id") == 1
 
+    @pytest.mark.slow
     def test_a_release_whose_rates_cannot_be_counted(self, fitted, inside):
         """The file is written all the same."""
         (fitted / "header.csv").write_text("group,score,hired\n")
@@ -189,7 +192,7 @@ class TestTransform:
         assert result.returncode == 0, result.stderr
         assert (fitted / "one.csv").exists()
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_segments_that_people_left_are_judged_by_the_file_that_was_read(self, fitted, inside, kind):
         problem = small_problem(parity=[eh.PairwiseParity(0.3, given=["score"])])
@@ -234,6 +237,7 @@ class TestTransform:
         assert sum(row["weight"] for row in found["realised"]["rates"] if row["hired"] == 1) == 200
         assert pd.read_csv(fitted / "weighed.csv")["n"].equals(cells["n"])
 
+    @pytest.mark.slow
     def test_options_reach_the_mapping(self, fitted, inside):
         options = ("--draw", "balanced", "--unseen", "error", "--restore", "label", "--seed", "3")
         result = inside("release", "fine.mapping", "people.csv", "--out", "b.parquet", *options, "--json")
@@ -297,6 +301,7 @@ class TestAudit:
         fewer.to_csv(fitted / "skewed.csv", index=False)
         return pd.read_csv(fitted / "skewed.csv")
 
+    @pytest.mark.slow
     def test_another_table_has_its_own_size_and_verdict(self, inside, skewed):
         """Nothing is said as if it were about the fitted table: neither its people nor its certificate."""
         result = inside("audit", "fine.mapping", "skewed.csv")

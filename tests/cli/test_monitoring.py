@@ -32,6 +32,7 @@ def test_it_says_what_the_library_finds(new, inside):
     assert "What was written" not in said
 
 
+@pytest.mark.slow
 def test_the_document(new, inside):
     found = document(inside("monitor", "fine.mapping", "new.csv", "--json", "--confidence", "0.9", "--seed", "3"))
     expected = eh.Mapping.load(new / "fine.mapping").monitor(new / "new.csv", confidence=0.9, seed=3)
@@ -90,6 +91,7 @@ def test_wrong_command_lines(new, inside):
     misused(inside("monitor", "fine.mapping", "new.csv", "--confidence", "95"), "between 0 and 1")
 
 
+@pytest.mark.slow
 def test_wrong_input_is_explained_and_nothing_is_written(new, inside):
     frame = small_frame()
     frame.drop(columns="group").to_csv(new / "ungrouped.csv", index=False)

@@ -15,6 +15,7 @@ def named(fitted):
     return fitted
 
 
+@pytest.mark.slow
 def test_one_person(named, inside):
     shown = inside(*EXPLAIN, "--where", "id=p-60")
     assert shown.returncode == 0, shown.stderr

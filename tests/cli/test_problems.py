@@ -57,6 +57,7 @@ class TestFit:
         own = eh.Mapping.load(folder / "own.mapping")
         assert own.objective == pytest.approx(shared_fit(data.problem, data.counts).objective, abs=1e-9)
 
+    @pytest.mark.slow
     def test_what_exists_is_not_overwritten(self, folder, inside):
         for name in ("a.mapping", "a.proof"):
             (folder / name).write_text("precious")
@@ -147,6 +148,7 @@ class TestDiagnose:
         assert checked.returncode == 0
         assert "No mapping meets all the bounds of the statement." in flat(checked.stdout)
 
+    @pytest.mark.slow
     def test_feasible(self, inside):
         result = inside("diagnose", "fine.toml", "people.csv", "--proof", "f.proof")
         assert result.returncode == 0, result.stderr

@@ -235,6 +235,7 @@ def test_brackets_stay_in_the_rates(folder, inside):
         assert level in after
 
 
+@pytest.mark.slow
 def test_a_table_of_one_group(fitted, inside):
     (fitted / "one.csv").write_text("group,score,hired\n" + "a,1,0\na,0,1\n" * 50)
     for more in ((), ("--json",)):

@@ -131,6 +131,7 @@ def test_who_may_be_given_which_outcome(folder, inside):
     complained(inside(*options, "--favourable", "yes"), "no level 'yes'", "['0', '1']")
 
 
+@pytest.mark.slow
 def test_small_groups_are_named(folder, inside):
     frame = pd.concat([small_frame(), pd.DataFrame({"group": ["a"] * 4, "score": [0, 1] * 2, "hired": [0, 1] * 2})])
     frame["sex"] = ["f", "m"] * 100 + ["x"] * 4
@@ -165,6 +166,7 @@ def test_weights_are_counted_and_passed_on(folder, inside):
     assert (found["rows"], found["people"], found["weights"]) == (len(cells), 200, "how many")
 
 
+@pytest.mark.slow
 def test_a_follow_up_that_is_asked_for_is_named(folder, inside):
     frame = small_frame()
     frame.assign(fired=frame["hired"].where(frame.index % 2 == 0, 0)).to_csv(folder / "after.csv", index=False)
@@ -224,6 +226,7 @@ def test_files_of_another_form(folder, inside):
     assert inside("fit", "own.toml", "people.parquet", "--out", "p.mapping").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_space_after_every_comma(folder, inside):
     (folder / "spaced.csv").write_text((folder / "people.csv").read_text().replace(",", ", "))
     words = pd.read_csv(folder / "people.csv").assign(region="north")

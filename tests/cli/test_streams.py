@@ -72,7 +72,7 @@ def test_nobody_reads(fitted, line, stream):
         assert not (err if stream == 1 else out)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @some_lines(7)
 def test_a_full_disk(fitted, line):
     result = ended(fitted, line, ">/dev/full")
@@ -84,6 +84,7 @@ def test_a_full_disk(fitted, line):
         assert "Error: " in result.stderr
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("line", QUICK, ids=" ".join)
 def test_an_output_stream_that_is_closed(fitted, line):
     result = ended(fitted, line, ">&-")
@@ -150,6 +151,7 @@ def test_what_a_terminal_would_obey():
         assert printable(text) == text
 
 
+@pytest.mark.slow
 def test_json_is_ascii(fitted, inside):
     """A terminal that a document is printed on does not obey it either."""
     (fitted / "é\x9b.csv").write_bytes((fitted / "people.csv").read_bytes())

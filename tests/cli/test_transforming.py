@@ -52,6 +52,7 @@ def test_a_row_that_is_kept_is_told(gaps, inside, command):
         assert found["realised"] is not None
 
 
+@pytest.mark.slow
 def test_an_audit_counts_it(gaps, inside):
     found = document(inside(*COMMANDS["audit"], "--missing", "level", "--json"))
     counted = {(row["column"], row["what"]): row["rows"] for row in found["coverage"]}
@@ -72,6 +73,7 @@ def test_it_goes_with_a_table(fitted, inside, command):
     misused(inside(command, "fine.mapping", "--missing", "level"), "--missing", "goes with")
 
 
+@pytest.mark.slow
 def test_it_is_said_where_apply_mode_changes_nothing(fitted, inside):
     """Where features are fixed, people are used as they come."""
     frame = small_frame()

@@ -22,6 +22,7 @@ def surprise(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("command", ["fit", "diagnose", "frontier"])
 def test_it_is_one_line_that_asks_to_report_it(folder, inside, surprise, command):
     result = inside(command, "fine.toml", "people.csv")

@@ -50,6 +50,7 @@ def test_missing_values(folder, inside):
     said(inside("apply", "m", "gaps.csv", "--out", "x.csv"), "--missing level")
 
 
+@pytest.mark.slow
 def test_rows_that_were_not_fitted(folder, inside):
     inside("fit", "fine.toml", "people.csv", "--out", "m")
     (folder / "new.csv").write_text("group,score,hired\nb,7,0\n")

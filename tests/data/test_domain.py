@@ -11,6 +11,7 @@ def axis(*sizes):
     return Axis(tuple(Variable(f"v{i}", Role.FEATURE, tuple(range(n)), True) for i, n in enumerate(sizes)))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4))
 def test_ravel_and_unravel_are_inverse(sizes):
     cells = np.arange(axis(*sizes).size)

@@ -66,6 +66,7 @@ def everything(one, other, weights=None):
     return looks
 
 
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_distances_are_those_of_the_shares(seed, weights):

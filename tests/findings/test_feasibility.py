@@ -34,6 +34,7 @@ def test_the_smallest_bound_separates_feasible_from_infeasible(seed):
         assert not is_feasible(at(edge - 1e-5), counts)
 
 
+@pytest.mark.slow
 def test_a_probe_that_stays_undecided_leaves_the_edge(monkeypatch):
     problem, frame = random_problem(np.random.default_rng(4))
     counts = eh.count(problem, frame)
@@ -127,7 +128,7 @@ def never_hired():
     return frame.assign(hired=frame["hired"].where(frame["group"] == "a", 0))
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [eh.LogRatio(), eh.Ratio()], ids=repr)
 def test_the_edge_where_the_table_itself_is_infinitely_far(distance):
     rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Nominal(1)})

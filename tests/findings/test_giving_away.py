@@ -146,6 +146,7 @@ def test_what_is_told_is_what_a_reader_finds_in_releases():
     assert 0.8 < told.right < 0.97
 
 
+@pytest.mark.slow
 def test_audit_and_init_name_them_all(tmp_path):
     frame, telling, innocent = people(1, 900)
     chosen = {name: telling[name] for name in ("years", "decision")}
@@ -175,6 +176,7 @@ def test_audit_and_init_name_them_all(tmp_path):
     assert giving_away(mapping.apply_mode, read(whole), ["decision", "noise"]) == ()
 
 
+@pytest.mark.slow
 def test_init_looks_at_learned_cells_and_says_so(tmp_path, monkeypatch, capsys):
     frame, telling, innocent = people(1, 900)
     whole = frame.assign(decision=telling["decision"], noise=innocent["noise"])

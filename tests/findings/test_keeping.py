@@ -195,6 +195,7 @@ class TestOriginalSegments:
         found = mapping.realised(pl.from_pandas(new), original=pl.from_pandas(frame))
         assert found.verdict == expected.verdict
 
+    @pytest.mark.slow
     def test_another_table(self, released, tmp_path):
         mapping, frame, new = released
         frame.to_csv(tmp_path / "old.csv", index=False)

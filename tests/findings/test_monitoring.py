@@ -120,7 +120,7 @@ def test_any_kind_of_frame(raw, kind, outcomes):
     assert_same(raw.monitor(KINDS[kind](new)), raw.monitor(new))
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("outcomes", [True, False])
 @pytest.mark.parametrize("weights", [None, "w"])
@@ -162,7 +162,7 @@ VARIANTS = {
 }
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("outcomes", [True, False])
 def test_every_kind_of_mapping(variant, outcomes, tmp_path):
@@ -228,6 +228,7 @@ def traders(people, seed, values=10, rare=0.0):
     )
 
 
+@pytest.mark.slow
 def test_values_that_nobody_fitted_had_are_looked_at_by_themselves(trades, tmp_path):
     """50 of 1,500 people: as a change of their column's shares, over ten values, chance would explain as much."""
     batch = traders(1500, seed=1)
@@ -282,6 +283,7 @@ def test_outcomes_are_not_looked_at_within_bins_that_they_chose():
     assert "groups and features together" in set(chosen.monitor(people(200, seed=1)).drift["name"])
 
 
+@pytest.mark.slow
 def test_unseen_is_the_audits(raw):
     new = people(400, seed=8)
     for unseen in ("keep", "typical"):

@@ -310,7 +310,7 @@ LARGE = {
 }
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [0.3, 1.2, 50.0, 1e4, 1e6])
 @pytest.mark.parametrize("form", LARGE)
 def test_ratio_bounds_above_one(form, bound, tmp_path):

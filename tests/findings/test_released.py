@@ -59,6 +59,7 @@ class TestManifests:
         eh.manifest_of(mapping, done, tmp_path / "m.mapping").save()
         return tmp_path
 
+    @pytest.mark.slow
     def test_the_manifest_beside_a_table_tells(self, folder):
         mapping = eh.Mapping.load(folder / "m.mapping")
         said = notes(mapping, folder / "out.csv")
@@ -78,6 +79,7 @@ class TestManifests:
         pd.read_csv(folder / "out.csv").head(100).to_csv(folder / "out.csv", index=False)
         assert "was changed since" in notes(mapping, folder / "out.csv")
 
+    @pytest.mark.slow
     def test_another_mapping_and_a_broken_manifest_say_nothing(self, folder):
         other = eh.fit(small_problem(parity=[eh.PairwiseParity(0.4)]), small_frame())
         assert notes(other, folder / "out.csv") is None

@@ -320,7 +320,7 @@ class TestModelsOfColumnsWithBins:
         assert len(model.asked) == 1
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [LogisticRegression(), DecisionTreeClassifier(max_depth=4)])
 def test_a_model_of_numbers_is_shielded_within_its_bound_in_the_population(model):
     """Ages are spread alike within every bin, whoever it is, but lie to one side of its middle."""

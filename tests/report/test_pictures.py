@@ -193,7 +193,7 @@ def check_groups(name, hide_below, which, subtitle, number):
     assert said == (None if number == total - few else (number, total))
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rates", "heat", "cohorts", "changes"])
 @pytest.mark.parametrize(("name", "hide_below"), CASES)
 def test_no_picture_is_higher_than_a_few_sheets(kind, name, hide_below):

@@ -309,7 +309,7 @@ def numbers_in(value):
     return [float(value)] if isinstance(value, int | float) else []
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [0.05, 0.9])
 @pytest.mark.parametrize("distance", [eh.Difference(), eh.Ratio(), eh.FourFifths(1)], ids=str)
 def test_no_number_tells_how_far_a_hidden_group_is_from_one_that_is_shown(distance, bound):

@@ -109,7 +109,7 @@ def one_sided(p, q):
     return np.maximum(q - p, 0)
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("function", "bound"),
     [

@@ -224,7 +224,7 @@ def test_the_decisive_cells_are_the_curved_ones(measure):
 # --- conjugates -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @each(CONVEX)
 @given(st.integers(0, 10**6))
 def test_the_infimum_is_a_lower_bound(measure, seed):
@@ -277,7 +277,7 @@ def signed(measure, p, r):
     return float(np.sum(terms.get(type(measure), 0.0)))
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @each(BUILT_IN)
 @given(st.lists(st.floats(-1e300, 1e300), min_size=4, max_size=4))
 def test_clipped_multipliers_have_a_finite_infimum(measure, multipliers):
@@ -381,7 +381,7 @@ def test_the_epigraph_is_sparse(measure):
 # --- users' measures: equal to the built-in ones --------------------------------------------------------------------
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("mine", "built_in", "offset"),
     [

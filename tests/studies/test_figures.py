@@ -25,6 +25,7 @@ def cells(spec, panel):
     return data.get("values") or spec["datasets"][data["name"]]
 
 
+@pytest.mark.slow
 def test_figure_2_is_the_frontier_at_a_quarter(monkeypatch):
     monkeypatch.setattr(figures, "POINTS", 8)
     text = json.dumps(drawn(2))

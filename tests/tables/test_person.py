@@ -99,7 +99,7 @@ class TestTheSameAsAmongMany:
             same(quietly(fitted.person, row, mode=mode, **options), after)
         assert sum(before != after for before, after in zip(records(frame), expected, strict=True)) > 20
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("changes", VARIANTS)
     def test_by_position(self, changes, mode):
@@ -133,7 +133,7 @@ class TestTheSameAsAmongMany:
             expected = records(quietly(getattr(fitted, mode), turned, **options))[0]
             same(quietly(fitted.person, records(turned)[0], mode=mode, **options), expected)
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("mode", MODES)
     def test_a_mapping_that_was_read_from_a_file(self, tmp_path, mode):
         free = {**people.problem().distortion.rules, "hired": eh.Free()}
@@ -437,6 +437,7 @@ class TestFewRows:
         with pytest.raises(eh.DataError, match="column 'job' holds numbers"):
             hiring.apply(frame)
 
+    @pytest.mark.slow
     def test_a_frame_of_ones_own_comes_back_and_the_given_one_stays(self):
         fitted = awkward.mapping()
         for at in range(24):

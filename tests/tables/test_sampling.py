@@ -86,7 +86,7 @@ class TestSamples:
 
         return sample_in_pieces(stated, size, pieces, rows.variables, rows.everybody, text=text)
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [50, 700, 5000])
     def test_in_memory_and_in_pieces(self, size):
         table = mixed(1000)
@@ -109,6 +109,7 @@ class TestSamples:
                     words = [[*each.given.words, None] for each in (mine, theirs)]
                     assert [words[0][i] for i in mine.given.codes] == [words[1][i] for i in theirs.given.codes]
 
+    @pytest.mark.slow
     def test_a_late_word_among_numbers(self):
         """What was chosen by numbers is chosen anew by words."""
         table = mixed(1000).astype({"code": object})

@@ -408,6 +408,7 @@ class TestOddColumns:
         with pytest.raises(eh.DataError, match=words):
             eh.fit(problem(), change(frame))
 
+    @pytest.mark.slow
     def test_values_that_a_type_has_no_room_for(self, frame, moving):
         wide = frame.assign(age=frame["age"] * 3)
         mapping = eh.fit(replace(moving.problem, bins={**problem().bins, "age": eh.Edges([90, 128, 180])}), wide)
@@ -415,6 +416,7 @@ class TestOddColumns:
         with pytest.raises(eh.DataError, match=r"column 'age' is of type .* wider type"):
             mapping.apply(narrow, key="id")
 
+    @pytest.mark.slow
     def test_coarser_types_stay_in_the_drawn_bin(self, frame, moving):
         edges = [30.8, 45.3, 60.7]
         stated = replace(moving.problem, bins={**problem().bins, "age": eh.Edges(edges)})
@@ -865,6 +867,7 @@ class TestMissingWhereTheFittedTableHadNone:
             "model_rates": mapping.model_rates, "predictor": mapping.predictor().predict_proba,
         }  # fmt: skip
 
+    @pytest.mark.slow(keep=4)
     @pytest.mark.parametrize(
         "use",
         ["apply", "release", "audit", "realised", "possibilities", "expand", "holdout", "model_rates", "predictor"],
@@ -1010,6 +1013,7 @@ def test_keys_of_a_column_in_several_pieces():
         assert found["hired"].equals(mapping.release(frame, key="id")["hired"])
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("rows", [40, 4000])
 def test_values_of_one_level_are_one_new_cell(frame, mapping, rows):
     """Of few kinds of rows and of many, more than there are rows."""

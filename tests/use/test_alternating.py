@@ -156,7 +156,7 @@ class OutcomesEverywhereAlike(Dense):
         return found
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_a_feasible_problem_is_solved_whatever_the_measure(utility, seed):

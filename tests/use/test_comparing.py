@@ -50,7 +50,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* already")
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("seed", [1, 2])
@@ -132,6 +132,7 @@ def test_bins_weights_and_files(tmp_path):
         eh.compare(a, b, weights="w")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
 def test_learned_cells_need_a_table_unless_they_are_the_same():
     frame = wide_frame(1, 600)
@@ -182,6 +183,7 @@ def with_one_person():
     return pd.concat([frame, alone], ignore_index=True)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
 def test_nothing_is_told_of_a_group_of_one_however_heavy(tmp_path):
     frame = with_one_person()
@@ -201,6 +203,7 @@ def test_nothing_is_told_of_a_group_of_one_however_heavy(tmp_path):
         assert "1 row of fewer than 20 people is not shown" in page
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
 def test_people_by_weight_are_said_to_be(tmp_path):
     frame = with_one_person()
@@ -213,6 +216,7 @@ def test_people_by_weight_are_said_to_be(tmp_path):
     assert not eh.compare(a, b, frame).weighed
 
 
+@pytest.mark.slow
 def test_each_bound_is_said_in_its_own_words(compas, compas_mapping):
     points = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.1, distance=eh.Difference(), on=["sex"])]),
                     compas.frame)  # fmt: skip
@@ -290,6 +294,7 @@ def test_missing_values_where_there_were_none(compas, compas_mapping):
         eh.compare(compas_mapping, compas_mapping, missing="level")
 
 
+@pytest.mark.slow
 def test_another_order_of_levels_is_no_other_level(compas):
     """Records of both are compared by what their levels are called, as their tables have them."""
     order = ["Less than 25", "25 - 45", "Greater than 45"]

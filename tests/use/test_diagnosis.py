@@ -372,6 +372,7 @@ def test_a_users_distance(tmp_path):
     assert stands(found, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_distance_that_was_kept_as_lines(tmp_path):
     """The problem of a loaded mapping knows the lines of its own bounds and no others."""
     distance = eh.UserDistance(lambda p, q: np.abs(p - q), "the gap")

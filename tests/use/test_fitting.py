@@ -9,6 +9,7 @@ from families import small_frame, small_problem
 import evenhand as eh
 
 
+@pytest.mark.slow
 def test_infeasible_names_the_way_out(compas):
     problem = replace(compas.problem, budget=eh.ExpectedDistortion(0.25))
     with pytest.raises(eh.InfeasibleError) as caught:

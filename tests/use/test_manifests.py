@@ -159,7 +159,7 @@ def written(mapping, folder, table="people.csv", out="out.csv", mode="release", 
         ("part-*.csv", "o.csv"),
     ],
 )
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_what_was_written_stands(fitted, folder, mode, table, out):
     found = eh.verify_manifest(written(fitted, folder, table, out, mode), again=True)
     assert found.stands, found.verdict
@@ -176,7 +176,7 @@ def flipped(path, rng):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_any_mapping_is_accepted_and_any_changed_byte_refused(tmp_path, seed):
     rng = np.random.default_rng([20261118, seed])
     problem, frame = random_problem(rng)
@@ -227,7 +227,7 @@ def forged(saved, change):
         (lambda d: d.update(mode="apply", options=drawn(d["options"])), "states rates that cannot be counted"),
     ],
 )
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_what_is_stated_falsely_is_found_out(fitted, folder, change, said):
     found = eh.verify_manifest(forged(written(fitted, folder), change))
     assert not found.stands
@@ -238,6 +238,7 @@ def drawn(options):
     return {name: value for name, value in options.items() if name != "weights"}
 
 
+@pytest.mark.slow
 def test_rows_of_what_was_expanded_are_counted_in_both_files(fitted, folder):
     saved = forged(written(fitted, folder, mode="expand"), lambda d: d["counted"].update(rows=9, results=8))
     found = eh.verify_manifest(saved).verdict
@@ -258,7 +259,7 @@ def test_rows_of_what_was_expanded_are_counted_in_both_files(fitted, folder):
         ),
     ],
 )
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 def test_another_command_is_found_out_by_running_it_again(fitted, folder, change, said):
     saved = forged(written(fitted, folder, mode="release"), change)
     assert eh.verify_manifest(saved).stands
@@ -267,6 +268,7 @@ def test_another_command_is_found_out_by_running_it_again(fitted, folder, change
     assert said in found.verdict
 
 
+@pytest.mark.slow
 def test_a_table_that_was_not_drawn_is_found_out(fitted, folder):
     """Somebody edits a feature, which no rate depends on, and makes all checksums fit."""
     saved = written(fitted, folder, mode="release")
@@ -285,6 +287,7 @@ def test_a_table_that_was_not_drawn_is_found_out(fitted, folder):
     assert f"duckdb {duckdb.__version__}, pyarrow {pa.__version__}" in found.verdict
 
 
+@pytest.mark.slow
 def test_an_edited_outcome_is_found_by_the_recount(fitted, folder):
     saved = written(fitted, folder, mode="release")
     frame = pd.read_csv(folder / "out.csv", dtype=str, keep_default_na=False)
@@ -316,6 +319,7 @@ def test_files_that_are_elsewhere(fitted, folder):
     assert "the mapping" in single.verdict
 
 
+@pytest.mark.slow
 def test_a_sign_off_that_expired_since_is_said(fitted, folder):
     today = date.today()
     done = fitted.release(folder / "people.csv", to=folder / "out.csv")
@@ -359,6 +363,7 @@ def test_binned_columns_and_learned_cells_stand(tmp_path, restore):
             assert "the list of changes" in eh.verify_manifest(saved).verdict
 
 
+@pytest.mark.slow
 def test_an_input_that_was_renamed_is_found_by_a_pattern(fitted, folder):
     saved = written(fitted, folder)
     (folder / "people.csv").rename(folder / "moved-2026.csv")
@@ -368,6 +373,7 @@ def test_an_input_that_was_renamed_is_found_by_a_pattern(fitted, folder):
     assert "there are 2 files for the input" in several.verdict
 
 
+@pytest.mark.slow
 def test_files_are_found_from_a_linked_folder_and_from_where_it_leads(fitted, folder):
     real = folder / "years" / "2026"
     real.mkdir(parents=True)
@@ -380,6 +386,7 @@ def test_files_are_found_from_a_linked_folder_and_from_where_it_leads(fitted, fo
     assert eh.verify_manifest(eh.manifest_of(fitted, done, folder / "m.mapping").save()).stands
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_stated_otherwise_is_told_by_group_and_outcome(fitted, folder):
     saved = Path(written(fitted, folder))
     given = json.loads(saved.read_text())

@@ -115,6 +115,7 @@ class TestLevels:
     def test_an_order_only_where_it_is_plain(self, levels, order):
         assert plain_order(levels) == order
 
+    @pytest.mark.slow
     @given(st.lists(st.integers(-1000, 1000), min_size=12, max_size=300), st.integers(2, 5))
     @settings(max_examples=60)
     def test_any_numbers_can_be_levelled(self, numbers, bins):
@@ -174,6 +175,7 @@ class TestProposal:
         least = found.bounds.limit * eh.smallest_budget_factor(found.problem, frame)
         assert least == pytest.approx(found.bounds.smallest_limit, abs=1e-6)
 
+    @pytest.mark.slow
     def test_every_column_that_is_asked_for(self):
         asked = ["wage", "band", "town"]
         found = propose(people(), protected=["sex"], outcome="hired", features=asked)
@@ -231,6 +233,7 @@ class TestProposal:
                 with pytest.raises(eh.DataError, match=f"'{name}' holds lists, structs or bytes"):
                     propose(given, **asked)
 
+    @pytest.mark.slow
     def test_any_name_and_value_can_be_written(self):
         """Names with spaces, quotes, line ends and control characters are values of the TOML, and cannot break it."""
         odd = 'a "long-ish" name, with\nmany \x07 kinds \x7f of = [things] # ' * 3
@@ -242,6 +245,7 @@ class TestProposal:
         assert found.problem.csv == csv
         propose(frame.rename(columns={"name": odd + "2"}), protected=["sex"], outcome="hired")
 
+    @pytest.mark.slow
     def test_numbers_in_a_file_with_words_for_what_is_missing(self, tmp_path):
         """In a file they are numbers; in a frame of texts they are words, with an order that is plain."""
         frame = people()[["sex", "skill", "hired"]]
@@ -253,6 +257,7 @@ class TestProposal:
         assert found.problem.distortion.rules["skill"] == eh.Ordinal(step=1, max_steps=1)
         assert eh.fit(found.problem, tmp_path / "people.csv").certificate.status == "optimal"
 
+    @pytest.mark.slow
     def test_outcomes_of_several_kinds(self):
         frame = people()
         words = propose(frame.drop(columns="hired"), protected=["sex"], outcome="decision", features=["skill"])
@@ -263,6 +268,7 @@ class TestProposal:
         found = propose(three, protected=["sex"], outcome="grade", features=["skill"])
         assert eh.fit(found.problem, three).certificate.status == "optimal"
 
+    @pytest.mark.slow
     def test_why_each_column_is_left_out(self):
         """Too little told and too many cells are different reasons; columns that nobody asked for are listed, too."""
         rng = np.random.default_rng(5)
@@ -290,6 +296,7 @@ class TestProposal:
         assert max(map(len, found.text.splitlines())) <= 120
         assert eh.Problem.from_toml(found.text) == found.problem
 
+    @pytest.mark.slow
     def test_no_key_is_explained_in_more_than_two_lines(self):
         """Reasons for what is left out aside, of which there may be many."""
         frame = people().assign(age=np.arange(2000) % 60 + 18)
@@ -322,6 +329,7 @@ class TestProposal:
         with pytest.raises(eh.DataError, match="'hired' is missing in 1 row"):
             propose(frame, protected=["sex"], outcome="hired")
 
+    @pytest.mark.slow
     def test_the_studies(self):
         for study, outcome in (("compas", "is_recid"), ("adult", "income")):
             frame = eh.datasets.load(study).frame
@@ -397,6 +405,7 @@ class TestSmallGroups:
         assert list(into) == ["few people"]
         assert len(into["few people"]) == 30
 
+    @pytest.mark.slow
     def test_one_alone_is_named_and_stays(self):
         frame = people().assign(team="a")
         frame.loc[:150, "team"] = "b"
@@ -409,6 +418,7 @@ class TestSmallGroups:
         assert f"sex=f, team=b ({tiny.people} people, {tiny.rate:.0%})." in said(found)
         assert "Groups of fewer" not in propose(people(), protected=["sex"], outcome="hired").text
 
+    @pytest.mark.slow
     def test_codes_are_groups(self):
         frame = staff([400, 300, 30, 20], {"w": 0.5, "a": 0.4, "b": 0.6, "c": 0.1, "d": 0.05})
         frame["race"] = frame["race"].map({"w": 1, "a": 2, "b": 3, "c": 4, "d": 5})
@@ -423,6 +433,7 @@ class TestSmallGroups:
         assert len(found.draft.protected[0].levels) == 4
         eh.fit(found.problem, lacking)
 
+    @pytest.mark.slow
     def test_another_table_has_the_same_groups(self):
         """The TOML names levels, so a table with other numbers, and with new values, means the same by them."""
         towns = ["a"] * 500 + ["b"] * 400 + ["c"] * 60 + ["d", "e", "f", "g"] * 10
@@ -444,6 +455,7 @@ class TestNumbersAsGroups:
         found = propose(frame, protected=[name], outcome="hired", features=["skill"])
         return found.problem.bins[name].edges
 
+    @pytest.mark.slow
     def test_ages_are_cut_at_known_lines(self):
         assert self.cut(self.ages(17, 90)) == (25, 40, 65)
         assert self.cut(self.ages(18, 35)) == (25,)
@@ -505,7 +517,7 @@ class TestLeaks:
         frame["score"] = np.where(hired, rng.integers(371, 1000, 2000), rng.integers(0, 371, 2000))
         return frame.drop(columns=["decision", "hired"]).assign(hired=frame["hired"])
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "words"),
         [
@@ -535,6 +547,7 @@ class TestLeaks:
         left = dict(propose(frame, protected=["sex"], outcome="hired").draft.left_out)
         assert left["visited"] == "tells whether report is filled in, which depends on the outcome: known only after it"
 
+    @pytest.mark.slow
     def test_a_follow_up_of_the_outcome_that_most_people_have(self):
         frame = people()
         rejected = frame["hired"] == 0
@@ -574,6 +587,7 @@ class TestWeights:
         frame = people()[["sex", "skill", "town", "hired"]]
         return frame, frame.value_counts().rename("people").reset_index()
 
+    @pytest.mark.slow
     def test_a_table_of_counts_is_the_table_of_its_people(self):
         frame, cells = self.cells()
         options = {"protected": ["sex"], "outcome": "hired", "favourable": 1}
@@ -585,6 +599,7 @@ class TestWeights:
         assert f"{len(cells)} rows, which stand for 2,000 people by people" in said(counted)
         assert "evenhand fit problem.toml table.csv --weights people" in said(counted)
 
+    @pytest.mark.slow
     def test_a_file_of_counts(self, tmp_path):
         _, cells = self.cells()
         cells.to_csv(tmp_path / "cells.csv", index=False)
@@ -605,6 +620,7 @@ class TestWeights:
         assert f"{len(frame):,} rows, weighted by weight" in said(found)
         eh.fit(found.problem, frame, weights="weight")
 
+    @pytest.mark.slow
     def test_rows_without_weight_do_not_count(self):
         cells = self.cells()[1]
         nobody = cells.iloc[:1].assign(town="nowhere", people=0)
@@ -637,6 +653,7 @@ class TestFavourable:
         own = changes[changes["column"] == found.problem.outcome]
         return {(row["from"], row["to"]) for row in own.to_dict("records") if row["share"] > 1e-9}
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("good", [0, 1])
     def test_two_numbers(self, good):
         found = propose(people(), protected=["sex"], outcome="hired", favourable=good)
@@ -667,6 +684,7 @@ class TestFavourable:
         frame = people()
         return frame.assign(grade=np.clip(frame["hired"] + rng.integers(0, 2, 2000), 0, 2))
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize(("good", "rule"), [(2, eh.Ordinal), (1, eh.Nominal), (0, eh.Ordinal)])
     def test_several_in_order(self, good, rule):
         """Nobody moves away from the favourable level, or past it."""
@@ -677,6 +695,7 @@ class TestFavourable:
             assert abs(b - good) < abs(a - good)
             assert (a - good) * (b - good) >= 0
 
+    @pytest.mark.slow
     def test_several_without_an_order(self):
         frame = self.graded()
         frame["grade"] = frame["grade"].map({0: "poor", 1: "odd", 2: "good"})
@@ -707,7 +726,7 @@ class TestFavourable:
         skill = np.clip(rng.integers(0, 3, n) + granted, 0, 3)
         return pd.DataFrame({"sex": sex, "skill": skill, "granted": granted.astype(int)})
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("good", [0, 1])
     def test_a_distance_by_which_fewer_lose(self, good):
         frame = self.unequal().assign(granted=lambda f: f["granted"] if good else 1 - f["granted"])
@@ -929,6 +948,7 @@ class TestLeaves:
         )
         assert few < many
 
+    @pytest.mark.slow
     def test_without_scikit_learn(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "sklearn.tree", None)
         found = propose(wide(), protected=["group"], outcome="hired")
@@ -957,7 +977,7 @@ class TestLeaves:
         assert weighted.draft.rated.overall == pytest.approx(np.average(frame["hired"], weights=times))
         assert sorted(g.rate for g in weighted.draft.groups) == pytest.approx(sorted(rates))
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("cells", ["leaves", "levels"])
     def test_a_file_is_read_once(self, tmp_path, monkeypatch, cells):
         wide(1500).to_csv(tmp_path / "people.csv", index=False)

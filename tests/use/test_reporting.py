@@ -197,7 +197,7 @@ def test_no_clock_decides_what_is_in_a_report(monkeypatch):
     assert "second" not in quick["words"]
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "words"),
     [(0.5, "Every bound can be met, down to zero;"), (0.25, "No mapping meets a bound tighter than 1.21 times;")],
@@ -415,7 +415,7 @@ GIVEN = [
 ]
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("given", GIVEN, ids=len)
 def test_the_command_that_was_run_is_named_with_its_options(folder, given, monkeypatch):
     """As it was typed, but for where the page goes and how fast it comes, which are not on it."""

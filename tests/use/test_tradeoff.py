@@ -275,6 +275,7 @@ def test_a_point_that_the_warm_way_misses_is_fitted_anew(tight, compas, monkeypa
     assert found.notes == ("bound 0.3: the warm start did not reach the optimum; fitted anew",)
 
 
+@pytest.mark.slow
 def test_a_point_that_is_worse_than_optimal_is_fitted_anew(tight, compas, monkeypatch):
     from evenhand.optimise.solve import solve_along
 
@@ -300,6 +301,7 @@ def test_a_solver_that_fails_leaves_the_point_unsolved(tight, compas, monkeypatc
     assert found.notes[-1] == "bound 0.3: it stopped"
 
 
+@pytest.mark.slow
 def test_time_that_runs_out_keeps_the_points_found(tight, compas, monkeypatch):
     real = module.solve_along
 
@@ -327,6 +329,7 @@ def test_progress_rises_to_one(tight, compas):
     assert [stage for stage, _ in seen if stage.endswith(" done")] == [f"tracing 2 points, {n} done" for n in range(3)]
 
 
+@pytest.mark.slow
 def test_the_order_and_repeats_are_the_callers(tight, compas):
     found = frontier(tight, compas.counts, bounds=[0.5, 0.3, 0.5])
     assert found.frame["bound"].tolist() == [0.5, 0.3, 0.5]
@@ -521,7 +524,7 @@ class TestAroundAMapping:
     def test_as_many_points_as_were_asked_for(self, compas_mapping, points):
         assert len(around(compas_mapping, points).frame) == points + 1
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("bound", [0.6146100920391904, 1.0, 1e6])
     def test_a_bound_at_which_nobody_changes(self, compas, bound):
         mapping = eh.fit(compas.problem.with_bounds(lambda _: bound), compas.counts)

@@ -32,6 +32,7 @@ def test_no_estimator_is_better(seed):
 tables = st.integers(0, 10**6).map(lambda seed: np.random.default_rng(seed))
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(tables, st.integers(2, 5), st.integers(2, 4))
 def test_the_proposition(rng, groups, outcomes):

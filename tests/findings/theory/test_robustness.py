@@ -91,6 +91,7 @@ def test_the_radius_covers_many_cells():
     assert np.mean(kl > radius(200, 20)) <= 0.05
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.floats(0.01, 0.99), min_size=8, max_size=8))
 def test_the_lemma(rates):

@@ -92,7 +92,7 @@ def compiled_or_not(compile_one, *arguments):
         return None
 
 
-@pytest.mark.slow(keep=8)
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("number", range(0, len(ROWS), 3))
 def test_with_other_bounds_it_is_what_it_would_be_from_the_start(number):
     """Also after bounds of zero, which rule outcomes out where a group has none."""

@@ -190,6 +190,7 @@ def test_the_tie_break_keeps_the_optimum_where_cells_are_empty(adult, utility, t
     assert chosen.certificate.notes == ()
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("tie_break", ["least_change", "even"])
 def test_the_units_of_the_distortion_do_not_matter(compas, tie_break):
     rules = dict(compas.problem.distortion.rules)
@@ -436,7 +437,7 @@ def test_a_table_of_very_uneven_weights_is_fitted():
         assert mapping.achieved.row_error <= 1e-12
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_no_solver_outlives_its_fit(monkeypatch, utility, tie_break):

@@ -49,7 +49,7 @@ def test_a_time_limit_stops_the_fit(heavy, utility):
         eh.fit(with_utility(problem, utility), counts, time_limit=0.3)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", [eh.KL(), eh.L1()])
 def test_ctrl_c_stops_the_fit_and_restores_the_handler(heavy, utility):
     problem, counts = heavy
@@ -133,7 +133,7 @@ WRITTEN = {
 }
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("form", WRITTEN)
 def test_the_limit_is_heeded_wherever_it_comes(form, monkeypatch):
     """At whichever look at the clock time is up, the fit ends with the usual error, or has its optimum already."""

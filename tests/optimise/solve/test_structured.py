@@ -347,7 +347,7 @@ class TestStopping:
             eh.fit(compas.problem, compas.counts, progress=interrupted)
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("per", ["individual", "xy"])
 @pytest.mark.parametrize("utility", [eh.L1(), eh.KL()], ids=str)
 def test_the_elimination_solves_the_normal_equations(compas, utility, per):

@@ -28,7 +28,7 @@ def test_every_leaf_has_people_enough_of_every_group(seed):
     assert 2 <= len(people) <= 30
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_rows_does_not_matter(seed):
     frame = wide_frame(seed, outcomes=2 + seed % 2)

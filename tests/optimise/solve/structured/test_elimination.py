@@ -107,7 +107,7 @@ class TestDissection:
         assert dissected(incidence(clique(144), 144)).above.tolist() == [-1]
 
 
-@pytest.mark.slow(keep=15)
+@pytest.mark.slow(keep=7)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_fronts_solve_what_a_dense_matrix_does(graph):
     n, rng = 100, np.random.default_rng(0)
@@ -216,7 +216,7 @@ def test_without_rates_there_is_no_border():
     assert y == pytest.approx(densely(form, theta, rows, np.zeros(0), np.zeros(0)), abs=1e-6)
 
 
-@pytest.mark.slow(keep=16)
+@pytest.mark.slow(keep=9)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_rates_that_cannot_move_leave_the_other_rows_their_digits(graph):
     """Where r is held and rates hang on it, rounding is all that is left of the parity rows."""
