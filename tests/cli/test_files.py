@@ -38,6 +38,7 @@ def _device(path):
         pytest.skip("only the superuser makes devices")
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=4)
 @every_output
 @pytest.mark.parametrize(("kind", "make"), [("a device", _device), ("a pipe", os.mkfifo), ("a folder", os.mkdir)])

@@ -53,6 +53,7 @@ def shown(monkeypatch):
     return stream.getvalue
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("word", [*WORDS, "x" * 10_000, ""], ids=ascii)
 def test_every_way_to_show_a_word(shown, word):

@@ -53,6 +53,7 @@ def speaks_on_output(line):
     return "--json" in line or not (line[1:2] == ["--nope"] or line[:2] == ["fit", "tight.toml"])
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @some_lines(7)
 @pytest.mark.parametrize("stream", [1, 2], ids=["output", "errors"])
@@ -108,6 +109,7 @@ def test_an_error_stream_that_is_full(fitted):
     assert ended(fitted, ["fit", "--nope"], "2>/dev/full").returncode == Exit.INPUT
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @some_lines(7)
 @pytest.mark.parametrize(

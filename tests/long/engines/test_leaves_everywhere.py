@@ -128,6 +128,7 @@ class TestFrames:
 
 
 class TestFiles:
+    @pytest.mark.exhaustive(parts=3)
     @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("options", [OPTIONS, {"seed": 2}, {"seed": 2, "draw": "balanced"}], ids=str)
     @pytest.mark.parametrize("to", ["out.csv", "out.parquet"])

@@ -393,6 +393,7 @@ def test_nothing_is_told_where_the_bound_holds(trial):
         deciding().fit(X, y)
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=5)
 @parametrize_with_checks(
     [InHalves(LogisticRegression(), protected=["0"], decisions=0.5)], expected_failed_checks=lambda _: EXCLUDED

@@ -89,6 +89,7 @@ def excluded(estimator):
     return next(reasons for one, reasons in CHECKED if repr(one) == repr(estimator))
 
 
+@pytest.mark.exhaustive(parts=5)
 @pytest.mark.slow(keep=20)
 @parametrize_with_checks([estimator for estimator, _ in CHECKED], expected_failed_checks=excluded)
 @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
@@ -897,6 +898,7 @@ OBJECTS = {
 }
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=4)
 @pytest.mark.filterwarnings("ignore:the estimator also sees columns:evenhand.errors.EvenhandWarning")
 @pytest.mark.parametrize("train_on", ["expected", "draw"])

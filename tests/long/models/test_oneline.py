@@ -540,6 +540,7 @@ class TestConfidence:
             one_line(confidence=confidence).fit(X, y)
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=5)
 # The checks ask for an accuracy that a tight bound must cost.
 @parametrize_with_checks(

@@ -424,6 +424,7 @@ class TrainedFirst(eh.ShieldedClassifier):
 EXCLUDED = {}
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=10)
 @parametrize_with_checks([TrainedFirst(LogisticRegression())], expected_failed_checks=lambda _: EXCLUDED)
 @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
