@@ -56,10 +56,10 @@ def content_of_the_package():
     return int.from_bytes(digest.digest()[:4])
 
 
-def pytest_report_header(config):
-    if config.getoption("everything") or config.getoption("quick"):
-        return None
-    return f"exhaustive sets: the part that goes by the package's content, {content_of_the_package()}"
+def pytest_terminal_summary(terminalreporter, config):
+    if not (config.getoption("everything") or config.getoption("quick")):
+        part = content_of_the_package()
+        terminalreporter.write_line(f"of exhaustive sets the part that goes by the package's content ran: {part}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,12 +69,12 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("site" if item.path.is_relative_to(SITE) else "slow")
         elif item.name in SLOW_EXAMPLES or holds_long_examples(item.path):
             item.add_marker("slow")
-    if not config.getoption("everything"):
-        leave_out(config, items, other_parts(items, content_of_the_package()))
     if config.getoption("quick"):
         keep_some_slow_cases(items)
         left_out = NEEDS_MORE | {"slow", "site"}
         leave_out(config, items, [item for item in items if any(mark.name in left_out for mark in item.iter_markers())])
+    elif not config.getoption("everything"):
+        leave_out(config, items, other_parts(items, content_of_the_package()))
 
 
 def by_function(items, mark):
