@@ -225,7 +225,6 @@ def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:
 
 
 def kind(what: str, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:
-    """Refuse a value of another kind."""
     if not isinstance(value, kinds):
         raise refused(what, expected, value)
 

@@ -20,7 +20,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON documen
 
 
 def answer(as_json: bool, command: str, document: Callable[[], Mapping[str, Any]], show: Callable[[], None]) -> None:
-    """Write the document, or show the words."""
     if as_json:
         write({"command": command, **document()})
     else:

@@ -73,7 +73,6 @@ def _with_orders(problem: Problem, domain: Domain) -> Problem:
 
 
 def read_problem(path: Path) -> Problem:
-    """Read a problem from a TOML file."""
     from evenhand.spec import Problem
 
     try:
@@ -93,7 +92,6 @@ def read_problem(path: Path) -> Problem:
 
 
 def csv_text(frame: pd.DataFrame) -> bytes:
-    """Return a frame as the content of a CSV file."""
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text.encode()
 

@@ -65,7 +65,6 @@ complaints = Terminal(stderr=True)
 
 
 def styled(*parts: tuple[str, str]) -> Text:
-    """Return one text of several, each with its style."""
     return Text.assemble(*(console.render_str(text, style=style) for text, style in parts))
 
 

@@ -49,7 +49,6 @@ class Stream:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text."""
         return self._tried(lambda: self.stream.write(text))
 
     def flush(self) -> None:

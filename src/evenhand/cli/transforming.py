@@ -179,7 +179,6 @@ class Done:
 
     @property
     def mode(self) -> Any:
-        """The mode in which it was done."""
         mode = self.fitted.release_mode if self.name == "release" else self.fitted.apply_mode
         return mode.with_unseen(self.options["unseen"])
 

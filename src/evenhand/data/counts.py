@@ -280,7 +280,6 @@ class Counts:
 
 
 def _array(what: str, given: Any, kinds: str, numbers: str) -> Any:
-    """Return an array of one dimension, of numbers of these kinds."""
     try:
         array = np.asarray(given)
     except Exception:  # Whatever is no array says so in its own way.
@@ -291,12 +290,10 @@ def _array(what: str, given: Any, kinds: str, numbers: str) -> Any:
 
 
 def _whole(what: str, given: Any) -> Cells:
-    """Return an array of whole numbers."""
     return np.asarray(_array(what, given, "iu", "whole numbers"), dtype=np.int64)
 
 
 def _numbers(what: str, given: Any) -> Numbers:
-    """Return an array of real numbers."""
     return np.asarray(_array(what, given, "fiu", "numbers"), dtype=np.float64)
 
 

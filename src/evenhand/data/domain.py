@@ -183,7 +183,6 @@ class Variable:
 
     @cached_property
     def codes(self) -> dict[Value, int]:
-        """The position of each level."""
         return {level: code for code, level in enumerate(self.levels)}
 
     def place(self, level: Value) -> int | None:
@@ -260,7 +259,6 @@ class Axis:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables' names."""
         return tuple(v.name for v in self.variables)
 
     def ravel(self, codes: Sequence[Cells]) -> Cells:
@@ -333,12 +331,10 @@ class Domain:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Every variable, in the order D, X, Y."""
         return self.d.variables + self.x.variables + self.y.variables
 
     @property
     def outcome(self) -> Variable:
-        """The one variable of the axis Y."""
         return self.y.variables[0]
 
     @property
@@ -347,7 +343,6 @@ class Domain:
         return (1,) if self.y.size == 2 else tuple(range(self.y.size))
 
     def variable(self, name: str) -> Variable:
-        """Return the variable of that name."""
         for variable in self.variables:
             if variable.name == name:
                 return variable
@@ -355,7 +350,6 @@ class Domain:
         raise SpecError(f"no column {name!r} in this domain {names}.{did_you_mean(name, names)}")
 
     def xy(self, x: Cells, y: Cells) -> Cells:
-        """Number the cells of X × Y."""
         return x * self.y.size + y
 
     def split_xy(self, xy: Cells) -> tuple[Cells, Cells]:
@@ -364,11 +358,9 @@ class Domain:
         return x, y
 
     def dx(self, d: Cells, x: Cells) -> Cells:
-        """Number the cells of D × X."""
         return d * self.x.size + x
 
     def dxy(self, d: Cells, x: Cells, y: Cells) -> Cells:
-        """Number the cells of D × X × Y."""
         return self.dx(d, x) * self.y.size + y
 
     def words(self, d: int, x: int, y: int) -> str:

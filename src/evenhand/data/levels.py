@@ -111,12 +111,10 @@ class Coding(ABC):
         """Undo :meth:`described` for a column of so many levels; what makes no sense is a StorageError."""
 
     def reordered(self, order: Sequence[int]) -> Coding | None:
-        """Return the coding with its levels in another order; None where they have one of their own."""
         return None
 
     @property
     def values(self) -> Iterator[Value]:
-        """The values that are kept, of all levels."""
         return (value for stock in self.stock for value in stock.values)
 
     @property

@@ -164,7 +164,6 @@ class Tree:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are read."""
         return tuple(column.name for column in self.columns)
 
     def leaves(self, rows: Sequence[Given], number: int) -> Cells:
@@ -262,7 +261,6 @@ class Tree:
             yield from self._walked(leads, {**held, split.column: before.after(split, asked, left=side)})
 
     def described(self) -> dict[str, Any]:
-        """Return the tree as JSON."""
         return {
             "columns": [
                 {

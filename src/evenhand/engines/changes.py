@@ -33,7 +33,6 @@ class ChangeList:
 
     @property
     def names(self) -> list[str]:
-        """The columns."""
         return [ROW, *([] if self.key is None else [KEY]), COLUMN, BEFORE, AFTER, PROBABILITY]
 
     def add(self, mode: Transformer, before: Any, after: Any, moves: Moves, first: int) -> None:

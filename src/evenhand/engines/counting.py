@@ -202,7 +202,6 @@ class _Counting:
             yield Piece(named(part, self.columns), _numbers(part, WEIGHT))
 
     def list(self, columns: Sequence[str]) -> str:
-        """Return columns as the list of their numbers."""
         return ", ".join(map(self.source.at, columns))
 
     @property

@@ -85,7 +85,6 @@ class Listed(os.PathLike[str]):
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names Parquet files."""
     return os.fspath(path).lower().endswith(PARQUET)
 
 
@@ -694,5 +693,4 @@ def opened(table: Any, format: CsvFormat | None = None, rows: int | None = None)
 
 
 def literal(text: str) -> str:
-    """Quote a text."""
     return "'" + text.replace("'", "''") + "'"

@@ -38,7 +38,6 @@ class Row:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The value of each column."""
         return {name: self.table[name].to_list()[0] for name in self.table.columns}
 
 

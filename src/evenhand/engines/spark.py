@@ -415,7 +415,6 @@ def _refuse_gaps(mode: Transformer, table: Table, how: How) -> None:
 
 
 def _texts(mode: Transformer, how: How) -> set[str]:
-    """Name the columns that become text."""
     return {variable.name for variable in mode.written if becomes_text(variable, how.restore)}
 
 

@@ -199,7 +199,6 @@ class Run:
 
     @property
     def query(self) -> str:
-        """The query that reads them."""
         return f"SELECT {', '.join(map(self.source.at, self.needed))} FROM {self.source.sql}"
 
     @property

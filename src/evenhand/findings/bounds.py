@@ -40,12 +40,10 @@ class Furthest:
 
     @property
     def words(self) -> str:
-        """The same in words."""
         return f"{written(self.apart, '.3f')} ({self.pair})"
 
     @property
     def pair(self) -> str:
-        """Whose rates they are, with the rates."""
         return f"{self.outcome}: {self.of} {self.rate:.3f} against {self.against} {self.other:.3f}"
 
 

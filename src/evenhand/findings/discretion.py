@@ -32,7 +32,6 @@ class Discretion:
     hide_below: float
 
     def enough(self, people: Numbers | float) -> Flags:
-        """Return which numbers of people are large enough."""
         return np.asarray(people >= self.hide_below)
 
     @property
@@ -59,7 +58,6 @@ class Discretion:
 
     @cached_property
     def codes(self) -> dict[str, Cells]:
-        """The codes of every column in the sources."""
         return source_codes(self.counts)
 
     def comparisons(self, part: ParityAchieved, kernel: Kernel) -> Flags:

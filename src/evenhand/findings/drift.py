@@ -73,7 +73,6 @@ class Sample:
 
     @property
     def weighed(self) -> bool:
-        """Whether somebody's weight is not one."""
         return not (np.array_equal(self.people, self.weight) and np.array_equal(self.people, self.squares))
 
     @property

@@ -59,7 +59,6 @@ class Change:
 
     @property
     def words(self) -> str:
-        """The same in words."""
         return f"{self.column} becomes {self.after} instead of {self.before}"
 
 
@@ -72,7 +71,6 @@ class Result:
 
     @property
     def words(self) -> str:
-        """What happens, in words."""
         return ", and ".join(change.words for change in self.changes) or "they stay as they are"
 
 
@@ -213,7 +211,6 @@ class Explanation:
 
     @property
     def stays(self) -> float:
-        """How likely they stay as they are."""
         return sum(result.probability for result in self.results if not result.changes)
 
     @property
@@ -307,7 +304,6 @@ class Explaining:
         return tuple(sorted(found, key=lambda result: -result.probability))
 
     def result_of(self, person: Placed, levels: Sequence[int]) -> Result | None:
-        """Return the possible result in which a person has these levels; None where it is none."""
         written, own = self.mode.lookup.written, person.levels[self.mode.lookup.first_written :]
         changes = tuple(_changes(written, own, levels))
         return next((each for each in self.results(person) if each.changes == changes), None)

@@ -203,7 +203,6 @@ class _People:
 
     @cached_property
     def changed(self) -> Numbers:
-        """How likely each of them is to change."""
         return self.otherwise(self.level)
 
     def told(self, group: _Group) -> tuple[float, float]:

@@ -101,12 +101,10 @@ class Monitored:
 
     @property
     def exceeded(self) -> pd.DataFrame:
-        """The bounds that are shown violated."""
         return self.bounds[self.bounds["verdict"] == VIOLATED]
 
     @property
     def undecided(self) -> pd.DataFrame:
-        """The bounds that are not decided."""
         return self.bounds[self.bounds["verdict"] == UNDECIDED]
 
     def __repr__(self) -> str:

@@ -44,17 +44,14 @@ def shown_levels(domain: Domain, where: Where) -> dict[str, str]:
 
 
 def group_levels(counts: Counts) -> list[dict[str, Any]]:
-    """Return the levels of every group that occurs."""
     return [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
 
 
 def group_names(counts: Counts) -> list[str]:
-    """Name every group that occurs, in words."""
     return [in_words(levels) for levels in group_levels(counts)]
 
 
 def cell_levels(counts: Counts, source: int) -> dict[str, Any]:
-    """Return every column's level in a source cell (d, x, y)."""
     domain = counts.domain
     return {
         **domain.d.labels(int(counts.d[source])),

@@ -71,7 +71,6 @@ def write_mapping(
     multipliers: Multipliers,
     certificate: Certificate,
 ) -> None:
-    """Write the proof of a mapping's certificate."""
     compiled = compile_problem(bounding(problem), counts)
     writer = _Writer(problem, counts, compiled)
     document = writer.document("mapping") | {
@@ -308,7 +307,6 @@ class _Writer:
         }
 
     def _limited(self, number: int) -> list[int]:
-        """Return the holders that have a limit."""
         return np.flatnonzero(np.isfinite(self.problem.charges[number].limits(self.counts))).tolist()
 
     def kernel_rows(self, kernel: Kernel) -> list[list[Any]]:

@@ -47,7 +47,6 @@ class Kernel:
 
     @cached_property
     def rows(self) -> Cells:
-        """The row of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     @cached_property

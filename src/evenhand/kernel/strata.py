@@ -55,7 +55,6 @@ class _Numbered:
         return _Numbered(keys[order], np.concatenate([self.numbers, more.numbers])[order])
 
     def at(self, keys: Cells) -> Cells:
-        """Return the numbers of keys that are among these."""
         return self.numbers[np.searchsorted(self.keys, keys)]
 
 

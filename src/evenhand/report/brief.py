@@ -246,7 +246,6 @@ def _who(people: float) -> str:
 
 
 def outcome_name(s: Json) -> str:
-    """Return what the outcome is called."""
     return str(next(column["name"] for column in s["table"]["columns"] if column["role"] == "outcome"))
 
 

@@ -121,7 +121,6 @@ def set_apart(value: Any) -> Any:
 
 
 def text_of(name: str) -> str:
-    """Return a file of this package."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 

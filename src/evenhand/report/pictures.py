@@ -67,7 +67,6 @@ PAGE_WIDTH = 1240
 
 
 def picture(kind: Kind, problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved, **options: Any) -> Chart:
-    """Return one of the pictures of a mapping, of which ``measured`` is what was achieved."""
     kinds: dict[str, Callable[..., Chart]] = {
         "rates": rate_chart,
         "heat": partial(heat_chart, measured=measured),

@@ -86,7 +86,6 @@ class Comparisons:
 
     @property
     def within_released(self) -> bool:
-        """Whether rates are those within segments as they are released."""
         return bool(np.any(self.segment != EVERYWHERE))
 
     @cached_property
@@ -97,7 +96,6 @@ class Comparisons:
         return self.parity.distance.lines(self.bound)
 
     def words(self, entry: int) -> str:
-        """Say what an entry compares."""
         return f"{self.event_words(entry)}: {self.own_words(entry)} against {self.other_words(entry)}"
 
     def event_words(self, entry: int) -> str:

@@ -127,9 +127,7 @@ class Features(Events):
         return np.zeros((1, 0))
 
     def words(self, event: int) -> str:
-        """Name the features."""
         return f"released {' × '.join(self.axis.names)}, whatever tells best"
 
     def label(self, event: int) -> object:
-        """Name the features."""
         return " × ".join(self.axis.names)

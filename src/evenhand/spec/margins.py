@@ -32,7 +32,6 @@ class Margin:
         return cls(tuple(above.tolist()), tuple(below.tolist()))
 
     def times(self, share: float) -> Margin:
-        """Return a share of the margin."""
         return Margin(tuple(share * at for at in self.above), tuple(share * at for at in self.below))
 
 
@@ -82,7 +81,6 @@ class WithMargin(Distance):
         return f"{self.of.near(bound, other)}, with margins"
 
     def lines(self, bound: Numbers) -> tuple[Line, ...]:
-        """Return the lines with limits that the margin moves."""
         return tuple(map(self._moved, self.of.lines(bound)))
 
     def within(self, bound: Numbers, target: Numbers) -> tuple[Line, ...]:

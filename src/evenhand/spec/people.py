@@ -58,7 +58,6 @@ class People:
 
     @cached_property
     def group(self) -> Cells:
-        """The group of each source."""
         return self.counts.domain.d.cells_of(self.groups, self.counts.d)
 
     @cached_property
@@ -71,7 +70,6 @@ class People:
         return self.segments.ravel([codes[name] for name in self.segments.names])
 
     def inside(self, segment: int) -> NDArray[np.bool_]:
-        """Return the sources that are in a segment; all of them everywhere."""
         return np.ones(len(self.counts), bool) if segment == EVERYWHERE else self.segment == segment
 
     def rates_in(self, segment: int) -> Numbers:

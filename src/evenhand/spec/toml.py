@@ -145,7 +145,6 @@ def key(name: str) -> str:
 
 
 def write(problem: Problem) -> str:
-    """Return the TOML of a problem."""
     document: dict[str, Any] = {
         "protected": list(problem.protected),
         "features": list(problem.features),

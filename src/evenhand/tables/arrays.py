@@ -68,7 +68,6 @@ def _as_dtype(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def names(frame: Frame) -> list[Any]:
-    """Return the names of a frame's columns."""
     return list(frame.columns) if isinstance(frame, pd.DataFrame) else nw.from_native(frame, eager_only=True).columns
 
 
@@ -78,12 +77,10 @@ def renamed(frame: pd.DataFrame, columns: Sequence[Any]) -> pd.DataFrame:
 
 
 def select(frame: Frame, columns: Sequence[str]) -> Frame:
-    """Return some columns of a frame."""
     return nw.from_native(frame, eager_only=True).select(list(columns)).to_native()
 
 
 def rows(frame: Any, positions: Cells) -> Any:
-    """Return some rows of a frame, or of an array, by position."""
     if isinstance(frame, np.ndarray):
         return frame[positions]
     if isinstance(frame, pd.DataFrame):
@@ -113,7 +110,6 @@ def split(frame: Frame, *columns: str) -> tuple[Frame, ...]:
 
 
 def numbers(series: Any) -> NDArray[Any]:
-    """Return a series as an array."""
     return np.asarray(nw.from_native(series, series_only=True).to_numpy())
 
 

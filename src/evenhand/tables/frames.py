@@ -23,7 +23,6 @@ Table = nw.DataFrame[Any]
 
 
 def is_path(table: Any) -> bool:
-    """Whether a table is named by a path."""
     return isinstance(table, str | os.PathLike)
 
 
@@ -139,7 +138,6 @@ def quoted(name: str) -> str:
 
 
 def refuse_taken(what: str, name: str, columns: Sequence[str]) -> None:
-    """Refuse the name of a column to be added that is none, or that a column has."""
     if not check.column(what, name):
         raise check.refused(what, "one column name", name)
     if name in columns:
@@ -147,13 +145,11 @@ def refuse_taken(what: str, name: str, columns: Sequence[str]) -> None:
 
 
 def to_pandas(table: Any) -> pd.DataFrame:
-    """Return any frame as a pandas frame."""
     found: pd.DataFrame = read(table).to_pandas()
     return found
 
 
 def with_column(table: nw.DataFrame[Any], name: str, values: Sequence[Any]) -> nw.DataFrame[Any]:
-    """Return a table with one more column."""
     return table.with_columns(nw.new_series(name, values, backend=table.implementation))
 
 

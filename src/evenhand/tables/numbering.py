@@ -151,7 +151,6 @@ def _used(codes: NDArray[Any], values: list[Any]) -> Numbered:
 
 
 def _there(codes: NDArray[Any], number: int) -> NDArray[np.bool_]:
-    """Return which of a number of codes occur."""
     return np.asarray(np.bincount(codes.astype(np.int64) - NULL, minlength=number - NULL)[-NULL:] > 0)
 
 

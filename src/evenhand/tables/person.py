@@ -221,12 +221,10 @@ class Lookup:
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:
-        """How each column is read."""
         return tuple(map(Reader, self.read))
 
     @cached_property
     def writers(self) -> tuple[Writer, ...]:
-        """How each column is written."""
         return tuple(map(Writer, self.written))
 
     @cached_property
@@ -239,7 +237,6 @@ class Lookup:
         return len(self.read) - len(self.written)
 
     def values(self, record: Record) -> list[Any]:
-        """Return the plain value of each column that is read."""
         try:
             return [self._value(variable, record) for variable in self.read]
         except KeyError:
@@ -253,7 +250,6 @@ class Lookup:
         return [plain_value(name, record[name]) for name in variable.columns]
 
     def levels(self, values: Sequence[Any]) -> list[int]:
-        """Return the level of each value."""
         return [reader.level(value) for reader, value in zip(self.readers, values, strict=True)]
 
     def row(self, levels: Sequence[int]) -> tuple[int | None, bool]:
@@ -290,7 +286,6 @@ class Lookup:
         return number
 
     def placed(self, levels: Sequence[int]) -> Placed:
-        """Return where somebody with these levels is."""
         return Placed(tuple(levels), *self.row(levels))
 
     def possible(self, person: Placed) -> list[tuple[list[int], float]]:

@@ -416,7 +416,6 @@ def _with_missing(variable: Variable, encoded: Encoded) -> Variable:
 
 
 def _in_order(variable: Variable, rule: Any) -> Variable:
-    """Return a variable with its levels in the order that a rule gives them."""
     if not isinstance(rule, Ordinal) or rule.levels is None:
         return variable
     levels, coding = tuple(rule.levels), variable.coding

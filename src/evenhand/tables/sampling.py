@@ -198,7 +198,6 @@ def _kinds_of_rows(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Seq
 
 
 def _held(table: nw.DataFrame[Any], columns: Sequence[str], blanks: Sequence[Value]) -> list[Given]:
-    """Return what columns hold, each as the kind that it is."""
     return [given(Asked(name, kind_of(column(table, name), blanks)), column(table, name), blanks) for name in columns]
 
 

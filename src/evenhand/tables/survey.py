@@ -31,7 +31,6 @@ ONLY_AMONG_NUMBERS = ("-", ".")
 """Tokens that mean something else among words."""
 
 STORED = (str, int, float, np.number, Decimal)
-"""What numbers are stored as."""
 
 PAIRS_EXPECTED = 3.0
 """So many pairs of equal rows are to be expected where their lack says something."""
@@ -76,12 +75,10 @@ class Column:
 
     @cached_property
     def numeric(self) -> bool:
-        """Whether every value is a number."""
         return bool(self.values) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
 
     @cached_property
     def whole(self) -> bool:
-        """Whether every value is a whole number."""
         return self.numeric and all(isinstance(v, int) for v in self.values)
 
 
@@ -128,12 +125,10 @@ class Survey:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' names, in their order."""
         return tuple(column.name for column in self.columns)
 
     @property
     def people(self) -> int:
-        """How many people there are."""
         return self.rows if self.row_people is None else int(self.row_people.sum())
 
 

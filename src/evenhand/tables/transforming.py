@@ -160,7 +160,6 @@ class Transformer:
 
     @property
     def writes_outcome(self) -> bool:
-        """Whether targets have an outcome."""
         return self.name == "release"
 
     @property
@@ -170,7 +169,6 @@ class Transformer:
 
     @property
     def read(self) -> tuple[Variable, ...]:
-        """The variables whose columns are read."""
         return tuple(variable for axis in self.reads for variable in axis.variables)
 
     @property
@@ -180,7 +178,6 @@ class Transformer:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
         return tuple(dict.fromkeys(column for variable in self.read for column in variable.columns))
 
     def with_missing(self, missing: Missing | None) -> Transformer:
@@ -410,7 +407,6 @@ class Located:
 
     @property
     def rows(self) -> Cells:
-        """The kernel's row of each row."""
         return self.kinds.rows[self.kind()]
 
     @property

@@ -48,12 +48,10 @@ class Run:
 
     @property
     def objective(self) -> float:
-        """The objective reached."""
         return self.history[-1]
 
     @property
     def words(self) -> str:
-        """Say what the run did."""
         return (
             f"alternating from {self.start}: {self.history[0]:.6g} → {self.objective:.6g} in {len(self.history)} "
             f"half-steps; {self.reason}"

@@ -379,7 +379,6 @@ def _bounds(met: _Met) -> pd.DataFrame:
 
 
 def _pair(found: Furthest) -> str:
-    """Say two rates that are compared, and whose they are."""
     return f"{found.outcome}: {found.of} {found.rate:.1%}, {found.against} {found.other:.1%}"
 
 

@@ -43,7 +43,6 @@ def warn_of_new_groups(group: Cells, groups: Frame) -> None:
 
 
 def row_values(table: Frame, row: int) -> dict[str, Value]:
-    """Return what a row of a frame holds."""
     return {name: arrays.numbers(column(read(table), name).to_native())[row] for name in arrays.names(table)}
 
 

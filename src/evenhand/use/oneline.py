@@ -86,7 +86,6 @@ class People:
 
     @property
     def groups(self) -> Frame:
-        """The protected columns."""
         return arrays.select(self.frame, self.protected)
 
     @property

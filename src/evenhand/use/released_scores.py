@@ -63,7 +63,6 @@ class ScoreScale:
         return len(self.value)
 
     def level(self, score: Numbers) -> Cells:
-        """Return the level of each score."""
         return np.searchsorted(self.edges, score, side="right")
 
 
@@ -166,7 +165,6 @@ class GroupRelease:
         return np.asarray(self._at(level, low) != self._at(level, low + LAST * width))
 
     def _at(self, level: Cells, position: Numbers) -> Cells:
-        """Return what is released at a position, 0 to 1, in each level."""
         reached = self.reached[level]
         return np.asarray((np.minimum(position, reached[:, -1] * LAST)[:, None] >= reached).sum(axis=1))
 

@@ -487,7 +487,6 @@ class _Budgets:
         return cls(tuple(values), "budget_limit" if plain else "budget_factor")
 
     def given(self, problem: Problem, value: float) -> Problem:
-        """Return the problem with one of the budgets."""
         return problem.with_limits(lambda own: value if self.column == "budget_limit" else own * value)
 
 

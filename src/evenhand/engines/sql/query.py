@@ -131,7 +131,6 @@ class _Query:
 
     @cached_property
     def _stocked(self) -> tuple[_Column, ...]:
-        """The columns whose new value is drawn."""
         return tuple(column for column in self._columns if column.values.drawn)
 
     @property

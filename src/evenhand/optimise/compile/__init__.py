@@ -80,7 +80,6 @@ class Compiled:
 
     @property
     def moves(self) -> Moves:
-        """The moves that exist."""
         return self.choices.moves
 
     def kernel(self, x: Numbers) -> Kernel:

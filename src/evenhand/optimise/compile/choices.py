@@ -47,7 +47,6 @@ class Choices:
 
     @property
     def starts(self) -> Cells:
-        """Where each owner's choices begin."""
         return np.concatenate([[0], np.cumsum(np.bincount(self.owner, minlength=len(self.weight)))])
 
     def gather(self, per_move: Matrix) -> Matrix:

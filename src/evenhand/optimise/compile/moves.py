@@ -28,7 +28,6 @@ class Moves:
     distortion: Numbers
 
     def keep(self, kept: NDArray[np.bool_]) -> Moves:
-        """Return the moves that are kept."""
         return Moves(self.source[kept], self.target[kept], self.distortion[kept])
 
 

@@ -142,7 +142,6 @@ def _alike(owner: Cells, kind: Cells, private: Flags) -> tuple[Cells, Cells]:
 def _budgets(
     charged: Matrix, owner: Cells, rank: Cells, stands_for: Cells, leading: Flags
 ) -> tuple[Cells, Cells, Cells]:
-    """Return the core's budgets; which of them each stands for, −1 for none; and an owner of each."""
     holder = np.repeat(owner, np.diff(charged.indptr))
     rows = np.unique(charged.indices[leading[holder]])
     number = np.full(charged.shape[0], -1)

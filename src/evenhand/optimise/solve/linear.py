@@ -72,7 +72,6 @@ class LinearSolver:
 
     @property
     def n_columns(self) -> int:
-        """The number of columns."""
         return int(self._highs.getNumCol())
 
     def take(self, model: Model) -> bool:

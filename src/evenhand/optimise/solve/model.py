@@ -80,23 +80,19 @@ class Model:
 
     @property
     def cost(self) -> Numbers:
-        """The cost of every column."""
         return np.concatenate([c.cost for c in self.columns])
 
     @property
     def bounds(self) -> tuple[Numbers, Numbers]:
-        """The bounds of every column."""
         return np.concatenate([c.low for c in self.columns]), np.concatenate([c.high for c in self.columns])
 
     @property
     def row_bounds(self) -> tuple[Numbers, Numbers]:
-        """The bounds of every row."""
         low = np.concatenate([r.low / r.unit for r in self.rows])
         return low, np.concatenate([r.high / r.unit for r in self.rows])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of rows and of columns."""
         return sum(len(r.low) for r in self.rows), sum(len(c.low) for c in self.columns)
 
     @property
@@ -167,7 +163,6 @@ def _units(program: Program) -> tuple[Numbers | float, Numbers | float]:
 
 
 def equalities(name: str, parts: dict[str, Matrix], right: Numbers, unit: Numbers | float = 1.0) -> Rows:
-    """Return a block of rows that equal ``right``."""
     return Rows(name, parts, right, right, unit)
 
 
@@ -189,7 +184,6 @@ def multipliers_of(model: Model, duals: Numbers, loss: Loss) -> Multipliers:
 
 
 def eye(size: int) -> Matrix:
-    """Return the identity matrix."""
     return sparse.eye_array(size, format="csr")
 
 

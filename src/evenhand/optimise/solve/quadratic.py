@@ -288,7 +288,6 @@ class Conic:
 
     @property
     def cones(self) -> list[Any]:
-        """The cones of s."""
         return [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(len(self.right) - self.n_equal)]
 
     def fits(self, other: Conic) -> bool:
@@ -326,7 +325,6 @@ def _conic(model: Model) -> Conic:
 def _placed(
     entries: tuple[Numbers, Cells, Cells], rows: Cells, n_rows: int, first: int, sign: float
 ) -> tuple[Numbers, Cells, Cells]:
-    """Return the entries of some rows, these numbered from ``first`` on."""
     data, row, column = entries
     place = np.full(n_rows, -1)
     place[rows] = np.arange(first, first + len(rows))

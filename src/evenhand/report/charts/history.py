@@ -45,7 +45,6 @@ Row = dict[str, Any]
 
 
 def history_chart(records: Sequence[Mapping[str, Any]]) -> Chart:
-    """Return the chart of batches, from the records of a history."""
     shown = list(enumerate(records, 1))[-MOST_BATCHES:]
     axis = [number for number, _ in shown]
     parts = [

@@ -31,7 +31,6 @@ class Occurrence:
 
     @property
     def numeric(self) -> bool:
-        """Whether the values are numbers."""
         return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
 
     @property

@@ -66,7 +66,6 @@ class Sample:
         return len(self.outcome)
 
     def of(self, rows: Cells) -> Sample:
-        """Return some of the rows."""
         return replace(
             self,
             columns=tuple(seen.of(rows) for seen in self.columns),
@@ -76,7 +75,6 @@ class Sample:
 
     @cached_property
     def by_outcome(self) -> Numbers:
-        """The weight of each outcome."""
         return sums(self.outcome, self.weight, int(self.outcome.max()) + 1)
 
     def heads(self, rows: Cells) -> Numbers:

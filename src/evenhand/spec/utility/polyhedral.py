@@ -14,7 +14,6 @@ EPSILON = float(np.finfo(float).eps)
 
 
 def _gain_and_loss(p: Numbers, price: float) -> Epigraph:
-    """Split r − p into a gain and a loss, each at a price."""
     size = len(p)
     one = sparse.eye_array(size, format="csr")
     return Epigraph(np.full(2 * size, price), one, sparse.hstack([-one, one], format="csr"), p)

@@ -71,7 +71,6 @@ def _checked(kind: str, name: Any, **functions: Any) -> str:
 
 
 def _asked(what: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Ask a function of the user's."""
     try:
         return function(*given)
     except Exception as error:

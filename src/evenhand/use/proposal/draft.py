@@ -75,7 +75,6 @@ class Feature:
 
     @property
     def name(self) -> str:
-        """The column's name."""
         return self.levelled.name
 
     @property
@@ -119,7 +118,6 @@ class Draft:
 
     @property
     def trial(self) -> Trial | None:
-        """Leaves that were tried out."""
         return None if self.tried is None else self.tried.trial
 
     @property
@@ -305,7 +303,6 @@ class _Usable:
 
     @property
     def plain(self) -> list[Column]:
-        """The columns as they are."""
         return [column.column for column in self.columns.values()]
 
     @property

@@ -62,7 +62,6 @@ class Levelled:
 
     @property
     def name(self) -> str:
-        """The column's name."""
         return self.column.name
 
     @property
@@ -100,7 +99,6 @@ def levelled(column: Column, bins: int) -> Levelled:
 
 
 def as_they_are(column: Column) -> Levelled:
-    """Take the values of a column as its levels."""
     return Levelled(column, np.arange(len(column.values) + 1), column.values)
 
 

@@ -81,12 +81,10 @@ class Rated:
 
     @property
     def overall(self) -> float:
-        """The rate of everybody."""
         return float(self.by(np.zeros(len(self.has), dtype=np.int64))[0])
 
 
 def grouped(column: Column, rated: Rated) -> Levelled:
-    """Propose the groups of a protected column."""
     if column.numeric and not _are_codes(column) and (cut := _cut(column, rated)) is not None:
         return cut
     plain = binned(column, [float(v) for v in column.values[1:]]) if column.real else as_they_are(column)

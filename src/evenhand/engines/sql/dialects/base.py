@@ -124,7 +124,6 @@ class Dialect(ABC):
         return digits if "e" in digits else f"{digits}e0"
 
     def literal(self, value: Value) -> str:
-        """Write a value."""
         return self.text(value) if isinstance(value, str) else self.number(value)
 
     def written(self, value: Value) -> str:
@@ -172,7 +171,6 @@ class Dialect(ABC):
         return f"split_part(split_part(lower(typeof({column})), '(', 1), ' ', 1)"
 
     def has_type(self, column: str, types: Iterable[str]) -> str:
-        """Say whether a column is of one of some types."""
         return f"{self.type_of(column)} IN ({', '.join(map(self.text, types))})"
 
     def is_real(self, column: str) -> str:

@@ -40,7 +40,6 @@ class DuckDB(Dialect):
         return f"{super().exact(column)} COLLATE C"
 
     def into(self, value: str, column: str) -> str:
-        """Return a value in the type of a column."""
         return f"cast_to_type({value}, {self.name(column)})"
 
     def all_columns(self, last: Last) -> str:

@@ -41,11 +41,9 @@ class Postgres(Dialect):
         return "E" + quoted.replace("\\", "\\\\") if "\\" in value else quoted
 
     def type_of(self, column: str) -> str:
-        """Return the name of a column's type."""
         return f"pg_typeof({column})::text"
 
     def field(self, column: str) -> str:
-        """Return a field of the row."""
         return f"({ROW}).{self.name(column)}"
 
     def exact(self, column: str) -> str:
@@ -89,7 +87,6 @@ class Postgres(Dialect):
         return list(map(self.name, columns))
 
     def again(self, step: str, own: Iterable[str], computed: Iterable[str]) -> str:
-        """Return a step that computes more for each row."""
         return f"SELECT {', '.join([ROW, *own, *computed])} FROM {step}"
 
     def once(self, step: str) -> str:

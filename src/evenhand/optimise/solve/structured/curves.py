@@ -45,7 +45,6 @@ class Curve:
 
     @cached_property
     def ceiling(self) -> Numbers:
-        """The c of the curve, the cost of every v."""
         return np.full(len(self.targets), (self.loss.ceiling or 0.0) / self.unit)
 
     @property
@@ -63,7 +62,6 @@ class Curve:
         return np.asarray(near > STEEP * there)
 
     def at(self, v: Numbers) -> Numbers:
-        """Return the s of the curve."""
         return self.ceiling - self.loss.gradient(self._spread(v))[self.targets] / self.unit
 
     def line(self, v: Numbers, s: Numbers) -> tuple[Numbers, Numbers]:

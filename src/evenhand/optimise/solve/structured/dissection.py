@@ -78,7 +78,6 @@ class _Parts:
         return (steps[:n] - 1) // 2
 
     def farthest(self, distance: Cells) -> Flags:
-        """Return which vertices of each part are farthest."""
         return np.asarray(distance == np.maximum.reduceat(distance, self.starts)[self.part])
 
     def one_of(self, chosen: Flags) -> Cells:

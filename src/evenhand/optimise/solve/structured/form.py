@@ -106,17 +106,14 @@ class Form:
 
     @property
     def release_rows(self) -> slice:
-        """Where the release rows are."""
         return slice(self.n_local, self.n_local + self.n_release)
 
     @property
     def rate_rows(self) -> slice:
-        """Where the rows of the rates are."""
         return slice(self.n_local + self.n_release, self.n_local + self.n_release + self.n_rates)
 
     @property
     def budget_rows(self) -> slice:
-        """Where the budgets are."""
         return slice(self.n_owners, self.n_local)
 
     @cached_property
@@ -128,7 +125,6 @@ class Form:
 
     @cached_property
     def on_rates(self) -> Matrix:
-        """The coefficients of q in the rates."""
         return self.matrix[self.rate_rows]
 
     @cached_property

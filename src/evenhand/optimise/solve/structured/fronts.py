@@ -48,7 +48,6 @@ class Members:
 
     @cached_property
     def sizes(self) -> Cells:
-        """How many members each group has."""
         return np.bincount(self.group, minlength=self.n_groups)
 
     @cached_property
@@ -102,7 +101,6 @@ class Stage:
 
     @cached_property
     def consecutive(self) -> slice:
-        """The own rows of one that is alone."""
         return slice(int(self.rows[0, 0]), int(self.rows[0, 0]) + self.rows.shape[1])
 
 

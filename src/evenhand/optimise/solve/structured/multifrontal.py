@@ -40,7 +40,6 @@ class Multifrontal:
                     np.subtract.at(values, stage.border, left)
 
     def backward(self, values: Numbers) -> None:
-        """Solve Lᵀ z = values, in place."""
         for stage, factor, border in reversed(self._factors):
             if stage.alone:
                 part = values[stage.consecutive]

@@ -84,7 +84,6 @@ class Point:
     small: Numbers
 
     def moved(self, step: Point, primal: float, dual: float) -> Point:
-        """Return the point after a step."""
         return Point(
             self.z + primal * step.z, self.s + dual * step.s, self.g + primal * step.g,
             self.y + dual * step.y, self.small + dual * step.small,
@@ -117,7 +116,6 @@ class Lacking:
 
     @property
     def primal(self) -> float:
-        """The sum of what rows lack."""
         return float(np.abs(self.rows).sum() + np.abs(self.parity).sum())
 
     def dual(self, point: Point) -> float:
