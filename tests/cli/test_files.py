@@ -54,6 +54,7 @@ def test_what_is_no_file_is_never_replaced(fitted, inside, writing, kind, make):
     assert sorted(os.listdir(fitted)) == names
 
 
+@pytest.mark.exhaustive(parts=2)
 @pytest.mark.slow
 @every_output
 def test_a_link_is_followed_and_a_mode_is_kept(fitted, inside, writing):
@@ -92,6 +93,7 @@ LOOP, LONG = "loop", "x" * 300
 NOT_UTF8 = os.fsdecode(b"bad\xff")
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [LOOP, LONG, "x" * 5000], ids=["loop", "long", "very long"])
 @pytest.mark.parametrize("ending", [".csv", ""])

@@ -206,6 +206,7 @@ def commands(names):
         yield ("fit", "odd.toml", f"nowhere{names[1]}.csv", *more)
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_tables_of_hostile_words(folder, inside, seed):

@@ -73,6 +73,7 @@ def test_nobody_reads(fitted, line, stream):
         assert not (err if stream == 1 else out)
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @some_lines(7)
 def test_a_full_disk(fitted, line):
@@ -94,6 +95,7 @@ def test_an_output_stream_that_is_closed(fitted, line):
     assert ended(fitted, line, "<&- >&- 2>&-").returncode == Exit.INPUT
 
 
+@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @some_lines(11)
 def test_an_error_stream_that_is_closed(fitted, line):

@@ -48,7 +48,6 @@ def located(name):
     return module
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "method", "optimum"),
     [
@@ -68,14 +67,12 @@ def test_every_alternative_of_a_fit_states_the_same_problem(modules, study, meth
     assert row["exceeded"] < 1e-6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["eh.frontier", "eh.fit, no tie-break", "cvxpy CLARABEL"])
 def test_every_alternative_of_a_frontier_finds_the_same_points(modules, method):
     values = modules("frontier").child(method, 3)["values"]
     assert values == pytest.approx([np.nan, 0.0047, 0.0], abs=1e-4, nan_ok=True)
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("method", "optimum"), [("HiGHS", "l1"), ("l1", "l1"), ("cvxpy l1", "l1"), ("kl", "kl")])
 def test_every_alternative_of_a_large_domain_states_the_same_problem(modules, method, optimum):
     row = modules("ladder").child("sites:1", method)
@@ -84,7 +81,6 @@ def test_every_alternative_of_a_large_domain_states_the_same_problem(modules, me
     assert row["moves"] == 1_584
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("table", "method"),
     [
@@ -99,7 +95,6 @@ def test_every_kind_of_table_is_applied(modules, table, method):
     assert modules("apply").child(table, method, 3_000)["rate"] > 0
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("way", ["mapping.person", "pandas, strings", "polars, categories"])
 def test_people_are_asked_for_one_at_a_time(modules, way, monkeypatch):
     apply = modules("apply")
@@ -109,13 +104,11 @@ def test_people_are_asked_for_one_at_a_time(modules, way, monkeypatch):
     assert row["release"] > 0
 
 
-@pytest.mark.slow
 def test_a_benchmark_is_its_own_child(modules):
     script = BENCHMARKS / "ladder.py"
     assert modules("harness").child(script, "--child", "sites:1", "l1")["moves"] == 1_584
 
 
-@pytest.mark.slow
 def test_the_files_benchmark_runs(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "files.py"), "--rows", "5000", "--rounds", "1"]
     environment = os.environ | {"EVENHAND_RESULTS": str(tmp_path)}
@@ -128,7 +121,6 @@ def test_the_files_benchmark_runs(tmp_path):
     assert all(row["× the copy"] > 0 and row["peak MB"] > 0 for row in rows)
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("method", ["release, independent", "release, balanced, new cells", "expand"])
 @pytest.mark.parametrize("kind", ["pandas", "polars", "parquet", "csv"])
 def test_train_mode_is_measured(modules, kind, method, tmp_path):
@@ -200,7 +192,6 @@ def test_what_is_written_for_aif360_is_the_problem_and_its_answer_is_read_back(m
     assert paper.judged(data.problem, counts, moves)["objective"] == 0
 
 
-@pytest.mark.slow
 def test_a_child_beyond_its_limits_has_died(modules):
     harness = modules("harness")
     assert harness.child("-c", "print('{\"seconds\": 1}')") == {"seconds": 1}
@@ -366,7 +357,6 @@ def made_up_results():
     }
 
 
-@pytest.mark.slow
 def test_the_page_is_written_from_what_is_there(modules, tmp_path):
     harness, write = modules("harness"), modules("write")
     for name, content in made_up_results().items():
@@ -460,7 +450,6 @@ def test_a_random_problem_is_the_same_from_the_same_seed_and_from_no_other(modul
     assert replace(loosened, parity=same) == first[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(12))
 def test_a_random_problem_can_be_met_and_asks_for_a_change(modules, number):
     drawing = modules("drawing")
@@ -475,7 +464,6 @@ def test_a_random_problem_can_be_met_and_asks_for_a_change(modules, number):
         assert solve(program, None, Clock()) is not None
 
 
-@pytest.mark.slow
 def test_random_problems_span_the_surface(modules, monkeypatch):
     drawing = modules("drawing")
     # Whether bounds can be met is another matter, and takes most of the time.
@@ -495,7 +483,6 @@ def test_random_problems_span_the_surface(modules, monkeypatch):
     assert len(tags["utility"]) >= 8
 
 
-@pytest.mark.slow
 def test_every_form_of_parity_and_budget_is_drawn(modules):
     drawing, rng = modules("drawing"), np.random.default_rng(0)
     table = drawing.generated(rng, 2_000)
@@ -579,7 +566,6 @@ def test_an_interrupted_run_of_families_goes_on(modules, monkeypatch, tmp_path):
     assert sorted(asked[5:]) == [0, 1, 2, 3]
 
 
-@pytest.mark.slow
 def test_a_random_problem_is_measured_by_all(modules):
     harness = modules("harness")
     families, distribution = located("families"), modules("distribution")
@@ -649,7 +635,6 @@ def new_people(modules, monkeypatch, tmp_path):
     return module
 
 
-@pytest.mark.slow
 def test_new_people_are_kept_or_typical(new_people):
     row = new_people.child("made-up", "own", (2,))
     assert [found["measure"] for found in row["fits"]] == ["KL", "ℓ1"]
@@ -782,7 +767,6 @@ def wide(modules, monkeypatch, tmp_path):
     return module
 
 
-@pytest.mark.slow
 def test_models_of_wide_tables_are_judged_by_people_who_were_not_fitted(wide, modules, capsys):
     row = wide.child("made-up", "1")
     assert (row["fitted"], row["others"]) == (1050, 450)
@@ -854,7 +838,6 @@ def one_line(wide, modules, monkeypatch):
     return module
 
 
-@pytest.mark.slow
 def test_models_in_one_line_are_judged_by_people_who_were_not_fitted(one_line, modules, capsys, monkeypatch):
     monkeypatch.setattr(one_line, "FITTED", 350)
     row = one_line.child("made-up", "1", one_line.WAYS)
@@ -896,7 +879,6 @@ def test_wide_tables_are_whole(modules, name, people, features, rates):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.download
 def test_a_wide_table_and_one_made_by_hand_are_timed(modules):
     took = modules("wide_tables").child("german", "times")["took"]

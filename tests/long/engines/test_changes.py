@@ -46,7 +46,6 @@ def probabilities(mapping, before, after, mode):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("mode", ["release", "apply"])
-@pytest.mark.slow(keep=2)
 def test_it_is_what_differs_with_the_probability_of_the_move(tmp_path, seed, mode):
     rng = np.random.default_rng([20261118, seed])
     problem, frame = random_problem(rng)
@@ -84,7 +83,6 @@ def test_typical_rows_have_the_probability_of_the_typical_row(tmp_path):
     assert len(found) == pytest.approx(400 * share, abs=5 * np.sqrt(400 * share * (1 - share)))
 
 
-@pytest.mark.slow
 def test_learned_cells_and_binned_columns(tmp_path):
     X, y = people(2000, seed=1)
     frame = X.assign(hired=y)

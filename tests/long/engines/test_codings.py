@@ -149,7 +149,6 @@ def occurrence(way):
     return eh.spec.Occurrence("score", found.index.tolist(), found.to_numpy(dtype=float)[:, None])
 
 
-@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("mode", ["release", "apply"])
 @pytest.mark.parametrize("restore", ["sample", "midpoint", "label"])
 def test_every_engine_gives_the_same_rows(way, fitted, tmp_path, mode, restore):

@@ -22,7 +22,6 @@ def assert_same(found, expected):
     assert found.cell_squares == pytest.approx(expected.cell_squares)
 
 
-@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize(("stated", "frame"), [(small_problem(), small_frame()), (problem(), people(400))])

@@ -98,7 +98,6 @@ def assert_same(path, expected, weight="weight"):
 
 
 class TestAsFrames:
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("options", [{}, {"restore": "label"}], ids=str)
     @pytest.mark.parametrize("to", FORMATS)
     @pytest.mark.parametrize("kind", FORMATS)
@@ -112,7 +111,6 @@ class TestAsFrames:
         assert done.results < mapping.possibilities(frame, mode="release", **options).shape[0]
         assert sorted(os.listdir(tmp_path)) == sorted({f"in.{kind}", f"out.{to}"})
 
-    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("kind", FORMATS)
     def test_weights(self, mapping, frame, tmp_path, kind):
         rng = np.random.default_rng(0)
@@ -122,7 +120,6 @@ class TestAsFrames:
         assert_same(out, mapping.expand(weighed, weights="w", weight_column="w"), "w")
         assert done.weight == pytest.approx(weighed["w"].sum(), rel=1e-12)
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", FORMATS)
     @pytest.mark.parametrize("unseen", [None, "typical", "keep"])
     def test_people_who_were_not_fitted(self, of_few, frame, tmp_path, unseen, kind):
@@ -144,7 +141,6 @@ class TestAsFrames:
         assert done.unseen > 20
         assert (done.typical > 20) == (unseen != "keep" or of_few.problem.suppresses)
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", FORMATS)
     @pytest.mark.parametrize("seed", range(12))
     def test_random_tables(self, tmp_path, kind, seed):
@@ -173,7 +169,6 @@ class TestAsFrames:
 
 
 class TestBatches:
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", FORMATS)
     def test_several_files_batches_and_pieces(self, small, tmp_path, pieces, kind):
         many = pd.concat([small_frame()] * 60, ignore_index=True)
@@ -222,7 +217,6 @@ class TestBatches:
             assert first.tolist() == [0, 1, 2]
             assert which.tolist() == [0, 1, 2, 0, 2]
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("kind", FORMATS)
     def test_little_memory(self, tmp_path, kind):
         """Results that do not fit: 70 MB of them, within 64 MB."""
@@ -242,7 +236,6 @@ class TestBatches:
         assert done.weight == pytest.approx(len(many), rel=1e-12)
         assert sorted(os.listdir(tmp_path)) == [f"in.{kind}", f"out.{kind}"]
 
-    @pytest.mark.slow
     def test_the_same_bytes_whoever_comes_first(self, tmp_path, pieces):
         mapping = fitted("plain", people())
         many = noted(pd.concat([people()] * 20, ignore_index=True))
@@ -406,7 +399,6 @@ class TestBadInput:
         assert done.weight == pytest.approx(150)
         assert set(expected["group"]) == {"a", "b"}
 
-    @pytest.mark.slow
     def test_extreme_weights(self, small, tmp_path):
         for scale in (1e-300, 1e-30, 1e300):
             frame = small_frame().assign(w=scale)
@@ -420,7 +412,6 @@ class TestBadInput:
             small.expand(files / "in.csv", to=files / "out.csv", progress=lambda *_: os.utime(files / "in.csv"))
         assert sorted(os.listdir(files)) == ["in.csv", "in.parquet"]
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("place", [0.1, 0.5, 0.9, "writing"])
     @pytest.mark.parametrize("kind", FORMATS)
     def test_ctrl_c_leaves_nothing_behind(self, small, tmp_path, pieces, monkeypatch, kind, place):

@@ -55,7 +55,6 @@ OPTIONS = [{"seed": 3}, {"key": "id"}, {"draw": "balanced"}, {"key": "id", "draw
 
 
 class TestTransform:
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("act", ["release", "apply"])
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_csv_gives_the_bytes_that_pandas_gives(self, mapping, frame, files, act, options):
@@ -77,7 +76,6 @@ class TestTransform:
         mapping.release(files / "in.csv", to=files / "out.parquet", key="id")
         pd.testing.assert_frame_equal(pd.read_parquet(files / "out.parquet"), mapping.release(frame, key="id"))
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_several_batches_and_several_files(self, mapping, frame, tmp_path, batches, options):
         many = pd.concat([frame.assign(id=frame["id"] + 10_000 * i) for i in range(6)], ignore_index=True)
@@ -92,7 +90,6 @@ class TestTransform:
         assert len(stages) > 3
         assert stages[-1][1] == 1.0
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("options", [{"seed": 3}, {"key": "id"}, {"unseen": "keep"}], ids=str)
     def test_balanced_releases_of_segments_and_new_cells(self, frame, tmp_path, batches, options):
         """Strata that are met batch by batch, with cells that nobody had and people who come twice: as in memory."""
@@ -126,7 +123,6 @@ class TestTransform:
         assert found[0].equals(found[1])
         assert found[0].equals(found[2])
 
-    @pytest.mark.slow
     def test_without_a_header_and_with_another_delimiter(self, frame, tmp_path):
         names = list(frame.columns)
         plain = frame.drop(columns="note").assign(note="x")[names]
@@ -162,7 +158,6 @@ class TestTransform:
 class TestPaths:
     """Names of folders and files are names: not columns, not patterns."""
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_a_folder_called_like_a_column(self, mapping, frame, tmp_path, kind):
         folder = tmp_path / "sex=F" / "year=2020"
@@ -297,7 +292,6 @@ class TestNames:
         lines = frame.to_csv(index=False, header=False).splitlines()
         return "\n".join([header, *(line + more for line in lines)]) + "\n"
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("header", ["{},", '{},"",', "{},note,note", '{},a b,\'x\',"q""q"', "{},,Unnamed: 7,"])
     def test_the_header_comes_out_as_it_was(self, mapping, frame, tmp_path, header):
         line = header.format(",".join(frame.columns))
@@ -332,7 +326,6 @@ class TestNames:
         expected = pd.concat([mapping.release(frame, key="id", draw="balanced"), more], axis=1)
         assert (tmp_path / "out.csv").read_text() == expected.to_csv(index=False)
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_columns_of_a_problem_may_have_those_names(self, frame, tmp_path, kind):
         names = {
@@ -383,7 +376,6 @@ class TestNested:
         "nested": lambda n: pyarrow.array([[{"a": [1]}]] * n),
     }
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", list(KINDS))
     def test_passed_through(self, mapping, frame, tmp_path, kind):
         table = pyarrow.Table.from_pandas(frame).append_column("extra", self.KINDS[kind](len(frame)))
@@ -394,7 +386,6 @@ class TestNested:
         assert mapping.apply(tmp_path / "in.parquet", to=tmp_path / "out.csv", key="id").rows == len(frame)
         assert eh.fit(problem(), tmp_path / "in.parquet").counts.people == len(frame)
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("form", ["file", "arrow", "pandas", "polars"])
     @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "decimal"])
     def test_refused_by_name(self, mapping, frame, tmp_path, kind, form):
@@ -442,7 +433,6 @@ class TestLines:
             csv.writer(text, lineterminator="\r\n").writerow(row)
             yield text.getvalue().removesuffix("\r\n")
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize(
         ("size", "place", "packed"), [(70_000_000, 29, False), (70_000_000, 0, False), (33_000_000, 20, True)]
     )
@@ -512,7 +502,6 @@ class TestLines:
             read_file(tmp_path / "in.csv", format)
 
     @pytest.mark.exhaustive(parts=4)
-    @pytest.mark.slow(keep=10)
     @pytest.mark.parametrize("seed", range(100))
     def test_all_rows_are_read_or_none(self, tmp_path, seed, monkeypatch):
         rng = np.random.default_rng(seed)
@@ -554,7 +543,6 @@ class TestLines:
 class TestTexts:
     """A CSV file gives what a frame of the same values gives."""
 
-    @pytest.mark.slow
     def test_a_number_that_stands_for_a_missing_value(self, frame, tmp_path):
         coded = frame.assign(age=frame["age"].where(frame["id"] % 4 > 0, -99))
         coded.to_csv(tmp_path / "in.csv", index=False)
@@ -592,7 +580,6 @@ class TestTexts:
         assert found == mapping.apply(some, key="id")["kids"].tolist()
         assert "2+" in found
 
-    @pytest.mark.slow
     def test_quoted_empty_fields_are_missing_everywhere(self, frame, tmp_path):
         empty = frame.assign(job=frame["job"].where(frame["job"] != "?", ""), age=frame["age"].astype(object))
         empty.loc[::50, "age"] = ""
@@ -641,7 +628,6 @@ class TestTexts:
 
 
 class TestFit:
-    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("name", ["in.csv", "in.parquet", "in.*sv"])
     def test_a_file_gives_the_counts_of_its_frame(self, frame, files, name):
         found, expected = eh.fit(problem(), files / name).counts, eh.count(problem(), frame)
@@ -651,7 +637,6 @@ class TestFit:
         assert [v.levels for v in found.domain.variables] == [v.levels for v in expected.domain.variables]
         assert [v.coding for v in found.domain.variables] == [v.coding for v in expected.domain.variables]
 
-    @pytest.mark.slow
     def test_weights(self, frame, files):
         weighted = frame.assign(w=np.arange(len(frame)) % 3)
         weighted.to_csv(files / "w.csv", index=False)
@@ -665,7 +650,6 @@ class TestFit:
         with pytest.raises(eh.DataError, match=r"1500 rows of .* have no weight of at least 0 .* for example 'x'"):
             eh.fit(problem(), files / "w.csv", weights="w")
 
-    @pytest.mark.slow
     def test_the_others_take_files_too(self, files):
         assert eh.diagnose(problem(), files / "in.csv").feasible
         assert len(eh.frontier(problem(), str(files / "in.csv"), bounds=[0.3, 0.5]).frame) == 2
@@ -686,7 +670,6 @@ class TestFit:
         assert found["b"].tolist() == ["1", "2"]
         assert found["c"].dtype == float
 
-    @pytest.mark.slow(keep=3)
     @pytest.mark.parametrize("seed", range(20))
     def test_a_file_in_memory_has_the_types_of_one_that_is_counted(self, tmp_path, seed):
         words = ["1", "-0", "007", "+1", "1.", ".5", "1e5", "1e400", "-0.0", "", "?", "nan", "inf", " 1"]
@@ -722,7 +705,6 @@ class TestAudit:
         after = found.rates.query("hired == 1").set_index("sex")["after"]
         assert after.to_dict() == pytest.approx(rate.to_dict())
 
-    @pytest.mark.slow
     def test_new_combinations_are_counted(self, frame):
         stated = problem(bins={**problem().bins, "age": eh.Edges([30, 40, 45, 50, 55, 60, 65, 70])})
         mapping = eh.fit(stated, frame.head(400))
@@ -879,7 +861,6 @@ class TestBadInput:
             mapping.apply(tmp_path / "t.csv", to=tmp_path / "out.csv", progress=stop)
         assert os.listdir(tmp_path) == ["t.csv"]
 
-    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("place", [0.1, 0.3, 0.6, 0.9])
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_ctrl_c_leaves_nothing_behind(self, mapping, frame, tmp_path, batches, kind, place):

@@ -17,7 +17,6 @@ def path(request, tmp_path):
     return found
 
 
-@pytest.mark.slow(keep=8)
 @pytest.mark.parametrize(
     ("where", "rows"),
     [

@@ -39,7 +39,6 @@ def small_batches(monkeypatch):
 
 @pytest.mark.usefixtures("small_batches")
 class TestCounts:
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("weights", [None, "weight"])
     @pytest.mark.parametrize("sample", [100_000, 800])
     @pytest.mark.parametrize("given", GIVEN)
@@ -71,7 +70,6 @@ class TestCounts:
         )
         same_counts(counts_of(stated, folder / given), eh.count(stated, mixed()))
 
-    @pytest.mark.slow
     def test_a_fit(self, folder):
         found, expected = eh.fit(problem(), folder / "people.csv"), eh.fit(problem(), mixed())
         assert found.objective == pytest.approx(expected.objective, abs=1e-9)
@@ -174,7 +172,6 @@ class TestDistinctRows:
             mapping().audit(path)
 
 
-@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(tmp_path):
     """A fit and a release of ten times the rows take about as much memory."""
     peaks = {}

@@ -110,7 +110,6 @@ class TestFrames:
         expected = mapping().release(people.assign(town=None), **OPTIONS).hired
         assert mapping().release(empty, **OPTIONS).hired.equals(expected)
 
-    @pytest.mark.slow
     def test_a_number_and_its_text_are_one_word(self, tmp_path):
         table = mixed().astype({"plan": object})
         table.loc[::2, "plan"] = [1, "1", "x"] * (len(table) // 6)
@@ -129,7 +128,6 @@ class TestFrames:
 
 class TestFiles:
     @pytest.mark.exhaustive(parts=3)
-    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("options", [OPTIONS, {"seed": 2}, {"seed": 2, "draw": "balanced"}], ids=str)
     @pytest.mark.parametrize("to", ["out.csv", "out.parquet"])
     @pytest.mark.parametrize("given", GIVEN)
@@ -153,7 +151,6 @@ class TestFiles:
         before, after = (read(path).drop(columns="hired") for path in (folder / given, result))
         pd.testing.assert_frame_equal(before, after)
 
-    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("given", ["people.csv", "people.parquet"])
     @pytest.mark.parametrize("weights", [None, "weight"])
     def test_expanded(self, people, folder, tmp_path, given, weights):
@@ -180,7 +177,6 @@ def answered(query, table):
 
 
 class TestQueries:
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("seed", range(4))
     def test_random_trees_on_duckdb(self, people, arrow, seed):
         found = with_tree(random_tree(mixed(), seed))
@@ -226,7 +222,6 @@ class TestQueries:
             with pytest.raises(duckdb.Error, match=words):
                 duck.sql(query).fetchall()
 
-    @pytest.mark.slow
     def test_thousands_of_words_and_hundreds_of_splits(self, people, arrow):
         """Words are listed where they still may come; values that are told apart one by one are no nesting."""
         towns = [f"town {i}" for i in range(3000)]

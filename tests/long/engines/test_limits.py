@@ -80,7 +80,6 @@ class TestMemory:
         assert threads == 1
         assert Path(spill).parent == tmp_path
 
-    @pytest.mark.slow
     def test_what_does_not_fit_is_spilled_and_taken_away(self, tmp_path):
         with eh.using(memory="64MB", spill=tmp_path), files.connection("x") as duck:
             duck.execute("CREATE TEMP TABLE t AS SELECT range AS n, hash(range)::VARCHAR AS text FROM range(4000000)")
@@ -97,7 +96,6 @@ class TestMemory:
         pd.concat([table, pd.DataFrame(more)], axis=1).to_parquet(tmp_path / "wide.parquet")
         return tmp_path / "wide.parquet"
 
-    @pytest.mark.slow
     def test_too_little_says_how_much_to_try(self, mapping, wide, tmp_path):
         with eh.using(memory="64MB"), pytest.raises(eh.DataError, match=r"within 64MB of memory; try memory='128MB'"):
             mapping.apply(wide, to=tmp_path / "out.parquet")
@@ -105,14 +103,12 @@ class TestMemory:
         with eh.using(memory="1GB"):
             assert mapping.apply(wide, to=tmp_path / "out.parquet").rows == 30_000
 
-    @pytest.mark.slow
     def test_too_little_on_the_command_line(self, mapping, wide, tmp_path):
         mapping.save(tmp_path / "a.mapping")
         done = evenhand("apply", "a.mapping", wide, "--out", "out.parquet", "--memory", "64MB", cwd=tmp_path)
         complained(done, "within 64MB of memory; try --memory 128MB")
         assert sorted(os.listdir(tmp_path)) == ["a.mapping", "wide.parquet"]
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("value", ["lots", "1MB"])
     def test_a_wrong_value_is_a_wrong_command_line(self, folder, value):
         done = evenhand("audit", "a.mapping", "in.csv", "--memory", value, cwd=folder)
@@ -166,13 +162,11 @@ class TestFullDisk:
         assert (small_disk / f"out.{kind}").read_text() == "what was there before"
         assert os.listdir(small_disk) == [f"out.{kind}"]
 
-    @pytest.mark.slow
     def test_the_command_line(self, folder, small_disk, kind):
         arguments = ("release", "a.mapping", f"in.{kind}", "--out", small_disk / f"out.{kind}")
         complained(evenhand(*arguments, cwd=folder), "cannot write", "the disk is full")
         assert not os.listdir(small_disk)
 
-    @pytest.mark.slow
     def test_files_that_may_not_grow(self, folder, kind):
         """For everybody: the system refuses to write on, as it does on a full disk."""
         (folder / f"out.{kind}").write_text("what was there before")
@@ -194,7 +188,6 @@ def test_no_room_to_spill(small_disk, tmp_path):
     assert not os.listdir(small_disk)
 
 
-@pytest.mark.slow
 def test_no_room_for_what_is_expanded(mapping, folder, small_disk):
     many = pd.concat([pd.read_parquet(folder / "in.parquet")] * 3, ignore_index=True)
     many.assign(note=[f"{place:0150}" for place in range(len(many))]).to_parquet(folder / "many.parquet")
@@ -205,7 +198,6 @@ def test_no_room_for_what_is_expanded(mapping, folder, small_disk):
     assert not (folder / "out.parquet").exists()
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_no_room_for_an_expanded_table(mapping, folder, small_disk, kind):
     (small_disk / f"out.{kind}").write_text("what was there before")
@@ -242,7 +234,6 @@ def test_a_fit_blames_the_text_that_is_no_number(tmp_path):
         eh.fit(problem(), tmp_path / "t.csv")
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("command", ["audit", "release", "fit"])
 def test_mixed_line_ends_on_the_command_line(mapping, tmp_path, command):
     mapping.save(tmp_path / "a.mapping")
@@ -290,7 +281,6 @@ class TestEnding:
         # Parquet is written when many rows are together; a CSV file grows from the first.
         return ("apply", "a.mapping", f"in.{kind}", "--out", "out.csv")
 
-    @pytest.mark.slow
     def test_killed(self, mapping, folder, kind):
         process = begun(folder, *self.arguments(kind))
         process.kill()
@@ -306,7 +296,6 @@ class TestEnding:
         assert (folder / "out.csv").read_bytes() == (folder / "expected.csv").read_bytes()
         assert left[0] in os.listdir(folder)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Stopped")]
     )
@@ -331,7 +320,6 @@ def test_a_file_that_changes_while_it_is_read(mapping, folder):
     assert not (folder / "out.csv").exists()
 
 
-@pytest.mark.slow
 def test_counting_says_how_far_it_is(mapping, folder, monkeypatch):
     monkeypatch.setattr(files, "GLANCE", 0.001)
     said = []

@@ -63,7 +63,6 @@ def check(case, dialect, run):
             assert bits(run(text, expected.schema)) == bits(expected), (mode, restore)
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("case", list(CASES))
 def test_duckdb(case):
     with duckdb.connect() as duck:

@@ -72,7 +72,6 @@ def straight(*paths):
     return Straight.of(Source(tuple(map(str, paths)), tuple(pq.read_schema(paths[0]).names), None), OWN)
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("options", [{"seed": 1}, {"key": "note"}, {"draw": "balanced"}, {"restore": "label"}], ids=str)
 def test_the_values_and_types_of_duckdb(mapping, tmp_path, monkeypatch, options):
     write(table(ALIKE), tmp_path / "in.parquet", extra="seed" in options, row_group_size=400)
@@ -148,7 +147,6 @@ def test_dictionaries_are_no_longer_than_needed(mapping, tmp_path, monkeypatch):
     assert pq.read_table(tmp_path / "out.parquet")["long"].equals(many["long"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("long", ["x" * 10**6, "x"])
 def test_long_texts_of_dictionaries_are_duckdbs(tmp_path, long):
     """Texts of a megabyte that thousands of rows share: written out, a batch of them would take any memory."""

@@ -51,7 +51,6 @@ def run(duck, text, frame, table="people"):
     return duck.sql(text).to_arrow_table()
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("mode", ["apply", "release"])
 @pytest.mark.parametrize("restore", ["sample", "midpoint", "label"])
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -68,7 +67,6 @@ def test_a_query_gives_the_rows_of_the_kernel(duck, variant, restore, mode):
     assert ("hired" in changed) == (mode == "release")
 
 
-@pytest.mark.slow
 def test_a_dialect_is_one_line(duck, monkeypatch):
     """One that nobody here knows writes a query that runs, in its own words; users are told of it."""
 
@@ -106,7 +104,6 @@ def test_the_moves_are_those_that_change_something():
     assert changing == {mode.domain.outcome.name}
 
 
-@pytest.mark.slow
 def test_types_stay_what_they_are(duck):
     duck.execute("CREATE TYPE sexes AS ENUM ('M''', 'F\"')")
     duck.register("given", arrow(awkward(500)))
@@ -120,7 +117,6 @@ def test_types_stay_what_they_are(duck):
     assert after.types == before.types
 
 
-@pytest.mark.slow
 def test_texts_are_compared_by_their_characters(duck):
     """Also where a column's collation says that "m'" is the same as "M'"."""
     new = awkward(500)
@@ -139,7 +135,6 @@ def test_a_mapping_that_changes_nobody(duck):
     assert_same(run(duck, fitted.to_sql("duckdb", "people", KEY, mode="release"), new), arrow(new))
 
 
-@pytest.mark.slow
 def test_names_are_quoted_and_may_have_parts(duck):
     new = awkward(300)
     duck.execute('CREATE SCHEMA "my ""schema"""')
@@ -152,7 +147,6 @@ def test_names_are_quoted_and_may_have_parts(duck):
     assert '"memory"."main"."people"' in dotted
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["BIGINT", "UBIGINT", "VARCHAR", "DATE", "UUID", "BOOLEAN"])
 def test_keys_of_every_kind_are_written_as_in_memory(duck, kind):
     frame = awkward(60).drop(columns=KEY)
@@ -175,7 +169,6 @@ def refused(duck, text, frame, words):
         run(duck, text, frame)
 
 
-@pytest.mark.slow
 def test_a_query_refuses_what_the_kernel_refuses(duck):
     new = awkward(300, seed=1)
     text = mapping().to_sql("duckdb", "people", KEY)
@@ -186,7 +179,6 @@ def test_a_query_refuses_what_the_kernel_refuses(duck):
     refused(duck, strict, new, missing)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["apply", "release"])
 @pytest.mark.parametrize("restore", ["sample", "label"])
 @pytest.mark.parametrize("changes", [{}, {"suppress_protected": "fixed"}, {"blind": True}])
@@ -203,7 +195,6 @@ def test_missing_values_of_no_level_are_kept_where_asked(duck, changes, restore,
     refused(duck, strict, new, "evenhand: a row has a combination")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"suppress_protected": "fixed"}])
 @pytest.mark.parametrize("mode", ["apply", "release"])
 def test_unknown_sources_are_refused_where_asked(duck, mode, changes):
@@ -243,7 +234,6 @@ def test_missing_levels_of_every_kind(duck):
     assert_same(run(duck, text, frame), fitted.release(table, key="id"))
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_sqlglot_reads_what_was_written(dialect):
     """Nothing in a name or value has become part of the statement."""
@@ -286,7 +276,6 @@ def test_what_cannot_be_written_is_refused(monkeypatch):
         fitted.to_sql("duckdb", "people", KEY)
 
 
-@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("restore", ["sample", "midpoint", "label"])
 @pytest.mark.parametrize("types", NARROW)
 def test_numbers_with_blanks_in_columns_of_every_width(duck, types, restore):
@@ -317,7 +306,6 @@ def test_a_number_that_engines_write_differently_has_no_label(duck):
         duck.sql(text).to_arrow_table()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("column", "kind"), [("sex", "INTEGER"), ("sex", "BOOLEAN"), ("age", "VARCHAR")])
 def test_columns_of_another_kind_are_refused(duck, column, kind):
     value = "'1'" if kind == "VARCHAR" else "1"
@@ -327,7 +315,6 @@ def test_columns_of_another_kind_are_refused(duck, column, kind):
         duck.sql(mapping().to_sql("duckdb", "people", KEY)).to_arrow_table()
 
 
-@pytest.mark.slow
 def test_names_and_values_stay_between_their_quotes(duck):
     key, new, fitted = hostile()
     for table in HOSTILE:
@@ -339,7 +326,6 @@ def test_names_and_values_stay_between_their_quotes(duck):
 anything = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
 
 
-@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(anything, min_size=4, max_size=4, unique_by=str.lower), st.lists(anything, min_size=3, unique=True))
 def test_names_and_values_may_be_anything(names, values):
@@ -390,7 +376,6 @@ def test_names_that_cannot_be_written(dialect, table, key, words):
         mapping().to_sql(dialect, table, key)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("listed", [True, False])
 def test_columns_may_be_called_like_what_a_query_computes(duck, listed):
     """Also like the names of another query for the same table."""

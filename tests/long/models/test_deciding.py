@@ -52,7 +52,6 @@ def fitted_at(trial):
     return cache(lambda decisions: deciding(decisions=decisions).fit(X, y))
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("decisions", [0.0, 0.05, 0.15])
 def test_selection_rates_of_new_people_are_close_at_every_threshold(trial, fitted_at, decisions):
     X, y, new, _ = trial
@@ -75,7 +74,6 @@ def test_at_zero_it_is_as_good_as_the_quantile_barycentre(trial, fitted_at):
     assert roc_auc_score(label, found) >= roc_auc_score(label, best) - 0.004
 
 
-@pytest.mark.slow
 def test_a_larger_bound_costs_less(trial, fitted_at):
     X, y, new, label = trial
     scores = [fitted_at(d).predict_proba(new)[:, 1] for d in (0.0, 0.1, 1.0)]
@@ -85,7 +83,6 @@ def test_a_larger_bound_costs_less(trial, fitted_at):
     assert found[2] == pytest.approx(roc_auc_score(label, raw), abs=0.002)
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("decisions", [0.0, 0.02])
 def test_ranks_stay_within_a_group(trial, fitted_at, decisions):
     X, y, new, _ = trial
@@ -96,7 +93,6 @@ def test_ranks_stay_within_a_group(trial, fitted_at, decisions):
         assert np.all(np.diff(found[mine][np.argsort(raw[mine], kind="stable")]) >= 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_stay_in_a_small_group(seed):
     """Groups of 80, 15 and 5 in a hundred: those of the smallest move furthest."""
@@ -118,7 +114,6 @@ def test_what_chance_leaves_open_is_beside_what_was_found(fitted_at):
     assert found["up_to"].to_numpy() == pytest.approx(found["apart"].to_numpy() + chance)
 
 
-@pytest.mark.slow
 def test_a_ratio_is_moved_by_chance_too(trial):
     """Where few are selected, rates by chance alone are far apart as a ratio: no warning."""
     X, y, _, _ = trial
@@ -151,7 +146,6 @@ def test_one_threshold_is_held_and_decides(trial):
     assert fitted.parity_["apart"].max() == pytest.approx(0.04, abs=0.02)
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("favourable", [0, 1])
 def test_four_fifths_at_a_threshold(trial, favourable):
     X, y, new, _ = trial
@@ -164,7 +158,6 @@ def test_four_fifths_at_a_threshold(trial, favourable):
     assert bare[0] / bare[1] < 0.75
 
 
-@pytest.mark.slow
 def test_a_statement_may_name_a_reference_group(trial):
     X, y, new, _ = trial
     rule = eh.PairwiseParity(0.1, distance=eh.Difference(), against={"sex": "m"})
@@ -172,7 +165,6 @@ def test_a_statement_may_name_a_reference_group(trial):
     assert gap(fitted.predict_proba(new)[:, 1], new) <= 0.1 + 0.08
 
 
-@pytest.mark.slow
 def test_no_label_decides_what_is_released():
     """With other labels of the same people, scores that a model gave anyway are released the same."""
     X, y = people(1200)
@@ -199,7 +191,6 @@ def test_the_mean_move_of_a_level_is_within_the_budget(fitted_at):
     assert mapping.problem.budget.limit < 0.5
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("model", [DecisionTreeClassifier(max_depth=3), GaussianNB(), LogisticRegression()])
 def test_models_of_few_scores_are_split_by_what_rows_hold(model):
     """A tree has a handful of scores: people of one are told apart by their rows, whatever the order of them."""
@@ -224,7 +215,6 @@ def crowd_model():
     return make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
 
 
-@pytest.mark.slow
 def test_a_crowd_of_equal_people_is_split_by_a_draw_alone():
     X, y = crowds(1)
     new, _ = crowds(2)
@@ -238,7 +228,6 @@ def test_a_crowd_of_equal_people_is_split_by_a_draw_alone():
     assert gap(score, new) <= 0.02 + 2 * gap_floor(score, new["sex"].eq("m").to_numpy().astype(int))
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(12))
 def test_crowds_that_put_the_fitted_people_beyond_the_bound_are_told_of(seed):
     """Few people, so that chance would explain more: what the fitted people's rates are is no chance."""
@@ -257,7 +246,6 @@ def test_crowds_that_put_the_fitted_people_beyond_the_bound_are_told_of(seed):
     assert gap(drawn.predict_proba(X)[:, 1], X) <= bound + one + 1e-6
 
 
-@pytest.mark.slow
 def test_a_crowd_in_one_place_at_a_threshold_is_told_of():
     """The estimator's scores are many, but four in ten people have the very same."""
     X, y = people(400, seed=4)
@@ -275,7 +263,6 @@ def test_a_crowd_in_one_place_at_a_threshold_is_told_of():
         deciding(with_words(Flat()), decisions=0.01, threshold=0.5).fit(X, y)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("predict_with", ["expected", "draw"])
 def test_a_model_that_overfits_is_no_crowd(predict_with):
     """All rows differ, so that a draw changes nothing: the forest's scores of those it was trained on are others."""
@@ -291,7 +278,6 @@ def test_a_model_that_overfits_is_no_crowd(predict_with):
     assert "whom it was trained on are not those out of fold" in message
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("depth", [2, 4])
 def test_people_of_one_leaf_are_told_apart_exactly(depth):
     """Their rows differ: as many as the mapping says are released as each level, to one person."""
@@ -303,7 +289,6 @@ def test_people_of_one_leaf_are_told_apart_exactly(depth):
     assert gap(fitted.predict_proba(X)[:, 1], X) <= 0.02 + one + 1e-6
 
 
-@pytest.mark.slow
 def test_polars_arrays_pickles_and_clones_agree():
     X, y = people(1000)
     fitted = deciding().fit(X, y)
@@ -317,7 +302,6 @@ def test_polars_arrays_pickles_and_clones_agree():
     assert model.fit(numbers, label).predict(numbers).shape == (1000,)
 
 
-@pytest.mark.slow
 def test_weights_count_people():
     X, y = people(1500)
     twice = pd.concat([X, X], ignore_index=True), pd.concat([y, y], ignore_index=True)
@@ -326,7 +310,6 @@ def test_weights_count_people():
     assert deciding().fit(*twice).parity_["people"].sum() == 3000
 
 
-@pytest.mark.slow
 def test_in_a_cross_validation():
     X, y = people(900)
     found = cross_validate(
@@ -335,7 +318,6 @@ def test_in_a_cross_validation():
     assert found["test_score"].min() > 0.7
 
 
-@pytest.mark.slow
 def test_three_groups(trial):
     X, y, new, _ = trial
     model = eh.PreprocessedClassifier(linear(), protected=["town"], decisions=0.02).fit(X, y)
@@ -385,7 +367,6 @@ def test_new_people_must_have_their_group(trial, fitted_at):
     assert np.allclose(found, own)
 
 
-@pytest.mark.slow
 def test_nothing_is_told_where_the_bound_holds(trial):
     X, y, _, _ = trial
     with warnings.catch_warnings():
@@ -394,7 +375,6 @@ def test_nothing_is_told_where_the_bound_holds(trial):
 
 
 @pytest.mark.exhaustive(parts=4)
-@pytest.mark.slow(keep=5)
 @parametrize_with_checks(
     [InHalves(LogisticRegression(), protected=["0"], decisions=0.5)], expected_failed_checks=lambda _: EXCLUDED
 )

@@ -90,7 +90,6 @@ def excluded(estimator):
 
 
 @pytest.mark.exhaustive(parts=5)
-@pytest.mark.slow(keep=20)
 @parametrize_with_checks([estimator for estimator, _ in CHECKED], expected_failed_checks=excluded)
 @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
 def test_scikit_learns_own_checks(estimator, check):
@@ -173,7 +172,6 @@ class TestPreprocessor:
         pd.testing.assert_series_equal(outcome, released["hired"])
         assert not outcome.equals(y)
 
-    @pytest.mark.slow(keep=3)
     @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
     @pytest.mark.parametrize("outcome", ["array", "list", "pandas", "polars", "arrow", "category", "texts"])
     def test_what_comes_out_is_of_the_kind_that_went_in(self, kind, outcome):
@@ -389,7 +387,6 @@ class TestComposing:
         assert pipeline.fit(X, y).predict(X).shape == y.shape
         assert pipeline[0].mapping_.certificate.status == "optimal"
 
-    @pytest.mark.slow
     def test_grid_search_over_bound_and_budget(self):
         X, y = coded()
         pipeline = Pipeline([("before", eh.OptimizedPreprocessor(coded_problem())), ("model", LogisticRegression())])
@@ -411,7 +408,6 @@ class TestComposing:
         assert search.fit(X, y).best_params_ == {"bound": 0.8}
         assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
 
-    @pytest.mark.slow
     def test_grid_search_of_the_whole(self):
         X, y = table()
         grid = {"preprocessor__bound": [0.3, 0.4], "preprocessor__budget": [0.6]}
@@ -420,7 +416,6 @@ class TestComposing:
         fitted = search.best_estimator_.preprocessor_.mapping_.problem
         assert fitted.parity[0].bound == search.best_params_["preprocessor__bound"]
 
-    @pytest.mark.slow
     def test_a_bound_that_cannot_be_met_fails_alone(self):
         X, y = table()
         grid = {"preprocessor__bound": [0.0, 0.8], "preprocessor__budget": [0.2]}
@@ -491,7 +486,6 @@ class TestClassifier:
         assert np.abs(model.predict_proba(X)[:, 1] - expected).max() < EXACT
         assert len(moves) > len(expected.unique()), "somebody moves"
 
-    @pytest.mark.slow
     def test_the_expected_score_is_the_mean_over_draws(self):
         X, y = table()
         people = X.drop_duplicates()
@@ -779,7 +773,6 @@ def by_age(*edges, **changes):
 class TestProtectedColumnsWithBins:
     """They reach the estimator as their levels: one value for each."""
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize(("edges", "encoder"), [([45], StandardScaler), ([25], StandardScaler), ([30, 60], None)])
     def test_mean_scores_are_the_released_rates_in_the_population(self, edges, encoder):
         """A linear model with a weight for each group: on the people it learned from, and on many others."""
@@ -793,7 +786,6 @@ class TestProtectedColumnsWithBins:
             assert means == pytest.approx(released, abs=near)
             assert means.max() / means.min() < 1.1 + 10 * near
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "array", "float32"])
     @pytest.mark.parametrize("way", ["expected", "draw"])
     def test_whatever_it_sees(self, kind, way):
@@ -899,7 +891,6 @@ OBJECTS = {
 
 
 @pytest.mark.exhaustive(parts=4)
-@pytest.mark.slow(keep=4)
 @pytest.mark.filterwarnings("ignore:the estimator also sees columns:evenhand.errors.EvenhandWarning")
 @pytest.mark.parametrize("train_on", ["expected", "draw"])
 @pytest.mark.parametrize("predict_with", ["expected", "draw"])

@@ -113,7 +113,6 @@ def test_a_proof_over_cells_stands_alone(mapping, tmp_path):
     assert verifier.verify(tmp_path / "m.proof").stands
 
 
-@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("seed", range(100, 130))
 def test_proofs_of_random_statements_stand(seed, tmp_path):
     problem, frame = random_wide_problem(np.random.default_rng(seed))
@@ -131,7 +130,6 @@ def test_proofs_of_random_statements_stand(seed, tmp_path):
     assert eh.Mapping.load(tmp_path / "m.mapping").release(frame).equals(mapping.release(frame))
 
 
-@pytest.mark.slow
 def test_prices_edges_and_the_frontier(frame):
     problem = replace(DOWNWARDS, parity=[eh.PairwiseParity(0.05)])
     found = eh.diagnose(problem, frame)
@@ -163,7 +161,6 @@ def test_the_table_speaks_in_words(mapping):
     assert table["learned cell"].str.match(r"\d+: .*(age|pay|job|town|married|since) ").all()
 
 
-@pytest.mark.slow
 def test_what_is_said_of_cells(mapping):
     assert any("apply mode changes nothing" in note for note in mapping.audit().notes)
     summary = eh.report_on(mapping, trace=False, hide_below=0).summary

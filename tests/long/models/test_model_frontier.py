@@ -56,7 +56,6 @@ def found_of(model, table, bounds, **given):
         return eh.frontier(PROBLEM, table, bounds=bounds, estimator=model, **given)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the estimator also sees columns:evenhand.errors.EvenhandWarning")
 def test_everything_is_measured_of_people_who_were_not_fitted():
     table = people()
@@ -80,7 +79,6 @@ def test_everything_is_measured_of_people_who_were_not_fitted():
     assert found.frame["apart"].max() < found.bare["apart"].item()
 
 
-@pytest.mark.slow
 def test_the_mappings_are_those_of_the_frontier_without_a_model():
     table = people(200)
     plain = eh.frontier(PROBLEM, table, bounds=[0.9, 0.4])
@@ -97,7 +95,6 @@ def test_the_mappings_are_those_of_the_frontier_without_a_model():
     assert "done" not in {stage for _, stage in seen[:-1]}
 
 
-@pytest.mark.slow
 def test_infeasible_points_cost_nothing_and_are_reported_in_one_line():
     Counting.trainings = []
     table = people()
@@ -115,7 +112,6 @@ def test_infeasible_points_cost_nothing_and_are_reported_in_one_line():
     assert found.chart().to_svg().count("<svg") == 1
 
 
-@pytest.mark.slow
 def test_nothing_can_be_met():
     fixed = replace(PROBLEM, distortion=eh.Distortion({"skill": eh.Fixed(), "hired": eh.Fixed()}))
     with pytest.warns(eh.EvenhandWarning, match="1 of 1 bounds cannot be met"):
@@ -124,7 +120,6 @@ def test_nothing_can_be_met():
     assert found.chart().to_svg()
 
 
-@pytest.mark.slow
 def test_other_frames_words_and_models_without_weights():
     table = people(300).assign(hired=lambda t: np.where(t["hired"] == 1, "yes", "no"))
     words = replace(LOOSE, distortion=eh.Distortion({"skill": eh.Ordinal(1), "hired": eh.Nominal(1)}))
@@ -137,7 +132,6 @@ def test_other_frames_words_and_models_without_weights():
     assert near.frame["apart"].item() < near.bare["apart"].item()
 
 
-@pytest.mark.slow
 def test_warnings_of_the_estimator_come_once():
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -145,7 +139,6 @@ def test_warnings_of_the_estimator_come_once():
     assert sum(issubclass(each.category, ConvergenceWarning) for each in told) == 1
 
 
-@pytest.mark.slow
 def test_the_chart_shows_what_was_fitted():
     found = found_of(LogisticRegression(), people(200), [0.9, 0.0, 0.5], folds=2)
     values = found.chart(title="Costs").to_dict()

@@ -217,7 +217,6 @@ class TestMeanScoresAreReleasedRates:
         assert np.abs(found - adult_mapping.achieved.rates_after).max() < EXACT
         assert np.abs(found - adult_mapping.achieved.rates_before).max() > 0.1
 
-    @pytest.mark.slow(keep=3)
     @pytest.mark.parametrize("seed", range(1000, 1012))
     def test_random_problems(self, seed):
         mapping, frame = feasible(50 * seed)

@@ -85,7 +85,7 @@ MODELS = {
 
 
 class TestWhatHolds:
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.exhaustive(parts=2)
     @pytest.mark.parametrize(
         "model",
         [
@@ -124,7 +124,6 @@ class TestWhatHolds:
         assert list(found)[:6] == ["people", "selected", "people_", "released", "mean_score", "selected_"]
         assert found["people"].tolist() == [0, 1]
 
-    @pytest.mark.slow
     def test_new_people(self):
         X, y = people(12000)
         half = len(X) // 2
@@ -166,7 +165,6 @@ class TestWhatHolds:
         assert rates == pytest.approx(fitted.parity_["released"].tolist())
         assert {tuple(row) for row in seen} == {tuple(row) for row in array}, "records stay as they are"
 
-    @pytest.mark.slow
     def test_the_budget_is_three_times_the_smallest_that_will_do(self):
         X, y = people()
         mapping = one_line().fit(X, y).mapping_
@@ -179,7 +177,6 @@ class TestWhatHolds:
         mapping = one_line(bound=5.0).fit(X, y).mapping_
         assert mapping.objective == 0
 
-    @pytest.mark.slow
     def test_uncalibrated_scores_are_told_of(self):
         X, y = people()
         model = with_words(HistGradientBoostingClassifier(max_iter=5, random_state=0))
@@ -189,7 +186,6 @@ class TestWhatHolds:
         assert fitted.parity_["apart"].max() > 0.01
         assert np.array_equal(fitted.predict_proba(X), fitted.estimator_.predict_proba(X))
 
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("words", [None, {0: "no", 1: "maybe", 2: "a yes"}], ids=["numbers", "words"])
     def test_three_classes(self, words):
         X, y = people(classes=3)
@@ -217,7 +213,6 @@ class TestWhatHolds:
         ]
         assert fitted.mapping_.problem.cells.at_least < 5
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("kind", [bool, float, str])
     def test_outcomes_of_other_types(self, kind):
         X, y = people()
@@ -225,7 +220,6 @@ class TestWhatHolds:
         assert fitted.classes_.dtype == np.unique(y.astype(kind)).dtype
         assert np.array_equal(fitted.predict_proba(X), one_line().fit(X, y).predict_proba(X))
 
-    @pytest.mark.slow
     def test_frames_and_arrays_of_any_kind(self):
         X, y = people()
         numbers = X.assign(sex=X["sex"].eq("m").astype(int)).drop(columns="town")
@@ -246,7 +240,6 @@ class TestWhatHolds:
         X["waited"] = pd.to_timedelta(np.arange(len(X)), unit="s")
         assert one_line().fit(X, y).parity_["apart"].max() <= 0.05 + 1e-6
 
-    @pytest.mark.slow
     def test_the_order_of_rows_does_not_matter(self):
         X, y = people()
         mixed = X.sample(frac=1, random_state=1)
@@ -275,7 +268,6 @@ class TestComposing:
         assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
         pd.testing.assert_frame_equal(again.parity_, fitted.parity_)
 
-    @pytest.mark.slow
     def test_searches(self):
         X, y = people()
         search = GridSearchCV(one_line(), {"bound": [0.05, 0.4]}, cv=FOLDS, scoring="neg_log_loss", error_score="raise")
@@ -285,7 +277,6 @@ class TestComposing:
         found = cross_validate(one_line(), X, y, cv=FOLDS, scoring="roc_auc", error_score="raise")
         assert np.all(found["test_score"] > 0.6)
 
-    @pytest.mark.slow
     def test_weights(self):
         X, y = people()
         model = one_line(with_words(LogisticRegression()))
@@ -313,7 +304,6 @@ class TestComposing:
             drawn = clone(model).set_params(train_on="draw").fit(X, y)
         assert np.array_equal(drawn.predict_proba(X), fitted.predict_proba(X))
 
-    @pytest.mark.slow
     def test_one_form_after_the_other_leaves_nothing_behind(self, compas):
         X, y = compas.frame.drop(columns="is_recid"), compas.frame["is_recid"]
         model = eh.PreprocessedClassifier(
@@ -329,7 +319,6 @@ class TestComposing:
         assert not hasattr(model, "preprocessor_")
         assert model.parity_["apart"].max() <= 0.1 + 1e-6
 
-    @pytest.mark.slow
     def test_a_search_warns_at_the_line_that_searches(self):
         X, y = people()
         model = one_line(with_words(HistGradientBoostingClassifier(max_iter=5)), 0.01, calibrate=False)
@@ -443,7 +432,6 @@ class TestBadInput:
         assert np.array_equal(scores[7], fitted.estimator_.predict_proba(new)[7])
         assert np.array_equal(np.delete(scores, 7, 0), np.delete(fitted.predict_proba(X), 7, 0))
 
-    @pytest.mark.slow
     def test_a_person_of_no_known_group(self):
         X, y = people()
         model = with_words(HistGradientBoostingClassifier(max_iter=5, random_state=0))
@@ -464,7 +452,6 @@ class TestBadInput:
         with pytest.warns(eh.EvenhandWarning, match="keep what tells the outcome from the model"):
             assert model.fit(X, y).parity_["apart"].max() < 1e-6
 
-    @pytest.mark.slow
     def test_what_a_fit_warns_of_names_the_line_that_searches(self):
         X, y = self.separable()
         model = eh.PreprocessedClassifier(LogisticRegression(), protected=["sex"], bound=0.05)
@@ -506,7 +493,6 @@ class TestBadInput:
 
 
 class TestConfidence:
-    @pytest.mark.slow
     def test_scores_are_shifted_to_rates_that_leave_a_margin(self):
         X, y = people(4000, seed=2)
         plain, sure = (one_line(bound=0.3, confidence=each).fit(X, y) for each in (None, 0.95))
@@ -516,7 +502,7 @@ class TestConfidence:
         assert apart[1] < apart[0] - 0.02
         assert sure.parity_["mean_score"].to_numpy() == pytest.approx(sure.parity_["released"].to_numpy(), abs=EQUAL)
 
-    @pytest.mark.slow
+    @pytest.mark.exhaustive(parts=4)
     @pytest.mark.parametrize("seed", range(4))
     def test_the_bound_that_a_refusal_advises_is_enough(self, seed):
         """Margins are others at another bound: only one that was fitted is known to be enough."""
@@ -541,7 +527,6 @@ class TestConfidence:
 
 
 @pytest.mark.exhaustive(parts=4)
-@pytest.mark.slow(keep=5)
 # The checks ask for an accuracy that a tight bound must cost.
 @parametrize_with_checks(
     [InHalves(LogisticRegression(), protected=["0"], bound=0.3)], expected_failed_checks=lambda _: EXCLUDED

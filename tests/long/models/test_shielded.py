@@ -81,7 +81,6 @@ class Watching(ClassifierMixin, BaseEstimator):
 
 
 class TestWhatHolds:
-    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("seed", range(4))
     def test_mean_scores_are_within_the_bound_and_the_mean_over_the_mapping(self, seed):
         X, y = people(seed=seed)
@@ -123,7 +122,6 @@ class TestWhatHolds:
         expected = shielded.set_params(predict_with="expected").predict_proba(X)
         assert np.all(np.abs(np.mean(drawn, axis=0) - expected) <= 5 * spread + EXACT)
 
-    @pytest.mark.slow
     def test_who_moves_into_a_bin_is_scored_by_its_mean(self):
         """A model that is far from linear within a bin: the middle would say something else."""
         X, y = people(3000)
@@ -138,7 +136,6 @@ class TestWhatHolds:
         drawn = by_sex(shielded.set_params(predict_with="draw").predict_proba(X), X)
         assert drawn.tolist() == pytest.approx(shielded.parity_["mean_score"].tolist(), abs=0.02)
 
-    @pytest.mark.slow
     def test_weights_are_people(self):
         X, y = people()
         model, weights = linear(X, y), np.random.default_rng(0).integers(0, 3, len(X))
@@ -293,7 +290,6 @@ class TestComposing:
         assert list(again.feature_names_in_) == list(X)
         assert list(again.classes_) == [0, 1]
 
-    @pytest.mark.slow
     def test_searches(self):
         X, y = people()
         shielded = eh.ShieldedClassifier(linear(X, y), problem())
@@ -356,7 +352,6 @@ class TestBadInput:
             scores = fitted.predict_proba(new)
         assert np.array_equal(scores[7], model.predict_proba(X[FEATURES].iloc[[7]])[0]), "whoever is new is kept"
 
-    @pytest.mark.slow
     def test_a_bound_that_no_mapping_meets(self):
         X, y = people()
         shielded = eh.ShieldedClassifier(linear(X, y), problem(budget=eh.ExpectedDistortion(0.01)))
@@ -379,7 +374,6 @@ class TestConfidence:
         assert sure.mapping_.assurance.confidence == 0.9
         assert sure.parity_["bound"].max() == 0.15
 
-    @pytest.mark.slow
     def test_mean_scores_of_the_population_keep_the_bound(self):
         """Of thirty samples three may exceed it, with a confidence of .9; without one about fifteen do."""
         everybody, outcome = people(60_000, seed=99)
@@ -425,7 +419,6 @@ EXCLUDED = {}
 
 
 @pytest.mark.exhaustive(parts=4)
-@pytest.mark.slow(keep=10)
 @parametrize_with_checks([TrainedFirst(LogisticRegression())], expected_failed_checks=lambda _: EXCLUDED)
 @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
 def test_scikit_learns_own_checks(estimator, check):

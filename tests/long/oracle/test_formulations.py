@@ -49,7 +49,6 @@ def compare(number):
 
 
 @pytest.mark.exhaustive(parts=3)
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("first", range(0, len(ROWS), BATCH))
 def test_agrees_with_the_dense_statement(first):
     for number in range(first, min(first + BATCH, len(ROWS))):
@@ -64,7 +63,6 @@ def test_every_two_settings_meet():
     assert met == wanted
 
 
-@pytest.mark.slow
 def test_many_rows_lose_something_and_every_setting_is_in_one_that_does():
     lossy = [row for i, row in enumerate(ROWS) if (m := fitted(i)[2]) is not None and m.objective > POSITIVE]
     assert len(lossy) >= 0.4 * len(ROWS)

@@ -12,7 +12,6 @@ from evenhand.report.page import CONTENTS
 TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_every_field_is_documented_and_exists():
     found = eh.report_on(hostile_mapping(), trace=False).summary
     rows = TEXT.split("## The fields of the JSON")[1]
@@ -23,7 +22,6 @@ def test_every_field_is_documented_and_exists():
             assert f"`{field}`" in rows, (section, field)
 
 
-@pytest.mark.slow
 def test_the_code_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
@@ -60,7 +58,6 @@ ANSWERED = {
 """What a section must hold to count as an answer: numbers in this form."""
 
 
-@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("name", ["compas", "adult", "hostile", "leaves"])
 def test_every_question_is_answered_in_numbers_whatever_the_table(name, request):
     mappings = {"hostile": hostile_mapping, "leaves": leaves_mapping}

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[3]
 
 
@@ -21,14 +19,12 @@ def numbers(line):
     return [float(x) for x in re.findall(r"\d\.\d+", line)]
 
 
-@pytest.mark.slow
 def test_a_shielded_model_scores_groups_alike():
     bare, shielded = map(numbers, output_of("shield_a_model.py"))
     assert shielded[0] > bare[0] - 0.02, "AUC"
     assert shielded[1] < 0.1 < bare[1], "distance between the groups' mean scores"
 
 
-@pytest.mark.slow
 def test_a_model_trained_on_a_release():
     """Five random splits: AUC to a hundredth, and distances between groups to three, of another five splits' means."""
     lines = output_of("train_a_model.py")

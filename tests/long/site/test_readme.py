@@ -52,7 +52,6 @@ def test_the_table_of_the_opening_is_what_a_fit_gives():
     assert f"{len(data.frame):,} defendants" in TEXT
 
 
-@pytest.mark.slow
 def test_the_way_from_a_raw_csv_to_a_transformed_test_set(tmp_path):
     """The commands as they are printed, on the embedded study as two CSV files of people."""
     people = eh.datasets.load("compas").frame.sample(frac=1, random_state=1).reset_index(drop=True)
@@ -76,7 +75,6 @@ def test_the_way_from_a_raw_csv_to_a_transformed_test_set(tmp_path):
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!")
 
 
-@pytest.mark.slow
 def test_the_commands_exist():
     docs = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     blocks = "".join(re.findall(r"```console\n(.*?)```", TEXT + docs, flags=re.DOTALL))
@@ -108,7 +106,6 @@ def test_the_toml_reference_has_confidence():
 
 
 @pytest.mark.filterwarnings("ignore:.* people are already age=young with priors=2")
-@pytest.mark.slow
 def test_the_toml_reference_is_a_problem_that_can_be_fitted():
     text = (ROOT / "docs" / "reference" / "problem.toml").read_text(encoding="utf-8")
     problem = eh.Problem.from_toml(text)
