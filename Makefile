@@ -30,15 +30,16 @@ test: $(VENV)/.test
 # XGBoost, and the programs of a PostgreSQL server (which the tests start and stop).
 test-all: test test-slow test-rest
 
-# Every case of every exhaustive set, of which the other targets take a part.
+# Every case of every slow test, of which the other targets take a few.
 test-everything: PYTEST += --everything
 test-everything: test-all
 
 test-slow: $(VENV)/.test
 	$(PYTEST) $(SHARED) -m 'slow and not ($(REST))'
 
+# By files: each starts its own server, session or browser.
 test-rest: $(VENV)/.rest
-	$(PYTEST) -m '$(REST)'
+	$(PYTEST) -n auto --dist loadfile -m '$(REST)'
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
 """Which tests a run takes, and fixtures that several rooms share.
 
-``pytest --quick`` is what ``make test`` runs: neither the folder ``tests/long`` nor a test marked slow. Of a set marked
-``exhaustive(parts=n)`` a run takes one part in n, chosen by the content of the package; ``--everything`` takes all.
+``pytest --quick`` is what ``make test`` runs: neither the folder ``tests/long`` nor a test marked slow. Of a slow test
+with many cases a run takes a few, chosen by the content of the package, so that every commit runs others; where all of
+them matter every time the test is marked ``whole``. ``--everything`` takes all cases of all tests.
 """
 
 import hashlib
@@ -16,6 +17,9 @@ import evenhand as eh
 
 LONG = Path(__file__).parent / "long"
 SITE = LONG / "site"
+CASES = 2
+"""Of a slow test so many cases run, unless it is whole."""
+
 NEEDS_MORE = {"download", "browser", "spark", "postgres", "xgboost"}
 PACKAGE = Path(eh.__file__).parent
 # Examples that train models, or draw pages: they cannot be marked where they stand.
@@ -29,7 +33,7 @@ settings.load_profile("untimed")
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="leave out tests/long and everything marked slow")
-    parser.addoption("--everything", action="store_true", help="run all cases of exhaustive sets, not a part of them")
+    parser.addoption("--everything", action="store_true", help="run all cases of slow tests, not a few of them")
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -58,8 +62,10 @@ def content_of_the_package():
 
 def pytest_terminal_summary(terminalreporter, config):
     if not (config.getoption("everything") or config.getoption("quick")):
-        part = content_of_the_package()
-        terminalreporter.write_line(f"of exhaustive sets the part that goes by the package's content ran: {part}")
+        content = content_of_the_package()
+        terminalreporter.write_line(
+            f"of slow tests with many cases {CASES} ran, chosen by the package's content, {content}"
+        )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -74,33 +80,32 @@ def pytest_collection_modifyitems(config, items):
         left_out = NEEDS_MORE | {"slow", "site"}
         leave_out(config, items, [item for item in items if any(mark.name in left_out for mark in item.iter_markers())])
     elif not config.getoption("everything"):
-        leave_out(config, items, other_parts(items, content_of_the_package()))
+        leave_out(config, items, other_cases(items, content_of_the_package()))
 
 
 def by_function(items, mark):
-    """The cases of every test function with a mark, and the mark's own arguments."""
+    """The cases of every test function with a mark."""
     cases = defaultdict(list)
     for item in items:
-        found = item.get_closest_marker(mark)
-        if found is not None and found.kwargs:
-            cases[item.nodeid.partition("[")[0]].append((item, found.kwargs))
+        if item.get_closest_marker(mark) is not None:
+            cases[item.nodeid.partition("[")[0]].append(item)
     return cases.values()
 
 
-def other_parts(items, content):
-    """The cases of exhaustive sets that this run leaves out: of every test function all but one part."""
-    for cases in by_function(items, "exhaustive"):
-        for place, (item, given) in enumerate(cases):
-            if (place + content) % min(given["parts"], len(cases)):
-                yield item
+def other_cases(items, content):
+    """The cases of slow tests that this run leaves out."""
+    for cases in by_function(items, "slow"):
+        apart = max(1, len(cases) // CASES)
+        if cases[0].get_closest_marker("whole") is None:
+            yield from (item for place, item in enumerate(cases) if (place - content) % apart)
 
 
 def keep_some_slow_cases(items):
     """Of a test marked slow(keep=n), n cases, evenly spaced, are quick."""
     for cases in by_function(items, "slow"):
-        keep = cases[0][1]["keep"]
+        keep = cases[0].get_closest_marker("slow").kwargs.get("keep", 0)
         for place in range(keep):
-            kept = cases[place * len(cases) // keep][0]
+            kept = cases[place * len(cases) // keep]
             kept.own_markers = [mark for mark in kept.own_markers if mark.name != "slow"]
 
 

@@ -1080,7 +1080,6 @@ def world(tmp_path_factory):
     return World(tmp_path_factory.mktemp("misuse"))
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.filterwarnings("ignore:.* people are already")
 @pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN_OUT)) for name in VALID])
@@ -1123,7 +1122,6 @@ def test_some_hostile_values_are_refused_by_name(world):
     assert not [call for call in found if call[-1] is not None]
 
 
-@pytest.mark.exhaustive(parts=7)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VALID)
 def test_hostile_values_are_refused_by_name(world, name):

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 
+pytestmark = pytest.mark.whole
+
 EXAMPLES = settings(max_examples=25, derandomize=True)
 SEEDS = st.integers(10_000, 20_000)
 

@@ -47,7 +47,6 @@ def test_every_command_is_here():
     assert {command.__name__ for command in COMMANDS} == {*ANSWERS, "reproduce"}
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("command", ANSWERS)
 def test_json_is_one_document(fitted, inside, command):

@@ -38,7 +38,6 @@ def _device(path):
         pytest.skip("only the superuser makes devices")
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=4)
 @every_output
 @pytest.mark.parametrize(("kind", "make"), [("a device", _device), ("a pipe", os.mkfifo), ("a folder", os.mkdir)])
@@ -54,7 +53,6 @@ def test_what_is_no_file_is_never_replaced(fitted, inside, writing, kind, make):
     assert sorted(os.listdir(fitted)) == names
 
 
-@pytest.mark.exhaustive(parts=2)
 @pytest.mark.slow
 @every_output
 def test_a_link_is_followed_and_a_mode_is_kept(fitted, inside, writing):
@@ -93,7 +91,6 @@ LOOP, LONG = "loop", "x" * 300
 NOT_UTF8 = os.fsdecode(b"bad\xff")
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [LOOP, LONG, "x" * 5000], ids=["loop", "long", "very long"])
 @pytest.mark.parametrize("ending", [".csv", ""])

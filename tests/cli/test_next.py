@@ -25,7 +25,6 @@ def following(shown):
     return [shlex.split(line) for line in last.splitlines() if line.strip()]
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_the_next_commands_run(folder, inside, chain):

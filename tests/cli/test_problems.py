@@ -176,7 +176,6 @@ class TestDiagnose:
         assert all(row["price"] is None or row["price"] > 1e-7 for row in priced)
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [("fit", "compas"), ("audit", "m"), ("audit", "m", "own.csv")], ids=" ".join)
 def test_no_table_of_a_result_is_too_wide_for_a_terminal(tmp_path, command):

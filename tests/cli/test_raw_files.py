@@ -133,7 +133,6 @@ def test_a_proposal_for_a_file_of_adults_form(raw):
     )
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("harm", ["cut off", "one bit", "checksum"])
 def test_a_packed_file_that_is_damaged(raw, harm):

@@ -53,7 +53,6 @@ def shown(monkeypatch):
     return stream.getvalue
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("word", [*WORDS, "x" * 10_000, ""], ids=ascii)
 def test_every_way_to_show_a_word(shown, word):
@@ -206,7 +205,6 @@ def commands(names):
         yield ("fit", "odd.toml", f"nowhere{names[1]}.csv", *more)
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_tables_of_hostile_words(folder, inside, seed):

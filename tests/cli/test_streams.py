@@ -53,7 +53,6 @@ def speaks_on_output(line):
     return "--json" in line or not (line[1:2] == ["--nope"] or line[:2] == ["fit", "tight.toml"])
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @some_lines(7)
 @pytest.mark.parametrize("stream", [1, 2], ids=["output", "errors"])
@@ -73,7 +72,6 @@ def test_nobody_reads(fitted, line, stream):
         assert not (err if stream == 1 else out)
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @some_lines(7)
 def test_a_full_disk(fitted, line):
@@ -95,7 +93,6 @@ def test_an_output_stream_that_is_closed(fitted, line):
     assert ended(fitted, line, "<&- >&- 2>&-").returncode == Exit.INPUT
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @some_lines(11)
 def test_an_error_stream_that_is_closed(fitted, line):
@@ -111,7 +108,6 @@ def test_an_error_stream_that_is_full(fitted):
     assert ended(fitted, ["fit", "--nope"], "2>/dev/full").returncode == Exit.INPUT
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @some_lines(7)
 @pytest.mark.parametrize(

@@ -78,7 +78,6 @@ BROKEN = {
 
 
 class TestTables:
-    @pytest.mark.exhaustive(parts=4)
     @pytest.mark.slow(keep=5)
     @pytest.mark.parametrize("name", BROKEN)
     @pytest.mark.parametrize(

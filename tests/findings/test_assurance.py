@@ -44,7 +44,6 @@ def room_of_samples(sides, parity, counts, outcomes, people, rng, weigh):
     return np.std(found, axis=0)
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("weigh", [None, 4.0], ids=["one each", "weighed"])
 @pytest.mark.parametrize("form", FORMS)

@@ -167,7 +167,6 @@ def often(alarms, error):
 TRIALS = 150
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [40, 300, 2000])
 def test_two_samples_of_one_population_are_told_apart_no_more_than_stated(size):

@@ -22,7 +22,6 @@ def is_feasible(problem, counts):
     return model.status == "optimal"
 
 
-@pytest.mark.exhaustive(parts=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 4, 11, 17, 31, 47])
 def test_the_smallest_bound_separates_feasible_from_infeasible(seed):

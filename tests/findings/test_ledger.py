@@ -71,7 +71,6 @@ def as_frame(found):
     return groups.assign(**found.columns)
 
 
-@pytest.mark.exhaustive(parts=2)
 @pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("ordered", [True, False])

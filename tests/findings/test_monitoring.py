@@ -162,7 +162,6 @@ VARIANTS = {
 }
 
 
-@pytest.mark.exhaustive(parts=2)
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("outcomes", [True, False])

@@ -190,7 +190,6 @@ def check_totals(stated, counts, mapping, prices, step=1e-4):
         assert min(ends) - margin <= price <= max(ends) + margin, (relaxed, ends, price)
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("parity", PARITIES)
 def test_every_form_of_bound(parity):

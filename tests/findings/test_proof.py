@@ -23,6 +23,8 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers
 from evenhand.use import storage
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def audit(tmp_path_factory):

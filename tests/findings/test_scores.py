@@ -87,7 +87,6 @@ def test_intervals_hold_what_was_found(shift):
             assert 0 <= low <= people.measures()[name] <= high, name
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("groups", "shift"), [(2, 0.0), (4, 0.0), (2, 0.03), (2, 0.2)])
 def test_intervals_of_distances_hold_the_truth(groups, shift):

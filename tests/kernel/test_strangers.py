@@ -117,7 +117,6 @@ def ordinary(rows):
     return [row for row in rows if "suppress_protected" not in MODES[row[4]]]
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "row"), list(enumerate(ordinary(all_pairs()))))
 def test_typical_rows_are_the_mean_row_within_everybodys_budget(number, row):

@@ -193,7 +193,6 @@ def check_groups(name, hide_below, which, subtitle, number):
     assert said == (None if number == total - few else (number, total))
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rates", "heat", "cohorts", "changes"])
 @pytest.mark.parametrize(("name", "hide_below"), CASES)

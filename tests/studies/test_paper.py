@@ -10,6 +10,8 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock, solve
 from evenhand.studies.reproduce import claims
 
+pytestmark = pytest.mark.whole
+
 CLAIMS = claims()
 
 

@@ -174,7 +174,6 @@ def numbers():
 
 
 class TestValues:
-    @pytest.mark.exhaustive(parts=3)
     @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("kind", LIKE)
     @pytest.mark.parametrize("column", ["d", "n", "b", "r", "w", "m"])
@@ -418,7 +417,6 @@ def only_row(frame):
 
 
 class TestFewRows:
-    @pytest.mark.exhaustive(parts=3)
     @pytest.mark.slow
     @pytest.mark.parametrize("mode", MODES)
     @pytest.mark.parametrize("kind", FRAMES)

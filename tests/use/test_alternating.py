@@ -156,7 +156,6 @@ class OutcomesEverywhereAlike(Dense):
         return found
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("utility", UTILITIES)

@@ -163,7 +163,6 @@ def test_where_nothing_costs_anything(compas):
     assert (found.prices["price"] == 0).all()
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", INFEASIBLE)
 def test_ways_out_are_the_smallest(number, tmp_path):

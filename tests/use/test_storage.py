@@ -346,7 +346,6 @@ COLUMNS = {
 }
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("column", COLUMNS)

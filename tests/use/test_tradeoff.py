@@ -96,7 +96,6 @@ def test_adult_as_cold_fits(adult, utility):
     )
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_random_families_as_cold_fits(seed):

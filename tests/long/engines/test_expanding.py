@@ -349,7 +349,6 @@ class TestBadInput:
             write(small_frame(), tmp_path / f"in.{kind}")
         return tmp_path
 
-    @pytest.mark.exhaustive(parts=4)
     @pytest.mark.parametrize(
         ("changed", "options", "words"),
         [

@@ -243,7 +243,6 @@ class TestPacked:
         mapping.apply(path, to=tmp_path / "out.tsv", key="id")
         assert (tmp_path / "out.tsv").read_text() == mapping.apply(frame, key="id").to_csv(index=False, sep="\t")
 
-    @pytest.mark.exhaustive(parts=4)
     @pytest.mark.parametrize("cut", [1, 9, 400, 5000])
     @pytest.mark.parametrize("act", ["fit", "audit", "apply", "read_file"])
     def test_one_that_was_cut_off(self, mapping, frame, tmp_path, ending, act, cut):
@@ -501,7 +500,6 @@ class TestLines:
         with pytest.raises(eh.DataError, match=self.MIXED.format(2)):
             read_file(tmp_path / "in.csv", format)
 
-    @pytest.mark.exhaustive(parts=4)
     @pytest.mark.parametrize("seed", range(100))
     def test_all_rows_are_read_or_none(self, tmp_path, seed, monkeypatch):
         rng = np.random.default_rng(seed)

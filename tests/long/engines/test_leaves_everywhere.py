@@ -127,7 +127,6 @@ class TestFrames:
 
 
 class TestFiles:
-    @pytest.mark.exhaustive(parts=3)
     @pytest.mark.parametrize("options", [OPTIONS, {"seed": 2}, {"seed": 2, "draw": "balanced"}], ids=str)
     @pytest.mark.parametrize("to", ["out.csv", "out.parquet"])
     @pytest.mark.parametrize("given", GIVEN)

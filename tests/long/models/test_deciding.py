@@ -374,7 +374,6 @@ def test_nothing_is_told_where_the_bound_holds(trial):
         deciding().fit(X, y)
 
 
-@pytest.mark.exhaustive(parts=4)
 @parametrize_with_checks(
     [InHalves(LogisticRegression(), protected=["0"], decisions=0.5)], expected_failed_checks=lambda _: EXCLUDED
 )

@@ -89,7 +89,6 @@ def excluded(estimator):
     return next(reasons for one, reasons in CHECKED if repr(one) == repr(estimator))
 
 
-@pytest.mark.exhaustive(parts=5)
 @parametrize_with_checks([estimator for estimator, _ in CHECKED], expected_failed_checks=excluded)
 @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
 def test_scikit_learns_own_checks(estimator, check):
@@ -890,7 +889,6 @@ OBJECTS = {
 }
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.filterwarnings("ignore:the estimator also sees columns:evenhand.errors.EvenhandWarning")
 @pytest.mark.parametrize("train_on", ["expected", "draw"])
 @pytest.mark.parametrize("predict_with", ["expected", "draw"])

@@ -85,7 +85,6 @@ MODELS = {
 
 
 class TestWhatHolds:
-    @pytest.mark.exhaustive(parts=2)
     @pytest.mark.parametrize(
         "model",
         [
@@ -502,7 +501,6 @@ class TestConfidence:
         assert apart[1] < apart[0] - 0.02
         assert sure.parity_["mean_score"].to_numpy() == pytest.approx(sure.parity_["released"].to_numpy(), abs=EQUAL)
 
-    @pytest.mark.exhaustive(parts=4)
     @pytest.mark.parametrize("seed", range(4))
     def test_the_bound_that_a_refusal_advises_is_enough(self, seed):
         """Margins are others at another bound: only one that was fitted is known to be enough."""
@@ -526,7 +524,6 @@ class TestConfidence:
             one_line(confidence=confidence).fit(X, y)
 
 
-@pytest.mark.exhaustive(parts=4)
 # The checks ask for an accuracy that a tight bound must cost.
 @parametrize_with_checks(
     [InHalves(LogisticRegression(), protected=["0"], bound=0.3)], expected_failed_checks=lambda _: EXCLUDED

@@ -418,7 +418,6 @@ class TrainedFirst(eh.ShieldedClassifier):
 EXCLUDED = {}
 
 
-@pytest.mark.exhaustive(parts=4)
 @parametrize_with_checks([TrainedFirst(LogisticRegression())], expected_failed_checks=lambda _: EXCLUDED)
 @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
 def test_scikit_learns_own_checks(estimator, check):

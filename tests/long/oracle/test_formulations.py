@@ -48,7 +48,6 @@ def compare(number):
         assert certificate.lower_bound <= value + INACCURATE, what
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.parametrize("first", range(0, len(ROWS), BATCH))
 def test_agrees_with_the_dense_statement(first):
     for number in range(first, min(first + BATCH, len(ROWS))):

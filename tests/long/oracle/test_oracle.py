@@ -9,6 +9,8 @@ from wide import random_wide_problem
 import evenhand as eh
 from evenhand.verifier import verify
 
+pytestmark = pytest.mark.whole
+
 INSTANCES = 240
 BATCH = 4
 

@@ -16,7 +16,6 @@ from evenhand.optimise.tabulate import tabulated
 ROWS = all_pairs()
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_moves_are_those_of_the_dense_statement(seed):
@@ -93,7 +92,6 @@ def compiled_or_not(compile_one, *arguments):
         return None
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("number", range(0, len(ROWS), 3))
 def test_with_other_bounds_it_is_what_it_would_be_from_the_start(number):

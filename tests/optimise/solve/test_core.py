@@ -53,7 +53,6 @@ def assert_same_edge(program):
     assert spent[0] == pytest.approx(spent[1])
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_problems(seed):
@@ -65,7 +64,6 @@ def test_random_problems(seed):
 FORMS = [(i, row) for i, row in enumerate(all_pairs()) if row[0] in ("KL", "L1")]
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow(keep=8)
 @pytest.mark.parametrize(("number", "row"), FORMS, ids=str)
 def test_every_form_of_parity_budget_and_mode(number, row):

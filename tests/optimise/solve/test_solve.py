@@ -59,7 +59,6 @@ class TestFamilies:
         assert mapping.certificate.max_violation <= 1e-9
         assert np.ptp(mapping.achieved.rates_after[:, 1]) <= 1e-9
 
-    @pytest.mark.exhaustive(parts=3)
     @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("above", [1e-8, 1e-6, 1e-4])
     def test_near_the_edge(self, compas, edge, utility, tie_break, above):

@@ -95,7 +95,6 @@ class TestFamilies:
         assert mapping.certificate.max_violation <= 1e-9
         assert mapping.certificate.gap <= 1e-7
 
-    @pytest.mark.exhaustive(parts=3)
     @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("above", [1e-8, 1e-6, 1e-4])
     def test_near_the_edge(self, compas, utility, above):
@@ -162,7 +161,6 @@ SUITABLE = [
 ]
 
 
-@pytest.mark.exhaustive(parts=4)
 @pytest.mark.slow(keep=2)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize(("number", "row"), SUITABLE, ids=lambda value: str(value))

@@ -192,7 +192,6 @@ def densely(form, theta, rows, rates, parity):
     return np.linalg.solve(whole, np.concatenate([rows, parity, rates]))[: len(rows) + len(parity)]
 
 
-@pytest.mark.exhaustive(parts=3)
 @pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("shared", [False, True], ids=["own budgets", "shared budgets"])
 @pytest.mark.parametrize("graph", GRAPHS)
