@@ -28,7 +28,6 @@ from evenhand.spec import (
     Problem,
     comparisons,
 )
-from evenhand.spec.user_distance import UserDistance
 from evenhand.tables import conditional_rows, frame, values
 
 POINTS, STRIDE = 61, 17
@@ -251,6 +250,6 @@ def _points(counts: Counts) -> Iterator[dict[str, Any]]:
 def refuse_unmet(problem: Problem, counts: Counts, kernel: Kernel) -> None:
     """Refuse a kernel that exceeds a user's own J, although it meets the lines that J became."""
     for parity in problem.parity:
-        if isinstance(parity.distance, UserDistance):
+        if parity.distance.holds_functions:
             found = parity_achieved(comparisons(parity, counts), counts, kernel)
             parity.distance.refuse_unmet(found.rate, found.other, found.compared.bound)

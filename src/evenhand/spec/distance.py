@@ -98,6 +98,10 @@ class Distance(ABC):
         """Return J(p, q) − bound."""
         return np.asarray(self.value(p, q) - bound)
 
+    def refuse_unmet(self, p: Numbers, q: Numbers, bound: Numbers) -> None:
+        """Refuse rates that violate a bound although they meet its lines; lines that are exact leave none."""
+        return
+
     def concerns(self, level: Value) -> bool:
         """Whether the distance is about this level of the outcome."""
         return True
