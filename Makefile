@@ -37,9 +37,9 @@ test-everything: test-all
 test-slow: $(VENV)/.test
 	$(PYTEST) $(SHARED) -m 'slow and not ($(REST))'
 
-# By files: each starts its own server, session or browser.
+# By files: each starts its own server, session or browser, and waits for it most of the time.
 test-rest: $(VENV)/.rest
-	$(PYTEST) -n auto --dist loadfile -m '$(REST)'
+	$(PYTEST) -n 4 --dist loadfile -m '$(REST)'
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

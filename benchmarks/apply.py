@@ -84,8 +84,8 @@ def prepared(frame, method):
     data = eh.datasets.load("adult")
     mapping = eh.fit(data.problem, data.counts)
     if method == RELEASE:
-        mapping.release(frame[:WARM], seed=1)
-        return lambda: mapping.release(frame, seed=1)
+        mapping.release(frame[:WARM], seed=1, draw="independent")
+        return lambda: mapping.release(frame, seed=1, draw="independent")
     options = DRAWS[method]
     mapping.apply(frame[:WARM], **options)
     return lambda: mapping.apply(frame, **options)

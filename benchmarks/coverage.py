@@ -23,6 +23,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from statistics import mean
 
+import edges
 import harness
 import numpy as np
 import pandas as pd
@@ -162,8 +163,9 @@ def sample(setting, rng):
         return frame.iloc[rng.integers(len(frame), size=setting.people)].reset_index(drop=True)
     number = rng.multinomial(setting.people, counts.probability)
     some = number > 0
-    drawn = Counts.of(counts.domain, *(of[some] for of in (counts.d, counts.x, counts.y)), number[some].astype(float))
-    return drawn.repeated()
+    weight = number[some].astype(float)
+    # Everybody counts once: their number is their weight, and the sum of the squared ones.
+    return Counts.of(counts.domain, *(of[some] for of in (counts.d, counts.x, counts.y)), weight, weight, weight)
 
 
 def beyond(setting, mapping):
@@ -322,7 +324,20 @@ def page(table, rows):
         row |= {name: "" if math.isnan(row[name]) else f"{row[name]:.4f}" for name in ("loss, plain", "loss")}
         row["seconds"] = f"{row['seconds']:.1f}"
         lines.append(f"| {' | '.join(str(row[name]) for name in names)} |")
-    return "\n".join([*lines, FOOT, *of_random_populations()])
+    return "\n".join([*lines, FOOT, *of_edges(), *of_random_populations()])
+
+
+def of_edges():
+    """Yield the lines about designs near the edge of what budgets can do, if any were tried."""
+    rows = edges.summaries()
+    if not rows:
+        return
+    yield edges.HEAD
+    yield f"| {' | '.join(rows[0])} |"
+    yield "|---" * len(rows[0]) + "|"
+    for row in rows:
+        yield f"| {' | '.join(map(str, row.values()))} |"
+    yield ""
 
 
 def of_random_populations():

@@ -93,7 +93,7 @@ def draw(seed, number, *, smallest=SMALLEST, largest=LARGEST, loosened=0):
         raise RuntimeError(f"no statement leaves bounds to choose from: seed {seed}, number {number}")
     problem, tags = found
     problem = replace(problem, utility=utility())
-    counts = eh.count(problem, table.cells, weights="people")
+    counts = eh.count(problem, table.cells, frequencies="people")
     tags = {"table": kind, "utility": "KL and L1" if utility is eh.KL else utility.__name__} | table.tags | tags
     return problem, counts, tags | {"groups": len(counts.groups.cells), "outcomes": counts.domain.y.size}
 
@@ -256,7 +256,7 @@ def embedded(rng, name, moves):
 
     def far(table):
         problem = table.problem([eh.PairwiseParity(1.0)], None)
-        return abs(math.log(expected_moves(problem, eh.count(problem, table.cells, weights="people")) / moves))
+        return abs(math.log(expected_moves(problem, eh.count(problem, table.cells, frequencies="people")) / moves))
 
     distances = [far(table) for table in drawn]
     return drawn[int(np.argmin(distances))] if min(distances) < FAR else None
@@ -392,7 +392,7 @@ def few_cells(table, constraints, limits):
     )
     # A budget for individuals is the stricter one.
     limits = [replace(limit, per="individual") for limit in limits]
-    counts = eh.count(small.problem(constraints, None), cells, weights="people")
+    counts = eh.count(small.problem(constraints, None), cells, frequencies="people")
     own = [eh.identity_from(small.problem([constraint], None), counts) for constraint in constraints]
     own = [bound if math.isfinite(bound) else NO_LIMIT for bound in own]
     own = [replace(constraint, bound=bound) for constraint, bound in zip(constraints, own, strict=True)]

@@ -61,7 +61,7 @@ def rung(number, utility):
     rules = {k: v for k, v in data.problem.distortion.rules.items() if k in (*features, data.problem.outcome)}
     distortion = replace(data.problem.distortion, rules=rules)
     problem = replace(data.problem, features=features, distortion=distortion, utility=utility)
-    return problem, eh.count(problem, data.cells, weights="people")
+    return problem, eh.count(problem, data.cells, frequencies="people")
 
 
 def generated(sites, grid, utility):
@@ -83,7 +83,7 @@ def generated(sites, grid, utility):
         ),
         budget=eh.ExpectedDistortion(0.4),
     )
-    return problem, eh.count(problem, cells, weights="people")
+    return problem, eh.count(problem, cells, frequencies="people")
 
 
 def case(name, utility):

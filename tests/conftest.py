@@ -1,11 +1,14 @@
 """Which tests a run takes, and fixtures that several rooms share.
 
 ``pytest --quick`` is what ``make test`` runs: neither the folder ``tests/long`` nor a test marked slow. Of a slow test
-with many cases a run takes a few, chosen by the content of the package, so that every commit runs others; where all of
-them matter every time the test is marked ``whole``. ``--everything`` takes all cases of all tests.
+with many cases a run takes a few, and of the slow tests of a file marked ``turns(n)`` (simulations, models that are
+trained) one in n. Both are chosen by the content of the package, so that every commit runs others; where all cases
+matter every time the test is marked ``whole``. ``--everything`` takes all cases of all tests.
 """
 
 import hashlib
+import signal
+import zlib
 from collections import defaultdict
 from pathlib import Path
 
@@ -26,6 +29,8 @@ PACKAGE = Path(eh.__file__).parent
 SLOW_EXAMPLES = {"evenhand.use.reporting.report_on", "evenhand.use.tradeoff.frontier"}
 SLOW_ROOMS = ("report", "use/estimator", "studies")
 
+# A background job ignores Ctrl-C, and so would every process that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # A machine that is busy is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -33,6 +38,7 @@ settings.load_profile("untimed")
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="leave out tests/long and everything marked slow")
+    parser.addoption("--golden", action="store_true", help="write the files of tests/long/golden anew")
     parser.addoption("--everything", action="store_true", help="run all cases of slow tests, not a few of them")
 
 
@@ -64,7 +70,7 @@ def pytest_terminal_summary(terminalreporter, config):
     if not (config.getoption("everything") or config.getoption("quick")):
         content = content_of_the_package()
         terminalreporter.write_line(
-            f"of slow tests with many cases {CASES} ran, chosen by the package's content, {content}"
+            f"of slow tests {CASES} cases each ran, of simulations a part, by the package's content, {content}"
         )
 
 
@@ -95,9 +101,18 @@ def by_function(items, mark):
 def other_cases(items, content):
     """The cases of slow tests that this run leaves out."""
     for cases in by_function(items, "slow"):
-        apart = max(1, len(cases) // CASES)
-        if cases[0].get_closest_marker("whole") is None:
-            yield from (item for place, item in enumerate(cases) if (place - content) % apart)
+        every = max(1, len(cases) // CASES)
+        if not has_its_turn(cases[0], content):
+            yield from cases
+        elif cases[0].get_closest_marker("whole") is None:
+            yield from (item for place, item in enumerate(cases) if (place - content) % every)
+
+
+def has_its_turn(item, content):
+    """Whether this run takes a slow test of a file of which a run takes one in n."""
+    mark = item.get_closest_marker("turns")
+    function = item.nodeid.partition("[")[0]
+    return mark is None or zlib.crc32(f"{content} {function}".encode()) % mark.args[0] == 0
 
 
 def keep_some_slow_cases(items):

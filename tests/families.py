@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -159,3 +161,11 @@ def random_kernel(rng, rows, outcomes, most=6):
         probability += (share / share.sum()).tolist()
         starts.append(len(targets))
     return Kernel(np.array(starts), np.array(targets), np.array(probability))
+
+
+def random_problem_with_missing_groups(rng):
+    """A random problem in which a tenth of the people, those with the best outcome first, have no known group."""
+    problem, frame = random_problem(rng)
+    best = frame["y"].sort_values(ascending=False, kind="stable").index[: len(frame) // 10]
+    frame["d"] = frame["d"].astype(str).where(~frame.index.isin(best))
+    return replace(problem, missing="level"), frame

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
+from families import random_events_problem
 
 import evenhand as eh
 from evenhand.spec import toml
@@ -187,3 +189,48 @@ def problem_of(row, seed):
         budget=BUDGETS[budget](),
         **MODES[mode],
     )
+
+
+DISTANCES = [
+    lambda e: eh.UserDistance(lambda p, q: (p - q) ** 2 / (p + q + 0.1), f"triangular {e:g}"),
+    lambda e: eh.UserDistance(lambda p, q: np.abs(p - q) + (p - q) ** 2, f"curved difference {e:g}"),
+    lambda e: eh.Difference(),
+]
+
+
+def random_tied_problem(rng):
+    """A random statement with a tie-break: events, a user's distance beside another constraint, or any settings."""
+    utility = UTILITIES[rng.choice(list(UTILITIES))]()
+    tie_break = ["least_change", "least_change", "even"][rng.integers(3)]
+    kind, seed = rng.integers(4), int(rng.integers(10_000))
+    if kind == 0:
+        problem, frame = random_events_problem(rng)
+        return replace(problem, utility=utility, tie_break=tie_break), frame
+    row = [rng.choice(list(factor)) for factor in FACTORS]
+    problem = replace(problem_of(row, seed), utility=utility, tie_break=tie_break)
+    if kind == 1:
+        bound = [0.01, 0.03, 0.1][rng.integers(3)]
+        other = [eh.FeatureParity(0.4), eh.TargetParity(0.5), eh.PairwiseParity(0.5, on=["sex"])][rng.integers(3)]
+        own = eh.PairwiseParity(bound, DISTANCES[rng.integers(3)](bound), on=[["sex"], ["race"]][rng.integers(2)])
+        problem = replace(problem, parity=[own, other])
+    return problem, table(seed)
+
+
+def random_edge_problem(rng):
+    """A statement whose bound is the smallest feasible one, rounded up as advice is."""
+    utility = [eh.KL, eh.L1, eh.JensenShannon, eh.MaxRelativeChange][rng.integers(4)]()
+    distance = [eh.Ratio(), eh.FourFifths(1), eh.Difference()][rng.integers(3)]
+    feature = [eh.Fixed(), eh.Ordinal(1, up=False)][rng.integers(2)]
+    frame = table(int(rng.integers(10_000)))
+    problem = eh.Problem(
+        protected=["sex", "race"],
+        features=["f0", "f1"],
+        outcome="y",
+        utility=utility,
+        parity=[eh.PairwiseParity(1.0, distance)],
+        distortion=eh.Distortion({"f0": eh.Fixed(), "f1": feature, "y": eh.Ordinal(1, up=bool(rng.integers(5)))}),
+        budget=eh.ExpectedDistortion([0.05, 0.1, 0.2][rng.integers(3)]),
+        tie_break=["least_change", "least_change", "even"][rng.integers(3)],
+    )
+    edge = math.ceil(eh.smallest_parity_bound(problem, frame) * 1e7) / 1e7
+    return replace(problem, parity=[eh.PairwiseParity(edge, distance)]), frame

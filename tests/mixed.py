@@ -120,7 +120,7 @@ def _asked(series, rng):
         words = [word for word in sorted(set(series.dropna())) if rng.random() < 0.7 and word not in BLANKS]
         return Asked(series.name, Kind.WORD, words=tuple(sorted([*words, "nowhere"])), others=True, gaps=True)
     if series.dtype == bool:
-        return Asked(series.name, Kind.TRUTH, whole=True)
+        return Asked(series.name, Kind.TRUTH)
     kind = Kind.DATE if str(series.dtype).startswith("datetime") else Kind.NUMBER
     return Asked(series.name, kind, gaps=True)
 

@@ -9,16 +9,22 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.data.domain import MISSING
+from evenhand.spec.user_distance import TabulatedDistance
 
 OBJECTIVE = 1e-6
 INACCURATE = 1e-5
 EDGE = 1e-4
+HELD = (1e-9, 1e-8, 1e-7)
+BEATEN = 1e-5
+POLYHEDRAL = ("L1", "TotalVariation", "MaxRelativeChange")
 
 
 def step_cost(rule, levels, a, b):
@@ -37,18 +43,22 @@ def step_cost(rule, levels, a, b):
     return steps * rule.step if rule.down else math.inf
 
 
-def distortion(problem, domain, xy, to):
+def step_costs(problem, domain):
+    """The costs of all changes of each column, the outcome last."""
+    for v in [*domain.x.variables, domain.outcome]:
+        rule, codes = problem.distortion.rules.get(v.name), range(len(v.levels))
+        yield {(a, b): step_cost(rule, v.levels, a, b) for a in codes for b in codes}
+
+
+def distortion(problem, domain, steps, xy, to):
     """δ((x, y), (x̂, ŷ)) for tuples of codes, the outcome last."""
-    variables = [*domain.x.variables, domain.outcome]
     if problem.distortion.function is not None:
+        variables = [*domain.x.variables, domain.outcome]
         before, after = (
             {v.name: np.array([v.levels[c]]) for v, c in zip(variables, codes, strict=True)} for codes in (xy, to)
         )
         return float(np.asarray(problem.distortion.function(before, after))[0])
-    costs = [
-        step_cost(problem.distortion.rules.get(v.name), v.levels, a, b)
-        for v, a, b in zip(variables, xy, to, strict=True)
-    ]
+    costs = [column[a, b] for column, a, b in zip(steps, xy, to, strict=True)]
     if problem.distortion.combine == "max":
         return max(costs)
     if problem.distortion.combine == "sum_of_squares":
@@ -101,9 +111,10 @@ class Dense:
         for (_, xy), p in self.p.items():
             self.p_xy[xy] = self.p_xy.get(xy, 0.0) + p
         self.moves, self.delta = [], []
+        steps = list(step_costs(problem, domain)) if problem.distortion.function is None else []
         for source in self.p:
             for target in self.targets:
-                cost = distortion(problem, domain, source[1], target)
+                cost = distortion(problem, domain, steps, source[1], target)
                 if math.isfinite(cost) and not self.makes_nonsense(*source, target):
                     self.moves.append((source, target))
                     self.delta.append(cost)
@@ -187,9 +198,10 @@ class Dense:
 
                 def rate(chosen, y=y, segment=segment, within=released, above=cumulative):
                     total = sum(self.p[s] for s in chosen)
+                    members = set(chosen)
                     weights = [
                         self.p[s] / total
-                        if s in set(chosen)
+                        if s in members
                         and (t[-1] == y or (above and t[-1] > y))
                         and (not within or segment_of(t) == segment)
                         else 0.0
@@ -218,6 +230,7 @@ class Dense:
                 else:
                     yield from apart(parity.distance, rate(members[g]), target, bound)
             return
+        groups = [g for g in groups if MISSING not in dict(g).values()]
         for g in groups:
             if parity.against == "each":
                 others = [(h, members[h]) for h in groups if h != g]
@@ -236,7 +249,7 @@ class Dense:
     def features(self, parity, group_of):
         """Half of Σ |p(x̂|g) − p(x̂|h)| is at most the bound, for every two groups or each and the rest."""
         chosen = [i for i, name in enumerate(self.domain.x.names) if name in (parity.features or self.domain.x.names)]
-        groups = list(dict.fromkeys(group_of(s) for s in self.p))
+        groups = [g for g in dict.fromkeys(group_of(s) for s in self.p) if MISSING not in dict(g).values()]
 
         def shares(people):
             total = sum(self.p[s] for s in people)
@@ -319,9 +332,9 @@ class Dense:
             else:
                 first[s[1], t] = i
 
-    def objective(self):
-        features = self.problem.conditional is not None
-        short = (lambda xy: xy[:-1]) if features else (lambda xy: xy)
+    def released(self):
+        """The matrix of r = R x over the cells that Δ is about, with p on them, and their codes."""
+        short = (lambda xy: xy[:-1]) if self.problem.conditional is not None else (lambda xy: xy)
         matrix, order = self.by([short(t) for _, t in self.moves], [self.p[s] for s, _ in self.moves])
         p = np.zeros(len(order))
         lost = 0.0
@@ -331,7 +344,48 @@ class Dense:
             else:
                 lost += mass
         assert lost == 0, "a cell that nobody can be in is not stated here"
+        return matrix, p, order
+
+    def objective(self):
+        matrix, p, _ = self.released()
         return measured(self.problem.utility, p, matrix @ self.x)
+
+    def optima(self, mapping, width):
+        """Every constraint, with Δ as a mapping has it: a loss that is linear in pieces by its value, others by r."""
+        yield from self.constraints()
+        if type(self.problem.utility).__name__ in POLYHEDRAL:
+            yield self.objective() <= mapping.objective + width
+            return
+        matrix, p, order = self.released()
+        shape = (*self.domain.x.shape, self.n_outcomes)[: len(order[0])]
+        found = dict(zip(mapping.achieved.cells.tolist(), mapping.achieved.released, strict=True))
+        r = np.array([found.get(int(np.ravel_multi_index(codes, shape)), 0.0) for codes in order])
+        # Of most measures only the total of cells that nobody was in counts.
+        decisive = np.flatnonzero((p > 0) | (type(self.problem.utility) is eh.SquaredL2))
+        yield cp.abs((matrix @ self.x)[decisive] - r[decisive]) <= width
+
+    def chosen(self, mapping):
+        """What a tie-break minimises, stage by stage: a name, the mapping's own value, and the least of any optimum.
+
+        Optima are held within a width, the smallest for which a solver is sure: a larger one can only beat more.
+        """
+
+        def least_of(objective, *more):
+            values = (least(objective, [*self.optima(mapping, width), *more]) for width in HELD)
+            return next((value for value in values if not math.isnan(value)), math.nan)
+
+        weight = np.array([self.p[s] for s, _ in self.moves])
+        own, share, most = mapping.achieved, mapping.counts.probability, self.delta.max() or 1.0
+        if self.problem.tie_break == "even":
+            burden, order = self.by([s for s, _ in self.moves], self.delta / most)
+            squares = cp.sum(cp.multiply([self.p[s] for s in order], cp.square(burden @ self.x)))
+            yield "squares", float(share @ (own.distortion / most) ** 2), least_of(squares)
+            return
+        expected = (weight * self.delta / most) @ self.x
+        mean = float(share @ own.distortion) / most
+        yield "distortion", mean, least_of(expected)
+        changes = (weight * [s[1] != t for s, t in self.moves]) @ self.x
+        yield "changes", float(share @ own.changed), least_of(changes, expected <= mean + HELD[0])
 
     def solve(self, solver=cp.CLARABEL, **options):
         """Return cvxpy's status and optimum."""
@@ -344,6 +398,21 @@ class Dense:
             except cp.SolverError:
                 return "error", math.nan
         return model.status, value
+
+
+def least(objective, constraints):
+    """The least value, or NaN where no solver is sure of it."""
+    for solver in (cp.CLARABEL, cp.HIGHS):
+        model = cp.Problem(cp.Minimize(objective), constraints)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            try:
+                model.solve(solver=solver)
+            except cp.SolverError:
+                continue
+        if model.status == "optimal":
+            return float(model.value)
+    return math.nan
 
 
 def apart(distance, p, q, bound, whole=1.0):
@@ -359,6 +428,10 @@ def apart(distance, p, q, bound, whole=1.0):
         yield q <= math.exp(bound) * p
     elif isinstance(distance, eh.FourFifths):
         yield p >= (1 - bound) * q
+    elif isinstance(distance, TabulatedDistance):
+        target = None if isinstance(q, cp.Expression) else q
+        for on_p, on_q, limit in distance.piece(bound, target).lines:
+            yield on_p * p + on_q * q <= limit
     else:
         raise NotImplementedError(distance)
 
@@ -424,3 +497,18 @@ def compare(seed, family):
             return "unsure"
         return "infeasible"
     return "unsure"
+
+
+def tie_break_beaten(seed, family):
+    """By how much some optimum is better than the chosen one, stage by stage; None where nothing is feasible.
+
+    Distortions are in units of the largest. NaN where the second solver is not sure.
+    """
+    problem, frame = family(np.random.default_rng(seed))
+    counts = eh.count(problem, frame)
+    mapping = ours(problem, counts)
+    if isinstance(mapping, eh.InfeasibleError):
+        return None
+    # A user's distance is stated by its lines, as the mapping keeps them.
+    dense = Dense(replace(problem, parity=mapping.problem.parity), counts)
+    return {name: own - other for name, own, other in dense.chosen(mapping)}

@@ -24,11 +24,11 @@ def full(compas, compas_mapping, folder):
 
 
 def hostile_frame():
-    """A small table whose levels and columns are HTML and whose last group is small."""
+    """A small table whose levels and columns are HTML and whose last two groups are small."""
     cells = [
         ("a & b", HOSTILE, 0, 60), ("a & b", HOSTILE, 1, 40), ("a & b", CLOSING, 0, 30), ("a & b", CLOSING, 1, 70),
         (HOSTILE, HOSTILE, 0, 50), (HOSTILE, HOSTILE, 1, 10), (HOSTILE, CLOSING, 0, 40), (HOSTILE, CLOSING, 1, 7),
-        ("small", CLOSING, 0, 6), ("small", CLOSING, 1, 3),
+        ("small", CLOSING, 0, 6), ("small", CLOSING, 1, 3), ("small too", CLOSING, 0, 8), ("small too", CLOSING, 1, 4),
     ]  # fmt: skip
     return pd.DataFrame([(d, x, y) for d, x, y, n in cells for _ in range(n)], columns=["<b>group</b>", "x", "y"])
 
@@ -57,7 +57,7 @@ def signed_release(mapping, frame, folder):
     """The same of any mapping and the people whom it releases."""
     mapping.save(folder / "m.mapping")
     frame.to_csv(folder / "people.csv", index=False)
-    done = mapping.release(folder / "people.csv", to=folder / "out.csv", draw="balanced")
+    done = mapping.release(folder / "people.csv", to=folder / "out.csv", seed=0, draw="balanced")
     signed = eh.SignOff("A. Byron", date(2026, 1, 2), "a test", "half as much again is near enough")
     return mapping, eh.manifest_of(mapping, done, folder / "m.mapping", sign_off=signed).save()
 
@@ -78,6 +78,9 @@ def secretive_frame():
     frame.loc[:2, ["sex", "granted"]] = SECRET, 0
     frame.loc[3:5, "job"] = f"{SECRET}-job"
     frame.loc[6:12, "income"] = np.nan
+    # With others beside them nothing else need be hidden for their sake.
+    frame.loc[13:30, "sex"] = "few"
+    frame.loc[43:60, "job"] = "rare"
     return frame
 
 
@@ -192,7 +195,7 @@ def survey_mapping():
 
 def leaves_frame():
     """The columns of numbers and words of the table above, without its small groups and gaps."""
-    return secretive_frame()[["sex", "age", "income", "job", "granted"]].iloc[20:]
+    return secretive_frame()[["sex", "age", "income", "job", "granted"]].iloc[61:]
 
 
 @cache

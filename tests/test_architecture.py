@@ -15,6 +15,7 @@ ROOT = Path(eh.__file__).parent
 ORDER = [
     "_version",
     "tolerances",
+    "text",
     "errors",
     "check",
     "resources",
@@ -23,7 +24,9 @@ ORDER = [
     "data",
     "data.levels",
     "data.tree",
+    "data.profile",
     "data.domain",
+    "data.weighting",
     "data.counts",
     "spec",
     "kernel.md5",
@@ -36,6 +39,7 @@ ORDER = [
     "kernel.strangers",
     "tables",
     "tables.transforming",
+    "tables.splitting",
     "tables.unfolding",
     "optimise.program",
     "optimise.compile",
@@ -56,6 +60,7 @@ ORDER = [
     "findings.impact",
     "findings.changes",
     "findings.ledger",
+    "findings.simpson",
     "findings.coverage",
     "findings.cells",
     "findings.feasibility",
@@ -114,6 +119,7 @@ OF_SEVERAL = {
     "spec": {"parity_and_budget"},
     "studies": {"paper"},
     "tables": {"reading_and_writing"},
+    "use": {"frequencies"},
 }
 FRAMES = {"pandas", "polars", "pyarrow", "narwhals"}
 

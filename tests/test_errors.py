@@ -8,7 +8,7 @@ import pytest
 from families import small_frame, small_problem
 
 import evenhand as eh
-from evenhand.errors import Made, Option, Setting, Verb
+from evenhand.errors import Made, Option, Setting, Verb, did_you_mean
 
 ADVISED = [
     eh.DataError("2 rows are new; with ", Option("unseen", "keep"), " they are left unchanged"),
@@ -113,3 +113,18 @@ def test_a_warning_names_the_line_of_the_users_code():
     with pytest.warns(eh.EvenhandWarning, match="1 of 1 rows") as told:
         mapping.apply(frame.head(1).assign(score=99))
     assert [each.filename for each in told] == [__file__]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_name_that_is_meant_is_the_one_with_fewest_letters_changed(seed):
+    """One letter of a random name is replaced; another known name has two letters changed."""
+    rng = np.random.default_rng(seed)
+    for size in rng.integers(3, 9, 40):
+        name = [str(each) for each in rng.choice(list("abcdefgh"), size)]
+        first, second = (int(at) for at in rng.choice(size, 2, replace=False))
+        typed = [*name[:first], "x", *name[first + 1 :]]
+        further = [*typed[:second], "y", *typed[second + 1 :]]
+        further[first] = "z"
+        known = ["".join(further), "".join(name)]
+        assert did_you_mean("".join(typed), known) in ("", f" Did you mean {''.join(name)!r}?")
+    assert did_you_mean("css", ["mcs", "ccs"]) == " Did you mean 'ccs'?"

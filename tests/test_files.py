@@ -2,15 +2,17 @@
 
 import hashlib
 import os
+import signal
 import socket
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import evenhand as eh
 from evenhand import files
-from evenhand.files import replace_file, replacing
+from evenhand.files import replace_file, replacing, together
 
 
 def test_a_file_is_replaced(tmp_path):
@@ -38,6 +40,79 @@ def test_what_goes_wrong_leaves_what_was_there(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def written_together(folder, names, *, force=False, meanwhile=lambda: None):
+    with together(force=force):
+        for name in names:
+            replace_file(folder / name, name.encode())
+        meanwhile()
+
+
+NAMES = ["a.csv", "b.json", "c.csv"]
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["hard links", "no hard links"])
+@pytest.mark.parametrize("taken", NAMES)
+def test_a_name_that_another_process_took_meanwhile_is_refused_and_none_of_the_files_is_left(
+    tmp_path, monkeypatch, taken, links
+):
+    def refused(*_):
+        raise PermissionError
+
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    theirs = tmp_path / taken
+    with pytest.raises(eh.StorageError, match=f"{taken}' exists already; force=True overwrites"):
+        written_together(tmp_path, NAMES, meanwhile=lambda: theirs.write_text("theirs"))
+    assert os.listdir(tmp_path) == [taken]
+    assert theirs.read_text() == "theirs"
+    theirs.unlink()
+    written_together(tmp_path, NAMES)
+    assert sorted(os.listdir(tmp_path)) == NAMES
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, eh.DataError])
+def test_nothing_appears_of_files_that_wait_for_one_that_fails(tmp_path, error):
+    (tmp_path / "b.json").write_text("old")
+
+    def fail():
+        assert os.listdir(tmp_path).count("a.csv") == 0
+        assert Path(files.current_place(tmp_path / "a.csv")).read_text() == "a.csv"
+        raise error
+
+    with pytest.raises(error):
+        written_together(tmp_path, NAMES, force=True, meanwhile=fail)
+    assert os.listdir(tmp_path) == ["b.json"]
+    assert (tmp_path / "b.json").read_text() == "old"
+
+
+def test_what_was_replaced_comes_back_if_a_later_file_cannot_have_its_name(tmp_path):
+    (tmp_path / "a.csv").write_text("old")
+    with pytest.raises(eh.StorageError, match=r"cannot write .*c\.csv"):
+        written_together(tmp_path, NAMES, force=True, meanwhile=(tmp_path / "c.csv").mkdir)
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "c.csv"]
+    assert (tmp_path / "a.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_does_not_come_between_two_names(tmp_path, monkeypatch, number):
+    link, heard = os.link, []
+
+    def interrupted(*names):
+        link(*names)
+        signal.raise_signal(number)
+
+    def hear(signal_number, frame):
+        heard.append(sorted(name for name in os.listdir(tmp_path) if not name.startswith(".")))
+
+    monkeypatch.setattr(os, "link", interrupted)
+    before = signal.signal(number, hear)
+    try:
+        written_together(tmp_path, NAMES)
+    finally:
+        signal.signal(number, before)
+    assert heard == [NAMES] * len(NAMES)
 
 
 def test_a_folder_that_is_not_there(tmp_path):
@@ -75,7 +150,7 @@ def test_a_link_is_followed(tmp_path, there):
         (away / "a.txt").chmod(0o600)
     (here / "link").symlink_to("../away/a.txt")
     with replacing(here / "link") as temporary:
-        assert os.path.dirname(temporary) == str(away)
+        assert os.path.dirname(os.path.dirname(temporary)) == str(away)
         with open(temporary, "w") as file:
             file.write("new")
     assert (here / "link").is_symlink()

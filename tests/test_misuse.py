@@ -291,6 +291,8 @@ def bend(p, r):
     return np.full_like(p, 2.0)
 
 
+NOWHERE = {"to": None, "changes": None, "frequencies": None}
+PLAIN = {"mark": None, "formulas": "keep", "manifest": None}
 DRAWN = {"seed": 0, "unseen": "keep", "missing": "level", "restore": "sample"}
 TOLD = {"progress": lambda stage, share: None}
 
@@ -404,9 +406,18 @@ VALID: dict[str, Callable[[World], Call]] = {
     # Fitting.
     "compare": lambda w: (
         eh.compare,
-        {"a": w.mapping, "b": w.mapping, "table": w.frame, "weights": "w", "missing": "level", "names": ["old", "new"]},
+        {
+            "a": w.mapping,
+            "b": w.mapping,
+            "table": w.frame,
+            "weights": "w",
+            "frequencies": None,
+            "missing": "level",
+            "names": ["old", "new"],
+            "hide_below": 0,
+        },
     ),
-    "count": lambda w: (eh.count, {"problem": w.problem, "frame": w.frame, "weights": "w"}),
+    "count": lambda w: (eh.count, {"problem": w.problem, "frame": w.frame, "weights": "w", "frequencies": None}),
     "Counts": lambda w: (
         eh.Counts,
         {name: getattr(w.counts, name) for name in inspect.signature(eh.Counts).parameters},
@@ -419,7 +430,6 @@ VALID: dict[str, Callable[[World], Call]] = {
             "squares": w.counts.cell_squares,
         },
     ),
-    "Counts.repeated": lambda w: (w.counts.repeated, {}),
     "evidence": lambda w: (
         eh.evidence,
         {
@@ -427,10 +437,12 @@ VALID: dict[str, Callable[[World], Call]] = {
             "path": w.folder / "evidence",
             "table": w.frame,
             "weights": "w",
+            "frequencies": None,
             "manifest": None,
             "sign_off": None,
             "selected": 1,
             "hide_below": 0,
+            "show_all_groups": False,
             "trace": False,
             "seed": 0,
             "source": w.mapping_file,
@@ -441,12 +453,15 @@ VALID: dict[str, Callable[[World], Call]] = {
     ),
     "fit": lambda w: (
         eh.fit,
-        {"problem": w.problem, "frame": w.frame, "weights": "w", "time_limit": 60, **TOLD},
+        {"problem": w.problem, "frame": w.frame, "weights": "w", "frequencies": None, "time_limit": 60, **TOLD},
     ),
-    "fit:file": lambda w: (eh.fit, {"problem": w.problem, "frame": w.file, "weights": "w", **TOLD}),
+    "fit:file": lambda w: (
+        eh.fit,
+        {"problem": w.problem, "frame": w.file, "weights": "w", "frequencies": None, **TOLD},
+    ),
     "diagnose": lambda w: (
         eh.diagnose,
-        {"problem": w.problem, "frame": w.frame, "weights": "w", "time_limit": 60, **TOLD},
+        {"problem": w.problem, "frame": w.frame, "weights": "w", "frequencies": None, "time_limit": 60, **TOLD},
     ),
     "Diagnosis.proof": lambda w: (eh.diagnose(w.problem, w.counts).proof, {"path": w.folder / "why.proof"}),
     "frontier": lambda w: (
@@ -457,6 +472,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "bounds": [0.3],
             "budgets": [0.8],
             "weights": "w",
+            "frequencies": None,
             "time_limit": 60,
             "people": True,
             **TOLD,
@@ -478,14 +494,17 @@ VALID: dict[str, Callable[[World], Call]] = {
         eh.frontier(w.problem, w.counts, [0.3, 0.4]).chart,
         {"title": "title", "chosen": (0.3, 0.0)},
     ),
-    "identity_from": lambda w: (eh.identity_from, {"problem": w.problem, "frame": w.frame, "weights": "w"}),
+    "identity_from": lambda w: (
+        eh.identity_from,
+        {"problem": w.problem, "frame": w.frame, "weights": "w", "frequencies": None},
+    ),
     "smallest_budget_factor": lambda w: (
         eh.smallest_budget_factor,
-        {"problem": w.problem, "frame": w.frame, "weights": "w"},
+        {"problem": w.problem, "frame": w.frame, "weights": "w", "frequencies": None},
     ),
     "smallest_parity_bound": lambda w: (
         eh.smallest_parity_bound,
-        {"problem": w.problem, "frame": w.frame, "weights": "w", "lossless": False},
+        {"problem": w.problem, "frame": w.frame, "weights": "w", "frequencies": None, "lossless": False},
     ),
     # Manifests.
     "SignOff": lambda w: (
@@ -504,6 +523,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "done": w.done,
             "source": w.mapping_file,
             "weights": "w",
+            "keep_seed": False,
             "sign_off": w.sign_off,
             **TOLD,
         },
@@ -529,12 +549,12 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Manifest.load": lambda w: (eh.Manifest.load, {"path": w.manifest.save()}),
     "Manifest.save": lambda w: (w.manifest.save, {"path": w.folder / "other.manifest.json"}),
     "Manifest.seen_from": lambda w: (w.manifest.seen_from, {"folder": str(w.folder)}),
-    "using": lambda w: (eh.using, {"memory": "1GB", "threads": 1, "spill": w.folder}),
+    "using": lambda w: (eh.using, {"memory": "1GB", "threads": 1, "spill": w.folder, "unpacked": "1GB"}),
     "Certificate.as_dict": lambda w: (w.mapping.certificate.as_dict, {}),
     # The mapping.
     "Mapping.release": lambda w: (
         w.mapping.release,
-        {"frame": w.frame, "key": "id", "draw": "independent", "to": None, "changes": None, **DRAWN, **TOLD},
+        {"frame": w.frame, "key": "id", "draw": "independent", **NOWHERE, **PLAIN, **DRAWN, **TOLD},
     ),
     "Mapping.release:file": lambda w: (
         w.mapping.release,
@@ -544,6 +564,9 @@ VALID: dict[str, Callable[[World], Call]] = {
             "draw": "independent",
             "to": w.folder / "released.csv",
             "changes": w.folder / "listed.csv",
+            "mark": "altered",
+            "formulas": "escape",
+            "manifest": "released.csv.manifest.json",
             **DRAWN,
             **TOLD,
         },
@@ -551,7 +574,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Mapping.cell_of": lambda w: (w.mapping.cell_of, {"frame": w.frame, "missing": "level"}),
     "Mapping.apply": lambda w: (
         w.mapping.apply,
-        {"frame": w.frame, "key": "id", "draw": "independent", "to": None, "changes": None, **DRAWN, **TOLD},
+        {"frame": w.frame, "key": "id", "draw": "independent", **NOWHERE, **PLAIN, **DRAWN, **TOLD},
     ),
     "Mapping.apply:balanced": lambda w: (w.mapping.apply, {"frame": w.frame, "draw": "balanced", **DRAWN}),
     "Mapping.person": lambda w: (
@@ -576,14 +599,18 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Mapping.explaining": lambda w: (w.mapping.explaining, {"mode": "apply", "unseen": "keep", "missing": "level"}),
     "Mapping.audit": lambda w: (
         w.mapping.audit,
-        {"table": w.frame, "weights": "w", "missing": "error", "unseen": "keep", **TOLD},
+        {"table": w.frame, "weights": "w", "frequencies": None, "missing": "error", "unseen": "keep", **TOLD},
     ),
-    "Mapping.audit:file": lambda w: (w.mapping.audit, {"table": w.file, "weights": "w", "missing": "level", **TOLD}),
+    "Mapping.audit:file": lambda w: (
+        w.mapping.audit,
+        {"table": w.file, "weights": "w", "frequencies": None, "missing": "level", **TOLD},
+    ),
     "Mapping.monitor": lambda w: (
         w.mapping.monitor,
         {
             "table": w.frame,
             "weights": "w",
+            "frequencies": None,
             "confidence": 0.9,
             "history": w.folder / "log.jsonl",
             "name": "a batch",
@@ -595,13 +622,13 @@ VALID: dict[str, Callable[[World], Call]] = {
     ),
     "Mapping.monitor:file": lambda w: (
         w.mapping.monitor,
-        {"table": w.file, "weights": "w", "missing": "level", **TOLD},
+        {"table": w.file, "weights": "w", "frequencies": None, "missing": "level", **TOLD},
     ),
     "Mapping.history": lambda w: (w.mapping.history, {"path": w.folder / "other.jsonl"}),
     "History.chart": lambda w: (w.history.chart, {}),
     "Mapping.realised": lambda w: (
         w.mapping.realised,
-        {"table": w.frame, "original": w.frame, "weights": "w", "missing": "error", **TOLD},
+        {"table": w.frame, "original": w.frame, "weights": "w", "frequencies": None, "missing": "error", **TOLD},
     ),
     "Mapping.prices": lambda w: (w.mapping.prices, {}),
     "Mapping.predictor": lambda w: (w.mapping.predictor, {}),
@@ -611,7 +638,15 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Mapping.table": lambda w: (w.mapping.table, {"mode": "apply"}),
     "Mapping.model_rates": lambda w: (
         w.mapping.model_rates,
-        {"frame": w.frame, "model": w.model, "seed": 0, "missing": "error", "protected": True},
+        {
+            "frame": w.frame,
+            "model": w.model,
+            "released": w.frame,
+            "weights": "w",
+            "frequencies": None,
+            "missing": "error",
+            "protected": True,
+        },
     ),
     "Mapping.to_sql": lambda w: (
         w.mapping.to_sql,
@@ -642,11 +677,13 @@ VALID: dict[str, Callable[[World], Call]] = {
         {
             "frame": w.frame,
             "weights": "w",
+            "frequencies": None,
             "weight_column": "weight",
             "unseen": "keep",
             "missing": "level",
             "restore": "midpoint",
             "to": None,
+            **PLAIN,
             **TOLD,
         },
     ),
@@ -655,11 +692,15 @@ VALID: dict[str, Callable[[World], Call]] = {
         {
             "frame": w.file,
             "weights": "w",
+            "frequencies": None,
             "weight_column": "weight",
             "unseen": "keep",
             "missing": "level",
             "restore": "midpoint",
             "to": w.folder / "expanded.csv",
+            "mark": "altered",
+            "formulas": "escape",
+            "manifest": "expanded.csv.manifest.json",
             **TOLD,
         },
     ),
@@ -727,6 +768,8 @@ VALID: dict[str, Callable[[World], Call]] = {
         {
             "mapping": w.mapping,
             "frame": w.frame,
+            "weights": "w",
+            "frequencies": None,
             "model": None,
             "sees_protected": True,
             "hide_below": 0,
@@ -774,6 +817,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "bound": None,
             "decisions": None,
             "threshold": None,
+            "favourable": None,
             "confidence": None,
             "calibrate": True,
             "train_on": "expected",
@@ -839,7 +883,10 @@ VALID: dict[str, Callable[[World], Call]] = {
     "datasets.loans": lambda w: (eh.datasets.loans, {"people": 10, "seed": 0}),
     "verifier.verify": lambda w: (verifier.verify, {"path": w.proof_file}),
     "spark.is_spark": lambda w: (spark.is_spark, {"table": w.frame}),
-    "spark.counts": lambda w: (spark.counts, {"problem": w.problem, "frame": w.frame, "weights": "w"}),
+    "spark.counts": lambda w: (
+        spark.counts,
+        {"problem": w.problem, "frame": w.frame, "weights": "w", "frequencies": None},
+    ),
     "spark.release": lambda w: (spark.release, {"mapping": w.mapping, "frame": w.frame, "key": "id", **DRAWN}),
     "spark.apply": lambda w: (spark.apply, {"mapping": w.mapping, "frame": w.frame, "key": "id", **DRAWN}),
 }

@@ -45,6 +45,7 @@ def test_rows_are_distributions_and_forbidden_moves_have_none(seed):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*a bound of 50 allows:evenhand.errors.EvenhandWarning")
 @given(SEEDS)
 @EXAMPLES
 def test_the_identity_where_bounds_are_slack(seed):

@@ -11,7 +11,7 @@ from evenhand.resources import current, free_memory, heed, heeding, in_blocks, i
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch):
-    for name in ("EVENHAND_MEMORY", "EVENHAND_THREADS", "EVENHAND_SPILL"):
+    for name in ("EVENHAND_MEMORY", "EVENHAND_THREADS", "EVENHAND_SPILL", "EVENHAND_UNPACKED"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -61,6 +61,8 @@ def test_what_does_not_fit_goes_beside_the_result(tmp_path):
         ({"threads": 99_999}, "at most 256, not 99999"),
         ({"memory": "99999999TB"}, "from 64MB to 1000TB"),
         ({"spill": 3}, "spill must be a folder"),
+        ({"unpacked": "big"}, "unpacked must look like 512MB or 2GB, not 'big'"),
+        ({"unpacked": 0}, "unpacked must be a whole number of at least 1"),
         ({"threads": 1.5}, "whole number"),
         ({"threads": True}, "whole number"),
         ({"spill": "no/such/folder"}, "a folder that exists"),
@@ -94,7 +96,9 @@ def test_an_environment_of_thousands_of_digits(monkeypatch):
                 current()
 
 
-@pytest.mark.parametrize(("name", "value"), [("MEMORY", "much"), ("THREADS", "two"), ("THREADS", "0"), ("SPILL", "no")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("MEMORY", "much"), ("THREADS", "two"), ("THREADS", "0"), ("SPILL", "no"), ("UNPACKED", "x")]
+)
 def test_a_wrong_environment_is_named(monkeypatch, name, value):
     monkeypatch.setenv(f"EVENHAND_{name}", value)
     with pytest.raises(eh.SpecError, match=f"{name.lower()} must .*EVENHAND_{name}"):

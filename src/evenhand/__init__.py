@@ -117,7 +117,9 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return ["__version__", "datasets", *sorted([*_HOME_OF, *_registered()])]
     if name in _HOME_OF:
-        return getattr(import_module(f"evenhand.{_HOME_OF[name]}"), name)
+        # Kept, so that the next use of the name does not come here.
+        found = globals()[name] = getattr(import_module(f"evenhand.{_HOME_OF[name]}"), name)
+        return found
     # Python asks here for submodules too, in lower case: those must not load the registry.
     if name[:1].isupper() and name in (registered := _registered()):
         return registered[name]

@@ -14,6 +14,7 @@ A message without advice is one piece, a plain text. The tree::
     ├── SolverError        no answer within the named tolerances
     │   └── TimeLimitError     the time limit came first
     ├── StorageError       a mapping file is damaged, foreign or of a newer format
+    │   └── VerificationError  a file is not what its manifest states
     └── MissingExtraError  an optional package is needed
 
     EvenhandWarning        the answer stands, but something in it should be known
@@ -186,6 +187,10 @@ class StorageError(EvenhandError):
     """A mapping file is damaged, altered, foreign or of a newer format."""
 
 
+class VerificationError(StorageError):
+    """A file is not what its manifest states."""
+
+
 class MissingExtraError(EvenhandError, ImportError):
     """An optional package is needed; the message names the command that installs it."""
 
@@ -198,12 +203,12 @@ PASSED_OVER = ("evenhand", "sklearn", "joblib", "imblearn")
 """Packages whose lines a warning does not name: users call evenhand, or have these call it."""
 
 
-def warn(message: str) -> None:
-    """Warn at the line of the user's own code, however deep in evenhand this is."""
+def warn(*pieces: object) -> None:
+    """Warn, in pieces as an error has, at the line of the user's own code, however deep in evenhand this is."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in PASSED_OVER:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, EvenhandWarning, stacklevel=level + 1)
+    warnings.warn(EvenhandWarning(*pieces), stacklevel=level + 1)
 
 
 def did_you_mean(word: object, known: Iterable[object]) -> str:
@@ -211,15 +216,34 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
 
     Examples
     --------
-    >>> did_you_mean("bugdet", ["budget", "parity"])
-    " Did you mean 'budget'?"
+    >>> did_you_mean("bugdet", ["budget", "parity"]), did_you_mean("css", ["mcs", "ccs"])
+    (" Did you mean 'budget'?", " Did you mean 'ccs'?")
     """
     names = {str(name).lower(): str(name) for name in known}
+    own = str(word).lower()
     # Few errors are about names, and every command would wait for this module.
     from difflib import get_close_matches
 
-    near = get_close_matches(str(word).lower(), names, n=1)
-    return f" Did you mean {names[near[0]]!r}?" if near else ""
+    near = get_close_matches(own, names, n=len(names) or 1)
+    if not near:
+        return ""
+    return f" Did you mean {names[min(near, key=lambda name: _edits(own, name))]!r}?"
+
+
+def _edits(one: str, other: str) -> int:
+    """Count the letters to insert, delete or replace to make one word of another.
+
+    Examples
+    --------
+    >>> _edits("css", "ccs"), _edits("css", "mcs"), _edits("bugdet", "budget")
+    (1, 2, 2)
+    """
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        before, row = row, [i]
+        for j, wanted in enumerate(other, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted)))
+    return row[-1]
 
 
 def in_number(people: float) -> str:

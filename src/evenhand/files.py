@@ -1,20 +1,27 @@
-"""Files appear whole or not at all: written beside their name, then renamed.
+"""Files appear whole or not at all, and those of one command together: written beside their names, then renamed.
 
-A link is followed, and only a regular file is ever replaced, by one of the same owner and mode.
+A link is followed, and only a regular file is ever replaced, by one of the same owner and mode. Where nothing may be
+replaced, a name that another process took meanwhile is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import signal
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evenhand import check
-from evenhand.errors import StorageError
+from evenhand.errors import Option, StorageError
 
 KINDS = {
     stat.S_IFDIR: "a folder",
@@ -52,28 +59,161 @@ def reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
+@dataclass(frozen=True)
+class _Staged:
+    """A complete file under a temporary name, in a hidden folder of its own beside the name that it will have.
+
+    ``path`` is that name as it was given, for messages.
+    """
+
+    path: str
+    temporary: str
+    target: str
+    replaces: bool
+
+    @property
+    def _before(self) -> str:
+        return f"{self.temporary}.before"
+
+    def publish(self) -> None:
+        if self.replaces:
+            # For taking it back.
+            with suppress(OSError):
+                os.link(self.target, self._before)
+            os.replace(self.temporary, self.target)
+            return
+        try:
+            self._publish_new()
+        except FileExistsError:
+            raise StorageError(f"{self.path!r} exists already; ", Option("force", True), " overwrites it") from None
+
+    def _publish_new(self) -> None:
+        try:
+            os.link(self.temporary, self.target)
+        except FileExistsError:
+            raise
+        except OSError:
+            # Some file systems have no hard links: there the name is taken first.
+            os.close(os.open(self.target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            try:
+                os.replace(self.temporary, self.target)
+            except OSError:
+                os.unlink(self.target)
+                raise
+
+    def take_back(self) -> None:
+        with suppress(OSError):
+            if os.path.exists(self._before):
+                os.replace(self._before, self.target)
+            else:
+                os.unlink(self.target)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Files that wait for each other, and what is held until they have appeared, such as a lock."""
+
+    force: bool
+    until_then: ExitStack
+    staged: list[_Staged] = field(default_factory=list)
+
+    def publish(self) -> None:
+        """Give every file its name; if one cannot have it, none has."""
+        done: list[_Staged] = []
+        with uninterrupted():
+            for each in self.staged:
+                try:
+                    each.publish()
+                except (OSError, StorageError) as error:
+                    for other in reversed(done):
+                        other.take_back()
+                    if isinstance(error, StorageError):
+                        raise
+                    raise StorageError(f"cannot write {each.path!r}: {reason(error)}") from None
+                done.append(each)
+
+
+_TOGETHER: ContextVar[Together | None] = ContextVar("evenhand_together", default=None)
+
+
 @contextmanager
-def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[str]:
+def together(*, force: bool = True) -> Iterator[Together]:
+    """Let files that are written inside the ``with`` block appear at its end, all of them; if it fails, none does.
+
+    Inside another such block they wait for the end of that one. Without ``force`` no file is replaced, not even one
+    that another process wrote since the block began.
+    """
+    outer = _TOGETHER.get()
+    if outer is not None:
+        yield outer
+        return
+    with ExitStack() as until_then:
+        found = Together(force, until_then)
+        token = _TOGETHER.set(found)
+        try:
+            yield found
+        finally:
+            _TOGETHER.reset(token)
+        found.publish()
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, always: bool = False) -> Iterator[str]:
     """Give the name of an empty file beside another, and put it in that one's place if nothing goes wrong.
 
-    It is hidden, so that no pattern for tables finds it.
+    It has the same name in a hidden folder, so that no pattern for tables finds it. With ``always`` it replaces a file
+    that is there even where others must not: it is that file, with something added.
     """
     before = existing(check.path("path", path))
     target = os.path.realpath(path)
-    folder = os.path.dirname(target)
+    with together() as others:
+        try:
+            folder = tempfile.mkdtemp(dir=os.path.dirname(target), prefix=".evenhand-")
+            others.until_then.callback(shutil.rmtree, folder, ignore_errors=True)
+            # DuckDB opens only names that are text.
+            temporary = os.path.join(folder, os.path.basename(target).encode(errors="replace").decode())
+            Path(temporary).touch()
+        except OSError as error:
+            raise StorageError(f"cannot write into {os.path.dirname(target)!r}: {error.strerror}") from None
+        try:
+            yield temporary
+            _dress(temporary, before)
+        except OSError as error:
+            raise StorageError(f"cannot write {os.fspath(path)!r}: {reason(error)}") from None
+        others.staged.append(_Staged(os.fspath(path), temporary, target, others.force or always))
+
+
+def current_place(path: str | os.PathLike[str]) -> str:
+    """Return where a file can be read now: under its temporary name, if it waits for others."""
+    others, target = _TOGETHER.get(), os.path.realpath(path)
+    waiting = () if others is None else others.staged
+    return next((each.temporary for each in waiting if each.target == target), os.fspath(path))
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait for the end of the block: they must not fall between two renames."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        came.append(number)
+
+    handlers: dict[signal.Signals, Any] = {}
     try:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".evenhand-", suffix=suffix)
-    except OSError as error:
-        raise StorageError(f"cannot write into {folder!r}: {error.strerror}") from None
-    os.close(handle)
-    try:
-        yield temporary
-        _dress(temporary, before)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise StorageError(f"cannot write {os.fspath(path)!r}: {reason(error)}") from None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # One that was not set by Python could not be set again.
+            if (handler := signal.getsignal(number)) is not None:
+                handlers[number] = handler
+                signal.signal(number, note)
+        yield
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for each in came:
+            signal.raise_signal(each)
 
 
 @contextmanager
@@ -117,9 +257,9 @@ def _dress(temporary: str, before: os.stat_result | None) -> None:
     os.chmod(temporary, stat.S_IMODE(before.st_mode))
 
 
-def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put content under a name in one step, or leave what was there."""
-    with replacing(path) as temporary:
+def replace_file(path: str | os.PathLike[str], content: bytes, *, always: bool = False) -> None:
+    """Put content under a name in one step, or leave what was there; ``always`` is as in :func:`replacing`."""
+    with replacing(path, always=always) as temporary:
         Path(temporary).write_bytes(content)
 
 

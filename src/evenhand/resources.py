@@ -33,6 +33,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MEMORY, THREADS, SPILL = "EVENHAND_MEMORY", "EVENHAND_THREADS", "EVENHAND_SPILL"
+UNPACKED = "EVENHAND_UNPACKED"
 """Environment variables."""
 
 USUAL = "1GB"
@@ -70,11 +71,14 @@ class Resources:
     spill : str or None
         The folder for what does not fit into memory; None is the result's own folder, or the system's for temporary
         files where there is no result.
+    unpacked : int or None
+        The most bytes that a packed file may unpack to; None is what files usually do, by their packed size.
     """
 
     memory: int
     threads: int
     spill: str | None = None
+    unpacked: int | None = None
 
     def __post_init__(self) -> None:
         if not in_bytes(LEAST) <= self.memory <= in_bytes(MOST):
@@ -84,6 +88,8 @@ class Resources:
         object.__setattr__(self, "threads", check.whole("threads", self.threads, low=1, high=MOST_THREADS))
         if self.spill is not None and not os.path.isdir(self.spill):
             raise check.refused("spill", FOLDER, self.spill)
+        if self.unpacked is not None:
+            check.whole("unpacked", self.unpacked, low=1, high=in_bytes(MOST))
 
     def folder(self, target: str | None = None) -> str:
         """Return where to put what does not fit into memory: beside a result, unless a folder was chosen."""
@@ -99,20 +105,28 @@ def current() -> Resources:
     chosen = _CHOSEN.get()
     if chosen is not None:
         return chosen
-    memory, threads, spill = (os.environ.get(name, "") for name in (MEMORY, THREADS, SPILL))
+    memory, threads, spill, unpacked = (os.environ.get(name, "") for name in (MEMORY, THREADS, SPILL, UNPACKED))
     # A process may use fewer cores than there are.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         if threads and not re.fullmatch(r"\s*[0-9]{1,9}\s*", threads):
             raise SpecError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}")
-        return Resources(in_bytes(memory or USUAL), int(threads) if threads else cores, spill or None)
+        return Resources(
+            in_bytes(memory or USUAL), int(threads) if threads else cores, spill or None,
+            in_bytes(unpacked, "unpacked") if unpacked else None,
+        )  # fmt: skip
     except SpecError as error:
-        raise SpecError(*error.pieces, f" (from the environment: {MEMORY}, {THREADS} or {SPILL})") from None
+        names = f"{MEMORY}, {THREADS}, {SPILL} or {UNPACKED}"
+        raise SpecError(*error.pieces, f" (from the environment: {names})") from None
 
 
 @contextmanager
 def using(
-    *, memory: str | int | None = None, threads: int | None = None, spill: str | os.PathLike[str] | None = None
+    *,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    spill: str | os.PathLike[str] | None = None,
+    unpacked: str | int | None = None,
 ) -> Iterator[Resources]:
     """Bound what work on large tables uses, for as long as the ``with`` block runs; what is not given stays.
 
@@ -127,6 +141,9 @@ def using(
     spill : path
         A folder for what does not fit into memory. By default EVENHAND_SPILL, or the folder of the result; where there
         is none, the system's folder for temporary files.
+    unpacked : str or int
+        How large a packed file may be unpacked. By default EVENHAND_UNPACKED, or 100 times its packed size, and 256 MB
+        at least: a file that unpacks to more was probably made to fill a disk.
 
     Examples
     --------
@@ -140,6 +157,7 @@ def using(
         now.memory if memory is None else in_bytes(memory),
         now.threads if threads is None else threads,
         now.spill if spill is None else check.path("spill", spill, FOLDER),
+        now.unpacked if unpacked is None else in_bytes(unpacked, "unpacked"),
     )
     token = _CHOSEN.set(chosen)
     try:
@@ -168,7 +186,7 @@ def heed() -> None:
         check()
 
 
-def in_bytes(size: str | int) -> int:
+def in_bytes(size: str | int, what: str = "memory") -> int:
     """Return a size as a number of bytes.
 
     Examples
@@ -177,11 +195,11 @@ def in_bytes(size: str | int) -> int:
     (1500000000, 536870912, 100)
     """
     if isinstance(size, Integral) and not isinstance(size, bool):
-        return check.whole("memory", size)
+        return check.whole(what, size)
     text = size.upper() if isinstance(size, str) else ""
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?I?)B?\s*", text)
     if found is None or found[2] not in UNITS:
-        raise SpecError(f"memory must look like 512MB or 2GB, not {check.shown(size)}")
+        raise SpecError(f"{what} must look like 512MB or 2GB, not {check.shown(size)}")
     # However many digits there are: a size that is far too large is one, which others refuse.
     return int(min(float(found[1]) * UNITS[found[2]], LARGEST))
 

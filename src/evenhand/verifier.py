@@ -1622,9 +1622,11 @@ def _check_violation(problem: Problem, kernel: Kernel, claimed: Fraction, findin
         within = f" within {'released ' if parity.released else ''}{given}" if given else ""
         # A bound that is stated twice is one bound.
         measure = parity.measure if parity.features is None else "total variation"
+        number = len(set(parity.bounds))
+        bounds = "one bound" if number == 1 else f"{number} bounds"
         off = max((max(bound.above, bound.below) for bound in parity.bounds), default=ZERO)
         margins = f" with margins up to {shown(off)}" if off else ""
-        what = f"parity {parity.name!r} by {on}{within}: {measure}{least}{margins}, {len(set(parity.bounds))} bounds"
+        what = f"parity {parity.name!r} by {on}{within}: {measure}{least}{margins}, {bounds}"
         findings.row(what, f"largest J − ε = {shown(_highest(excesses).high)}" if excesses else "nothing bounded")
         found += excesses
     for words, covered, there in coverage(problem):

@@ -28,6 +28,7 @@ def test_the_screen_the_document_and_the_page(versions, inside):
     said = flat(shown.stdout)
     for words in (
         "Of the statements 2 settings differ: parity[0].bound 0.2 → 0.15; budget[0].limit 0.45 → 0.6.",
+        "In expectation over the draws, at least",
         "get another outcome from B than from A",
         "compared on the 200 people of the table",
         "What each costs",
@@ -48,14 +49,14 @@ def test_the_screen_the_document_and_the_page(versions, inside):
     assert {row["what"] for row in found["costs"]} >= {"utility loss", "certificate", "price of parity[0]"}
 
 
-def test_small_groups_and_cells_are_not_on_the_screen(versions, inside, monkeypatch):
-    monkeypatch.setattr("evenhand.cli.comparing.FEW_PEOPLE", 10_000)
-    shown = inside("compare", "a.mapping", "b.mapping")
+def test_small_groups_and_cells_are_neither_on_the_screen_nor_in_the_json(versions, inside):
+    shown = inside("compare", "a.mapping", "b.mapping", "--hide-below", "10000")
     assert shown.returncode == 0, shown.stderr
-    found = document(inside("compare", "a.mapping", "b.mapping", "--json"))
+    found = document(inside("compare", "a.mapping", "b.mapping", "--hide-below", "10000", "--json"))
     for name in ("rates", "groups", "cells"):
-        assert found[name]
-        assert f"{len(found[name])} rows of fewer than 10000 people are not shown" in flat(shown.stdout)
+        assert not found[name]
+        hidden = found["hidden"][name]
+        assert f"{hidden} of {hidden} rows are not shown: they have fewer than 10000 people" in flat(shown.stdout)
     assert "After A" not in shown.stdout
 
 
@@ -116,4 +117,4 @@ def test_cells_of_many_columns_can_be_read_in_80_columns(compas, compas_mapping,
     whole = set(re.findall(r"[\w-]+", " ".join(line[:38] for line in cells.splitlines())))
     for word in ("African-American", "Caucasian", "Less", "Greater", "than", "c_charge_degree", "priors_count"):
         assert word in whole, word
-    assert "15 rows of fewer than 20 people are not shown" in cells
+    assert "rows are not shown: they have fewer than 20 people" in cells

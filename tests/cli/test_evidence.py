@@ -48,6 +48,7 @@ def test_weights_and_who_is_not_counted(fitted, inside):
     people.loc[:2, "group"] = "new"
     people.to_csv(fitted / "weighted.csv", index=False)
     given = ("evidence", "fine.mapping", "--no-frontier", "--table", "weighted.csv", "--force", "--weights", "w")
+    given = (*given, "--show-all-groups")
     found = document(inside(*given, "--json"))
     own = people[people["group"] != "new"].groupby("group")["w"].sum()
     assert [row["people"] for row in found["impact_ratios"]] == own.tolist()

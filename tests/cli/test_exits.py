@@ -11,6 +11,8 @@ from families import small_frame
 from evenhand.cli.commands import COMMANDS
 from evenhand.cli.exits import Exit
 
+pytestmark = pytest.mark.turns(2)
+
 DOCS = Path(__file__).parent.parent.parent / "docs" / "reference"
 
 ANSWERS = {
@@ -26,7 +28,7 @@ ANSWERS = {
         ("fine.mapping", "--dialect", "postgres", "--table", "people", "--key", "id", "--out", "q.sql"),
         ("written", "query", "options"),
     ),
-    "audit": (("fine.mapping", "people.csv"), ("rates", "bounds", "exceeded", "coverage", "headlines")),
+    "audit": (("fine.mapping", "people.csv"), ("rates", "bounds", "violated", "coverage", "headlines")),
     "report": (("fine.mapping", "--no-frontier"), ("written", "summary")),
     "verify": (("fine.mapping",), ("stands", "verdict", "rows")),
     "monitor": (
@@ -89,10 +91,10 @@ def test_infinite_and_undefined_numbers(inside, fitted):
     found = document(inside("audit", "fine.mapping", "none.csv", "--json"))
     lifts = {(row["group"], row["hired"]): row["contrastive_before"] for row in found["lifts"]}
     assert lifts["a", 1] == "infinite"
-    assert [row["achieved"] for row in found["exceeded"]][:1] == ["infinite"]
+    assert [row["achieved"] for row in found["violated"]][:1] == ["infinite"]
     assert "-infinite" in {row["slack"] for row in found["bounds"]}
     said = flat(inside("audit", "fine.mapping", "none.csv").stdout)
-    assert "furthest apart before: infinite (hired=1" in said
+    assert "largest disparity before: hired=1" in said
     assert " inf " not in said
     assert document(inside("fit", "fine.toml", "people.csv", "--json", "--force"))["written"]["proof"] is None
 

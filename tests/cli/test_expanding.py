@@ -39,7 +39,7 @@ class TestAnswers:
         assert found["written"] == {"table": "e.parquet", "manifest": "e.parquet.manifest.json"}
         assert (found["rows"], found["results"], found["weight"]) == (200, len(expected), 200)
         assert (found["unseen"], found["missing"], found["passed_through"]) == (0, 0, ["note"])
-        assert found["options"] == {"weight_column": "w", "restore": "midpoint"}
+        assert found["options"] == {"weight_column": "w", "restore": "midpoint", "mark": None, "formulas": "keep"}
         assert found["weights"] is None
         assert any("sample_weight" in note for note in found["notes"])
         written = pd.read_parquet(fitted / "e.parquet")
@@ -56,11 +56,11 @@ class TestAnswers:
     def test_weights(self, fitted, inside, expected):
         cells = small_frame().value_counts().rename("n").reset_index()
         cells.to_csv(fitted / "cells.csv", index=False)
-        result = inside(*EXPAND, "cells.csv", "--out", "e.csv", "--weights", "n")
+        result = inside(*EXPAND, "cells.csv", "--out", "e.csv", "--frequencies", "n")
         said = flat(result.stdout)
         assert "Rows read 8" in said
         assert "Weights 200 in all, the sum of n, in the column weight" in said
-        assert "evenhand audit fine.mapping cells.csv --weights n" in said
+        assert "evenhand audit fine.mapping cells.csv --frequencies n" in said
         assert "Passed through" not in said
         keys = ["group", "score", "hired"]
         found, wanted = (each.sort_values(keys)["weight"] for each in (pd.read_csv(fitted / "e.csv"), expected))
@@ -70,10 +70,10 @@ class TestAnswers:
     def test_weights_that_are_left_out(self, fitted, inside):
         cells = small_frame().value_counts().rename("n").reset_index()
         cells.to_csv(fitted / "cells.csv", index=False)
-        fit = ("fit", "fine.toml", "cells.csv", "--weights", "n", "--out", "w.mapping")
+        fit = ("fit", "fine.toml", "cells.csv", "--frequencies", "n", "--out", "w.mapping")
         assert inside(*fit).returncode == 0
-        said = flat(inside("expand", "w.mapping", "cells.csv", "--out", "e.csv").stdout)
-        assert "the mapping was fitted with weights, but here every row counts once" in said
+        said = flat(inside("expand", "w.mapping", "people.csv", "--out", "e.csv").stdout)
+        assert "the mapping was fitted with frequencies, and this table has no column 'n'" in said
 
     @pytest.mark.slow
     def test_people_of_an_unseen_kind(self, fitted, inside):

@@ -8,6 +8,9 @@ import sys
 import pytest
 from commands import complained, document, flat
 
+from evenhand.errors import StorageError
+from evenhand.use.mapping import Mapping
+
 INIT = ("init", "people.csv", "--protected", "group", "--outcome", "hired")
 SQL = ("sql", "fine.mapping", "--dialect", "duckdb", "--table", "people", "--key", "id")
 FRONTIER = ("frontier", "fine.toml", "people.csv", "--bounds", "0.2,0.3")
@@ -51,6 +54,39 @@ def test_what_is_no_file_is_never_replaced(fitted, inside, writing, kind, make):
     assert os.lstat(fitted / f"out{ending}").st_mode == before.st_mode
     assert os.lstat(fitted / f"out{ending}").st_ino == before.st_ino
     assert sorted(os.listdir(fitted)) == names
+
+
+@pytest.mark.slow(keep=2)
+@every_output
+def test_a_file_that_appeared_meanwhile_is_not_replaced(fitted, inside, monkeypatch, writing):
+    """As if another process wrote it after the first look; and of several outputs none is left."""
+    line, ending = WRITING[writing]
+    (fitted / f"out{ending}").write_text("theirs")
+    names = sorted(os.listdir(fitted))
+    monkeypatch.setattr("evenhand.cli.files._check_outputs", lambda *_, **__: None)
+    complained(inside(*line, f"out{ending}"), f"out{ending}' exists already; --force overwrites it")
+    assert (fitted / f"out{ending}").read_text() == "theirs"
+    assert sorted(os.listdir(fitted)) == names
+
+
+@pytest.mark.slow
+def test_of_several_writers_at_once_one_succeeds(folder):
+    command = [sys.executable, "-m", "evenhand", "schema", "--out", "out.json"]
+    writers = [subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    said = [writer.communicate()[1] for writer in writers]
+    assert sorted(writer.returncode for writer in writers) == [0, 3, 3, 3]
+    assert sum(b"exists already" in each for each in said) == 3
+
+
+@pytest.mark.slow
+def test_a_fit_whose_proof_fails_leaves_no_mapping(folder, inside, monkeypatch):
+    def full(*_):
+        raise StorageError("cannot write 'p': the disk is full")
+
+    monkeypatch.setattr(Mapping, "proof", full)
+    names = sorted(os.listdir(folder))
+    complained(inside("fit", "fine.toml", "people.csv", "--out", "m", "--proof", "p"), "the disk is full")
+    assert sorted(os.listdir(folder)) == names
 
 
 @pytest.mark.slow

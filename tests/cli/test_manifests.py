@@ -1,6 +1,9 @@
 """Manifests on the command line: written beside the output, checked by verify, refused with what is wrong."""
 
+import hashlib
 import json
+import os
+import shutil
 from datetime import date, timedelta
 
 import pandas as pd
@@ -8,7 +11,10 @@ import pytest
 from commands import complained, document, flat, misused
 
 import evenhand as eh
+from evenhand.cli.exits import Exit
 from evenhand.findings.document import signed
+
+pytestmark = pytest.mark.turns(2)
 
 RELEASE = ("release", "fine.mapping", "people.csv", "--out", "new.csv")
 MANIFEST = "new.csv.manifest.json"
@@ -105,7 +111,7 @@ def test_a_changed_byte_and_a_missing_file_are_named(fitted, inside, name, what)
     ("change", "said"),
     [
         (lambda text: text[: len(text) // 2], "no JSON"),
-        (lambda text: text.replace('"seed": 0', '"seed": 1'), "checksum does not match"),
+        (lambda text: text.replace('"seed": ', '"seed": 1'), "checksum does not match"),
         (lambda text: json.dumps(signed(json.loads(text) | {"version": 2})), "format version 2"),
         (lambda text: json.dumps(signed(json.loads(text) | {"counted": {}})), "'rows' is missing"),
     ],
@@ -120,6 +126,37 @@ def test_a_manifest_that_is_broken_forged_or_of_another_version_is_refused(fitte
     assert "Traceback" not in refused.stderr
     found = inside("verify", MANIFEST, "--json")
     assert (found.returncode, document(found)["stands"]) == (1, False)
+
+
+def test_a_seed_is_given_or_drawn_and_can_be_left_out(fitted, inside):
+    """Without one each release draws another, which its manifest states; a keyed release is the same everywhere."""
+    drawn = {}
+    for name in ("one.csv", "two.csv"):
+        said = document(inside(*RELEASE[:4], name, "--json"))["options"]
+        stated = eh.Manifest.load(fitted / f"{name}.manifest.json").options
+        assert (stated["seed"], stated["seed_origin"], stated["draw"]) == (said["seed"], "drawn", "balanced")
+        drawn[stated["seed"]] = (fitted / name).read_bytes()
+    assert len(drawn) == len(set(drawn.values())) == 2
+    seed = next(iter(drawn))
+    inside(*RELEASE[:4], "again.csv", "--seed", seed, "--no-seed-in-manifest")
+    assert (fitted / "again.csv").read_bytes() == drawn[seed]
+    left_out = eh.Manifest.load(fitted / "again.csv.manifest.json").options
+    assert (left_out["seed"], left_out["seed_origin"]) == (None, "given")
+    assert inside("verify", "again.csv.manifest.json").returncode == 0
+    complained(inside("verify", "again.csv.manifest.json", "--again"), "leaves the seed out", "--again")
+
+
+@pytest.mark.slow
+def test_a_release_that_is_stopped_while_its_rates_are_counted_leaves_nothing(fitted, inside, monkeypatch):
+    before = {path.name for path in fitted.iterdir()}
+
+    def stopped(*_, **__):
+        assert not (fitted / "new.csv").exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evenhand.use.manifests.held", stopped)
+    assert inside(*RELEASE, "--changes", "listed.csv").returncode == 130
+    assert {path.name for path in fitted.iterdir()} == before
 
 
 @pytest.mark.slow
@@ -163,6 +200,54 @@ def test_changes_are_listed_and_checked(fitted, inside, ending):
 def test_what_is_expanded_has_no_changes(fitted, inside):
     misused(inside(*WRITERS["expand"], "--changes", "c.csv"), "--changes", "does not go with expand")
     assert not (fitted / "new.csv").exists()
+
+
+SECRET = hashlib.sha256(b"secret").hexdigest()
+
+
+def named(folder, path, what="output"):
+    """Let a manifest name another file, with a checksum of its own that fits."""
+    document = json.loads((folder / MANIFEST).read_text())
+    document[what].update(name=str(path), size=6, sha256=SECRET)
+    (folder / MANIFEST).write_text(json.dumps(signed(document)))
+
+
+COMMANDS = {
+    "verify": ("verify", MANIFEST),
+    "report": ("report", "fine.mapping", "--no-frontier", "--manifest", MANIFEST),
+    "evidence": ("evidence", "fine.mapping", "--no-frontier", "--manifest", MANIFEST),
+    "explain": ("explain", "fine.mapping", "people.csv", "--where", "row=1", "--manifest", MANIFEST),
+}
+
+
+@pytest.mark.slow(keep=2)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_manifest_has_no_other_files_opened(fitted, inside, command, monkeypatch):
+    """Devices, pipes and files of the kernel would never end; whose bytes are read, its author could guess."""
+    folder, outside = fitted / "given", fitted / "secret"
+    folder.mkdir()
+    outside.write_text("secret")
+    monkeypatch.chdir(fitted)
+    inside(*RELEASE)
+    for name in ("people.csv", "fine.mapping", "new.csv", MANIFEST):
+        shutil.move(fitted / name, folder / name)
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to(outside)
+    monkeypatch.chdir(folder)
+    for name in ("/dev/zero", "pipe", "/proc/kmsg", "../secret", str(outside), "link", ".", "gone"):
+        named(folder, name)
+        refused = inside(*COMMANDS[command])
+        complained(refused, "output", "manifest", code=Exit.INPUT)
+        assert SECRET[:8] not in refused.stdout + refused.stderr
+
+
+@pytest.mark.slow
+def test_files_elsewhere_are_opened_where_they_are_named(fitted, inside):
+    (fitted / "out").mkdir()
+    inside(*RELEASE[:-1], "out/new.csv")
+    asked = ("verify", f"out/{MANIFEST}")
+    complained(inside(*asked), "'../people.csv', the mapping '../fine.mapping'; add --input", "and --mapping")
+    assert inside(*asked, "--input", "people.csv", "--mapping", "fine.mapping").returncode == 0
 
 
 class TestSignOffs:

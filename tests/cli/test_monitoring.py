@@ -53,15 +53,15 @@ def test_how_it_ends(new, apart, inside):
     small_frame().drop(columns="hired").to_csv(new / "without.csv", index=False)
     for table, fails in (
         ("new", {"undecided"}),
-        ("apart", {"exceeded", "undecided", "drifted"}),
+        ("apart", {"violated", "undecided", "drifted"}),
         ("without", {"undecided"}),
     ):
         assert inside("monitor", "fine.mapping", f"{table}.csv").returncode == 0
-        for word in ("exceeded", "undecided", "drifted"):
+        for word in ("violated", "undecided", "drifted"):
             result = inside("monitor", "fine.mapping", f"{table}.csv", "--fail-on", word, "--json")
             assert result.returncode == (word in fails), (table, word)
             assert document(result)["command"] == "monitor"
-    both = ("--fail-on", "exceeded", "--fail-on", "undecided")
+    both = ("--fail-on", "violated", "--fail-on", "undecided")
     assert inside("monitor", "fine.mapping", "new.csv", *both).returncode == 1
     misused(inside("monitor", "fine.mapping", "new.csv", "--fail-on", "never"), "'never' is not one of")
 
@@ -78,15 +78,33 @@ def test_history_and_chart(new, inside):
     assert (new / "c.png").read_bytes().startswith(b"\x89PNG")
     history = eh.Mapping.load(new / "fine.mapping").history(new / "log.jsonl")
     assert history.batches["name"].tolist() == ["new.csv", "new.csv", "people.csv"]
+    inside("monitor", "fine.mapping", "new.csv", "--history", "log.jsonl", "--name", "week 4")
+    history = eh.Mapping.load(new / "fine.mapping").history(new / "log.jsonl")
+    assert history.batches["name"].tolist()[-1] == "week 4"
     again = ("monitor", "fine.mapping", "new.csv", "--history", "log.jsonl", "--chart", "c.png")
     complained(inside(*again), "'c.png' exists already; --force overwrites it")
     assert len(history) == len((new / "log.jsonl").read_text().splitlines())
-    assert document(inside(*again, "--force", "--json"))["batches"] == 4
+    assert document(inside(*again, "--force", "--json"))["batches"] == 5
+
+
+@pytest.mark.parametrize("error", [eh.EvenhandError("the disk is full"), MemoryError()], ids=["disk", "memory"])
+def test_a_batch_is_added_though_no_chart_can_be_drawn(new, inside, monkeypatch, error):
+    def fail(*given):
+        raise error
+
+    monkeypatch.setattr("evenhand.report.charts.Chart.save", fail)
+    asked = ("monitor", "fine.mapping", "new.csv", "--history", "log.jsonl", "--chart", "c.svg")
+    result = inside(*asked)
+    assert result.returncode == 0
+    assert "Note: no chart was written: " in flat(result.stderr)
+    assert "with this batch as number 1" in flat(result.stdout)
+    assert document(inside(*asked, "--json"))["written"] == {"history": "log.jsonl", "chart": None}
 
 
 def test_wrong_command_lines(new, inside):
     misused(inside("monitor", "fine.mapping"), "table")
     misused(inside("monitor", "fine.mapping", "new.csv", "--chart", "c.png"), "--chart", "--history")
+    misused(inside("monitor", "fine.mapping", "new.csv", "--name", "week 4"), "--name", "--history")
     misused(inside("monitor", "fine.mapping", "new.csv", "--history", "l", "--chart", "c.gif"), ".png, .svg or .html")
     misused(inside("monitor", "fine.mapping", "new.csv", "--confidence", "95"), "between 0 and 1")
 

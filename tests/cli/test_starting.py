@@ -1,15 +1,19 @@
 """init: from a table to a problem that can be read, changed and fitted."""
 
 import functools
+import io
 import os
 
 import numpy as np
 import pandas as pd
 import pytest
+from berkeley import admissions
 from commands import complained, document, evenhand, flat, misused
 from families import small_frame
 
 import evenhand as eh
+
+pytestmark = pytest.mark.turns(2)
 
 
 @pytest.mark.slow
@@ -151,19 +155,44 @@ def test_small_groups_are_named(folder, inside):
 
 
 @pytest.mark.slow
-def test_weights_are_counted_and_passed_on(folder, inside):
+def test_frequencies_are_counted_and_stated(folder, inside):
     cells = small_frame().value_counts().rename("how many").reset_index()
     cells.to_csv(folder / "cells.csv", index=False)
     options = ("--protected", "group", "--outcome", "hired")
-    result = inside("init", "cells.csv", *options, "--weights", "how many")
+    result = inside("init", "cells.csv", *options, "--frequencies", "how many")
     assert result.returncode == 0, result.stderr
     assert f"{len(cells)} rows, which stand for 200 people by how many" in flat(result.stdout)
+    assert 'frequencies = "how many"' in (folder / "problem.toml").read_text()
     for verb in ("diagnose", "fit"):
-        assert f"evenhand {verb} problem.toml cells.csv --weights 'how many'" in result.stdout
-    assert "evenhand fit problem.toml cells.csv --weights 'how many'" in (folder / "problem.toml").read_text()
-    assert inside("fit", "problem.toml", "cells.csv", "--weights", "how many").returncode == 0
-    found = document(inside("init", "cells.csv", *options, "--weights", "how many", "--force", "--json"))
-    assert (found["rows"], found["people"], found["weights"]) == (len(cells), 200, "how many")
+        assert f"evenhand {verb} problem.toml cells.csv" in result.stdout
+    assert "200 people" in inside("fit", "problem.toml", "cells.csv").stdout
+    found = document(inside("init", "cells.csv", *options, "--frequencies", "how many", "--force", "--json"))
+    assert (found["rows"], found["people"], found["frequencies"]) == (len(cells), 200, "how many")
+
+
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize(("answer", "stated"), [("y", "frequencies"), ("n", "weights")])
+def test_a_table_of_counts_is_asked_about_on_a_terminal(folder, inside, monkeypatch, answer, stated):
+    """An index, as R and pandas export it, does not hide that no two rows are alike."""
+    admissions().to_csv(folder / "ucb.csv")
+    init = ("init", "ucb.csv", "--protected", "Gender", "--outcome", "Admit", "--weights", "Freq")
+    complained(inside(*init), "--frequencies Freq", 'weights = "Freq"')
+    assert not (folder / "problem.toml").exists()
+    # As survey weights they leave 24 people, from whom no feature could be chosen.
+    init += ("--features", "Dept") if stated == "weights" else ()
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+    result = inside(*init)
+    assert result.returncode == 0, result.stderr
+    assert "Does a row stand for that many people?" in flat(result.stderr)
+    assert f'{stated} = "Freq"' in (folder / "problem.toml").read_text()
+    if stated == "frequencies":
+        assert "Groups 2, of 1,835 to 2,691 people" in flat(result.stdout)
+        assert "Features Dept" in flat(result.stdout)
 
 
 @pytest.mark.slow
@@ -253,3 +282,10 @@ def test_a_wrong_command(inside, options, words):
     result = inside("init", "people.csv", *options)
     assert result.returncode == 2
     assert words in result.stderr
+
+
+def test_a_table_that_does_not_exist_is_named_before_what_exists(tmp_path):
+    (tmp_path / "problem.toml").write_text("")
+    result = evenhand("init", "nofile.csv", "--protected", "a", "--outcome", "b", cwd=tmp_path)
+    complained(result, "cannot read 'nofile.csv': No such file")
+    assert "problem.toml" not in result.stderr

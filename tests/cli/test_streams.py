@@ -10,7 +10,6 @@ from cli.test_exits import ANSWERS
 from commands import document
 
 from evenhand.cli.exits import Exit
-from evenhand.cli.streams import printable
 
 COMMANDS = {command: arguments for command, (arguments, _) in ANSWERS.items()}
 LINES = [
@@ -121,34 +120,6 @@ def test_streams_of_few_letters(fitted, line, environment):
     assert (result.stdout + result.stderr).isascii()
     if "--json" in line:
         document(result)
-
-
-def test_what_a_terminal_would_obey():
-    for letter in (
-        "\x1b",
-        "\r",
-        "\n",
-        "\t",
-        "\a",
-        "\b",
-        "\x7f",
-        "\x9b",
-        "\u202e",
-        "\u2066",
-        "\u200f",
-        "\u2028",
-        "\ud800",
-    ):
-        assert printable(f"a{letter}b") == "a\N{REPLACEMENT CHARACTER}b"
-    for text in (
-        "naïve",
-        "日本",
-        "עברית",
-        "1\N{NARROW NO-BREAK SPACE}000",
-        "👩\N{ZERO WIDTH JOINER}🔬",
-        "می\N{ZERO WIDTH NON-JOINER}خواهم",
-    ):
-        assert printable(text) == text
 
 
 @pytest.mark.slow

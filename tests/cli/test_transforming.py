@@ -7,6 +7,8 @@ from families import small_frame, small_problem
 
 import evenhand as eh
 
+pytestmark = pytest.mark.turns(2)
+
 
 @pytest.fixture
 def gaps(fitted):

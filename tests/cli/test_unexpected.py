@@ -1,5 +1,7 @@
 """An error that nobody thought of is one line and a code of its own, never a traceback."""
 
+import errno
+
 import pytest
 from commands import complained, document
 
@@ -11,9 +13,7 @@ class OddError(Exception):
     """An error of another library."""
 
 
-@pytest.fixture(
-    params=[OddError("three\n\x1b[31mlines\nof it"), MemoryError(), RecursionError("too deep"), KeyError("x")]
-)
+@pytest.fixture(params=[OddError("three\n\x1b[31mlines\nof it"), RecursionError("too deep"), KeyError("x")])
 def surprise(request, monkeypatch):
     def fail(*given, **more):
         raise request.param
@@ -39,6 +39,32 @@ def test_it_is_a_document(folder, inside, surprise):
     error = document(result)["error"]
     assert (error["kind"], error["exit_code"]) == ("UnexpectedError", 70)
     assert type(surprise).__name__ in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (MemoryError(), "DataError", "not enough memory for this. Raise the limit"),
+        (OSError(errno.EIO, "Input/output error"), "StorageError", "refused to read or write: Input/output error"),
+        (OSError(errno.EIO, "Input/output error", "t.csv"), "StorageError", "write of 't.csv': Input/output error"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_bug(folder, inside, monkeypatch, error, kind, said):
+    def fail(*given, **more):
+        raise error
+
+    # After the fit: what follows it is worked out before anything is written.
+    monkeypatch.setattr("evenhand.findings.theory.Theory.one_draw", fail)
+    complained(inside("fit", "fine.toml", "people.csv"), said, code=Exit.INPUT)
+    assert not list(folder.glob("*.mapping"))
+    monkeypatch.setattr(problems, "problem_and_table", fail)
+    result = inside("fit", "fine.toml", "people.csv", "--json")
+    assert (result.returncode, document(result)["error"]["kind"]) == (Exit.INPUT, kind)
+
+
+def test_a_file_that_fails_while_it_is_read(inside):
+    """As a disk does that is about to die."""
+    complained(inside("verify", "/proc/self/mem"), "cannot read '/proc/self/mem'", code=Exit.INPUT)
 
 
 def test_a_long_one_is_cut(folder, inside, monkeypatch):

@@ -137,7 +137,7 @@ class TestOutputs:
             ("apply", "nowhere.mapping", "people.csv"),
             ("expand", "nowhere.mapping", "people.csv"),
             ("frontier", "nowhere.toml", "people.csv"),
-            ("init", "nowhere.csv", "--protected", "group", "--outcome", "hired"),
+            ("init", "people.csv", "--protected", "group", "--outcome", "hired"),
         ):
             complained(
                 inside(*command, "--out", "made/old.csv"), "'made/old.csv' exists already; --force overwrites it"
@@ -204,6 +204,7 @@ class TestOutputs:
         arguments = (command, first, "people.csv", "--out", "made/x.csv")
         if command == "init":
             arguments = ("init", "people.csv", "--protected", "group", "--outcome", "hired", "--out", "made/x.csv")
+        monkeypatch.setattr(os, "link", full)
         monkeypatch.setattr(os, "replace", full)
         complained(inside(*arguments), "cannot write 'made/x.csv'", "No space left")
         assert not list(made.iterdir())

@@ -9,7 +9,7 @@ import pytest
 from evenhand.data.tree import Asked, Given, Kind, Split, Tree, named_leaves
 from evenhand.errors import StorageError
 
-NUMBER = Asked("age", Kind.NUMBER, whole=True, gaps=True)
+NUMBER = Asked("age", Kind.NUMBER, gaps=True)
 REAL = Asked("pay", Kind.NUMBER)
 WORD = Asked("job", Kind.WORD, words=("clerk", "cook", "nurse"), others=True, gaps=True)
 TRUTH = Asked("married", Kind.TRUTH)
@@ -106,7 +106,7 @@ def one(column, **asked):
 
 
 def test_rules_in_words():
-    assert one(NUMBER, below=13.0) == ("age at most 12", "age at least 13 or missing")
+    assert one(NUMBER, below=13.0) == ("age below 13", "age at least 13 or missing")
     assert one(NUMBER) == ("age not missing", "age missing")
     assert one(REAL, below=1250.5) == ("pay below 1250.5", "pay at least 1250.5")
     assert one(TRUTH, below=1.0) == ("married is false", "married is true")
@@ -126,13 +126,43 @@ def test_rules_in_words():
 def test_rules_of_several_splits_say_each_column_once():
     first, second = (Split(0, 1, ~2, False, below=50.0), Split(0, ~0, ~1, False, below=30.0))
     assert Tree((replace(NUMBER, gaps=False),), (first, second)).rules == (
-        "age at most 29",
-        "age from 30 to 49",
+        "age below 30",
+        "age from 30 to below 50",
         "age at least 50",
     )
     words = replace(WORD, words=tuple(f"job {i:02d}" for i in range(20)), others=False, gaps=False)
     rules = Tree((words,), (Split(0, ~0, ~1, False, among=words.words[:9]),)).rules
     assert rules[0] == "job is job 00, job 01, job 02, job 03 or 5 others"
+
+
+def satisfied(words, value):
+    """Whether a number satisfies the part of a rule that is about it."""
+    _, *said = words.split()
+    match said:
+        case ["below", high]:
+            return value < float(high)
+        case ["at", "least", low]:
+            return value >= float(low)
+        case ["from", low, "to", "below", high]:
+            return float(low) <= value < float(high)
+    raise AssertionError(words)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_number_satisfies_the_rule_of_its_own_leaf_alone(seed):
+    rng = np.random.default_rng(seed)
+    cuts = [52.0, 51.5, 13.0, 1e6, 1234567.25, -3.0, *rng.normal(0, 100, 3), *rng.random(3) / 1e5]
+    columns = tuple(Asked(name, Kind.NUMBER) for name in ("a", "b"))
+    splits = [
+        Split(int(rng.integers(2)), ~place, place + 1 if place < 7 else ~8, False, below=float(rng.choice(cuts)))
+        for place in range(8)
+    ]
+    tree = Tree(columns, tuple(splits))
+    tree.check()
+    near = [value for cut in cuts for value in (cut, np.nextafter(cut, -np.inf), cut - 0.5, cut - 1, cut + 0.3)]
+    for row in rng.choice(near, (200, 2)).tolist():
+        told = [all(satisfied(said[name], row["ab".index(name)]) for name in said) for said in tree.told]
+        assert np.flatnonzero(told).tolist() == [tree.leaf(row)]
 
 
 SOUND = Tree((NUMBER, WORD), (Split(0, ~0, 1, False, below=3.0), Split(1, ~1, ~2, True, among=("cook",)))).described()

@@ -8,7 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.data.counts import Counts
-from evenhand.findings.assurance import Sides, exceeding, quantile, rates_compared, refuse_small
+from evenhand.findings.assurance import Sides, answered, exceeding, quantile, rates_compared, refuse_small
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.spec import comparisons
 
@@ -94,6 +94,18 @@ def test_z_is_that_of_a_union_over_what_is_near():
     assert exceeding(np.maximum(reach, z)) == pytest.approx(0.05, abs=1e-6)
 
 
+@pytest.mark.parametrize("spare", [0.0, 0.5, 1.0, 1.7, 2.5, 4.0, 9.0])
+def test_the_answered_err_as_seldom_as_all(spare):
+    """Samples of a population whose budgets allow so many standard errors: of those answered 5 % violate at most."""
+    z = quantile(0.05, np.zeros(1))
+    most = spare + np.random.default_rng(7).normal(size=40_000)
+    most = most[most >= z]
+    kept = np.interp(most, grid := np.linspace(z, 14, 250), [answered(z, each) for each in grid])
+    assert np.all((kept >= z - 1e-9) & (kept <= most + 1e-3))
+    # What is kept is violated where the population allows less than the table did by more.
+    assert np.mean(most - kept > spare) <= 0.05 + 3 * np.sqrt(0.05 / len(most))
+
+
 def test_groups_of_few_people_are_refused_by_name(compas):
     problem = replace(compas.problem, confidence=0.95, parity=[eh.PairwiseParity(0.9)])
     some = compas.frame.sample(60, random_state=1)
@@ -108,9 +120,3 @@ def test_groups_of_few_people_are_refused_by_name(compas):
 def test_nobody_is_refused_who_is_many(compas, compas_mapping):
     outcomes = outcome_by_source(compas.counts, compas_mapping.kernel)
     refuse_small(comparisons(compas.problem.parity[0], compas.counts), compas.counts, outcomes)
-
-
-def test_weights_that_are_numbers_of_people_are_told_of(compas):
-    problem = replace(compas.problem, confidence=0.95)
-    with pytest.raises(eh.DataError, match=r"repeated\(\)"):
-        eh.fit(problem, eh.count(problem, compas.cells, weights="people"))

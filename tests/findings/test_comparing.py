@@ -58,13 +58,12 @@ def test_what_is_bounded_is_said_without_the_few(compas, compas_mapping):
     given = compas_mapping.counts, compas_mapping.kernel, compas_mapping.achieved.parity
     (found,) = bounded(*given, 20)
     assert (found.bound, found.before.said, found.after.said, found.hidden) == (
-        "1.10 times", "1.61 times", "1.10 times", 0,
+        "at most 1.10 times", "1.61 times", "1.10 times", 0,
     )  # fmt: skip
+    # One group has fewer; of two by two groups the others follow from it and the margins.
     (found,) = bounded(*given, 500)
-    assert "Female, race=Caucasian" not in found.before.pair + found.after.pair
-    assert found.hidden > 0
-    (found,) = bounded(*given, 1e6)
     assert found.before is None
+    assert found.hidden == len(compas_mapping.achieved.parity[0].value)
 
 
 def test_the_same_people_with_other_columns(compas, compas_mapping):

@@ -11,6 +11,8 @@ from evenhand.findings import drift as module
 from evenhand.findings.drift import Beside, Sample, drift
 from evenhand.findings.naming import source_codes
 
+pytestmark = pytest.mark.turns(4)
+
 FEATURES = ["f0", "f1"]
 
 

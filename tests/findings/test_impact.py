@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.data.weighting import Weighting
 from evenhand.engines import distinct_rows
 from evenhand.findings.impact import LEAST_SHARE, impact, impact_on
 
@@ -100,7 +101,7 @@ def test_of_other_people_everybody_is_counted(tmp_path, kind, weights, stated):
         given = tmp_path / "people.csv"
         frame.to_csv(given, index=False)
     mode = mapping.release_mode.with_missing("level")
-    found = impact_on(mode, distinct_rows(mode.domain, given, None, weights), 1, ["sex", "race"])
+    found = impact_on(mode, distinct_rows(mode.domain, given, None, Weighting.of(weights, None)), 1, ["sex", "race"])
     unknown = {name: frame[name].isna() | (frame[name] == "new") for name in ("sex", "race")}
     assert (unknown["sex"] & unknown["race"]).any()
     counted_by_hand(found, mapping, frame, weight, unknown)
@@ -112,7 +113,7 @@ def test_of_other_people_everybody_is_counted(tmp_path, kind, weights, stated):
         told = [float(words.split()[0].replace(",", "")) for words in (kept, *typical)]
         assert sum(told) == pytest.approx(weight[new].sum(), abs=len(told) / 2)
     assert strange.startswith(
-        f"{weight[frame['y'] == 9].sum():,.0f} people{' by weight' * bool(weights)} have an outcome"
+        f"{weight[frame['y'] == 9].sum():,.0f} people{' by weight' * bool(weights)} have an unseen outcome"
     )
 
 
@@ -120,8 +121,7 @@ def test_weights_that_cannot_be_counted_are_refused():
     mapping, frame = fitted(table(5)), table(7, 50)
     mode = mapping.release_mode.with_missing("level")
     for weight in (-1.0, np.inf, 0.0):
-        rows = distinct_rows(mode.domain, frame, None, [weight] * 50)
         with pytest.raises(eh.DataError, match="weight"):
-            impact_on(mode, rows, 1, ["sex"])
+            distinct_rows(mode.domain, frame, None, Weighting([weight] * 50))
     with pytest.raises(eh.DataError, match="has no rows"):
         impact_on(mode, distinct_rows(mode.domain, frame.head(0), None, None), 1, ["sex"])

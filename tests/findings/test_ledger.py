@@ -1,5 +1,6 @@
 """Who is helped and who is harmed, held against an enumeration of every person's every move."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -134,10 +135,21 @@ class TestWords:
         assert "away from it" in said[2]
         assert "hired=1 who did not have it" in said[1]
 
-    def test_nothing_is_said_where_nobody_said_which_outcome_is_good(self):
-        audit = shared_fit(small_problem(), small_frame()).audit()
+    def test_both_directions_where_nobody_said_which_outcome_is_good(self):
+        mapping = shared_fit(replace(small_problem(), distortion=BOTH_WAYS), small_frame())
+        audit = mapping.audit()
         assert audit.ledger is None
-        assert audit.who_gains == ()
+        helped, harmed = (
+            replace(mapping, problem=replace(mapping.problem, favourable=good)).audit().ledger for good in (1, 0)
+        )
+        # Who gains one outcome loses the other.
+        for way, to in ((helped, 1), (harmed, 0)):
+            moves = audit.outcome_changes[audit.outcome_changes["to"] == to].set_index("group")["people"]
+            assert moves.to_dict() == pytest.approx(
+                way.set_index("group")["helped"][way["helped"].to_numpy() > 0].to_dict()
+            )
+        assert len(audit.who_gains) == audit.outcome_changes["to"].nunique()
+        assert all("group=" in words for words in audit.who_gains)
 
 
 class TestOtherPeople:
@@ -177,3 +189,39 @@ def test_the_studies(compas_mapping, adult_mapping):
     assert adult.ledger.eval("helped - harmed").sum() == pytest.approx(rise)
     falling = adult.ledger.query("after < before - 1e-6")
     assert len(adult.who_gains) == 1 + len(falling)
+
+
+class TestWarning:
+    """A fit that takes the favourable outcome from people warns, with the number by group."""
+
+    def test_the_number_by_group_and_what_to_try(self):
+        problem = replace(small_problem(), distortion=BOTH_WAYS, favourable=1)
+        with pytest.warns(eh.EvenhandWarning, match="levelled down") as told:
+            mapping = eh.fit(problem, small_frame())
+        (warning,) = [each.message for each in told if "levelled down" in str(each.message)]
+        harmed = mapping.audit().ledger.set_index("group")["harmed"]
+        for group, people in harmed[harmed > 0].items():
+            assert f"group={group}: {people:,.0f}" in str(warning)
+        assert [type(piece).__name__ for piece in warning.advice] == ["Setting", "Setting"]
+        assert "eh.FourFifths(favourable=1)" in str(warning)
+        assert "'hired': eh.Ordinal(step=1, down=False)" in str(warning)
+
+    def test_what_it_names_takes_it_from_nobody(self):
+        one_way = replace(BOTH_WAYS, rules={**BOTH_WAYS.rules, "hired": eh.Ordinal(step=1, down=False)})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", eh.EvenhandWarning)
+            mapping = eh.fit(replace(small_problem(), distortion=one_way, favourable=1), small_frame())
+        assert mapping.audit().ledger["harmed"].max() == 0
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_it_is_warned_where_somebody_loses_it_and_only_there(self, seed):
+        problem, frame = random_problem(np.random.default_rng(seed))
+        problem = replace(problem, favourable=int(frame["y"].max()), suppress_protected=None)
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                mapping = eh.fit(problem, frame)
+        except eh.InfeasibleError:
+            return
+        warned = any("levelled down" in str(each.message) for each in told)
+        assert warned == (mapping.audit().ledger["harmed"].sum() >= 0.5)

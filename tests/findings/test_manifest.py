@@ -53,7 +53,10 @@ def test_names_are_seen_from_where_it_is_saved(manifest, tmp_path):
     saved = eh.Manifest.load(manifest.save(tmp_path / "deep" / "it.json"))
     assert saved.output.path(saved.folder) == manifest.output.path(manifest.folder)
     assert saved.output.name.startswith("../")
-    assert eh.verify_manifest(saved).stands
+    with pytest.raises(eh.StorageError, match=r"only if you name them: the input '\.\./.*people\.csv', .*add input='/"):
+        eh.verify_manifest(saved)
+    named = {what: files[0].path(saved.folder) for what, files in saved.files.items()}
+    assert eh.verify_manifest(saved, **named).stands
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,13 @@ def test_names_are_seen_from_where_it_is_saved(manifest, tmp_path):
         (lambda d: d["counted"].pop("rows"), "'rows' is missing"),
         (lambda d: d["realised"].update(kept="yes"), "kept of realised must be true or false"),
         (lambda d: d["realised"]["rates"].append({}), "missing"),
+        (lambda d: d["realised"]["bounds"][0].update(bound="a half"), "bound of bounds must be a number"),
+        (lambda d: d["realised"]["rates"][0].update(after=10**400), "after of rates must be a number that a computer"),
+        (lambda d: d["realised"]["rates"][0].update(after=float("inf")), "after of rates must be finite"),
+        (lambda d: d["realised"]["rates"][0].update(before=float("nan")), "before of rates must be a number"),
+        (lambda d: d["realised"]["rates"][0].update(outcome=10**400), "outcome of rates must be a number that"),
+        (lambda d: d["realised"]["rates"][0].update(group={"a": [1]}), "a of a group must be"),
+        (lambda d: d["options"].update(weights=2), "weights of options must be a text"),
         (lambda d: d.update(at="yesterday"), "yesterday"),
         (lambda d: d.update(at="2026-11-18T10:00:00"), "names no zone"),
         (lambda d: d.update(sign_off={"name": "A"}), "lacks date and purpose and why"),

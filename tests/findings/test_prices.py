@@ -11,6 +11,8 @@ from formulations import DISTORTIONS, PARITIES, all_pairs, problem_of, table
 
 import evenhand as eh
 
+pytestmark = pytest.mark.turns(4)
+
 STEP = 1e-3
 NOISE = 1e-6
 CLOSE = 1e-3

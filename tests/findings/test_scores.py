@@ -8,6 +8,8 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from evenhand.findings.scores import MEASURES, Judged, gap_floor, worst_gap
 
+pytestmark = pytest.mark.turns(4)
+
 
 def drawn(seed, number=400, levels=None):
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 from families import random_problem, small_frame, small_problem
-from oracle import distortion
+from oracle import distortion, step_costs
 
 import evenhand as eh
 from evenhand.kernel import Kernel, identity
@@ -18,6 +18,7 @@ def by_hand(problem, counts, kernel):
     p = counts.weight / counts.weight.sum()
     x_codes = [tuple(int(c[i]) for c in domain.x.unravel(counts.x)) for i in range(len(counts))]
     released, rates, expected = {}, {}, {}
+    steps = list(step_costs(problem, domain))
     for entry, row in enumerate(kernel.rows):
         to_x, to_y = (int(v) for v in divmod(kernel.targets[entry], domain.y.size))
         to = (*(int(c[0]) for c in domain.x.unravel(np.array([to_x]))), to_y)
@@ -26,7 +27,7 @@ def by_hand(problem, counts, kernel):
         released[to] = released.get(to, 0.0) + p[row] * probability
         key = (int(counts.d[row]), to_y)
         rates[key] = rates.get(key, 0.0) + p[row] * probability
-        cost = distortion(problem, domain, own, to)
+        cost = distortion(problem, domain, steps, own, to)
         expected.setdefault(row, []).append((probability, cost))
     p_d = {d: p[counts.d == d].sum() for d in np.unique(counts.d)}
     return released, {k: v / p_d[k[0]] for k, v in rates.items()}, expected

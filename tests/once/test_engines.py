@@ -70,3 +70,14 @@ def test_draws_by_position_do_not_depend_on_the_engine(mapping, people, tmp_path
     mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", seed=5, draw=draw)
     expected = mapping.release(people, seed=5, draw=draw)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "out.csv"), expected, check_dtype=False)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_says_that_it_was_altered(mapping, people, ending, tmp_path):
+    people.to_csv(tmp_path / "people.csv", index=False)
+    mapping.release(tmp_path / "people.csv", to=tmp_path / f"out.{ending}", mark="altered", manifest="out.json")
+    if ending == "csv":
+        assert pd.read_csv(tmp_path / "out.csv")["altered"].unique()[0].startswith("altered by evenhand release")
+    else:
+        said = pyarrow.parquet.read_metadata(tmp_path / "out.parquet").metadata
+        assert (said[b"evenhand.altered"], said[b"evenhand.manifest"]) == (b"true", b"out.json")

@@ -2,7 +2,8 @@
 
 import pytest
 from families import random_events_problem, random_problem
-from oracle import compare
+from formulations import random_edge_problem, random_tied_problem
+from oracle import BEATEN, compare, tie_break_beaten
 from wide import random_wide_problem
 
 SAMPLE = [(random_problem, 6), (random_wide_problem, 2), (random_events_problem, 3)]
@@ -17,3 +18,10 @@ def test_the_sample_can_tell():
     """At most half of these instances are so near to an edge that either verdict is right."""
     verdicts = [compare(seed, random_problem) for seed in range(2)]
     assert verdicts.count("unsure") <= 1
+
+
+@pytest.mark.parametrize(
+    ("family", "seed"), [(random_tied_problem, 1), (random_tied_problem, 13), (random_edge_problem, 5)]
+)
+def test_no_optimum_is_better_than_the_one_that_a_tie_break_chose(family, seed):
+    assert max(tie_break_beaten(seed, family).values()) <= BEATEN

@@ -221,6 +221,16 @@ def test_a_measure_of_negative_curvature():
         eh.fit(small_problem(utility=concave), small_frame())
 
 
+@pytest.mark.parametrize("others", [[eh.FeatureParity(0.1)], [eh.FeatureParity(0.1), eh.TargetParity(0.3)]])
+def test_only_distances_that_hold_functions_become_lines(others):
+    same = [eh.PairwiseParity(0.1, eh.UserDistance(lambda p, q: np.abs(p - q), "mine")), *others]
+    plain = [eh.PairwiseParity(0.1, eh.Difference()), *others]
+    mine, theirs = (eh.fit(small_problem(parity=parity), small_frame()) for parity in (same, plain))
+    assert mine.objective == pytest.approx(theirs.objective, abs=1e-9)
+    assert mine.certificate.max_violation <= 1e-9
+    assert mine.problem.parity[1:] == theirs.problem.parity[1:] == tuple(others)
+
+
 class Recording:
     """A model of the columns it was trained on, which keeps what it is asked."""
 

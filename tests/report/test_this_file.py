@@ -1,11 +1,20 @@
 """One released file on the page: what its manifest says, of this mapping and these bytes alone."""
 
 import json
+import re
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
-from reports import hostile_frame, hostile_mapping, small_release
+from reports import hostile_frame, hostile_mapping, leaves_frame, leaves_mapping, signed_release, small_release
 
 import evenhand as eh
+from evenhand.cli.exits import Exit, code_of
+from evenhand.data.domain import in_words
+from evenhand.engines import read_file
+from evenhand.errors import VerificationError
+from evenhand.findings.document import signed
 
 
 def shown(mapping, manifest, **options):
@@ -23,11 +32,14 @@ def test_the_file_is_named_with_its_rates_and_its_verdict(released):
     found, stated = report.summary["this_file"], eh.Manifest.load(manifest)
     assert (found["name"], found["kept"]) == ("out.csv", stated.kept)
     assert found["rates"] == json.loads(json.dumps(list(stated.realised["rates"])))
-    assert found["verdict"].removeprefix("out.csv: ").rstrip(".") in stated.verdict
+    assert found["verdict"].startswith(
+        "out.csv: every parity constraint holds" if stated.kept else "out.csv: this file"
+    )
     (answer,) = [part for part in report.summary["brief"] if part["key"] == "file"]
     assert answer["answer"] == ("yes" if stated.kept else "no") + ": out.csv"
-    assert f"{len(stated.bounds)} bounds" in answer["words"][0]
-    assert "The file has the bytes that its manifest says" in answer["words"][-1]
+    verdict = "Every parity constraint holds; tightest" if stated.kept else "It violates one parity constraint; worst"
+    assert answer["words"][0].startswith(f"{verdict}: relative difference 0.")
+    assert "its rows and rates were counted again" in answer["words"][-1]
     assert stated.output.sha256 in report.html
 
 
@@ -54,14 +66,70 @@ def test_a_manifest_of_another_mapping_is_refused(released):
 
 
 @pytest.mark.slow
-def test_a_file_of_other_bytes_is_refused_and_one_that_is_gone_is_said(tmp_path):
+def test_a_file_of_other_bytes_is_refused_and_one_that_is_gone(tmp_path):
     mapping, manifest = small_release(tmp_path)
     with open(tmp_path / "out.csv", "ab") as file:
         file.write(b"\n")
-    with pytest.raises(eh.StorageError, match=r"'out\.csv' has other bytes than its manifest"):
+    with pytest.raises(VerificationError, match=r"'out\.csv' fails verification: .* its SHA-256 is another"):
         eh.report_on(mapping, manifest=manifest)
     (tmp_path / "out.csv").unlink()
-    assert "not looked at" in shown(mapping, manifest).summary["this_file"]["notes"][-1]
+    with pytest.raises(eh.StorageError, match=r"out\.csv' of the manifest is not there; put it back"):
+        eh.report_on(mapping, manifest=manifest)
+
+
+def forged(manifest, folder, **changes):
+    """The same manifest with other entries in its first rate, and a checksum of its own."""
+    document = json.loads(Path(manifest).read_text())
+    document["realised"]["rates"][0] |= changes
+    (folder / "forged.json").write_text(json.dumps(signed(document)))
+    return folder / "forged.json"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["before", "after"])
+def test_rates_are_counted_again_and_one_that_is_forged_is_named(tmp_path, which):
+    mapping, manifest = small_release(tmp_path)
+    first = eh.Manifest.load(manifest).realised["rates"][0]
+    assert abs(first[which] - 0.5) > 0.01
+    named = f"{which} of {in_words(first['group'])}, outcome {first['outcome']} is stated as 0.5"
+    with pytest.raises(VerificationError, match=re.escape(named)):
+        eh.report_on(mapping, manifest=forged(manifest, tmp_path, **{which: 0.5}))
+    with pytest.raises(VerificationError, match=re.escape(named)):
+        eh.evidence(mapping, tmp_path / "evidence", manifest=forged(manifest, tmp_path, **{which: 0.5}))
+
+
+@pytest.mark.slow
+def test_the_model_learns_from_the_very_file(tmp_path):
+    tight = replace(leaves_mapping().problem, parity=[eh.PairwiseParity(0.01)])
+    mapping, _ = signed_release(eh.fit(tight, leaves_frame()), leaves_frame(), tmp_path)
+    # Drawn independently, so that its cells are not what is expected of them.
+    done = mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", draw="independent", seed=1)
+    manifest = eh.manifest_of(mapping, done, tmp_path / "m.mapping").save()
+    problem, table = mapping.problem, tmp_path / "people.csv"
+    fitted = shown(mapping, manifest, frame=table, hide_below=0).summary["models"]["fitted"]
+    assert fitted["learned_from"] == "out.csv"
+    people, released = (read_file(path, problem.csv) for path in (table, tmp_path / "out.csv"))
+    rates = mapping.model_rates(people, released=released)
+    for name in ("score", "decision"):
+        assert [row[name] for row in fitted["rows"]] == pytest.approx(rates[name].tolist())
+    assert not np.allclose(rates["score"], mapping.model_rates(people)["score"])
+
+
+@pytest.mark.slow
+def test_a_table_that_is_not_the_manifests_input_is_refused(tmp_path):
+    mapping, manifest = small_release(tmp_path)
+    hostile_frame().iloc[:-1].to_csv(tmp_path / "first.csv", index=False)
+    told = r"first\.csv' is not the table that 'out\.csv' was made from.*Pass 'people\.csv'"
+    with pytest.raises(eh.StorageError, match=told) as refused:
+        shown(mapping, manifest, frame=tmp_path / "first.csv")
+    assert code_of(refused.value) is Exit.INPUT
+    with pytest.raises(eh.StorageError, match=told):
+        eh.evidence(mapping, tmp_path / "evidence", manifest=manifest, table=tmp_path / "first.csv")
+    with pytest.raises(eh.SpecError, match="the table is given as a path"):
+        shown(mapping, manifest, frame=hostile_frame())
+    # The same bytes under another name are the same table.
+    (tmp_path / "copy.csv").write_bytes((tmp_path / "people.csv").read_bytes())
+    assert shown(mapping, manifest, frame=tmp_path / "copy.csv").summary["this_file"]["name"] == "out.csv"
 
 
 @pytest.mark.slow

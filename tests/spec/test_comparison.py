@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from families import small_frame, small_problem
 from formulations import table
@@ -226,3 +227,62 @@ def test_a_column_of_names_is_no_protected_column(monkeypatch):
     monkeypatch.setattr("evenhand.spec.comparison.MOST_ENTRIES", 3)
     with pytest.raises(eh.DataError, match=r"would compare 2 groups .* must tell groups apart, not people"):
         eh.fit(small_problem(), small_frame())
+
+
+class TestMissingGroups:
+    """People whose group is missing set no rate for others: here they have the highest rate by far."""
+
+    GIVEN = (
+        eh.PairwiseParity(0.1),
+        eh.PairwiseParity(0.1, against="rest"),
+        eh.PairwiseParity(0.1, against={"sex": "f"}),
+        eh.PairwiseParity(0.1, given=["f0"]),
+        eh.PairwiseParity(0.2, distance=eh.FourFifths(1)),
+        eh.FeatureParity(0.1),
+    )
+
+    def frame(self):
+        rng = np.random.default_rng(3)
+        sex = rng.choice(["f", "m", None], 900, p=[0.45, 0.45, 0.1])
+        rate = pd.Series(sex).map({"f": 0.3, "m": 0.4}).fillna(0.9)
+        return pd.DataFrame({"sex": sex, "f0": rng.integers(0, 2, 900), "y": (rng.random(900) < rate).astype(int)})
+
+    def problem(self, parity, **changes):
+        rules = {"f0": eh.Nominal(1), "y": eh.Nominal(1)}
+        columns = {"protected": ["sex"], "features": ["f0"], "outcome": "y"}
+        return eh.Problem(**columns, parity=[parity], distortion=eh.Distortion(rules), missing="level", **changes)
+
+    @pytest.mark.parametrize("parity", GIVEN)
+    def test_no_comparison_is_with_them(self, parity):
+        counts = eh.count(self.problem(parity), self.frame())
+        compared = comparisons(parity, counts)
+        missing = counts.domain.d.variables[0].missing
+        groups = [compared.populations[i].group for i in np.concatenate([compared.population, compared.against])]
+        assert len(compared)
+        assert missing not in groups
+        assert [note.about for note in compared.left_out] == [({"sex": "(missing)"},)]
+
+    def test_a_target_holds_for_them_too(self):
+        counts = eh.count(self.problem(eh.TargetParity(0.1)), self.frame())
+        assert len(np.unique(comparisons(eh.TargetParity(0.1), counts).population)) == 3
+
+    def test_others_are_raised_no_further_than_to_the_known_rates(self):
+        one_way = eh.Distortion({"y": eh.Ordinal(1, down=False)})
+        stated = self.problem(eh.PairwiseParity(0.1, distance=eh.FourFifths(1)), favourable=1)
+        mapping = eh.fit(replace(stated, distortion=one_way), self.frame())
+        rates = mapping.audit().rates.query("y == 1").set_index("sex")
+        assert rates.loc["(missing)", "after"] == pytest.approx(rates.loc["(missing)", "before"])
+        assert rates.loc["m", "after"] == pytest.approx(rates.loc["m", "before"])
+        assert rates.loc["f", "after"] == pytest.approx(0.9 * rates.loc["m", "after"])
+        assert any("sex=(missing) is not compared" in note for note in mapping.audit().notes)
+
+    def test_they_are_no_reference(self):
+        parity = eh.PairwiseParity(0.1, against={"sex": "(missing)"})
+        with pytest.raises(eh.SpecError, match=r"sex=\(missing\)"):
+            comparisons(parity, eh.count(self.problem(parity), self.frame()))
+
+    def test_one_known_group_is_nothing_to_compare(self):
+        parity = eh.PairwiseParity(0.1)
+        frame = self.frame().query("sex != 'm'")
+        with pytest.raises(eh.DataError, match="known"):
+            eh.fit(self.problem(parity), frame)

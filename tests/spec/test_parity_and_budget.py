@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from formulations import table
 from oracle import by
@@ -177,3 +178,29 @@ def test_a_binary_distortion_is_a_probability():
 def test_numbers_that_nothing_can_be_divided_by(make):
     with pytest.raises(eh.SpecError, match="0 or a number that can be divided by"):
         make(1e-320)
+
+
+@pytest.mark.parametrize(
+    ("distance", "bound", "meant"),
+    [
+        (eh.FourFifths(1), 0.8, "write 0.2"), (eh.FourFifths(1), 0.9, "0.1 to require 90%"),
+        (eh.FourFifths(1), 1.0, "write 0.2"), (eh.FourFifths(1), 0.2, None), (eh.FourFifths(1), 0.5, None),
+        (eh.Difference(), 10, "write 0.1"), (eh.Difference(), 1.0, "never binds"), (eh.Difference(), 0.5, None),
+        (eh.Ratio(), 10, "write 0.1"), (eh.Ratio(), 9, None), (eh.Ratio(), 1e6, None), (eh.LogRatio(), 10, None),
+    ],
+)  # fmt: skip
+def test_a_bound_that_is_almost_surely_a_mistake_is_doubted(distance, bound, meant):
+    doubt = distance.doubt(bound)
+    assert (doubt is None) == (meant is None)
+    assert meant is None or meant in doubt
+
+
+@pytest.mark.parametrize("verb", [eh.fit, eh.diagnose])
+def test_fit_and_diagnose_warn_of_it(verb):
+    frame = pd.DataFrame({"d": list("aabb") * 5, "x": 0, "y": [0, 1] * 10})
+    problem = eh.Problem(
+        protected=["d"], features=["x"], outcome="y", parity=[eh.PairwiseParity(0.8, eh.FourFifths(1))],
+        distortion=eh.Distortion({"y": eh.Ordinal(1)}), budget=eh.ExpectedDistortion(0.5),
+    )  # fmt: skip
+    with pytest.warns(eh.EvenhandWarning, match=r"PairwiseParity: a bound of 0.8 requires only 20%.*write 0\.2"):
+        verb(problem, frame)

@@ -56,6 +56,12 @@ def test_a_function_is_written_once_it_is_tabulated():
     assert eh.fit(kept, table(0)).objective == pytest.approx(mapping.objective, abs=1e-9)
 
 
+def test_costs_written_by_hand_may_be_whole_or_not():
+    text = STATEMENTS["function"].to_toml()
+    assert "0.0," in text
+    assert eh.Problem.from_toml(text.replace("0.0,", "0,", 1)) == STATEMENTS["function"]
+
+
 @pytest.mark.parametrize("kind", [eh.PairwiseParity, eh.TargetParity])
 def test_a_distance_is_written_once_it_is_tabulated(kind):
     parity = kind(eh.By(0.1, [({"hired": 0}, 0.2)]), distance=eh.UserDistance(lambda p, q: (p - q) ** 2, "square"))

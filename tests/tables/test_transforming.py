@@ -27,6 +27,8 @@ from evenhand.spec import Nest
 from evenhand.tables import transforming, writing
 from evenhand.tables.transforming import How, train_mode
 
+pytestmark = pytest.mark.turns(4)
+
 COLUMNS = ["age", "hours", "job", "hired"]
 
 
@@ -388,7 +390,7 @@ class TestMovesOutOfMissing:
 
     def test_blanks_that_stay_keep_their_text(self, frame, moving):
         stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200)})
-        labelled = eh.fit(stated, frame).release(frame, restore="label")
+        labelled = eh.fit(stated, frame).release(frame, seed=0, restore="label")
         assert (labelled["job"] == "?").equals(frame["job"] == "?")
 
 
@@ -496,7 +498,7 @@ class TestBalanced:
         """In apply mode each move is within one of it; in train mode outcomes are, and moves within two."""
         source = ["sex", "age", "hours", "job"] + ["hired"] * (act == "release")
         levels = getattr(moving, act)(frame, seed=5, key=key, draw="balanced", restore="label")
-        before = moving.release(frame, restore="label").assign(**frame[["hired", "job"]])
+        before = moving.release(frame, seed=0, restore="label").assign(**frame[["hired", "job"]])
         for column in ("age", "hours"):
             variable = moving.counts.domain.variable(column)
             code = np.searchsorted(variable.coding.edges, frame[column], side="right")
@@ -605,6 +607,26 @@ def worst(off, part):
     total = np.zeros((part.max() + 1, off.shape[1]))
     np.add.at(total, part, off)
     return np.abs(total).max()
+
+
+class TestDefaults:
+    """Without a key releases are balanced, from a fresh seed; with one they are independent, the same everywhere."""
+
+    def test_a_release_draws_another_seed_each_time_and_logs_it(self, frame, mapping, caplog):
+        caplog.set_level("INFO", "evenhand")
+        found = [mapping.release(frame) for _ in range(2)]
+        assert not found[0].equals(found[1])
+        seeds = [record.args[0] for record in caplog.records if "fresh seed" in record.msg]
+        for released, seed in zip(found, seeds, strict=True):
+            assert mapping.release(frame, seed=seed, draw="balanced").equals(released)
+        off = (found[0]["hired"] - chances(mapping, frame)).groupby(frame["sex"]).sum()
+        assert (off.abs() < 1).all()
+
+    def test_a_key_makes_them_the_same_everywhere(self, frame, mapping):
+        found = mapping.release(frame, key="id")
+        assert found.equals(mapping.release(frame, key="id", seed=0, draw="independent"))
+        assert mapping.release(frame[::-1], key="id")[::-1].equals(found)
+        assert mapping.apply(frame).equals(mapping.apply(frame, seed=0, draw="independent"))
 
 
 class TestFilesThatKeepTheBound:
@@ -737,9 +759,18 @@ class TestFilesThatKeepTheBound:
         mapping = eh.fit(replace(data.problem, parity=parity), data.counts)
         with pytest.warns(eh.EvenhandWarning, match=r"of groups by race can be further than one person .* cross"):
             mapping.release(data.frame, draw="balanced")
-        for quiet in ({}, {"draw": "independent"}):
-            mapping.release(data.frame, **quiet)
+        mapping.release(data.frame, draw="independent")
         mapping.apply(data.frame, draw="balanced")
+
+    def test_by_default_it_is_logged_and_the_rest_is_balanced(self, caplog):
+        data = eh.datasets.load("compas")
+        parity = [eh.PairwiseParity(0.3, on=["sex"]), eh.PairwiseParity(0.3, on=["race"])]
+        mapping = eh.fit(replace(data.problem, parity=parity), data.counts)
+        caplog.set_level("INFO", "evenhand")
+        found = mapping.release(data.frame, seed=1)
+        assert "groups by race can be further than one person" in caplog.text
+        with pytest.warns(eh.EvenhandWarning, match="cross"):
+            assert mapping.release(data.frame, seed=1, draw="balanced").equals(found)
 
     def test_a_blind_mapping_says_that_groups_are_not_balanced(self, frame):
         mapping = eh.fit(problem(blind=True, parity=[eh.PairwiseParity(0.3)]), frame)

@@ -15,6 +15,8 @@ from evenhand import verifier
 from evenhand.optimise.solve import Clock
 from evenhand.use import diagnosis as diagnosis_of
 
+pytestmark = pytest.mark.turns(4)
+
 ROWS = all_pairs()
 INFEASIBLE = [0, 3, 4, 6, 8, 12, 20, 28, 36, 43, 45, 53, 73, 78, 84, 112, 113, 156, 169]
 """One infeasible row of settings for nearly every form of parity."""

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import reports
 
 import evenhand as eh
 from evenhand import verifier
-from evenhand.use.evidence import FILES, UNWEIGHED
+from evenhand.use.evidence import FILES, UNWEIGHED, _whole_folder
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,19 @@ def folder(compas_mapping, tmp_path_factory):
 
 def contents(path):
     return {name: (Path(path) / name).read_bytes() for name in os.listdir(path)}
+
+
+def test_a_folder_that_appeared_meanwhile_is_not_replaced(tmp_path):
+    def written():
+        with _whole_folder(tmp_path / "evidence", force=False) as made:
+            (made / "report.html").write_text("ours")
+            (tmp_path / "evidence").mkdir()
+            (tmp_path / "evidence" / "report.html").write_text("theirs")
+
+    with pytest.raises(eh.StorageError, match="cannot write"):
+        written()
+    assert os.listdir(tmp_path) == ["evidence"]
+    assert (tmp_path / "evidence" / "report.html").read_text() == "theirs"
 
 
 def test_everything_is_there_and_checks(folder, compas_mapping):
@@ -88,7 +102,13 @@ def test_a_table_a_sign_off_and_who_is_selected(compas, compas_mapping, tmp_path
     today = date.today()
     signed = eh.SignOff(name="A. Person", date=today, purpose="a pilot", why="agreed", expires=today + timedelta(30))
     found = eh.evidence(
-        compas_mapping, tmp_path / "evidence", table=tmp_path / "people.csv", sign_off=signed, selected=1, trace=False
+        compas_mapping,
+        tmp_path / "evidence",
+        table=tmp_path / "people.csv",
+        sign_off=signed,
+        selected=1,
+        trace=False,
+        show_all_groups=True,
     )
     assert found.unknown == {"sex": 10.0}
     assert sum(row["people"] for row in found.impact if row["by"] == "sex") == 2990
@@ -168,7 +188,8 @@ def test_weights_are_heeded_and_said(tmp_path):
         assert f"of the {frame['w'].sum():,.0f} people by weight of the" in text
         for name in ("impact-ratios.md", "datasheet.md", "summary.md"):
             assert "| People by weight |" in (found.path / name).read_text(encoding="utf-8"), name
-    once = eh.evidence(mapping, tmp_path / "once", table=frame, trace=False)
+    plain = frame.drop(columns="w")
+    once = eh.evidence(mapping, tmp_path / "once", table=plain, trace=False)
     assert [row["people"] for row in once.impact] == frame.groupby("sex").size().tolist()
     assert (once.weighed, once.notes) == (False, (UNWEIGHED,))
     for name in ("impact-ratios.md", "summary.md"):
@@ -196,3 +217,14 @@ def test_a_manifest_whose_sign_off_expired_is_refused(compas, compas_mapping, tm
     with pytest.raises(eh.SpecError, match=said):
         eh.evidence(compas_mapping, tmp_path / "evidence", manifest=path, trace=False)
     assert not (tmp_path / "evidence").exists()
+
+
+@pytest.mark.slow
+def test_the_datasheet_lists_the_columns_of_the_file_and_what_was_drawn(tmp_path):
+    mapping, manifest = reports.signed_release(reports.leaves_mapping(), reports.leaves_frame(), tmp_path)
+    eh.evidence(mapping, tmp_path / "evidence", manifest=manifest, trace=False)
+    sheet = (tmp_path / "evidence" / "datasheet.md").read_text()
+    listed = [line.split(" | ")[0].removeprefix("| ") for line in sheet.split("## Who")[1].split("##")[0].splitlines()]
+    assert [name for name in listed if name in set(reports.leaves_frame().columns)] == list(reports.leaves_frame())
+    assert "learned cell" not in listed
+    assert "train mode: the outcome was drawn, features stay as they are" in sheet

@@ -12,6 +12,7 @@ from families import small_frame, small_problem
 from fits import shared_fit
 
 import evenhand as eh
+from evenhand.findings.document import signed
 
 
 @pytest.fixture(scope="module")
@@ -96,14 +97,19 @@ def digit(text):
 
 
 def signed_nonsense(text):
-    from evenhand.findings.document import signed
-
     entry = json.loads(text.splitlines()[1])
     entry["drift"] = [{"what": "column"}]
     return f"{text}{json.dumps(signed(entry))}\n"
 
 
+def signed_number(text):
+    entry = json.loads(text.splitlines()[1])
+    entry["drift"][0]["apart"] = 10**400
+    return f"{text}{json.dumps(signed(entry))}\n"
+
+
 DAMAGED = {
+    "a number too large": (signed_number, "line 4", "too large"),
     "cut off": (cut, "line 3", "no JSON"),
     "a digit": (digit, "line 2", "checksum"),
     "an empty line": (lambda text: text.replace("\n", "\n\n", 1), "line 2", "no JSON"),

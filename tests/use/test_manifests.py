@@ -22,6 +22,8 @@ import evenhand as eh
 from evenhand.findings.document import signed
 from evenhand.findings.manifest import FileRecord
 
+pytestmark = pytest.mark.turns(4)
+
 MODES = {
     "release": {"draw": "balanced", "seed": 7},
     "release by key": {"key": "id", "seed": 1},
@@ -220,7 +222,7 @@ def forged(saved, change):
         (lambda d: d["realised"]["bounds"][0].update(bound=0.9), "the bounds that are stated are not"),
         (lambda d: d["realised"]["bounds"][0].update(kept=None), "kept of"),
         (lambda d: d["realised"].update(kept=None), "kept is stated as None"),
-        (lambda d: d["realised"].update(exceeded=17), "exceeded is stated as 17"),
+        (lambda d: d["realised"].update(violated=17), "violated is stated as 17"),
         (lambda d: d["realised"].update(verdict="all is well"), "verdict is stated as 'all is well'"),
         (lambda d: d.update(realised=None), "it states no rates"),
         (lambda d: d.update(fingerprint="0" * 64), "another fingerprint"),
@@ -232,6 +234,43 @@ def test_what_is_stated_falsely_is_found_out(fitted, folder, change, said):
     found = eh.verify_manifest(forged(written(fitted, folder), change))
     assert not found.stands
     assert said in found.verdict
+
+
+ODD = [
+    None, True, -1, 10**400, 0.5, 1e308, "", "x", "infinite", "\x00", "\ud800", "../" * 9 + "etc/passwd", "/dev/zero",
+    [], [1], {}, {"a": [1]},
+]  # fmt: skip
+"""What may stand anywhere in a document of somebody else's."""
+
+
+def places(value, at=()):
+    """Every place in a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield (*at, key)
+        yield from places(each, (*at, key))
+
+
+@pytest.mark.slow
+def test_whatever_stands_in_a_signed_manifest_is_no_crash(fitted, folder):
+    rng = np.random.default_rng(20261118)
+    saved = written(fitted, folder, mode="release by key", changes=folder / "c.csv")
+    document = json.loads(Path(saved).read_text())
+    del document["sha256"]
+    every, refused = list(places(document)), 0
+    for _ in range(60):
+        changed = json.loads(json.dumps(document))
+        *way, last = every[rng.integers(len(every))]
+        inner = changed
+        for key in way:
+            inner = inner[key]
+        inner[last] = ODD[rng.integers(len(ODD))]
+        Path(saved).write_text(json.dumps(signed(changed)))
+        try:
+            refused += not eh.verify_manifest(saved).stands
+        except eh.EvenhandError:
+            refused += 1
+    assert refused > 40
 
 
 def drawn(options):
@@ -379,8 +418,9 @@ def test_files_are_found_from_a_linked_folder_and_from_where_it_leads(fitted, fo
     real.mkdir(parents=True)
     (folder / "linked").symlink_to(real, target_is_directory=True)
     saved = Path(written(fitted, folder, out="linked/out.csv"))
-    assert eh.verify_manifest(saved).stands
-    assert eh.verify_manifest(real / saved.name).stands
+    named = {"input": folder / "people.csv", "mapping": folder / "m.mapping"}
+    assert eh.verify_manifest(saved, **named).stands
+    assert eh.verify_manifest(real / saved.name, **named).stands
     # The sources may be reached through a link as well.
     done = fitted.release(folder / "linked" / ".." / ".." / "people.csv", to=folder / "o.csv")
     assert eh.verify_manifest(eh.manifest_of(fitted, done, folder / "m.mapping").save()).stands

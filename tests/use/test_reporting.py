@@ -1,5 +1,6 @@
 """Reports as files and pages, without a browser; tests/browser opens them."""
 
+import base64
 import hashlib
 import html
 import inspect
@@ -27,6 +28,8 @@ from evenhand.cli.reports import report as cli_report
 from evenhand.report import page
 from evenhand.report.page import CONTENTS
 from evenhand.use import reporting
+
+pytestmark = pytest.mark.turns(4)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +83,7 @@ def test_headings_descend_and_tables_have_scopes(report):
 
 def test_the_page_says_the_summarys_numbers(report, compas_mapping):
     text = " ".join(" ".join(Outline(report.html).text).split())
-    for words in ("optimal", "0.02124", "59.3%", "40.4%", "Cells of fewer than 20 people are hidden", "68 of 142"):
+    for words in ("optimal", "0.02124", "59.3%", "40.4%", "of 142 cells are not shown"):
         assert words in text, words
     for fitted in report.summary["models"]["fitted"]["rows"]:
         if fitted["outcome"] == report.summary["rates"]["told"]:
@@ -98,7 +101,7 @@ def test_the_first_screen_is_the_brief(report, hostile):
         for words in (*said, found.summary["cost"]["words"][0], found.summary["decisions"]["words"]):
             assert " ".join(words.split()) in text
     assert "1.61 times → 1.10 times" in report.html
-    assert "groups of fewer than 20 people are left out here" in hostile.html
+    assert "those who are not shown here included" in hostile.html
 
 
 @pytest.mark.slow
@@ -130,12 +133,13 @@ def test_how_values_become_levels_is_on_the_page():
     mapping = eh.fit(reports.secretive_problem(eh.PairwiseParity(0.3)), reports.secretive_frame())
     text = " ".join(" ".join(Outline(eh.report_on(mapping, trace=False, hide_below=5).html).text).split())
     for words in ("in bins that begin at 40", "Missing values", "are a level of their own", "<40; >=40", "7 (a level)",
-                  "temporary; and 1 of few people"):  # fmt: skip
+                  "temporary; and 2 not shown"):  # fmt: skip
         assert words in text, words
-    assert "fewer than 20 (a level)" in eh.report_on(mapping, trace=False).html
+    assert "not shown (a level)" in eh.report_on(mapping, trace=False).html
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*a bound of 50 allows:evenhand.errors.EvenhandWarning")
 def test_where_nothing_costs_anything_it_is_said(report):
     words = "No bound costs anything here: nobody is changed for one."
     assert words in eh.report_on(reports.hostile_mapping(bound=50.0), trace=False).html
@@ -315,6 +319,20 @@ def test_a_page_lists_what_can_be_read_and_counts_it(name):
         assert part.count("<tr>") <= 60
     for part in re.findall(r"<ul>(.*?)</ul>", text, flags=re.DOTALL):
         assert part.count("<li>") <= 25
+
+
+def test_a_page_holds_nothing_that_a_reader_would_obey(hostile):
+    """An escape, a bell and an override of the direction in a name, a problem and a command."""
+    summary = json.loads(re.sub(r"\bsmall\b", r"sm\\u001b\\u0007\\u202eall", json.dumps(hostile.summary)))
+    shown = page.page(summary)
+    assert "sm␛␇�all" in shown
+    assert all(line.isprintable() for line in re.sub("[\u2068\u2069]", "", shown).split("\n"))
+
+
+def test_a_page_runs_its_own_script_alone(hostile):
+    (policy,) = re.findall(r"script-src '([^']*)'", hostile.html)
+    (script,) = re.findall(r"<script>(.*?)</script>", hostile.html, flags=re.DOTALL)
+    assert policy == f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def test_saving_writes_both_in_one_step(hostile, tmp_path):

@@ -18,6 +18,7 @@ from formulations import BUDGETS, DISTORTIONS, MODES, PARITIES, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from people import people, problem
+from wide import wide_frame, wide_problem
 
 import evenhand as eh
 from evenhand.cli.exits import Exit
@@ -433,6 +434,28 @@ class TestCodings:
             rewrite(kept, lambda document, change=change: document["domain"][3]["coding"].update(change))
             with pytest.raises(eh.StorageError):
                 eh.Mapping.load(kept)
+
+
+@pytest.mark.slow
+def test_hostile_profiles_of_learned_cells(tmp_path):
+    mapping, kept = eh.fit(wide_problem(), wide_frame(3)), tmp_path / "m.mapping"
+    place = mapping.counts.domain.variables.index(mapping.counts.domain.x.variables[0])
+    changes = (
+        lambda profiles: profiles.pop(),
+        lambda profiles: profiles[0].pop("people"),
+        lambda profiles: profiles[0]["people"].pop(),
+        lambda profiles: profiles[0]["weight"].__setitem__(0, -1.0),
+        lambda profiles: profiles[0]["squares"].__setitem__(0, "x"),
+        lambda profiles: profiles[0].update(edges=[3.0, 1.0]),
+        lambda profiles: profiles[0].update(edges=[True]),
+        lambda profiles: profiles[0].update(people=[0.0] * len(profiles[0]["people"])),
+        lambda profiles: profiles.__setitem__(0, "profile"),
+    )
+    for change in changes:
+        mapping.save(kept)
+        rewrite(kept, lambda document, change=change: change(document["domain"][place]["profiles"]))
+        with pytest.raises(eh.StorageError):
+            eh.Mapping.load(kept)
 
 
 JSON = st.recursive(

@@ -13,6 +13,8 @@ import evenhand as eh
 from evenhand.report import charts
 from evenhand.use.tradeoff import Frontier, frontier, frontier_around
 
+pytestmark = pytest.mark.turns(4)
+
 module = import_module("evenhand.use.tradeoff")
 
 SAME = 1e-7

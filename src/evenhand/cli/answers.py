@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.streams import printable
 from evenhand.findings.document import plain
+from evenhand.text import printable_lines
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document instead of words.")]
 
@@ -33,5 +33,5 @@ def write(document: Mapping[str, Any]) -> None:
 
 def write_text(text: str) -> None:
     """Write a text as it is, for another program to read; a terminal that shows it does not obey it."""
-    sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
+    sys.stdout.write(printable_lines(text) if sys.stdout.isatty() else text)
     sys.stdout.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
@@ -35,7 +36,8 @@ from evenhand.cli import (
 from evenhand.cli.exits import Exit, code_of
 from evenhand.cli.options import bounded
 from evenhand.cli.wording import worded
-from evenhand.errors import EvenhandError, EvenhandWarning, InfeasibleError
+from evenhand.errors import DataError, EvenhandError, EvenhandWarning, InfeasibleError, Option, StorageError
+from evenhand.files import reason
 
 UsageError: Any = typer.BadParameter.__mro__[1]
 """The parent of every complaint about a command line; typer gives it no name of its own."""
@@ -63,6 +65,8 @@ def run() -> NoReturn:
             _complain(worded(error), _kind(error), code_of(error), as_json, _nearest(error))
         except UsageError as error:
             _misused(error, as_json)
+        except (OSError, MemoryError) as error:
+            _complain(worded(found := _of_the_machine(error)), _kind(found), code_of(found), as_json)
         if code == Exit.INTERRUPTED:
             name, code = ("Stopped", Exit.STOPPED) if told_to_stop else ("Interrupted", Exit.INTERRUPTED)
             _complain(f"{name}; no file was left half-written.", name, code, as_json)
@@ -102,6 +106,20 @@ def _note(message: Warning | str, *place: Any, **more: Any) -> None:
     else:
         # What a library says to programmers.
         logging.getLogger("evenhand").info("%s", message)
+
+
+def _of_the_machine(error: OSError | MemoryError) -> EvenhandError:
+    """Return what to say of a disk that cannot be read, or of memory that there is not: neither is a bug."""
+    if isinstance(error, OSError):
+        of = "" if error.filename is None else f" of {os.fsdecode(error.filename)!r}"
+        return StorageError(f"the system refused to read or write{of}: {reason(error)}")
+    return DataError(
+        "there is not enough memory for this. Raise the limit (ulimit -v, the container's), or have less to do: fewer "
+        "features, groups or outcomes, or for work on files a smaller ",
+        Option("memory"),
+        " and ",
+        Option("threads", 1),
+    )
 
 
 def _kind(error: EvenhandError) -> str:

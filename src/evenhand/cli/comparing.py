@@ -9,8 +9,16 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, MissingOption, TableWeightsOption, asked
+from evenhand.cli.files import writing
+from evenhand.cli.options import (
+    ForceOption,
+    FrequenciesOption,
+    HideBelowOption,
+    MissingOption,
+    WeightsOption,
+    asked,
+    counting,
+)
 from evenhand.data import FEW_PEOPLE
 
 if TYPE_CHECKING:
@@ -26,30 +34,31 @@ def compare(
         Path | None,
         typer.Option(help="A CSV or Parquet file of the people to compare them on; by default those B was fitted on."),
     ] = None,
-    weights: TableWeightsOption = None,
+    weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     missing: MissingOption = None,
+    hide_below: HideBelowOption = FEW_PEOPLE,
     out: Annotated[Path | None, typer.Option(help="Where to write a page of it, too: an .html file.")] = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say in what two mappings differ: statement, rates, people changed, costs, and who is treated differently."""
-    if weights is not None and table is None:
-        raise typer.BadParameter("goes with --table; the fitted people have their own", param_hint="--weights")
+    given = counting(weights, frequencies, table, "--table; the fitted people have their own")
     if missing is not None and table is None:
         raise typer.BadParameter("goes with --table; the fitted one says it itself", param_hint="--missing")
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
-    check_outputs(force, out, inputs=(a, b, table))
     screen.load()
+    from evenhand.data.weighting import Unit
     from evenhand.report.comparison import called
     from evenhand.use.comparing import compare as compared
     from evenhand.use.mapping import Mapping
 
-    with screen.progress_bar() as report:
+    with writing(force, out, inputs=(a, b, table)), screen.progress_bar() as report:
         report("reading", 0.1)
         first, second = Mapping.load(a), Mapping.load(b)
         report("comparing", 0.5)
-        found = compared(first, second, table, weights=weights, names=(str(a), str(b)), **asked(missing))
+        found = compared(first, second, table, **given, names=(str(a), str(b)), hide_below=hide_below, **asked(missing))
         if out is not None:
             report("writing the page", 0.9)
             found.save(out)
@@ -63,9 +72,9 @@ def compare(
         if len(found.statement):
             screen.heading("What was stated")
             screen.frame_table(_written(found.statement.fillna("(not there)")))
-        screen.heading(f"Each group's rates of {found.outcome}{', by weight' if found.weighed else ''}")
+        screen.heading(f"Each group's rates of {found.outcome}, {Unit.of(weighed=found.weighed)}")
         _enough(found, found.rates)
-        screen.heading("Who is changed, and at least which share gets another result from B than from A")
+        screen.heading("Who is changed, and in expectation at least which share gets another result from B than from A")
         _enough(found, found.groups)
         screen.heading("What each costs")
         screen.frame_table(_written(found.costs))
@@ -81,14 +90,14 @@ def compare(
 
 
 def _enough(found: Comparison, table: pd.DataFrame, most: int | None = None) -> None:
-    """Show the rows of enough people, who they are in one column, and say how many others there are."""
-    from evenhand.report.comparison import left_out
+    """Show the rows that are passed on, who they are in one column, and say how many others there are."""
+    from evenhand.findings.discretion import not_shown
 
-    kept = table[table["people"] >= FEW_PEOPLE]
+    kept = table[table["shown"]].drop(columns="shown")
     if len(kept):
         screen.frame_table(_joined(found, kept), most, first_number=1)
     if len(kept) < len(table):
-        screen.bullets([left_out(len(table) - len(kept), FEW_PEOPLE)])
+        screen.bullets([not_shown(len(table) - len(kept), len(table), "rows", found.hide_below)])
 
 
 def _joined(found: Comparison, table: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,15 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.manifests import SignOffOption, read_sign_off
-from evenhand.cli.options import ForceOption, HideBelowOption, MappingArgument, SeedOption, TableWeightsOption
+from evenhand.cli.options import (
+    ForceOption,
+    FrequenciesOption,
+    HideBelowOption,
+    MappingArgument,
+    SeedOption,
+    WeightsOption,
+    counting,
+)
 from evenhand.data import FEW_PEOPLE
 from evenhand.errors import SpecError
 
@@ -27,7 +35,8 @@ def evidence(
         Path | None,
         typer.Option(help="A CSV or Parquet file: whose impact ratios are told, and on whom the report fits a model."),
     ] = None,
-    weights: TableWeightsOption = None,
+    weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     manifest: Annotated[
         Path | None,
         typer.Option(help="OUT.manifest.json of a file that this mapping wrote, for the report to tell of."),
@@ -40,15 +49,22 @@ def evidence(
         ),
     ] = None,
     hide_below: HideBelowOption = FEW_PEOPLE,
+    show_all_groups: Annotated[
+        bool,
+        typer.Option(
+            "--show-all-groups",
+            help="Name every category in the table of impact ratios, as a law may ask: small ones too.",
+        ),
+    ] = False,
     frontier: Annotated[bool, typer.Option(help="Trace what other parity bounds would cost, for the report.")] = True,
     seed: SeedOption = 0,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write a folder for others: report, proof, impact ratios, datasheet, a summary for a job, and checksums."""
-    if weights is not None and table is None:
-        raise typer.BadParameter("goes with --table; the fitted one has its own", param_hint="--weights")
+    counted_by = counting(weights, frequencies, table, "--table; the fitted one has its own")
     screen.load()
+    from evenhand.data.weighting import Unit
     from evenhand.use.evidence import check_folder
     from evenhand.use.evidence import evidence as written
     from evenhand.use.mapping import Mapping
@@ -56,7 +72,10 @@ def evidence(
     check_folder(out, force=force)
     signed = read_sign_off(sign_off)
     # The report in the folder can be written again by itself.
-    given = {"--table": table, "--manifest": manifest, "--sign-off": sign_off}
+    given = {
+        "--table": table, "--weights": weights, "--frequencies": frequencies, "--manifest": manifest,
+        "--sign-off": sign_off,
+    }  # fmt: skip
     words: list[object] = [word for option, value in given.items() if value is not None for word in (option, value)]
     words += ["--hide-below", f"{hide_below:g}"] if hide_below != FEW_PEOPLE else []
     words += [] if frontier else ["--no-frontier"]
@@ -66,8 +85,9 @@ def evidence(
         report("reading", 0.0)
         fitted = Mapping.load(mapping)
         found = written(
-            fitted, out, table=table, weights=weights, manifest=manifest, sign_off=signed, hide_below=hide_below,
-            trace=frontier, seed=seed, selected=None if selected is None else _level(fitted, selected), source=mapping,
+            fitted, out, table=table, **counted_by, manifest=manifest, sign_off=signed, hide_below=hide_below,
+            show_all_groups=show_all_groups, trace=frontier, seed=seed,
+            selected=None if selected is None else _level(fitted, selected), source=mapping,
             force=force, command=screen.command("report", mapping, *words), progress=report,
         )  # fmt: skip
     document = {
@@ -86,7 +106,7 @@ def evidence(
             screen.written(out / name, what)
         screen.heading("Impact ratios, before and after: ratios, no verdict")
         table_ = screen.table_of(
-            "By", "Category", "People by weight" if found.weighed else "People", "Before", "After", right=(-3, -2, -1)
+            "By", "Category", Unit.of(weighed=found.weighed).heading, "Before", "After", right=(-3, -2, -1)
         )
         for row in found.impact:
             ratios = (row[f"ratio_{when}"] for when in ("before", "after"))
@@ -107,9 +127,13 @@ def evidence(
 
 def _unknown(found: Evidence) -> list[str]:
     """Say how many people's category is not known."""
-    people = "people by weight" if found.weighed else "people"
-    unknown = found.unknown.items()
-    return [f"{number:,.0f} {people} have no known {column}: they are in no ratio by it" for column, number in unknown]
+    from evenhand.data.weighting import Unit
+
+    unit = Unit.of(weighed=found.weighed)
+    return [
+        f"{f'some {unit}' if number is None else unit.write(number)} have no known {column}: they are in no ratio by it"
+        for column, number in found.unknown.items()
+    ]
 
 
 def _level(mapping: Mapping, text: str) -> Value:

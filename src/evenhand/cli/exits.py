@@ -5,7 +5,8 @@
 1      the answer is no: no mapping meets the bounds, a file does not stand, a number is not the reference,
        a batch has what monitor is to fail on
 2      the command line is wrong: an unknown command or option, a value that an option does not take
-3      something given is wrong: the problem, the table, a file that cannot be read, an output that cannot be written
+3      something given is wrong: the problem, the table, a file that cannot be read, an output that cannot be written;
+       or there is not enough memory
 4      no answer: the solver gave up, or the time limit came first
 5      a package is needed that is not installed
 70     something that evenhand did not expect, a defect of its own; the message asks to report it
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from evenhand.errors import EvenhandError, InfeasibleError, MissingExtraError, SolverError
+from evenhand.errors import EvenhandError, InfeasibleError, MissingExtraError, SolverError, VerificationError
 
 
 class Exit(IntEnum):
@@ -45,5 +46,8 @@ def code_of(error: EvenhandError) -> Exit:
     >>> code_of(InfeasibleError("no mapping")).name, code_of(EvenhandError("no file")).name
     ('NO', 'INPUT')
     """
-    kinds = ((InfeasibleError, Exit.NO), (SolverError, Exit.UNSOLVED), (MissingExtraError, Exit.EXTRA))
+    kinds = (
+        (InfeasibleError, Exit.NO), (VerificationError, Exit.NO), (SolverError, Exit.UNSOLVED),
+        (MissingExtraError, Exit.EXTRA),
+    )  # fmt: skip
     return next((code for kind, code in kinds if isinstance(error, kind)), Exit.INPUT)

@@ -10,8 +10,8 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, outside, unweighed
-from evenhand.cli.files import check_outputs, columns_of
+from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, counted_once, outside
+from evenhand.cli.files import columns_of, writing
 from evenhand.cli.manifests import (
     ManifestOption,
     SignOffOption,
@@ -22,14 +22,17 @@ from evenhand.cli.manifests import (
 )
 from evenhand.cli.options import (
     ForceOption,
+    FrequenciesOption,
     MappingArgument,
     MissingOption,
     Unseen,
     UnseenOption,
+    WeightsOption,
     asked,
     check_ending,
+    counting,
 )
-from evenhand.cli.transforming import OutOption, RowsArgument
+from evenhand.cli.transforming import Formulas, FormulasOption, MarkOption, OutOption, RowsArgument
 from evenhand.errors import some_of
 
 if TYPE_CHECKING:
@@ -51,14 +54,15 @@ def expand(
     mapping: MappingArgument,
     table: RowsArgument,
     out: OutOption,
-    weights: Annotated[
-        str | None, typer.Option(help="A column of weights, for rows that do not stand for one person each.")
-    ] = None,
+    weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     weight_column: Annotated[str, typer.Option(help="The name of the column of weights in the new table.")] = "weight",
     unseen: UnseenOption = None,
     missing: MissingOption = None,
     restore: RestoreOption = Restore.midpoint,
     changes: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    mark: MarkOption = None,
+    formulas: FormulasOption = Formulas.keep,
     manifest: ManifestOption = True,
     sign_off: SignOffOption = None,
     force: ForceOption = False,
@@ -78,35 +82,39 @@ def expand(
 
     check_ending("--out", out, ENDINGS)
     beside = manifest_file(out, manifest)
-    check_outputs(force, out, beside, inputs=(mapping, table, sign_off))
-    signed = read_sign_off(sign_off)
-    options = {"weight_column": weight_column, "restore": restore, **asked(missing, unseen)}
-    with screen.progress_bar() as report:
-        report("reading the mapping", 0.0)
-        fitted = Mapping.load(mapping)
-        done = fitted.expand(table, to=out, weights=weights, progress=report, **options)
-    if beside is not None:
+    given = counting(weights, frequencies)
+    options = {
+        "weight_column": weight_column, "restore": restore, "mark": mark, "formulas": formulas,
+        **asked(missing, unseen),
+    }  # fmt: skip
+    with writing(force, out, beside, inputs=(mapping, table, sign_off)):
+        signed = read_sign_off(sign_off)
         with screen.progress_bar() as report:
-            found = held(fitted, done, progress=report)
-        write_manifest(fitted, done, mapping, found, beside, signed)
-    passed = outside(columns_of(table, fitted.problem), fitted.problem, weights)
-    notes = [*([WEIGHED] if unweighed(fitted, weights) else []), *_uses(weight_column)]
+            report("reading the mapping", 0.0)
+            fitted = Mapping.load(mapping)
+            done = fitted.expand(table, to=out, **given, manifest=beside, progress=report, **options)
+        if beside is not None:
+            with screen.progress_bar() as report:
+                found = held(fitted, done, progress=report)
+            write_manifest(fitted, done, mapping, found, beside, signed)
+    passed = outside(columns_of(table, fitted.problem), fitted.problem, weights, frequencies)
+    notes = [*counted_once(fitted, table, given), *_uses(weight_column)]
     counted = {name: getattr(done, name) for name in ("rows", "results", "weight", "unseen", "typical", "missing")}
     document = {
         "written": {"table": out, "manifest": beside}, **counted, "passed_through": passed, "weights": weights,
-        "options": options, "notes": notes,
+        "frequencies": frequencies, "options": options, "notes": notes,
     }  # fmt: skip
 
     def show() -> None:
         mode = fitted.release_mode.with_unseen(None if unseen is None else unseen.value)
-        _show_done(mode, done, weight_column, weights, passed)
+        _show_done(mode, done, weight_column, passed)
         screen.heading("What was written")
         screen.written(out, "every possible result in train mode, with its weight")
         show_manifest(beside, out, signed)
         screen.heading("How a model uses it")
         screen.bullets(notes)
         # The rates of the weighted rows are those that an audit tells.
-        said = {"weights": weights, **asked(missing, None if unseen is Unseen.error else unseen)}
+        said = {**given, **asked(missing, None if unseen is Unseen.error else unseen)}
         told = [word for name, value in said.items() if value is not None for word in (f"--{name}", value)]
         screen.following(("audit", mapping, table, *told))
 
@@ -121,8 +129,9 @@ def _uses(weight_column: str) -> list[str]:
     ]
 
 
-def _show_done(mode: Transformer, done: Expanded, weight_column: str, weights: str | None, passed: list[str]) -> None:
-    of = "the number of rows" if weights is None else f"the sum of {weights}"
+def _show_done(mode: Transformer, done: Expanded, weight_column: str, passed: list[str]) -> None:
+    column = done.options["weights"] or done.options["frequencies"]
+    of = "the number of rows" if column is None else f"the sum of {column}"
     through = f"{some_of(passed)}: unchanged, rows that differ there are not merged, and {NOTHING_BOUNDS_THEM}"
     pairs: list[tuple[str, Any]] = [
         ("Rows read", f"{done.rows:,}"),

@@ -17,38 +17,51 @@ if TYPE_CHECKING:
     from evenhand.spec import Problem
     from evenhand.use.mapping import Mapping
 
-TABLES = ("rates", "bounds", "groups", "changes", "lifts", "scores", "coverage", "ledger")
+TABLES = (
+    "rates",
+    "bounds",
+    "groups",
+    "changes",
+    "outcome_changes",
+    "lifts",
+    "scores",
+    "coverage",
+    "ledger",
+    "reversals",
+)
 """The tables of an audit that a document holds."""
 
-NOBODY_SAID = (
-    "the problem does not say which outcome is good for a person; with favourable = LEVEL in it, fit and audit tell "
-    "who is helped and who is harmed"
-)
-
 NOTHING_BOUNDS_THEM = "nothing bounds what a model learns from them"
-
-WEIGHED = (
-    "the mapping was fitted with weights, but here every row counts once; if the rows of this table have weights, name "
-    "their column with --weights"
-)
 
 
 def audited(
     mapping: Mapping,
     table: Path | pd.DataFrame | None = None,
-    weights: str | None = None,
+    given: dict[str, Any] | None = None,
     progress: Callable[[str, float], None] | None = None,
     **others: Any,
 ) -> Audit:
-    """Audit a mapping, and note weights that were left out; ``others`` are for another table than the fitted one."""
-    found = mapping.audit() if table is None else mapping.audit(table, weights=weights, progress=progress, **others)
-    more = [WEIGHED] if table is not None and unweighed(mapping, weights) else []
-    return replace(found, notes=(*more, *found.notes))
+    """Audit a mapping, and note that rows count once; ``given`` and ``others`` are for a table that is not fitted."""
+    given = given or {}
+    found = mapping.audit() if table is None else mapping.audit(table, progress=progress, **given, **others)
+    return replace(found, notes=(*counted_once(mapping, table, given), *found.notes))
 
 
-def unweighed(mapping: Mapping, weights: str | None) -> bool:
-    """Whether a mapping was fitted with weights, and another table is counted without."""
-    return weights is None and mapping.counts.weighed
+def counted_once(mapping: Mapping, table: Path | pd.DataFrame | None, given: dict[str, Any]) -> list[str]:
+    """Say that every row of a table counts as one person, where it was otherwise when the mapping was fitted."""
+    from evenhand.engines import weighting_in
+
+    own = mapping.problem.weighting
+    if table is None or given or (own is None and not mapping.counts.weighed):
+        return []
+    if own is not None and weighting_in([mapping.problem], table, None, None)[1] is not None:
+        return []
+    option = "weights" if own is None else own.option
+    lacking = "" if own is None else f", and this table has no column {own.column!r}"
+    return [
+        f"the mapping was fitted with {option}{lacking}: here every row counts as one person. If it does not, name the "
+        f"column with --{option}"
+    ]
 
 
 def mapping_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
@@ -72,10 +85,11 @@ def audit_document(mapping: Mapping, audit: Audit) -> dict[str, Any]:
         "outcome": mapping.problem.outcome,
         "favourable": mapping.problem.favourable,
         **tables,
-        "exceeded": audit.exceeded,
+        "violated": audit.violated,
         "uncounted": audit.uncounted,
         "headlines": audit.headlines,
         "who_gains": audit.who_gains,
+        "paradoxes": [vars(each) for each in audit.paradoxes],
         "notes": audit.notes,
     }
 
@@ -94,8 +108,8 @@ def show_verdict(audit: Audit) -> None:
     """Say of a table that was not fitted which bounds hold there, and which do not."""
     screen.heading("Which bounds hold for this table")
     screen.bullets(audit.verdict)
-    if len(audit.exceeded):
-        screen.frame_table(audit.exceeded, screen.TOP)
+    if len(audit.violated):
+        screen.frame_table(audit.violated, screen.TOP)
 
 
 def show_readers(mapping: Mapping, audit: Audit) -> None:
@@ -119,9 +133,10 @@ def show_readers(mapping: Mapping, audit: Audit) -> None:
     screen.frame_table(type(lifts)(rows))
 
 
-def outside(columns: Sequence[str], problem: Problem, weights: str | None = None) -> list[str]:
+def outside(columns: Sequence[str], problem: Problem, *used: str | None) -> list[str]:
     """Return the columns that a problem does not name, which are passed through."""
-    return [name for name in columns if name not in (*problem.columns, weights)]
+    own = (*problem.columns, problem.weights, problem.frequencies, *used)
+    return [name for name in columns if name not in own]
 
 
 def show_realised(mapping: Mapping, found: Realised) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from evenhand.cli.wording import worded
-from evenhand.errors import EvenhandError, MissingExtraError, SpecError
-from evenhand.files import existing
+from evenhand.errors import EvenhandError, SpecError, warn
+from evenhand.files import existing, together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,13 +106,19 @@ def check_chart(path: Path | None) -> None:
         raise typer.BadParameter(worded(error), param_hint="--chart") from None
 
 
-def draw_chart(made: Callable[[], Chart], path: Path) -> str | None:
-    """Write a chart; return what to say where it cannot be drawn for lack of a package."""
+def draw_chart(made: Callable[[], Chart], path: Path | None) -> Path | None:
+    """Write a chart of results that are written already; warn where it cannot be, and return where it is."""
+    if path is None:
+        return None
     try:
         made().save(path)
-    except MissingExtraError as error:
-        return f"no chart: {worded(error)}"
-    return None
+    except EvenhandError as error:
+        warn("no chart was written: ", *error.pieces)
+        return None
+    except MemoryError:
+        warn("no chart was written: there is not enough memory to draw it")
+        return None
+    return path
 
 
 def make_folder(path: Path) -> None:
@@ -123,17 +129,27 @@ def make_folder(path: Path) -> None:
         raise EvenhandError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
 
 
-def check_readable(path: Path) -> None:
-    """Refuse a file that cannot be read."""
+def beginning_of(path: Path, size: int = 4096) -> bytes:
+    """Return the first bytes of a file; refuse one that cannot be read."""
     try:
-        with path.open("rb"):
-            return
+        with path.open("rb") as file:
+            return file.read(size)
     except OSError as error:
         raise EvenhandError(f"cannot read {str(path)!r}: {error.strerror}") from None
 
 
-def check_outputs(force: bool, *paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
-    """Refuse, before any work is done, what could not be written after it; and to overwrite files unless asked to."""
+@contextmanager
+def writing(force: bool, *paths: Path | None, inputs: Sequence[Path | None] = ()) -> Iterator[None]:
+    """Write the files of a command in the ``with`` block: all of them appear at its end, or none does.
+
+    What could not be written is refused before any work is done, and so are files that exist, unless it is forced.
+    """
+    _check_outputs(force, *paths, inputs=inputs)
+    with together(force=force):
+        yield
+
+
+def _check_outputs(force: bool, *paths: Path | None, inputs: Sequence[Path | None]) -> None:
     given = [path for path in paths if path is not None]
     read = {os.path.realpath(path) for path in inputs if path is not None}
     for path in given:

@@ -10,18 +10,20 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import NOBODY_SAID, audit_document, audited, show_cells, show_readers, show_verdict
-from evenhand.cli.files import check_readable, read_table
+from evenhand.cli.explaining import audit_document, audited, show_cells, show_readers, show_verdict
+from evenhand.cli.files import beginning_of, read_table
 from evenhand.cli.manifests import is_manifest, verify_manifest
 from evenhand.cli.options import (
     ConfidenceOption,
+    FrequenciesOption,
     MappingArgument,
     MarginOption,
     MissingOption,
     PolicyOption,
     SeedOption,
-    TableWeightsOption,
+    WeightsOption,
     asked,
+    counting,
 )
 from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
@@ -33,7 +35,8 @@ def audit(
     table: Annotated[
         Path | None, typer.Argument(help="A CSV or Parquet file to audit instead of the fitted table.")
     ] = None,
-    weights: TableWeightsOption = None,
+    weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     unseen: PolicyOption = None,
     missing: MissingOption = None,
     as_json: JsonOption = False,
@@ -42,8 +45,7 @@ def audit(
 
     Of another table than the fitted one it says which bounds hold there. It informs: it exits with 0 whatever it finds.
     """
-    if weights is not None and table is None:
-        raise typer.BadParameter("goes with a table; the fitted one has its own", param_hint="--weights")
+    given = counting(weights, frequencies, table)
     if missing is not None and table is None:
         raise typer.BadParameter("goes with a table; the fitted one says it itself", param_hint="--missing")
     if unseen is not None and table is None:
@@ -56,7 +58,7 @@ def audit(
         fitted = Mapping.load(mapping)
         report("auditing", 0.4)
         others = asked(missing, unseen)
-        found = audited(fitted, table, weights, lambda stage, share: report(stage, 0.4 + 0.5 * share), **others)
+        found = audited(fitted, table, given, lambda stage, share: report(stage, 0.4 + 0.5 * share), **others)
     document = {"mapping": mapping, "table": table, **audit_document(fitted, found)}
 
     def show() -> None:
@@ -67,9 +69,6 @@ def audit(
         show_readers(fitted, found)
         if fitted.problem.cells is not None:
             show_cells(fitted.cells)
-        if found.ledger is None:
-            screen.heading("Who is helped and who is harmed")
-            screen.bullets([NOBODY_SAID])
         counted = found.coverage[found.coverage["rows"] > 0]
         if len(counted):
             screen.heading("Missing and unseen")
@@ -92,9 +91,7 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Recompute what a mapping, a proof or a manifest claims; exit with 1 if it does not stand."""
-    check_readable(file)
-    with file.open("rb") as stream:
-        beginning = stream.read(4096)
+    beginning = beginning_of(file)
     places = {"input": input, "mapping": mapping, "output": output, "changes": changes}
     if is_manifest(beginning):
         stands = verify_manifest(file, as_json, places, again)
@@ -151,7 +148,7 @@ def _verify_mapping(file: Path, as_json: bool) -> bool:
     ]
     stands = all(row["agrees"] for row in rows)
     verdict = (
-        f"The certificate stands: {certificate.status}; no bound is exceeded by more than "
+        f"The certificate stands: {certificate.status}; no constraint is violated by more than "
         f"{certificate.max_violation:.1e}."
         if stands
         else "The file claims something else than it holds."

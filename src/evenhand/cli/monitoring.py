@@ -11,17 +11,19 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import WEIGHED, unweighed
-from evenhand.cli.files import check_chart, check_outputs, draw_chart
+from evenhand.cli.explaining import counted_once
+from evenhand.cli.files import check_chart, draw_chart, writing
 from evenhand.cli.options import (
     ConfidenceOption,
     ForceOption,
+    FrequenciesOption,
     MappingArgument,
     MissingOption,
     PolicyOption,
     SeedOption,
-    TableWeightsOption,
+    WeightsOption,
     asked,
+    counting,
 )
 from evenhand.errors import in_number
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 class FailOn(StrEnum):
     """What ends the command with 1."""
 
-    exceeded = "exceeded"
+    violated = "violated"
     undecided = "undecided"
     drifted = "drifted"
 
@@ -43,15 +45,19 @@ def monitor(
     history: Annotated[
         Path | None, typer.Option(help="Add a line about this batch to a file; made where there is none.")
     ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What the batch is called in the history; by default the file's name.")
+    ] = None,
     chart: Annotated[Path | None, typer.Option(help="Draw all batches of the history: .png, .svg or .html.")] = None,
     fail_on: Annotated[
         list[FailOn] | None,
         typer.Option(
-            help="End with 1 if a bound is shown violated (exceeded), if one is not shown met (undecided), or if "
+            help="End with 1 if a bound is shown to be violated, if one is undecided, or if "
             "anything drifted; may be given several times."
         ),
     ] = None,
-    weights: TableWeightsOption = None,
+    weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
     unseen: PolicyOption = None,
@@ -65,26 +71,25 @@ def monitor(
     """
     if chart is not None and history is None:
         raise typer.BadParameter("draws a history; name its file with --history", param_hint="--chart")
+    if name is not None and history is None:
+        raise typer.BadParameter("names a batch of a history; name its file with --history", param_hint="--name")
+    given = counting(weights, frequencies)
     screen.load()
     from evenhand.use.mapping import Mapping
 
     check_chart(chart)
-    check_outputs(force, chart, inputs=(mapping, table, history))
-    with screen.progress_bar() as report:
+    with writing(force, chart, inputs=(mapping, table, history)), screen.progress_bar() as report:
         report("reading", 0.1)
         fitted = Mapping.load(mapping)
         report("counting", 0.3)
         found = fitted.monitor(
-            table, weights=weights, confidence=confidence, history=history, seed=seed,
+            table, **given, confidence=confidence, history=history, name=name, seed=seed,
             progress=lambda stage, share: report(stage, 0.3 + 0.6 * share), **asked(missing, unseen),
         )  # fmt: skip
         past = None if history is None else fitted.history(history)
-        undrawn = None
-        if chart is not None and past is not None:
-            report("drawing", 0.95)
-            undrawn = draw_chart(past.chart, chart)
-    drawn = chart if undrawn is None else None
-    words = (*([WEIGHED] if unweighed(fitted, weights) else ()), *found.words)
+        report("drawing", 0.95)
+        drawn = None if past is None else draw_chart(past.chart, chart)
+    words = (*counted_once(fitted, table, given), *found.words)
     batches = None if past is None else len(past)
     document = {
         "mapping": mapping,
@@ -107,8 +112,6 @@ def monitor(
             screen.written(history, f"the history, with this batch as number {batches}")
         if drawn is not None:
             screen.written(drawn, "the history as a picture")
-        elif undrawn is not None:
-            screen.bullets([undrawn])
 
     answer(as_json, "monitor", lambda: document, show)
     if any(_found(found, each) for each in fail_on or ()):
@@ -117,8 +120,8 @@ def monitor(
 
 def _found(found: Monitored, what: FailOn) -> bool:
     tables: dict[FailOn, Any] = {
-        FailOn.exceeded: found.exceeded,
-        FailOn.undecided: [*found.exceeded.index, *found.undecided.index],
+        FailOn.violated: found.violated,
+        FailOn.undecided: [*found.violated.index, *found.undecided.index],
         FailOn.drifted: found.drifted,
     }
     return len(tables[what]) > 0

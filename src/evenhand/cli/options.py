@@ -23,8 +23,22 @@ TableArgument = Annotated[
     Path | None, typer.Argument(help="A CSV or Parquet file, one row per person; an embedded study has its own.")
 ]
 MappingArgument = Annotated[Path, typer.Argument(help="A mapping file, as written by fit, shield or demo.")]
-WeightsOption = Annotated[str | None, typer.Option(help="A column of weights, for a table of counts.")]
-TableWeightsOption = Annotated[str | None, typer.Option(help="A column of weights in that table.")]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A column of survey weights: a row is one person, who counts more or less. By default what the problem "
+        "says.",
+        show_default=False,
+    ),
+]
+FrequenciesOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The column of a table of counts that says for how many people a row stands. By default what the problem "
+        "says.",
+        show_default=False,
+    ),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 ProofOption = Annotated[Path | None, typer.Option(help="Write a proof, for: evenhand verify.")]
 
@@ -190,23 +204,27 @@ def typed(context: typer.Context) -> str:
     return screen.command(*words).encode(errors="backslashreplace").decode()
 
 
-def _memory(value: str | None) -> str | None:
-    """Refuse what is no size, or too small a one."""
-    if value is not None:
-        try:
-            size = in_bytes(value)
-        except SpecError:
-            raise typer.BadParameter(f"must look like 512MB or 2GB, not {value!r}") from None
-        if not in_bytes(LEAST) <= size <= in_bytes(MOST):
-            raise typer.BadParameter(f"must be from {LEAST} to {MOST}, not {value!r}")
-    return value
+def _size(least: str) -> Callable[[str | None], str | None]:
+    """Return what refuses what is no size, or too small a one."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None:
+            try:
+                size = in_bytes(value)
+            except SpecError:
+                raise typer.BadParameter(f"must look like 512MB or 2GB, not {value!r}") from None
+            if not in_bytes(least) <= size <= in_bytes(MOST):
+                raise typer.BadParameter(f"must be from {least} to {MOST}, not {value!r}")
+        return value
+
+    return check
 
 
 RESOURCES: dict[str, Any] = {
     "memory": Annotated[
         str | None,
         typer.Option(
-            callback=_memory,
+            callback=_size(LEAST),
             help=f"What work on files may hold at once, such as 2GB; by default EVENHAND_MEMORY, or {USUAL}.",
         ),
     ],
@@ -214,15 +232,25 @@ RESOURCES: dict[str, Any] = {
         int | None,
         typer.Option(min=1, max=MOST_THREADS, help="How many cores to use; by default EVENHAND_THREADS, or all."),
     ],
+    "unpacked": Annotated[
+        str | None,
+        typer.Option(
+            callback=_size("1B"),
+            help="How large a packed file may be unpacked, such as 20GB; by default 100 times its packed size, and "
+            "256MB at least.",
+        ),
+    ],
 }
 
 
 def bounded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that also takes --memory and --threads, and runs within them."""
+    """Return a command that also takes --memory, --threads and --unpacked, and runs within them."""
 
     @wraps(command)
-    def run(*, memory: str | None = None, threads: int | None = None, **given: Any) -> None:
-        with using(memory=memory, threads=threads):
+    def run(
+        *, memory: str | None = None, threads: int | None = None, unpacked: str | None = None, **given: Any
+    ) -> None:
+        with using(memory=memory, threads=threads, unpacked=unpacked):
             command(**given)
 
     # Typer reads a command's options from its signature.
@@ -235,3 +263,17 @@ def bounded(command: Callable[..., None]) -> Callable[..., None]:
     run.__dict__["__signature__"] = signature
     run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     return run
+
+
+def counting(
+    weights: str | None,
+    frequencies: str | None,
+    table: object = True,
+    whose: str = "a table; the fitted one has its own",
+) -> dict[str, Any]:
+    """Return by which column rows count, as calls take it; refused without the table that has the column."""
+    both = {"weights": weights, "frequencies": frequencies}
+    given = {option: column for option, column in both.items() if column is not None}
+    if given and table is None:
+        raise typer.BadParameter(f"goes with {whose}", param_hint=f"--{next(iter(given))}")
+    return given

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,21 +16,23 @@ from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, outside, show_cells, show_readers
 from evenhand.cli.files import (
     check_chart,
-    check_outputs,
     columns_of,
     csv_text,
     draw_chart,
     problem_and_table,
     read_table,
+    writing,
 )
 from evenhand.cli.options import (
     ForceOption,
+    FrequenciesOption,
     LimitOption,
     ProblemArgument,
     ProofOption,
     SureOption,
     TableArgument,
     WeightsOption,
+    counting,
     numbers,
     typed,
 )
@@ -52,6 +55,7 @@ def fit(
     table: TableArgument = None,
     out: MappingOut = Path("evenhand.mapping"),
     weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     proof: ProofOption = None,
     time_limit: LimitOption = None,
     confidence: SureOption = None,
@@ -59,11 +63,13 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Learn the mapping of a problem, explain it, and write it to a file."""
-    check_outputs(force, out, proof, inputs=(Path(problem), table))
-    screen.load()
-    stated, rows = problem_and_table(problem, table)
-    stated = _sure(stated, confidence)
-    _fit_and_write(context, stated, rows, problem, out, weights, proof, time_limit, as_json)
+    with writing(force, out, proof, inputs=(Path(problem), table)):
+        screen.load()
+        stated, rows = problem_and_table(problem, table)
+        stated = _sure(stated, confidence)
+        given = counting(weights, frequencies)
+        show = _fit_and_write(context, stated, rows, problem, out, given, proof, time_limit, as_json)
+    show()
 
 
 def shield(
@@ -76,6 +82,7 @@ def shield(
     ] = None,
     out: MappingOut = Path("evenhand.mapping"),
     weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     proof: ProofOption = None,
     time_limit: LimitOption = None,
     confidence: SureOption = None,
@@ -86,12 +93,14 @@ def shield(
 
     The model must not read the protected columns. Without --scores the table's own p(y|x) stands for the model.
     """
-    check_outputs(force, out, proof, inputs=(Path(problem), table, scores))
-    screen.load()
-    stated, rows = problem_and_table(problem, table)
-    conditional = stated.conditional if scores is None else read_table(scores)
-    stated = _sure(replace(stated, suppress_protected="fixed", conditional=conditional), confidence)
-    _fit_and_write(context, stated, rows, problem, out, weights, proof, time_limit, as_json)
+    with writing(force, out, proof, inputs=(Path(problem), table, scores)):
+        screen.load()
+        stated, rows = problem_and_table(problem, table)
+        conditional = stated.conditional if scores is None else read_table(scores)
+        stated = _sure(replace(stated, suppress_protected="fixed", conditional=conditional), confidence)
+        given = counting(weights, frequencies)
+        show = _fit_and_write(context, stated, rows, problem, out, given, proof, time_limit, as_json)
+    show()
 
 
 def _sure(problem: Problem, confidence: float | None) -> Problem:
@@ -100,28 +109,31 @@ def _sure(problem: Problem, confidence: float | None) -> Problem:
 
 
 def _fit_and_write(
-    context: typer.Context, stated: Problem, rows: Path | pd.DataFrame, name: str, out: Path, weights: str | None,
+    context: typer.Context, stated: Problem, rows: Path | pd.DataFrame, name: str, out: Path, given: dict[str, Any],
     proof: Path | None, time_limit: float | None, as_json: bool,
-) -> None:  # fmt: skip
+) -> Callable[[], None]:  # fmt: skip
+    """Fit, and write what was asked for; return what answers once it is there."""
     from evenhand.use.fitting import fit as learn
 
     with screen.progress_bar() as report:
-        found = learn(stated, rows, weights=weights, time_limit=time_limit, progress=report)
+        found = learn(stated, rows, **given, time_limit=time_limit, progress=report)
         mapping = replace(found, fitted_by=typed(context))
         audit = audited(mapping)
+        # What takes memory comes first: a command that fails for lack of it has written nothing.
+        one_draw = () if as_json else mapping.theory.one_draw()
     mapping.save(out)
     if proof is not None:
         mapping.proof(proof)
-    others, command = outside(columns_of(rows, stated), stated, weights), str(context.command.name)
+    others, command = outside(columns_of(rows, stated), mapping.problem), str(context.command.name)
 
     def show() -> None:
-        size = mapping.counts.weight.sum()
-        screen.explain(f"{name}: {size:,.0f} people" + " by weight" * (weights is not None), "", mapping, audit)
+        size = mapping.counts.unit.write(mapping.counts.weight.sum())
+        screen.explain(f"{name}: {size}", "", mapping, audit)
         show_readers(mapping, audit)
         if stated.cells is not None:
             show_cells(mapping.cells, 2 * screen.TOP, f"{screen.command('audit', out)} lists all")
         screen.heading("One draw")
-        screen.bullets(mapping.theory.one_draw())
+        screen.bullets(one_draw)
         screen.heading("What was written")
         screen.written(out, f"the mapping; check it with: {screen.command('verify', out)}")
         if proof is not None:
@@ -136,7 +148,7 @@ def _fit_and_write(
         screen.following(*use, ("report", out, "--out", "report.html"))
 
     document = {"written": {"mapping": out, "proof": proof}, "outside_the_problem": others}
-    answer(as_json, command, lambda: document | mapping_document(mapping, audit), show)
+    return lambda: answer(as_json, command, lambda: document | mapping_document(mapping, audit), show)
 
 
 def _proof_written(path: Path) -> None:
@@ -153,6 +165,7 @@ def diagnose(
     problem: ProblemArgument,
     table: TableArgument = None,
     weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     proof: ProofOption = None,
     time_limit: LimitOption = None,
     confidence: SureOption = None,
@@ -163,16 +176,16 @@ def diagnose(
 
     Exits with 1 if the problem is infeasible.
     """
-    check_outputs(force, proof, inputs=(Path(problem), table))
-    screen.load()
-    from evenhand.use.diagnosis import diagnose as examine
+    with writing(force, proof, inputs=(Path(problem), table)):
+        screen.load()
+        from evenhand.use.diagnosis import diagnose as examine
 
-    stated, rows = problem_and_table(problem, table)
-    stated = _sure(stated, confidence)
-    with screen.progress_bar() as report:
-        found = examine(stated, rows, weights=weights, time_limit=time_limit, progress=report)
-    if proof is not None:
-        found.proof(proof)
+        stated, rows = problem_and_table(problem, table)
+        stated = _sure(stated, confidence)
+        with screen.progress_bar() as report:
+            found = examine(stated, rows, **counting(weights, frequencies), time_limit=time_limit, progress=report)
+        if proof is not None:
+            found.proof(proof)
     # Prices that are noise are left out, those that are not known are not.
     prices = None if found.prices is None else found.prices[~(found.prices["price"] <= SHOWN_FROM)]
     conflict = found.conflict
@@ -229,6 +242,7 @@ def frontier(
     out: Annotated[Path, typer.Option(help="Where to write the points.")] = Path("frontier.csv"),
     chart: Annotated[Path | None, typer.Option(help="Where to draw them: .png, .svg or .html.")] = None,
     weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     time_limit: LimitOption = None,
     confidence: SureOption = None,
     force: ForceOption = False,
@@ -236,22 +250,20 @@ def frontier(
 ) -> None:
     """Trace what tighter bounds cost: the objective along parity bounds, budgets or both, with exact edges."""
     screen.load()
-    from evenhand.use.fitting import checked_counts
     from evenhand.use.tradeoff import frontier as trace
 
     check_chart(chart)
     swept = {"bounds": numbers("--bounds", bounds), "budgets": numbers("--budgets", budgets)}
-    check_outputs(force, out, chart, inputs=(Path(problem), table))
-    stated, rows = problem_and_table(problem, table)
-    stated = _sure(stated, confidence)
-    with screen.progress_bar() as report:
-        counted = rows if weights is None else checked_counts(stated, rows, weights, report)
-        found = trace(
-            stated, counted, swept["bounds"], swept["budgets"], time_limit=time_limit, people=people, progress=report
-        )
-    replace_file(out, csv_text(found.frame))
-    undrawn = None if chart is None else draw_chart(found.chart, chart)
-    drawn = chart if undrawn is None else None
+    with writing(force, out, chart, inputs=(Path(problem), table)):
+        stated, rows = problem_and_table(problem, table)
+        stated = _sure(stated, confidence)
+        with screen.progress_bar() as report:
+            found = trace(
+                stated, rows, swept["bounds"], swept["budgets"], **counting(weights, frequencies),
+                time_limit=time_limit, people=people, progress=report,
+            )  # fmt: skip
+        replace_file(out, csv_text(found.frame))
+        drawn = draw_chart(found.chart, chart)
 
     def show() -> None:
         if stated.confidence is None:
@@ -267,8 +279,6 @@ def frontier(
         screen.written(out, "every point")
         if drawn is not None:
             screen.written(drawn, "the trade-off, with its infeasible region")
-        elif undrawn is not None:
-            screen.bullets([undrawn])
 
     written = {"points": out, "chart": drawn}
     document = {"written": written, "edges": found.edges, "points": found.frame}

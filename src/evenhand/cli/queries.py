@@ -11,10 +11,11 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer, write_text
-from evenhand.cli.files import check_outputs
+from evenhand.cli.files import writing
 from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, UnseenOption, asked
 from evenhand.cli.options import words as listed
 from evenhand.cli.transforming import Restore, RestoreOption
+from evenhand.text import printable_lines
 
 
 class Mode(StrEnum):
@@ -64,24 +65,24 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Write a mapping as one query for a database, with the same draws by key as everywhere."""
-    check_outputs(force, out, inputs=(mapping,))
-    screen.load()
-    from evenhand.files import replace_file
-    from evenhand.use.mapping import Mapping
-
     options: dict[str, Any] = {"mode": mode.value, "seed": seed, "restore": restore.value, **asked(missing, unseen)}
     chosen = listed("--columns", columns)
-    with screen.progress_bar() as report:
-        report("reading the mapping", 0.0)
-        fitted = Mapping.load(mapping)
-        query = fitted.to_sql(dialect, table, key, columns=chosen, **options)
-    if out is not None:
-        replace_file(out, query.encode())
+    with writing(force, out, inputs=(mapping,)):
+        screen.load()
+        from evenhand.files import replace_file
+        from evenhand.use.mapping import Mapping
+
+        with screen.progress_bar() as report:
+            report("reading the mapping", 0.0)
+            fitted = Mapping.load(mapping)
+            query = fitted.to_sql(dialect, table, key, columns=chosen, **options)
+        if out is not None:
+            replace_file(out, query.encode())
 
     def show() -> None:
         if out is None:
             write_text(query)
-            if sys.stdout.isatty() and not all(line.isprintable() for line in query.split("\n")):
+            if sys.stdout.isatty() and printable_lines(query) != query:
                 screen.note("control characters of values are shown as a sign here; --out FILE writes the very query")
             return
         screen.heading("What was written")

@@ -10,7 +10,7 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer, write_text
-from evenhand.cli.files import check_outputs
+from evenhand.cli.files import writing
 from evenhand.cli.options import ForceOption
 
 USUAL = "problem.schema.json"
@@ -36,15 +36,15 @@ def schema(
     as_json: JsonOption = False,
 ) -> None:
     """Write the JSON schema of problem files, for editors that complete and check TOML."""
-    check_outputs(force, out)
-    screen.load()
-    from evenhand.files import replace_file
-    from evenhand.spec import Problem
+    with writing(force, out):
+        screen.load()
+        from evenhand.files import replace_file
+        from evenhand.spec import Problem
 
-    found = Problem.schema()
-    text = json.dumps(found, indent=2) + "\n"
-    if out is not None:
-        replace_file(out, text.encode())
+        found = Problem.schema()
+        text = json.dumps(found, indent=2) + "\n"
+        if out is not None:
+            replace_file(out, text.encode())
 
     def show() -> None:
         if out is None:

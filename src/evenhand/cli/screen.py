@@ -24,10 +24,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.cli.streams import printable
 from evenhand.cli.wording import worded
 from evenhand.errors import Message
 from evenhand.findings.document import written as written_number
+from evenhand.text import printable
 from evenhand.tolerances import DOUBLE_ROUNDING, ROUNDING
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ MANY = 1000
 
 LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimise.solve", "evenhand.use.mapping")
 """What nearly every command imports, in this order; together it takes about a second."""
+
+NOBODY_SAID = (
+    "the problem does not say which outcome is good for a person; with favourable = LEVEL in it, fit and audit report "
+    "who is helped and who is harmed"
+)
 
 LOG = logging.getLogger("evenhand")
 
@@ -104,6 +109,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     from evenhand.tables import own_name
 
     protected, outcome = mapping.problem.protected, mapping.problem.outcome
+    given = list(dict.fromkeys(name for parity in mapping.problem.parity for name in parity.given or ()))
     rule(title)
     if about:
         console.print(about, style="dim")
@@ -112,17 +118,26 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     heading("Each group's rates, before and after")
     rates = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
     named = [own_name(audit.rates, c) for c in (*protected, outcome)]
-    for row in shown(mapping, audit.rates).to_dict("records"):
+    rows = shown(mapping, audit.rates)
+    segments = [own_name(rows, name) for name in given]
+    whole = rows[segments].isna().all(axis=1)
+    for row in rows[whole].to_dict("records"):
         moved = abs(row["after"] - row["before"]) > ROUNDING
         after = styled((f"{row['after']:.4f}", "bold" if moved else ""))
         who = (str(row[c]) for c in named)
         rates.add_row(*who, f"{row['weight']:,.0f}", f"{row['before']:.4f}", after)
     console.print(Padding(rates, (0, 2)))
+    if given:
+        heading(f"The same within each segment by {' × '.join(given)}")
+        frame_table(rows[~whole], TOP)
     bullets(audit.headlines)
     if audit.ledger is not None:
         heading(f"Who is helped and who is harmed: {outcome}={mapping.problem.favourable} is good for a person")
         _who_gains(protected, audit.ledger)
         bullets(audit.who_gains)
+    else:
+        heading("Which outcomes change")
+        bullets([*audit.who_gains, NOBODY_SAID])
     if verdict is None:
         heading("What it cost, and how sure that is")
         pairs(certificate_words(mapping.certificate))

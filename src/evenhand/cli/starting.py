@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,14 +12,15 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.files import check_outputs
-from evenhand.cli.options import ForceOption, WeightsOption, words
+from evenhand.cli.files import beginning_of, writing
+from evenhand.cli.options import ForceOption, FrequenciesOption, WeightsOption, words
 from evenhand.cli.schema import naming_schema
 from evenhand.cli.wording import worded
 from evenhand.errors import SpecError, some_of
 from evenhand.files import replace_file
 
 if TYPE_CHECKING:
+    from evenhand.data.weighting import Weighting
     from evenhand.use.proposal import Proposal
 
 
@@ -50,6 +53,7 @@ def init(
         ),
     ] = None,
     weights: WeightsOption = None,
+    frequencies: FrequenciesOption = None,
     delimiter: Annotated[str, typer.Option(help="What stands between two fields.")] = ",",
     names: Annotated[str | None, typer.Option(help="All columns' names, for a file without a header: a,b,c.")] = None,
     missing_values: Annotated[
@@ -60,32 +64,45 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Propose a problem for a table: a commented TOML file to read, change and fit."""
-    check_outputs(force, out)
-    screen.load()
-    from evenhand.spec import CsvFormat
-    from evenhand.use.proposal import propose
+    beginning_of(table)
+    with writing(force, out):
+        screen.load()
+        from evenhand.data.weighting import Weighting
+        from evenhand.spec import CsvFormat
+        from evenhand.use.proposal import propose
 
-    named = words("--names", names)
-    try:
-        csv = None if delimiter == "," and named is None else CsvFormat(delimiter, named)
-    except SpecError as error:
-        raise typer.BadParameter(worded(error), param_hint="--delimiter, --names") from None
-    with screen.progress_bar() as report:
-        found = propose(
-            table, protected=words("--protected", protected) or [], outcome=outcome,
-            features=words("--features", features), cells=None if cells is None else cells.value,
-            favourable=favourable, weights=weights,
-            missing_values=words("--missing-values", missing_values),
-            csv=csv, source=str(table), target=str(out), progress=report,
-        )  # fmt: skip
-    text = naming_schema(out, found.text)
-    replace_file(out, text.encode())
+        named = words("--names", names)
+        try:
+            csv = None if delimiter == "," and named is None else CsvFormat(delimiter, named)
+        except SpecError as error:
+            raise typer.BadParameter(worded(error), param_hint="--delimiter, --names") from None
+
+        def proposed(weighting: Weighting | None) -> Proposal:
+            with screen.progress_bar() as report:
+                return propose(
+                    table, protected=words("--protected", protected) or [], outcome=outcome,
+                    features=words("--features", features), cells=None if cells is None else cells.value,
+                    favourable=favourable, weighting=weighting,
+                    missing_values=words("--missing-values", missing_values),
+                    csv=csv, source=str(table), target=str(out), progress=report,
+                )  # fmt: skip
+
+        weighting = Weighting.of(weights, frequencies)
+        try:
+            found = proposed(weighting)
+        except SpecError as error:
+            if weighting is None or error.pieces != weighting.mistakable or not sys.stdin.isatty():
+                raise
+            weighting = _asked(weighting)
+            found = proposed(weighting)
+        text = naming_schema(out, found.text)
+        replace_file(out, text.encode())
     draft, beside = found.draft, found.beside
     document = {
         "written": {"problem": out},
         "rows": draft.found.rows,
         "people": draft.found.people,
-        "weights": weights,
+        **Weighting.named_by(weighting),
         "protected": found.problem.protected,
         "protected_notes": {column.name: column.why for column in draft.protected if column.why},
         "features": [{"column": f.name, "rule": f.rule, "remark": f.remark} for f in draft.features],
@@ -99,6 +116,8 @@ def init(
         "left_out": dict(draft.left_out),
         "known_after": draft.after,
         "given_away": found.given_away,
+        "outcomes": found.outcomes,
+        "paradoxes": found.paradoxes,
         "distance": found.bounds.distance.word,
         "bound": found.bounds.bound,
         "budget": found.bounds.limit,
@@ -110,7 +129,18 @@ def init(
         else {"distance": beside.distance.word, "bound": beside.bound, "losing": beside.losing},
         "toml": text,
     }
-    answer(as_json, "init", lambda: document, lambda: _show(found, table, out, weights))
+    answer(as_json, "init", lambda: document, lambda: _show(found, table, out, weighting))
+
+
+def _asked(weighting: Weighting) -> Weighting:
+    """Ask whether weights that look like numbers of people are such."""
+    question = (
+        f"The values of {weighting.column} are integers, and no two rows have the same combination. Does a row "
+        f"stand for that many people?"
+    )
+    if typer.confirm(question, err=True):
+        return replace(weighting, option="frequencies")
+    return replace(weighting, deliberate=True)
 
 
 def _cells(found: Proposal) -> dict[str, Any]:
@@ -148,13 +178,13 @@ def _features(found: Proposal) -> str:
     return f"{len(features)} columns, all as they are: {some_of(feature.name for feature in features)}"
 
 
-def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
+def _show(found: Proposal, table: Path, out: Path, weighting: Weighting | None) -> None:
     from evenhand.use.proposal.wording import asked_for, leaves_or_levels, size, tiny_groups, who_loses
 
     draft, bounds = found.draft, found.bounds
     people = [group.people for group in draft.groups]
     rates = [group.rate for group in draft.groups]
-    screen.heading(f"A problem for {table}, {size(draft.found, weights)}")
+    screen.heading(f"A problem for {table}, {size(draft.found, weighting)}")
     told = f"rates of {draft.rated.words} from {min(rates):.1%} to {max(rates):.1%}"
     losing = who_loses(draft, bounds, found.direction, found.beside) if bounds.losing is not None else None
     screen.pairs(
@@ -173,10 +203,11 @@ def _show(found: Proposal, table: Path, out: Path, weights: str | None) -> None:
             *([("", found.given_away)] if found.given_away else []),
             ("Bound", asked_for(bounds)),
             *([("", losing)] if losing else []),
+            *(("", f"{words[0].upper()}{words[1:]}.") for words in found.outcomes),
+            *(("", f"{words}.") for words in found.paradoxes),
             ("Budget", f"an expected cost of at most {bounds.limit:g} for each person"),
         ]
     )
     screen.heading("What was written")
     screen.written(out, "the problem, with comments: read it, and change what is not right")
-    more = () if weights is None else ("--weights", weights)
-    screen.following(("diagnose", out, table, *more), ("fit", out, table, *more))
+    screen.following(("diagnose", out, table), ("fit", out, table))

@@ -17,25 +17,6 @@ from evenhand.files import reason
 
 T = TypeVar("T")
 
-KEPT = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
-"""What Python does not call printable, but ordinary writing needs; it moves nothing."""
-
-
-def printable(text: str) -> str:
-    """Return a text that a terminal only shows: in place of what it would obey stands a sign for it.
-
-    Examples
-    --------
-    >>> printable("naïve"), printable("red" + chr(27) + "[31m"), printable("two" + chr(10) + "lines")
-    ('naïve', 'red�[31m', 'two�lines')
-    """
-    # Most texts are printable as they are.
-    return text if text.isprintable() else "".join(map(_shown, text))
-
-
-def _shown(letter: str) -> str:
-    return letter if letter.isprintable() or letter in KEPT else "\N{REPLACEMENT CHARACTER}"
-
 
 class Stream:
     """A stream that ends the command where it cannot be written to; rich and typer would end it with other codes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audited, mapping_document
-from evenhand.cli.files import check_outputs, csv_text, draw_chart, make_folder
+from evenhand.cli.files import csv_text, draw_chart, make_folder, writing
 from evenhand.cli.options import ForceOption, SeedOption, check_ending
 from evenhand.files import replace_file
 
@@ -53,28 +53,32 @@ def demo(
 
     make_folder(out)
     released_to, mapping_to, chart_to = (out / f"{study}{end}" for end in ("-released.csv", ".mapping", "-rates.png"))
-    check_outputs(force or out == OWN_FOLDER, released_to, mapping_to, chart_to)
-    data = load(study)
-    with screen.progress_bar() as report:
-        mapping = fit(data.problem, data.frame, progress=report)
-        audit = audited(mapping)
-        released = mapping.release(data.frame, seed=seed)
-    replace_file(released_to, csv_text(released))
-    mapping.save(mapping_to)
-    undrawn = draw_chart(lambda: mapping.chart("rates", title=f"{study.upper()}: rates by group"), chart_to)
+    with writing(force or out == OWN_FOLDER, released_to, mapping_to, chart_to):
+        data = load(study)
+        with screen.progress_bar() as report:
+            mapping = fit(data.problem, data.frame, progress=report)
+            audit = audited(mapping)
+            released = mapping.release(data.frame, seed=seed)
+            held = mapping.realised(released).verdict
+        replace_file(released_to, csv_text(released))
+        mapping.save(mapping_to)
+        drawn = draw_chart(lambda: mapping.chart("rates", title=f"{study.upper()}: rates by group"), chart_to)
 
     def show() -> None:
         screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)
         screen.heading("What was written")
-        screen.written(released_to, "the table after one draw, one row per person")
+        screen.written(released_to, "the table after one balanced draw, one row per person")
+        screen.bullets([held.words])
         screen.written(mapping_to, f"the mapping; check it with: {screen.command('verify', mapping_to)}")
-        if undrawn is None:
-            screen.written(chart_to, "the rates by group, before and after")
-        else:
-            screen.bullets([undrawn])
+        if drawn is not None:
+            screen.written(drawn, "the rates by group, before and after")
 
-    written = {"table": released_to, "mapping": mapping_to, "chart": chart_to if undrawn is None else None}
-    answer(as_json, "demo", lambda: {"study": study, "written": written, **mapping_document(mapping, audit)}, show)
+    def document() -> dict[str, Any]:
+        release = {"kept": held.kept, "violated": held.violated, "verdict": held.words}
+        return {"study": study, "written": written, "release": release, **mapping_document(mapping, audit)}
+
+    written = {"table": released_to, "mapping": mapping_to, "chart": drawn}
+    answer(as_json, "demo", document, show)
 
 
 class Example(StrEnum):
@@ -97,12 +101,12 @@ def example(
     """Write a table to try things on: one row per person, as a CSV file."""
     target = out or Path(f"{name}.csv")
     check_ending("--out", target, (".csv",))
-    check_outputs(force, target)
-    screen.load()
-    from evenhand.datasets import load, loans
+    with writing(force, target):
+        screen.load()
+        from evenhand.datasets import load, loans
 
-    frame = loans() if name is Example.loans else load(name).frame
-    replace_file(target, csv_text(frame))
+        frame = loans() if name is Example.loans else load(name).frame
+        replace_file(target, csv_text(frame))
     document = {"written": {"table": target}, "rows": len(frame), "columns": list(frame.columns)}
 
     def show() -> None:
@@ -127,8 +131,7 @@ def reproduce(
     drawn: list[tuple[Path, str]] = []
     if figures is not None:
         make_folder(figures)
-        check_outputs(force, *paper.paths(figures))
-        with screen.progress_bar() as report:
+        with writing(force, *paper.paths(figures)), screen.progress_bar() as report:
             drawn = paper.write(figures, report)
     found: list[Finding] = []
     total = len(claims())

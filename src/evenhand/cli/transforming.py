@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,8 +13,8 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, WEIGHED, outside, show_realised, unweighed
-from evenhand.cli.files import check_outputs, columns_of
+from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, counted_once, outside, show_realised
+from evenhand.cli.files import columns_of, writing
 from evenhand.cli.manifests import (
     ManifestOption,
     SignOffOption,
@@ -24,15 +25,17 @@ from evenhand.cli.manifests import (
 )
 from evenhand.cli.options import (
     ForceOption,
+    FrequenciesOption,
     MappingArgument,
     MissingOption,
     SeedOption,
     UnseenOption,
     asked,
     check_ending,
+    counting,
 )
 from evenhand.cli.wording import worded
-from evenhand.errors import some_of
+from evenhand.errors import in_number, some_of
 
 if TYPE_CHECKING:
     from evenhand.findings.new_people import Realised
@@ -45,6 +48,14 @@ class Draw(StrEnum):
 
     independent = "independent"
     balanced = "balanced"
+
+
+class Formulas(StrEnum):
+    """What becomes of cells of a CSV file that a spreadsheet would take for formulas."""
+
+    keep = "keep"
+    escape = "escape"
+    refuse = "refuse"
 
 
 class Restore(StrEnum):
@@ -64,20 +75,46 @@ KeyOption = Annotated[
 ReleaseDrawOption = Annotated[
     Draw | None,
     typer.Option(
-        help="Each row by itself, or all together so that the outcomes of groups and cells are within one person of "
-        "what is expected; by default together, but with --key, whose draws must not depend on who else is there, each "
-        "by itself.",
+        help="balanced: the number of people with each outcome, in every group and cell, is within one of its "
+        "expectation. independent: each row on its own. By default balanced, with --key independent.",
         show_default=False,
     ),
 ]
 ApplyDrawOption = Annotated[
-    Draw, typer.Option(help="Each row by itself, or together so that the numbers of moves are within one of expected.")
+    Draw,
+    typer.Option(help="independent: each row on its own. balanced: the number of each move is within one of expected."),
 ]
 RestoreOption = Annotated[
     Restore, typer.Option(help="A changed binned value: one that the bin had, its middle, or its name.")
 ]
 
 
+ReleaseSeedOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Makes the release repeatable; choose it before you see a result. By default a fresh one is drawn, which "
+        "the manifest states; with --key it is 0.",
+        show_default=False,
+    ),
+]
+SeedInManifestOption = Annotated[
+    bool,
+    typer.Option(
+        "--seed-in-manifest/--no-seed-in-manifest",
+        help="State the seed in the manifest. With mapping, seed and key others can recompute most original outcomes.",
+    ),
+]
+MarkOption = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Add a column that says in every row that the file was altered.")
+]
+FormulasOption = Annotated[
+    Formulas,
+    typer.Option(
+        help="Cells of a .csv file that begin with = + - @ and are no numbers: as they are, with an apostrophe before "
+        "them, or an error."
+    ),
+]
 ChangesOption = Annotated[
     Path | None,
     typer.Option(
@@ -95,7 +132,7 @@ def release(
     mapping: MappingArgument,
     table: RowsArgument,
     out: OutOption,
-    seed: SeedOption = 0,
+    seed: ReleaseSeedOption = None,
     key: KeyOption = None,
     draw: ReleaseDrawOption = None,
     unseen: UnseenOption = None,
@@ -104,19 +141,25 @@ def release(
     weights: Annotated[
         str | None, typer.Option(help="A column of weights: for the rates that are shown, and passed through.")
     ] = None,
+    frequencies: FrequenciesOption = None,
     changes: ChangesOption = None,
+    mark: MarkOption = None,
+    formulas: FormulasOption = Formulas.keep,
     manifest: ManifestOption = True,
+    seed_in_manifest: SeedInManifestOption = True,
     sign_off: SignOffOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train mode: write a table with features and outcome drawn anew, for training or publication."""
-    # A keyed draw must not depend on the company.
-    draw = draw or (Draw.balanced if key is None else Draw.independent)
-    options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
-    done = _transform("release", mapping, table, out, changes, force, options, manifest, sign_off, weights)
-    found, notes = _drawn(done, weights)
-    _write_manifest(done, found, weights=weights)
+    options = {
+        "seed": seed, "key": key, "draw": draw, "restore": restore, "mark": mark, "formulas": formulas,
+        **asked(missing, unseen),
+    }  # fmt: skip
+    given = counting(weights, frequencies)
+    with _transformed("release", mapping, table, out, changes, force, options, manifest, sign_off, given) as done:
+        found, notes = _drawn(done, weights, counted_once(done.fitted, table, given))
+        _write_manifest(done, found, weights=weights, keep_seed=seed_in_manifest)
     document = {**done.document, "weights": weights, "realised": _realised(found.after), "notes": notes}
 
     def show() -> None:
@@ -141,25 +184,36 @@ def apply(
     unseen: UnseenOption = None,
     missing: MissingOption = None,
     restore: RestoreOption = Restore.sample,
+    frequencies: FrequenciesOption = None,
     changes: ChangesOption = None,
+    mark: MarkOption = None,
+    formulas: FormulasOption = Formulas.keep,
     manifest: ManifestOption = True,
+    seed_in_manifest: SeedInManifestOption = True,
     sign_off: SignOffOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Apply mode: write a table with features drawn anew; an outcome column is passed through unread."""
-    options = {"seed": seed, "key": key, "draw": draw, "restore": restore, **asked(missing, unseen)}
-    done = _transform("apply", mapping, table, out, changes, force, options, manifest, sign_off)
-    if done.manifest is not None:
-        from evenhand.use.manifests import held
+    options = {
+        "seed": seed, "key": key, "draw": draw, "restore": restore, "mark": mark, "formulas": formulas,
+        **asked(missing, unseen),
+    }  # fmt: skip
+    given = counting(None, frequencies)
+    with _transformed("apply", mapping, table, out, changes, force, options, manifest, sign_off, given) as done:
+        if done.manifest is not None:
+            from evenhand.use.manifests import held
 
-        _write_manifest(done, held(done.fitted, done.tally))
+            _write_manifest(done, held(done.fitted, done.tally), keep_seed=seed_in_manifest)
 
     def show() -> None:
         _show_done(done, "features; the outcome, if there is one, was not read", "apply")
         screen.following(*_next(done))
 
     answer(as_json, "apply", lambda: done.document, show)
+
+
+SEEDS = {"given": "as given", "drawn": "drawn anew for this file", "default": "the default"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,13 +239,15 @@ class Done:
     @property
     def document(self) -> dict[str, Any]:
         """The same as a document."""
-        counted = {name: getattr(self.tally, name) for name in ("rows", "changed", "unseen", "typical", "missing")}
+        names = ("rows", "people", "results", "changed", "unseen", "typical", "missing")
+        counted = {name: getattr(self.tally, name) for name in names}
         passed = {"passed_through": self.passed_through, "changes_nothing": self.mode.changes_nothing}
         written = {"table": self.out, "manifest": self.manifest, "changes": self.changes}
         return {"written": written, **counted, **passed, "options": self.options}
 
 
-def _transform(
+@contextmanager
+def _transformed(
     mode: str,
     mapping: Path,
     table: Path,
@@ -201,9 +257,11 @@ def _transform(
     options: dict[str, Any],
     manifest: bool,
     sign_off: Path | None,
-    weights: str | None = None,
-) -> Done:
+    given: dict[str, Any],
+) -> Iterator[Done]:
+    """Write the table, and with it what is written in the ``with`` block."""
     screen.load()
+    from evenhand.data.weighting import Weighting
     from evenhand.engines import distinct_rows
     from evenhand.engines.changes import ENDINGS as LISTED
     from evenhand.engines.streaming import ENDINGS
@@ -212,19 +270,22 @@ def _transform(
     check_ending("--out", out, ENDINGS)
     beside = manifest_file(out, manifest)
     check_ending("--changes", changes, LISTED)
-    check_outputs(force, out, beside, changes, inputs=(mapping, table, sign_off))
-    signed = read_sign_off(sign_off)
-    with screen.progress_bar() as report:
-        report("reading the mapping", 0.0)
-        fitted = Mapping.load(mapping)
-        # What cannot be counted afterwards is refused before anything is written.
-        if weights is not None:
-            distinct_rows(fitted.counts.domain, table, fitted.problem.csv, weights, report)
-        use: Callable[..., Any] = getattr(fitted, mode)
-        tally = use(table, to=out, changes=changes, progress=report, **options)
-    others = outside(columns_of(table, fitted.problem), fitted.problem)
-    options = {"unseen": "typical", **options}
-    return Done(mode, fitted, mapping, out, changes, tally, options, others, beside, signed)
+    with writing(force, out, beside, changes, inputs=(mapping, table, sign_off)):
+        signed = read_sign_off(sign_off)
+        with screen.progress_bar() as report:
+            report("reading the mapping", 0.0)
+            fitted = Mapping.load(mapping)
+            # What cannot be counted afterwards is refused before anything is written.
+            if "weights" in given:
+                weighting = Weighting.of(given["weights"], None)
+                distinct_rows(fitted.counts.domain, table, fitted.problem.csv, weighting, report)
+            use: Callable[..., Any] = getattr(fitted, mode)
+            counted = {name: column for name, column in given.items() if name == "frequencies"}
+            tally = use(table, to=out, changes=changes, manifest=beside, progress=report, **counted, **options)
+        others = outside(columns_of(table, fitted.problem), fitted.problem, *counted.values())
+        used = {name: tally.options[name] for name in ("seed", "seed_origin", "draw", "frequencies")}
+        options = {"unseen": "typical", **options, **used}
+        yield Done(mode, fitted, mapping, out, changes, tally, options, others, beside, signed)
 
 
 def _write_manifest(done: Done, found: Held, **options: Any) -> None:
@@ -237,10 +298,10 @@ def _realised(found: Realised | None) -> dict[str, Any] | None:
     if found is None:
         return None
     tables = {name: getattr(found, name) for name in ("rates", "bounds", "words", "kept")}
-    return {**tables, "exceeded": found.verdict.exceeded, "verdict": found.verdict.words}
+    return {**tables, "violated": found.verdict.violated, "verdict": found.verdict.words}
 
 
-def _drawn(done: Done, weights: str | None) -> tuple[Held, Sequence[str]]:
+def _drawn(done: Done, weights: str | None, once: list[str]) -> tuple[Held, Sequence[str]]:
     """Count the rates of the file that was written, and for a manifest those of the one that was read; with notes."""
     from evenhand.use.manifests import held
 
@@ -251,7 +312,7 @@ def _drawn(done: Done, weights: str | None) -> tuple[Held, Sequence[str]]:
         return found, (f"its rates could not be counted: {worded(found.failure)}",)
     if found.why is not None:
         return found, (found.why,)
-    notes = [WEIGHED] if unweighed(done.fitted, weights) else []
+    notes = once
     if done.options["draw"] == Draw.balanced:
         notes += _balanced(done, weights)
     else:
@@ -276,6 +337,7 @@ def _balanced(done: Done, weights: str | None) -> Iterator[str]:
         f"audit MAPPING TABLE tells what is expected of another)"
     )
     yield from unbalanced(fitted.release_mode, done.tally, done.options["key"])
+    weights = weights or fitted.problem.weights
     if weights is not None:
         yield (
             f"rows are balanced, not weights: the numbers of rows are within one of their expectation, while sums of "
@@ -294,15 +356,22 @@ def _next(done: Done) -> Iterator[tuple[object, ...]]:
 
 def _show_done(done: Done, what: str, mode: str) -> None:
     tally, key = done.tally, done.options["key"]
-    share = tally.changed / tally.rows if tally.rows else 0.0
+    everybody = tally.rows if tally.people is None else tally.people
+    share = tally.changed / everybody if everybody else 0.0
+    rows, changed = f"{tally.rows:,}", f"{tally.changed:,}"
+    if tally.people is not None:
+        changed = in_number(tally.changed)
+        column = done.options["frequencies"]
+        rows += f", which stand for {tally.people:,} people by {column}; {tally.results:,} rows written"
     passed = f"{some_of(done.passed_through)}: unchanged, and {NOTHING_BOUNDS_THEM}"
     screen.pairs(
         [
-            ("Rows", f"{tally.rows:,}"),
-            ("Changed", f"{tally.changed:,} ({share:.1%}) in their {what}"),
+            ("Rows", rows),
+            ("Changed", f"{changed} ({share:.1%}) in their {what}"),
             *([("Unseen", done.mode.unseen_words(tally.unseen, tally.typical))] if tally.unseen else []),
             *([("Missing", f"{tally.missing:,} of these, for a value that is missing")] if tally.missing else []),
             *([("Nothing changes", NOTHING_CHANGES)] if done.mode.changes_nothing else []),
+            ("Seed", f"{done.options['seed']}, {SEEDS[done.options['seed_origin']]}"),
             *([("Key", f"{key}: rows that share a key share one draw")] if key is not None else []),
             *([("Passed through", passed)] if done.passed_through else []),
         ]

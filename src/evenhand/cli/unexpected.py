@@ -12,7 +12,7 @@ import traceback
 
 from evenhand._version import __version__
 from evenhand.cli.exits import Exit
-from evenhand.cli.streams import printable
+from evenhand.text import printable
 
 LONGEST = 300
 """How many letters of what another library says are repeated; it may hold half a table."""

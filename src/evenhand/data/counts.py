@@ -5,6 +5,7 @@ Only cells that somebody is in are kept, sorted by (d, x, y). This module knows 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,10 +15,23 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.domain import Domain
+from evenhand.data.weighting import SURVEY, Unit
 from evenhand.errors import DataError
 from evenhand.tolerances import SAME_WEIGHT
 
 SCALE = "multiply all weights by the same number, which changes nothing else"
+
+PAIRS_EXPECTED = 3.0
+"""So many pairs of equal rows are to be expected where their lack says something."""
+
+
+def expected_pairs(columns: Sequence[Cells]) -> float:
+    """Return how many pairs of rows would agree in all columns, were these independent of each other."""
+    rows = len(columns[0])
+    pairs = rows * (rows - 1) / 2
+    for codes in columns:
+        pairs *= float(((np.unique(codes, return_counts=True)[1] / rows) ** 2).sum())
+    return pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +150,7 @@ class Counts:
         """
         check.kind("domain", domain, Domain, "the domain of a Counts, as eh.count makes it")
         d, x, y = (_whole(f"each cell in {axis}", of) for axis, of in zip("dxy", (d, x, y), strict=True))
-        weight = np.ones(len(d)) if weight is None else checked_weights(_numbers("weight", weight))
+        weight = np.ones(len(d)) if weight is None else SURVEY.checked(_numbers("weight", weight))
         if not len(d) == len(x) == len(y) == len(weight):
             raise DataError("d, x, y and weight of a Counts must be of the same length, one entry for each row")
         weighted = weight > 0
@@ -193,6 +207,24 @@ class Counts:
         # Σ(w − 1)² = Σw² − 2Σw + n is zero only where every weight is one.
         return not (np.array_equal(self.cell_people, self.weight) and np.array_equal(self.cell_squares, self.weight))
 
+    @property
+    def unit(self) -> Unit:
+        """What people are counted by."""
+        return Unit.of(weighed=self.weighed)
+
+    @cached_property
+    def looks_like_table_of_counts(self) -> bool:
+        """Whether weights may be numbers of people: they are whole, and no two rows have the same combination.
+
+        Of people some would be alike: where several pairs are to be expected, and there is none, equal rows were put
+        together.
+        """
+        whole = self.weighed and np.array_equal(self.weight, np.rint(self.weight))
+        if not whole or self.people > len(self):
+            return False
+        axes = ((self.domain.d, self.d), (self.domain.x, self.x), (self.domain.y, self.y))
+        return expected_pairs([codes for axis, cells in axes for codes in axis.unravel(cells)]) >= PAIRS_EXPECTED
+
     @cached_property
     def unweighted(self) -> Counts:
         """The same table with every row counted once.
@@ -204,36 +236,10 @@ class Counts:
         once = self.cell_people.astype(np.float64)
         return replace(self, weight=once, cell_squares=once)
 
-    def repeated(self) -> Counts:
-        """Return the counts of a table in which every row stands as often as its weight says.
-
-        For a table of counts, whose weights are numbers of people. What is counted by people, such as who is hidden
-        in a report, is then counted by weight.
-
-        Examples
-        --------
-        >>> import evenhand as eh
-        >>> data = eh.datasets.load("compas")
-        >>> counted = eh.count(data.problem, data.cells, weights="people")
-        >>> counted.people, counted.repeated().people
-        (142, 5278)
-        """
-        if np.any(self.weight != np.rint(self.weight)):
-            raise DataError("a row cannot stand a fraction of a time: these weights are not numbers of people")
-        if not self.weight.sum() < check.MOST:
-            raise DataError(f"weights that sum to {self.weight.sum():g} are not numbers of people")
-        people = self.weight.astype(np.int64)
-        return replace(self, cell_people=people, cell_squares=self.weight)
-
     @property
     def group_people(self) -> Numbers:
         """How many people each group that occurs has."""
         return self.unweighted.group_weight
-
-    @cached_property
-    def group_effective_people(self) -> Numbers:
-        """How many people of equal weight would tell as much about each group's rates: (Σw)²/Σw² (Kish 1965)."""
-        return np.asarray(self.group_weight**2 / sums(self.groups.of_source, self.cell_squares))
 
     @cached_property
     def features(self) -> Marginal:
@@ -295,16 +301,3 @@ def _whole(what: str, given: Any) -> Cells:
 
 def _numbers(what: str, given: Any) -> Numbers:
     return np.asarray(_array(what, given, "fiu", "numbers"), dtype=np.float64)
-
-
-def checked_weights(weight: Numbers) -> Numbers:
-    """Return weights that can be counted: finite, not negative, not all zero."""
-    if not np.all(np.isfinite(weight)):
-        row = int(np.flatnonzero(~np.isfinite(weight))[0])
-        raise DataError(f"weights must be finite numbers; row {row + 1} has {weight[row]}")
-    if np.any(weight < 0):
-        row = int(np.flatnonzero(weight < 0)[0])
-        raise DataError(f"weights must not be negative; row {row + 1} has {weight[row]:g}")
-    if not np.any(weight > 0):
-        raise DataError("no row has a positive weight: all are zero, so that nobody would be counted")
-    return weight

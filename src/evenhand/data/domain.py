@@ -18,9 +18,10 @@ from functools import cached_property
 
 import numpy as np
 
-from evenhand.arrays import Cells
+from evenhand.arrays import Cells, Flags
 from evenhand.data.levels import UNSEEN, Coding
 from evenhand.data.levels import Value as Value
+from evenhand.data.profile import Profile
 from evenhand.data.tree import Tree
 from evenhand.errors import DataError, SpecError, did_you_mean
 
@@ -71,6 +72,8 @@ class Variable:
         Values that stand for a missing one.
     tree : Tree, optional
         How several columns become levels, where cells are learned: everybody is in a leaf, whatever is missing.
+    profiles : tuple of Profile
+        How the values of each of these columns are distributed in the fitted table.
 
     Examples
     --------
@@ -87,6 +90,7 @@ class Variable:
     missing: int | None = None
     blanks: tuple[Value, ...] = ()
     tree: Tree | None = None
+    profiles: tuple[Profile, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -281,6 +285,12 @@ class Axis:
         """Return the cells of a part of this axis (some of its variables) that given cells lie in."""
         codes = dict(zip(self.names, self.unravel(cells), strict=True))
         return part.ravel([codes[name] for name in part.names])
+
+    def has_missing(self, cells: Cells) -> Flags:
+        """Return which cells hold a missing value in some variable."""
+        codes = zip(self.variables, self.unravel(cells), strict=True)
+        lacking = [variable.has_missing & (code == variable.missing) for variable, code in codes]
+        return np.asarray(np.any(lacking, axis=0))
 
     def labels(self, cell: int) -> dict[str, Value]:
         """Name one cell: a level for each variable."""

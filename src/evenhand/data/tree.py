@@ -33,10 +33,7 @@ MOST_WORDS_SHOWN = 4
 NOWHERE = -1
 """The code of a missing word."""
 
-MISSING_WORD = "missing"
-
-MOST_DIGITS = 10**15
-"""Whole numbers from here on are rounded where a rule is said."""
+MISSING_WORD, ANOTHER_WORD = "missing", "another word"
 
 
 class Kind(StrEnum):
@@ -63,8 +60,6 @@ class Asked:
         The column.
     kind : Kind
         What it holds.
-    whole : bool
-        Whether its numbers were whole ones, which changes how rules are said.
     gaps : bool
         Whether the table that the tree was grown on had missing values there.
     words : tuple of str
@@ -75,7 +70,6 @@ class Asked:
 
     name: str
     kind: Kind
-    whole: bool = False
     gaps: bool = False
     words: tuple[str, ...] = ()
     others: bool = False
@@ -144,12 +138,12 @@ class Tree:
 
     Examples
     --------
-    >>> years = Asked("years", Kind.NUMBER, whole=True)
+    >>> years = Asked("years", Kind.NUMBER)
     >>> town = Asked("town", Kind.WORD, words=("Bonn", "Graz", "Rome"), others=True)
     >>> tree = Tree((years, town), (Split(0, ~0, 1, missing_left=True, below=13.0),
     ...                             Split(1, ~1, ~2, missing_left=False, among=("Bonn", "Rome"))))
     >>> tree.rules
-    ('years at most 12', 'years at least 13, town is Bonn or Rome', 'years at least 13, town is Graz or another word')
+    ('years below 13', 'years at least 13, town is Bonn or Rome', 'years at least 13, town is Graz or another word')
     >>> tree.leaf([13, "Oslo"]), tree.leaf([None, "Oslo"])
     (2, 0)
     """
@@ -266,7 +260,6 @@ class Tree:
                 {
                     "name": c.name,
                     "kind": c.kind,
-                    "whole": c.whole,
                     "gaps": c.gaps,
                     "words": list(c.words),
                     "others": c.others,
@@ -334,8 +327,8 @@ class _Held:
     """What is known of one column on the way to a leaf: bounds of its numbers, or the words that may be there."""
 
     words: frozenset[str] = frozenset()
-    low: float | None = None
-    high: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
     valued: bool = True
     missing: bool = True
     others: bool = True
@@ -348,8 +341,9 @@ class _Held:
             return replace(self, words=words, others=self.others and split.others_left == left, missing=missing)
         if split.below is None:
             return replace(self, valued=self.valued and left, missing=missing)
-        low, high = (self.low, split.below) if left else (split.below, self.high)
-        return replace(self, low=low, high=high, missing=missing)
+        if left:
+            return replace(self, high=min(self.high, split.below), missing=missing)
+        return replace(self, low=max(self.low, split.below), missing=missing)
 
     def told(self, asked: Asked) -> str:
         """Say it; nothing where everything is possible."""
@@ -359,7 +353,7 @@ class _Held:
     def _numbers(self, asked: Asked) -> str:
         if not self.valued:
             return MISSING_WORD
-        said = _interval(asked, self.low, self.high)
+        said = interval(asked, self.low, self.high)
         if not said:
             return "" if self.missing or not asked.gaps else f"not {MISSING_WORD}"
         return f"{said} or {MISSING_WORD}" if self.missing and asked.gaps else said
@@ -371,7 +365,7 @@ class _Held:
         if len(gone) < len(kept) and others == asked.others:
             gone += [MISSING_WORD] if asked.gaps and not missing else []
             return f"is not {_either(gone)}" if gone else ""
-        kept += ["another word"] if others else []
+        kept += [ANOTHER_WORD] if others else []
         kept += [MISSING_WORD] if missing else []
         return f"is {_either(kept)}" if kept else MISSING_WORD
 
@@ -386,28 +380,21 @@ def _either(words: Sequence[str]) -> str:
     return few[0] if len(few) == 1 else f"{', '.join(few[:-1])} or {few[-1]}"
 
 
-def _interval(asked: Asked, low: float | None, high: float | None) -> str:
-    """Say between which bounds values lie: from the lower one on, below the upper one."""
+def interval(asked: Asked, low: float, high: float) -> str:
+    """Say between which bounds values lie: from the lower one on, below the upper one.
+
+    Numbers have all of their digits, so that every number belongs to exactly the leaf whose rule it satisfies.
+    """
+    begins, ends = low > -math.inf, high < math.inf
+    if not begins and not ends:
+        return ""
     if asked.kind is Kind.TRUTH:
-        return "" if low is None and high is None else f"is {low is not None}".lower()
+        return f"is {begins}".lower()
     if asked.kind is Kind.DATE:
-        first, end = (None if day is None else EPOCH + timedelta(days=math.ceil(day)) for day in (low, high))
-        begins, ends = f"from {first} on", f"before {end}"
-        return "" if first is end else ends if first is None else begins if end is None else f"from {first}, {ends}"
-    if asked.whole:
-        least = None if low is None else _written(math.ceil(low))
-        most = None if high is None else _written(math.ceil(high) - 1)
-        if least is None or most is None:
-            return "" if least is most else f"at most {most}" if least is None else f"at least {least}"
-        return f"is {least}" if least == most else f"from {least} to {most}"
-    if low is None or high is None:
-        return "" if low is high else f"below {high:.6g}" if low is None else f"at least {low:.6g}"
-    return f"from {low:.6g} to below {high:.6g}"
-
-
-def _written(number: int) -> str:
-    """Return a whole number in digits, unless these are too many to be read."""
-    return str(number) if abs(number) < MOST_DIGITS else f"{number:.6g}"
+        first, end = (EPOCH + timedelta(days=math.ceil(day)) if math.isfinite(day) else None for day in (low, high))
+        return f"from {first}, before {end}" if begins and ends else f"from {first} on" if begins else f"before {end}"
+    least, most = (f"{number!r}".removesuffix(".0") for number in (low, high))
+    return f"from {least} to below {most}" if begins and ends else f"at least {least}" if begins else f"below {most}"
 
 
 def _list_of(entry: Mapping[str, Any], key: str, kind: type, number: int | None = None) -> list[Any]:
@@ -435,7 +422,7 @@ def _words(given: list[Any]) -> tuple[str, ...]:
 
 
 def _read_column(entry: dict[str, Any]) -> Asked:
-    kinds = {"name": str, "kind": str, "whole": bool, "gaps": bool, "words": list, "others": bool}
+    kinds = {"name": str, "kind": str, "gaps": bool, "words": list, "others": bool}
     for key, kind in kinds.items():
         if not isinstance(entry.get(key), kind):
             raise StorageError(f"the {key} of a column of the learned cells cannot be {entry.get(key)!r}")
@@ -444,4 +431,4 @@ def _read_column(entry: dict[str, Any]) -> Asked:
     words = _words(entry["words"])
     if (words or entry["others"]) and Kind(entry["kind"]).numeric:
         raise StorageError(f"column {entry['name']!r} of the learned cells has both numbers and words")
-    return Asked(entry["name"], Kind(entry["kind"]), entry["whole"], entry["gaps"], words, entry["others"])
+    return Asked(entry["name"], Kind(entry["kind"]), entry["gaps"], words, entry["others"])

@@ -1,12 +1,23 @@
 """Tables that are not in memory: files through DuckDB, Spark, and databases through the text of a query."""
 
-from evenhand.engines.counting import AnyTable, Rows, columns_in, counts_of, distinct_rows, rows_in_memory
+from evenhand.engines.counting import (
+    AnyTable,
+    Rows,
+    columns_in,
+    counts_of,
+    distinct_rows,
+    profiled_rows,
+    rows_in_memory,
+    weighting_in,
+)
 from evenhand.engines.expanding import Expanded, expand_file
 from evenhand.engines.files import Listed, Opened, Source, count_rows, opened, read_file
 from evenhand.engines.finding import Row, row_at, rows_where
 from evenhand.engines.learning import learn_in_pieces
+from evenhand.engines.marking import Formulas, Marking
 from evenhand.engines.pairing import Pair, each_pair
 from evenhand.engines.spark import is_spark, transform_spark
+from evenhand.engines.splitting import split_file
 from evenhand.engines.sql import write_query
 from evenhand.engines.streaming import Read, Written, transform_file
 from evenhand.tables import is_path
@@ -14,7 +25,9 @@ from evenhand.tables import is_path
 __all__ = [
     "AnyTable",
     "Expanded",
+    "Formulas",
     "Listed",
+    "Marking",
     "Opened",
     "Pair",
     "Read",
@@ -32,11 +45,14 @@ __all__ = [
     "is_spark",
     "learn_in_pieces",
     "opened",
+    "profiled_rows",
     "read_file",
     "row_at",
     "rows_in_memory",
     "rows_where",
+    "split_file",
     "transform_file",
     "transform_spark",
+    "weighting_in",
     "write_query",
 ]

@@ -125,7 +125,7 @@ def listing(path: str | None, key: str | None) -> Iterator[ChangeList | None]:
     if path is None:
         yield None
         return
-    with replacing(path, suffix=".part") as temporary:
+    with replacing(path) as temporary:
         changes = ChangeList(temporary, key, parquet=is_parquet(path))
         try:
             yield changes

@@ -18,6 +18,8 @@ from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
+from evenhand.data.profile import Profile
+from evenhand.data.weighting import Weighting
 from evenhand.engines import spark
 from evenhand.engines.files import Source, batches, named, reading, text_of, typed, watched
 from evenhand.engines.learning import Represented, learn_in_pieces, represented
@@ -33,17 +35,21 @@ from evenhand.tables import (
     Levelled,
     Piece,
     Table,
-    count,
+    count_frame,
     is_missing,
     is_path,
     level_rows,
     levels_of,
+    profile_counts,
     read,
     stacked,
+    take,
+    unmistaken,
     variable_of,
     weights_column,
     weights_of,
 )
+from evenhand.text import counted
 
 WRONG, VALUE = "evenhand_wrong", "evenhand_value"
 T = TypeVar("T")
@@ -60,19 +66,19 @@ AnyTable = Frame | str | os.PathLike[str]
 def counts_of(
     problem: Problem,
     table: AnyTable | Counts,
-    weights: str | Sequence[float] | None = None,
+    weighting: Weighting | None = None,
     progress: Progress | None = None,
 ) -> Counts:
     """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns."""
     check_problem(problem)
     if is_path(table):
-        return count_file(problem, table, weights, progress)
+        return unmistaken(count_file(problem, table, weighting, progress), weighting)
     if spark.is_spark(table):
-        return spark.counts(problem, table, weights)
+        return unmistaken(spark.count_frame(problem, table, weighting), weighting)
     if not isinstance(table, Counts):
-        return count(problem, table, weights)
-    if weights is not None:
-        raise DataError("weights go with a frame; a Counts already has its own")
+        return count_frame(problem, table, weighting)
+    if weighting is not None and not weighting.deliberate:
+        raise DataError(f"{weighting.option} go with a frame; a Counts already has its own")
     names = tuple(v.name for v in table.domain.variables)
     stated = (*problem.protected, *problem.feature_variables, problem.outcome)
     if names != stated:
@@ -85,11 +91,11 @@ def counts_of(
 def count_file(
     problem: Problem,
     path: Any,
-    weights: str | Sequence[float] | None = None,
+    weighting: Weighting | None = None,
     progress: Progress | None = None,
 ) -> Counts:
     """Count the rows of a file over the cells of a problem."""
-    given = _Counting.of(path, problem.csv, problem.columns, weights)
+    given = _Counting.of(path, problem.csv, problem.columns, weighting)
     blanks = problem.missing_values
 
     def counted(counting: _Counting, duck_: Any) -> Levelled:
@@ -136,32 +142,34 @@ def weight_value(source: Source, weights: str) -> str:
     return f"TRY_CAST({number if source.format is None else text_of(number)} AS DOUBLE)"
 
 
-def no_weight(source: Source, weights: str) -> str:
-    """Return the expression that tells a row without a weight that can be counted."""
-    value = weight_value(source, weights)
-    return f"{value} IS NULL OR NOT isfinite({value}) OR {value} < 0"
+def no_weight(source: Source, weighting: Weighting) -> str:
+    """Return the expression that is true of a row without a number that can be counted."""
+    value = weight_value(source, str(weighting.column))
+    fraction = f" OR {value} != floor({value})" if weighting.repeats else ""
+    return f"{value} IS NULL OR NOT isfinite({value}) OR {value} < 0{fraction}"
 
 
-def wrong_weights(duck_: Any, source: Source, weights: str, number: int) -> DataError:
-    """Return the error that tells how many rows have no weight that can be counted, and what one of them has."""
-    one = f"SELECT {source.at(weights)} FROM {source.sql} WHERE {no_weight(source, weights)} LIMIT 1"
+def wrong_weights(duck_: Any, source: Source, weighting: Weighting, number: int) -> DataError:
+    """Return the error that says how many rows have no number that can be counted, and what one of them has."""
+    column = str(weighting.column)
+    one = f"SELECT {source.at(column)} FROM {source.sql} WHERE {no_weight(source, weighting)} LIMIT 1"
     return DataError(
-        f"{number} rows of {source.name!r} have no weight of at least 0 in column {weights!r}, for example "
-        f"{duck_.sql(one).fetchall()[0][0]!r}"
+        f"{counted(number, 'row')} of {source.name!r} {'has' if number == 1 else 'have'} no {weighting.needed} in "
+        f"column {column!r}, for example {duck_.sql(one).fetchall()[0][0]!r}"
     )
 
 
-def total_weight(duck_: Any, source: Source, weights: str) -> float:
+def total_weight(duck_: Any, source: Source, weighting: Weighting) -> float:
     """Return the sum of a column of weights; refuse one that cannot be counted, or is zero everywhere."""
-    bad = no_weight(source, weights)
-    good = f"sum({weight_value(source, weights)}) FILTER (NOT ({bad}))"
+    bad, column = no_weight(source, weighting), str(weighting.column)
+    good = f"sum({weight_value(source, column)}) FILTER (NOT ({bad}))"
     rows, wrong, total = duck_.sql(f"SELECT count(*), count(*) FILTER ({bad}), {good} FROM {source.sql}").fetchall()[0]
     if wrong:
-        raise wrong_weights(duck_, source, weights, wrong)
+        raise wrong_weights(duck_, source, weighting, wrong)
     if rows and not total:
-        raise DataError(f"no row of {source.name!r} has a positive weight in column {weights!r}")
+        raise DataError(f"no row of {source.name!r} has a positive {weighting.noun} in column {column!r}")
     if rows and not math.isfinite(total):
-        raise DataError(f"the weights in column {weights!r} of {source.name!r} are too large to be added up")
+        raise DataError(f"the {weighting.option} in column {column!r} of {source.name!r} are too large to be added up")
     return float(total or 0.0)
 
 
@@ -171,14 +179,14 @@ class _Counting:
 
     source: Source
     columns: tuple[str, ...]
-    weights: str | None
+    weighting: Weighting | None
 
     @classmethod
-    def of(cls, path: Any, format: CsvFormat | None, columns: Sequence[str], weights: Any) -> _Counting:
-        weights_column(columns, weights, "a file")
+    def of(cls, path: Any, format: CsvFormat | None, columns: Sequence[str], weighting: Weighting | None) -> _Counting:
+        weights = weights_column(columns, weighting, "a file")
         source = Source.of(path, format)
         source.require((*columns, *([] if weights is None else [weights])))
-        return cls(source, tuple(columns), weights)
+        return cls(source, tuple(columns), weighting)
 
     def run(self, work: Callable[[_Counting, Any], T], progress: Progress | None) -> T:
         """Do a piece of work with the files inside DuckDB."""
@@ -187,7 +195,12 @@ class _Counting:
 
     @property
     def weight(self) -> str:
-        return "1" if self.weights is None else weight_value(self.source, self.weights)
+        return "1" if self.weighting is None else weight_value(self.source, str(self.weighting.column))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a row stands for so many people."""
+        return self.weighting is not None and self.weighting.repeats
 
     @property
     def text(self) -> bool:
@@ -199,14 +212,14 @@ class _Counting:
         query = f"SELECT {self.list(self.columns)}, CAST({self.weight} AS DOUBLE) AS {WEIGHT} FROM {self.source.sql}"
         memory = current().memory * BATCH_SHARE
         for part in batches(duck_, query, [*self.columns, WEIGHT], rows=BATCH, memory=memory, step=STEP):
-            yield Piece(named(part, self.columns), _numbers(part, WEIGHT))
+            yield Piece(named(part, self.columns), _numbers(part, WEIGHT), self.repeats)
 
     def list(self, columns: Sequence[str]) -> str:
         return ", ".join(map(self.source.at, columns))
 
     @property
     def bad(self) -> str:
-        return "false" if self.weights is None else no_weight(self.source, self.weights)
+        return "false" if self.weighting is None else no_weight(self.source, self.weighting)
 
     def group(self, duck_: Any, stands: Mapping[str, Any]) -> None:
         """Count equal rows, each value as the one that stands for it: one GROUP BY."""
@@ -223,22 +236,24 @@ class _Counting:
         self._keep(duck_, GROUPS, ", ".join(chosen), " ".join(tables), self.list(self.columns))
         wrong = duck_.sql(f"SELECT sum({WRONG}) FROM {GROUPS}").fetchall()[0][0]
         if wrong:
-            assert self.weights is not None
-            raise wrong_weights(duck_, self.source, self.weights, wrong)
+            assert self.weighting is not None
+            raise wrong_weights(duck_, self.source, self.weighting, wrong)
 
     def represented(self, duck_: Any, domain: Domain) -> Represented | None:
         """Return one row for each kind that a domain with learned cells tells apart."""
-        if self.weights is not None:
+        if self.weighting is not None:
             wrong = duck_.sql(f"SELECT count(*) FROM {self.source.sql} WHERE {self.bad}").fetchall()[0][0]
             if wrong:
-                raise wrong_weights(duck_, self.source, self.weights, wrong)
+                raise wrong_weights(duck_, self.source, self.weighting, wrong)
         return represented(domain, self.pieces(duck_), repr(self.source.name), text=self.text)
 
     def _keep(self, duck_: Any, name: str, chosen: str, tables: str, kept: str, sets: str | None = None) -> None:
         """Count rows inside DuckDB into a table that it keeps."""
+        people = f"sum({WEIGHT})" if self.repeats else f"count(*) FILTER ({WEIGHT} > 0)"
+        squares = WEIGHT if self.repeats else f"{WEIGHT} * {WEIGHT}"
         duck_.execute(
-            f"CREATE TEMP TABLE {name} AS SELECT {kept}, count(*) FILTER ({WEIGHT} > 0) AS {ROWS}, "
-            f"sum({WEIGHT})::DOUBLE AS {WEIGHT}, sum({WEIGHT} * {WEIGHT})::DOUBLE AS {SQUARES}, "
+            f"CREATE TEMP TABLE {name} AS SELECT {kept}, {people} AS {ROWS}, "
+            f"sum({WEIGHT})::DOUBLE AS {WEIGHT}, sum({squares})::DOUBLE AS {SQUARES}, "
             f"count(*) FILTER ({WRONG}) AS {WRONG} FROM "
             f"(SELECT {chosen}, {self.weight} AS {WEIGHT}, {self.bad} AS {WRONG} FROM {tables}) GROUP BY {sets or kept}"
         )
@@ -286,28 +301,36 @@ class _Counting:
             )
 
 
-def rows_in_memory(
-    problem: Problem, table: AnyTable, weights: str | Sequence[float] | None = None
-) -> tuple[Piece, bool]:
-    """Return all rows of a table with their weights, and whether values are the texts of a file."""
+def rows_in_memory(problem: Problem, table: AnyTable, weighting: Weighting | None = None) -> tuple[Piece, bool]:
+    """Return one row per person of a table with their weights, and whether values are the texts of a file."""
     if spark.is_spark(table):
         raise DataError(
             "confidence with learned cells needs the rows in memory: collect the Spark dataframe first, with toPandas()"
         )
     if not is_path(table):
         found = read(table)
-        weight = weights_of(problem.columns, found, weights)
-        return Piece(found, np.ones(len(found)) if weight is None else weight), False
-    given = _Counting.of(table, problem.csv, problem.columns, weights)
+        weight = weights_of(problem.columns, found, weighting)
+        repeats = weighting is not None and weighting.repeats
+        return _one_by_one(Piece(found, np.ones(len(found)) if weight is None else weight, repeats)), False
+    given = _Counting.of(table, problem.csv, problem.columns, weighting)
     parts = given.run(lambda counting, duck_: list(counting.pieces(duck_)), None)
-    whole = stacked([part.table for part in parts])
-    if whole.estimated_size() > current().memory / 2:
+    whole, weight = stacked([part.table for part in parts]), np.concatenate([part.weight for part in parts])
+    return _one_by_one(Piece(whole, weight, given.repeats)), given.text
+
+
+def _one_by_one(rows: Piece) -> Piece:
+    """Return one row per person; refuse more than memory holds."""
+    people = float(rows.people.sum()) if rows.repeats else len(rows.table)
+    size = int(rows.table.estimated_size() / max(len(rows.table), 1) * people)
+    if size > current().memory / 2:
         raise DataError(
-            f"confidence with learned cells holds the rows of {given.source.name!r} in memory, of which there is too "
-            f"little; try ",
-            Option("memory", words(4 * int(whole.estimated_size()))),
+            "confidence with learned cells holds one row per person in memory, of which there is too little; try ",
+            Option("memory", words(4 * size)),
         )
-    return Piece(whole, np.concatenate([part.weight for part in parts])), given.text
+    if not rows.repeats:
+        return rows
+    each = np.repeat(np.arange(len(rows.table)), rows.weight.astype(np.int64))
+    return Piece(take(rows.table, each), np.ones(len(each)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,7 +371,7 @@ def distinct_rows(
     domain: Domain,
     table: Any,
     format: CsvFormat | None = None,
-    weights: str | Sequence[float] | None = None,
+    weighting: Weighting | None = None,
     progress: Progress | None = None,
 ) -> Rows:
     """Read what a domain's columns hold; equal rows of a file are counted inside DuckDB.
@@ -357,14 +380,15 @@ def distinct_rows(
     """
     names = list(dict.fromkeys(column for variable in domain.variables for column in variable.columns))
     if spark.is_spark(table):
-        return _rows_of(spark.grouped_for(domain, table, weights), names, "the table", text=False)
+        return _rows_of(spark.grouped_for(domain, table, weighting), names, "the table", text=False)
     if not is_path(table):
         found = read(table)
-        weight = weights_of(names, found, weights)
-        if weight is None:
-            weight = np.ones(len(found))
-        return Rows(found, weight, (weight > 0).astype(float), weight**2, text=False)
-    given = _Counting.of(table, format, names, weights)
+        weight = weights_of(names, found, weighting)
+        if weighting is None or weight is None:
+            once = np.ones(len(found))
+            return Rows(found, once, once, once, text=False)
+        return Rows(found, weight, weighting.people(weight), weighting.squares(weight), text=False)
+    given = _Counting.of(table, format, names, weighting)
     name = repr(given.source.name)
     if not all(variable.is_column for variable in domain.variables):
         held = given.run(lambda counting, duck_: counting.represented(duck_, domain), progress)
@@ -383,6 +407,38 @@ def distinct_rows(
     return _rows_of(given.run(grouped, progress), names, name, text=given.text, source=given.source)
 
 
+def profiled_rows(
+    domain: Domain,
+    table: Any,
+    format: CsvFormat | None = None,
+    weighting: Weighting | None = None,
+) -> list[tuple[Profile, Numbers]]:
+    """Count the rows of a table by the levels of each column that cells are learned from.
+
+    Beside the fitted profile of each column are the people, weight and squared weights of the table's own: three rows.
+    """
+    learned = next((variable for variable in domain.variables if variable.profiles), None)
+    if learned is None:
+        return []
+    if spark.is_spark(table):
+        found = spark.profile_counts_of(learned, table, weighting)
+    elif is_path(table):
+        given = _Counting.of(table, format, learned.columns, weighting)
+
+        def counted(counting: _Counting, duck_: Any) -> Numbers:
+            pieces = counting.pieces(duck_)
+            each = (profile_counts(learned, p.table, p.weight, weighting, text=given.text) for p in pieces)
+            return sum(each, np.zeros((3, 1)))
+
+        found = given.run(counted, None)
+    else:
+        rows = read(table)
+        weight = weights_of(learned.columns, rows, weighting)
+        found = profile_counts(learned, rows, np.ones(len(rows)) if weight is None else weight, weighting)
+    ends = np.cumsum([profile.size for profile in learned.profiles])
+    return list(zip(learned.profiles, np.split(found, ends[:-1], axis=1), strict=True))
+
+
 def columns_in(table: AnyTable, format: CsvFormat | None = None) -> tuple[AnyTable, list[str]]:
     """Return a table, what is lazy collected, and the names of its columns."""
     if is_path(table):
@@ -399,3 +455,18 @@ def _rows_of(grouped: Any, columns: Sequence[str], name: str, *, text: bool, sou
         raise DataError(f"{name} has no rows")
     weight, people, squares = (_numbers(grouped, each) for each in (WEIGHT, ROWS, SQUARES))
     return Rows(named(grouped, columns), weight, people, squares, text, together=True, source=source)
+
+
+def weighting_in(
+    problems: Sequence[Problem], table: AnyTable, weights: Any, frequencies: Any
+) -> tuple[AnyTable, Weighting | None]:
+    """Return a table that mappings meet, what is lazy collected, and by what its rows count.
+
+    A column that a problem names counts where the table has it; other people may come in a table of one row each.
+    """
+    asked = Weighting.of(weights, frequencies)
+    stated = [each.weighting for each in problems if each.weighting is not None]
+    if asked is not None or not stated:
+        return table, asked
+    found, columns = columns_in(table, problems[0].csv)
+    return found, next((each for each in stated if each.column in columns), None)

@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells, sums
+from evenhand.data.weighting import Weighting
 from evenhand.engines.counting import total_weight, weight_value
 from evenhand.engines.files import is_parquet, refuse_alike, watched
+from evenhand.engines.marking import Marking
 from evenhand.engines.streaming import (
     BATCH,
     BATCH_SHARE,
-    END,
+    UNMARKED,
     Read,
     Run,
     Work,
@@ -33,13 +35,14 @@ from evenhand.engines.streaming import (
     destined,
     execute,
     kinds_of,
+    levels_of,
     named_line,
     valued,
 )
 from evenhand.files import replacing
 from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
-from evenhand.tables import REAL, WHOLE, Table, becomes_text, choices, quoted, read, refuse_taken, take
+from evenhand.tables import REAL, WHOLE, Table, becomes_text, choices, quoted, read, refuse_taken, take, weights_column
 from evenhand.tables.transforming import (
     How,
     Located,
@@ -108,19 +111,25 @@ def expand_file(
     path: str | os.PathLike[str],
     to: str | os.PathLike[str] | None,
     how: How,
-    weights: str | None = None,
+    weighting: Weighting | None = None,
     weight_column: str = "weight",
     format: CsvFormat | None = None,
     progress: Progress | None = None,
+    marking: Marking = UNMARKED,
 ) -> Expanded:
     """Expand a file into another; nothing appears under the new name until all of it is there."""
     refuse_sampling(how)
+    weights = weights_column(mode.columns, weighting, "a file")
     source, target, written = destined(path, to, format, (*mode.columns, *([] if weights is None else [weights])))
-    run = _Expansion(mode, source, how, progress or silent, written, weights=weights, weight_column=weight_column)
+    run = _Expansion(
+        mode, source, how, progress or silent, written,
+        marking=marking, weighting=weighting, weight_column=weight_column,
+    )  # fmt: skip
     refuse_taken("weight_column", weight_column, (*run.kept, *run.kept_header))
+    marking.check(source, run.needed, levels_of(mode), target)
     if is_parquet(target):
-        refuse_alike(source.name, run.needed)
-    with replacing(target, suffix=".part") as temporary:
+        refuse_alike(source.name, (*run.needed, *marking.names))
+    with replacing(target) as temporary:
         done = copied(run, temporary, target, _written)
         report_unseen(mode, done.tally, how.unseen)
         report_unlike(mode, done.tally)
@@ -134,7 +143,7 @@ def expand_file(
 class _Expansion(Run):
     """A run that reads all columns but that of weights, and writes one more."""
 
-    weights: str | None = None
+    weighting: Weighting | None = None
     weight_column: str = "weight"
     weighed: dict[int, float] = field(default_factory=dict)
     """What the rows of each group weigh, where they have weights."""
@@ -142,6 +151,11 @@ class _Expansion(Run):
     @property
     def name(self) -> str:
         return "expand"
+
+    @property
+    def weights(self) -> str | None:
+        """The column by which rows count, where they do not count once each."""
+        return None if self.weighting is None else self.weighting.column
 
     @property
     def kept(self) -> list[str]:
@@ -173,9 +187,10 @@ class _Expansion(Run):
         if self.written.names:
             return ""
         delimiter = self.written.delimiter
-        if self.weights is None:
-            return super().header.removesuffix(END) + delimiter + named_line([self.weight_column], delimiter)
-        return named_line([*self.kept_header, self.weight_column], delimiter)
+        added = (self.weight_column, *self.marking.names)
+        if self.weights is None and self.source.line is not None and self.source.format == self.written:
+            return self.with_more(self.source.line, added)
+        return named_line([*self.kept_header, *added], delimiter)
 
 
 @dataclass(frozen=True)
@@ -196,10 +211,10 @@ def _written(run: _Expansion, duck_: Any, cursor: Any, folder: str | None, tempo
     import pyarrow
 
     unit = UNIT_OF_ROWS
-    if run.weights is not None:
+    if run.weighting is not None:
         with watched(duck_, "adding up weights", run.progress):
             # The power of two below the total: dividing by it loses nothing.
-            unit = math.ldexp(0.5, math.frexp(total_weight(duck_, run.source, run.weights) or 1.0)[1])
+            unit = math.ldexp(0.5, math.frexp(total_weight(duck_, run.source, run.weighting) or 1.0)[1])
     merging = f"CREATE TEMP TABLE {RESULTS} AS {_merged(run, duck_, is_parquet(target))}"
     work = Work(run, cursor, _unfolded(run, cursor, unit))
     # Whoever leaves waits for the batch that is on its way: the cursor is busy with it.

@@ -53,7 +53,7 @@ def learn_in_pieces(problem: Problem, rows: Levelled, pieces: Pieces, *, text: b
     assert problem.cells is not None
 
     def weighing() -> Iterator[Piece]:
-        return (_of(piece, np.flatnonzero(piece.weight > 0)) for piece in pieces())
+        return (piece.of(np.flatnonzero(piece.weight > 0)) for piece in pieces())
 
     sample = sample_in_pieces(problem, problem.cells.sample, weighing, rows.variables, rows.everybody, text=text)
     learned = learned_variable(problem, problem.cells, sample)
@@ -66,10 +66,6 @@ def learn_in_pieces(problem: Problem, rows: Levelled, pieces: Pieces, *, text: b
     return levelled(domain, Sums.joined(held), rows)
 
 
-def _of(piece: Piece, at: Cells) -> Piece:
-    return piece if len(at) == len(piece.weight) else Piece(take(piece.table, at), piece.weight[at])
-
-
 def cell_sums(domain: Domain, piece: Piece, *, text: bool = False) -> Sums:
     """Count the rows of a piece in the cells (d, x, y) of a domain that was made from all of the table."""
     found = [cells(axis, piece.table, text=text) for axis in (domain.d, domain.x, domain.y)]
@@ -77,8 +73,7 @@ def cell_sums(domain: Domain, piece: Piece, *, text: bool = False) -> Sums:
         # Levels were made from all rows.
         raise DataError("the table was changed while it was read: it has values that it did not have")
     cell, inverse = np.unique(domain.dxy(*(each for each, _ in found)), return_inverse=True)
-    people, squares = np.bincount(inverse, minlength=len(cell)).astype(float), sums(inverse, piece.weight**2, len(cell))
-    return Sums(cell, people, sums(inverse, piece.weight, len(cell)), squares)
+    return Sums(cell, *(sums(inverse, each, len(cell)) for each in (piece.people, piece.weight, piece.squares)))
 
 
 def levelled(domain: Domain, counted: Sums, rows: Levelled) -> Levelled:
@@ -126,7 +121,7 @@ def represented(domain: Domain, pieces: Iterable[Piece], name: str, *, text: boo
         size += int(new.estimated_size())
         _refuse_too_many(name, len(place), size)
         held.append(new)
-        each = (piece.weight > 0).astype(float), piece.weight, piece.weight**2
+        each = piece.people, piece.weight, piece.squares
         found = [
             np.pad(before, (0, len(place) - known)) + sums(slot[inverse], more, len(place))
             for before, more in zip(found, each, strict=True)

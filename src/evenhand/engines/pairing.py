@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Numbers
+from evenhand.data.weighting import Weighting
 from evenhand.engines import spark
 from evenhand.engines.counting import AnyTable, weight_value
 from evenhand.engines.files import Opened, Source, batches, reading
@@ -31,12 +32,22 @@ WEIGHT = "evenhand_weight"
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The same rows of both tables, what each weighs, and the place of the first in the whole."""
+    """The same rows of both tables, what each weighs, how many people it is, and the place of the first."""
 
     before: Opened
     after: Opened
     weight: Numbers
+    people: Numbers
+    squares: Numbers
     first: int
+
+    @classmethod
+    def of(cls, before: Opened, after: Opened, weight: Numbers | None, weighting: Weighting | None, first: int) -> Pair:
+        """Put rows beside each other that count as they are given."""
+        if weighting is None or weight is None:
+            once = np.ones(len(after.table))
+            return cls(before, after, once, once, once, first)
+        return cls(before, after, weight, weighting.people(weight), weighting.squares(weight), first)
 
 
 def each_pair(
@@ -44,7 +55,7 @@ def each_pair(
     before: AnyTable,
     after: AnyTable,
     columns: tuple[Sequence[str], Sequence[str]],
-    weights: str | Sequence[float] | None = None,
+    weighting: Weighting | None = None,
     format: CsvFormat | None = None,
     progress: Progress | None = None,
 ) -> None:
@@ -54,14 +65,13 @@ def each_pair(
     if is_path(before) != is_path(after):
         raise SpecError("original= is a path where the table is one, and a dataframe where that is one")
     if is_path(after):
-        _each_of_files(take, (before, after), columns, weights, format, progress)
+        _each_of_files(take, (before, after), columns, weighting, format, progress)
         return
     tables = read(before), read(after)
     if len(tables[0]) != len(tables[1]):
         raise _other_rows(len(tables[0]), len(tables[1]))
-    weight = weights_of(columns[1], tables[1], weights)
     was, now = (Opened(table, text=False) for table in tables)
-    take(Pair(was, now, np.ones(len(now.table)) if weight is None else weight, 0))
+    take(Pair.of(was, now, weights_of(columns[1], tables[1], weighting), weighting, 0))
 
 
 def _other_rows(before: int | str, after: int | str) -> DataError:
@@ -74,11 +84,11 @@ def _each_of_files(
     take: Callable[[Pair], None],
     paths: tuple[Any, Any],
     columns: tuple[Sequence[str], Sequence[str]],
-    weights: Any,
+    weighting: Weighting | None,
     format: CsvFormat | None,
     progress: Progress | None,
 ) -> None:
-    name = weights_column(columns[1], weights, "a file")
+    name = weights_column(columns[1], weighting, "a file")
     first, second = (Source.of(path, format) for path in paths)
     first.require(columns[0])
     second.require((*columns[1], *([] if name is None else [name])))
@@ -93,9 +103,9 @@ def _each_of_files(
             done, (expected, exact) = 0, before.rows(duck_)
             streams = _batches(before, duck_, columns[0]), _batches(after, other, columns[1], name)
             for one, two in _in_step(*streams):
-                weight = np.ones(len(two)) if name is None else np.asarray(two[WEIGHT].to_numpy(), dtype=float)
+                weight = None if name is None else np.asarray(two[WEIGHT].to_numpy(), dtype=float)
                 was, now = Opened(read(one), first.format is not None), Opened(read(two), second.format is not None)
-                take(Pair(was, now, weight, done))
+                take(Pair.of(was, now, weight, weighting, done))
                 done += len(one)
                 if progress is not None:
                     of = f" of {expected:,}" if exact else ""

@@ -7,7 +7,7 @@ is for files whose row groups are small beside the memory, and whose types both 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,16 +106,20 @@ class Straight:
                 why = next(iter(str(error).splitlines()), "")
                 raise DataError(f"{path!r} cannot be read as Parquet: {why}") from None
 
-    def write(self, tables: Iterable[Any], schema: Any, path: str) -> None:
-        """Write tables, each as a row group."""
+    def write(
+        self, tables: Iterable[Any], schema: Any, path: str, *, added: Sequence[str], metadata: Mapping[str, str]
+    ) -> None:
+        """Write tables, each as a row group; columns that were ``added`` repeat their values."""
         import pyarrow.parquet
 
-        repeated = [self.source.columns[place] for place in self.repeated]
+        repeated = [*(self.source.columns[place] for place in self.repeated), *added]
         # What the result says of its types is what DuckDB would say: nothing of Arrow's own.
         options = {"compression": "snappy", "use_dictionary": repeated, "store_schema": False}
         with pyarrow.parquet.ParquetWriter(path, schema, **options) as writer:
             for table in tables:
                 writer.write_table(_compact(table), row_group_size=len(table))
+            if metadata:
+                writer.add_key_value_metadata(metadata)
 
 
 def _footer(path: str) -> tuple[Any, Any]:

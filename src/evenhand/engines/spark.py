@@ -18,13 +18,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from evenhand import check
+from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.tree import Kind
+from evenhand.data.weighting import Weighting
 from evenhand.engines.files import column_number, named
 from evenhand.engines.learning import Sums, cell_sums, levelled
 from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean, some_of
-from evenhand.spec import Problem, check_problem
+from evenhand.spec import Problem, check_problem, weighting_of
 from evenhand.tables import (
     HOLDS,
     Levelled,
@@ -35,11 +37,13 @@ from evenhand.tables import (
     learned_variable,
     leaves,
     level_rows,
+    profile_counts,
     read,
     refuse_gaps,
     refuse_other_kinds,
     take,
     unlike_fitted,
+    unmistaken,
     weights_column,
 )
 from evenhand.tables.sampling import WRITTEN, Alike, Looks, Noticed, alike_in, look, sample_of_rows
@@ -54,7 +58,6 @@ SIGN = np.uint64(1 << 63)
 NESTED = ("array", "map", "struct", "binary", "variant")
 
 SparkFrame = Any
-Weights = str | Sequence[float] | None
 
 
 @runtime_checkable
@@ -80,7 +83,9 @@ def is_spark(table: Any) -> bool:
     return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
-def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Counts:
+def counts(
+    problem: Problem, frame: SparkFrame, weights: str | None = None, *, frequencies: str | None = None
+) -> Counts:
     """Count the rows of a Spark dataframe over the cells of a problem, by one groupBy.
 
     Parameters
@@ -88,22 +93,30 @@ def counts(problem: Problem, frame: SparkFrame, weights: Weights = None) -> Coun
     problem : Problem
         Says which columns to count.
     frame : pyspark.sql.DataFrame
-        One row per person, or per cell with ``weights``. The distinct combinations of the columns are collected,
-        so a column of real numbers that is binned may bring many.
+        One row per person, or for so many people with ``frequencies``. The distinct combinations of the columns are
+        collected, so a column of real numbers that is binned may bring many.
     weights : str, optional
-        A column of weights.
+        A column of survey weights.
+    frequencies : str, optional
+        A column of numbers of people.
     """
     check_problem(problem)
-    weights_column(problem.columns, weights, "a Spark dataframe")
+    weighting = weighting_of(problem, weights, frequencies)
+    return unmistaken(count_frame(problem, frame, weighting), weighting)
+
+
+def count_frame(problem: Problem, frame: SparkFrame, weighting: Weighting | None) -> Counts:
+    """Count a Spark dataframe whose rows count as they are given."""
+    weights_column(problem.columns, weighting, "a Spark dataframe")
     if not is_spark(frame):
         raise DataError(f"this counts the rows of a Spark dataframe as the table, not of {check.shown(frame)}")
     _require(frame, problem.columns)
     _refuse_nested(frame, problem.columns)
-    found = grouped(frame, problem.levelled, weights)
+    found = grouped(frame, problem.levelled, weighting)
     rows, weight, squares = (found[name].to_numpy().astype(float) for name in (ROWS, WEIGHT, SQUARES))
     people = level_rows(problem, named(found, problem.levelled), weight, rows, squares=squares)
     if problem.cells is not None:
-        people = _learn(problem, people, _Weighed.of(frame, problem.columns, weights))
+        people = _learn(problem, people, _Weighed.of(frame, problem.columns, weighting))
     return people.counts(problem)
 
 
@@ -114,12 +127,14 @@ class _Weighed:
     frame: SparkFrame
     columns: tuple[str, ...]
     places: tuple[str, ...]
+    repeats: bool = False
 
     @classmethod
-    def of(cls, frame: SparkFrame, columns: Sequence[str], weights: Weights) -> _Weighed:
+    def of(cls, frame: SparkFrame, columns: Sequence[str], weighting: Weighting | None) -> _Weighed:
         """Choose columns; refuse weights that cannot be counted."""
         functions = _pyspark().sql.functions
-        of = weights_column(columns, weights, "a Spark dataframe")
+        of = weights_column(columns, weighting, "a Spark dataframe")
+        repeats = weighting is not None and weighting.repeats
         _require(frame, [*columns, *([] if of is None else [of])])
         _refuse_nested(frame, columns)
         numbered, places = _numbered(frame), [_number(frame, name) for name in columns]
@@ -127,9 +142,12 @@ class _Weighed:
         if of is not None:
             weight = numbered[_number(frame, of)].try_cast("double")
             good = weight.isNotNull() & ~functions.isnan(weight) & (weight >= 0) & (weight < float("inf"))
+            if repeats:
+                good &= weight == functions.floor(weight)
             if wrong := numbered.where(~good).count():
-                raise DataError(f"{wrong} rows have no weight of at least 0 in column {of!r}")
-        return cls(numbered.select(*places, weight.alias(WEIGHT)), tuple(columns), tuple(places))
+                assert weighting is not None
+                raise DataError(f"{wrong} rows have no {weighting.needed} in column {of!r}")
+        return cls(numbered.select(*places, weight.alias(WEIGHT)), tuple(columns), tuple(places), repeats)
 
     @property
     def weighing(self) -> _Weighed:
@@ -138,36 +156,37 @@ class _Weighed:
 
     def each(self, work: Callable[[Piece], Any], schema: Any) -> SparkFrame:
         """Return the plan that does a piece of work with every batch, which makes an Arrow table of it."""
-        columns = self.columns
+        columns, repeats = self.columns, self.repeats
 
         def batches(given: Iterable[Any]) -> Iterator[Any]:
             for batch in given:
                 if len(batch):
-                    yield from work(_piece(batch, columns)).to_batches()
+                    yield from work(_piece(batch, columns, repeats)).to_batches()
 
         return self.frame.mapInArrow(batches, schema)
 
 
-def _piece(batch: Any, columns: Sequence[str]) -> Piece:
+def _piece(batch: Any, columns: Sequence[str], repeats: bool) -> Piece:
     import pyarrow
 
-    return Piece(named(pyarrow.Table.from_batches([batch]), columns), batch.column(len(columns)).to_numpy())
+    return Piece(named(pyarrow.Table.from_batches([batch]), columns), batch.column(len(columns)).to_numpy(), repeats)
 
 
-def grouped(frame: SparkFrame, columns: Sequence[str], weights: Weights) -> Any:
+def grouped(frame: SparkFrame, columns: Sequence[str], weighting: Weighting | None) -> Any:
     """Return the distinct rows of some columns, which have numbers, as an Arrow table.
 
     Beside them are their number, their weight and the sum of their squared weights.
     """
-    chosen = _Weighed.of(frame, columns, weights)
-    return _collected(chosen.frame.groupBy(*chosen.places).agg(*_totals()), chosen.places)
+    chosen = _Weighed.of(frame, columns, weighting)
+    return _collected(chosen.frame.groupBy(*chosen.places).agg(*_totals(chosen)), chosen.places)
 
 
-def _totals() -> list[Any]:
+def _totals(chosen: _Weighed) -> list[Any]:
     functions = _pyspark().sql.functions
-    weight = functions.col(WEIGHT)
-    positive = functions.count(functions.when(weight > 0, 1)).alias(ROWS)
-    return [positive, functions.sum(WEIGHT).alias(WEIGHT), functions.sum(weight * weight).alias(SQUARES)]
+    weight, total = functions.col(WEIGHT), functions.sum(WEIGHT)
+    people = total if chosen.repeats else functions.count(functions.when(weight > 0, 1))
+    squares = total if chosen.repeats else functions.sum(weight * weight)
+    return [people.alias(ROWS), total.alias(WEIGHT), squares.alias(SQUARES)]
 
 
 def _collected(plan: SparkFrame, places: Sequence[str]) -> Any:
@@ -175,7 +194,7 @@ def _collected(plan: SparkFrame, places: Sequence[str]) -> Any:
     return plan.toArrow().sort_by([(place, "ascending") for place in places])
 
 
-def grouped_for(domain: Domain, frame: SparkFrame, weights: Weights) -> Any:
+def grouped_for(domain: Domain, frame: SparkFrame, weighting: Weighting | None) -> Any:
     """Return the distinct rows of a domain's columns; where cells were learned, one for each kind of rows.
 
     Rows are then of one kind if they agree in the columns that have levels, in the leaf, and in the columns whose words
@@ -184,15 +203,15 @@ def grouped_for(domain: Domain, frame: SparkFrame, weights: Weights) -> Any:
     own = [variable.name for variable in domain.variables if variable.is_column]
     learned = next((variable for variable in domain.variables if not variable.is_column), None)
     if learned is None:
-        return grouped(frame, own, weights)
+        return grouped(frame, own, weighting)
     pyspark, columns = _pyspark(), dict.fromkeys(column for variable in domain.variables for column in variable.columns)
-    functions, chosen = pyspark.sql.functions, _Weighed.of(frame, tuple(columns), weights)
+    functions, chosen = pyspark.sql.functions, _Weighed.of(frame, tuple(columns), weighting)
     _refuse_other_kinds(learned, frame)
     plan = chosen.each(_with_leaf(learned), _with(chosen.frame.schema, **{LEAF: "long", NEW: "string"}))
     by = [_number(frame, name) for name in own]
     rest = [place for place in chosen.places if place not in by]
     totals = [functions.first(functions.struct(*rest)).alias(ONE)] if rest else []
-    plan = plan.groupBy(*by, LEAF, NEW).agg(*totals, *_totals())
+    plan = plan.groupBy(*by, LEAF, NEW).agg(*totals, *_totals(chosen))
     values = [functions.col(at if at in by else f"{ONE}.{at}").alias(at) for at in chosen.places]
     return _collected(plan.select(*values, ROWS, WEIGHT, SQUARES, LEAF, NEW), [*by, LEAF, NEW])
 
@@ -212,6 +231,23 @@ def _with_leaf(learned: Variable) -> Callable[[Piece], Any]:
         return pyarrow.table(columns, names=[*places, WEIGHT, LEAF, NEW])
 
     return work
+
+
+def profile_counts_of(learned: Variable, frame: SparkFrame, weighting: Weighting | None) -> Numbers:
+    """Count rows by the levels of every column that cells are learned from, as ``profile_counts`` does."""
+    functions, chosen = _pyspark().sql.functions, _Weighed.of(frame, learned.columns, weighting)
+    _refuse_other_kinds(learned, frame)
+
+    def work(piece: Piece) -> Any:
+        import pyarrow
+
+        found = profile_counts(learned, piece.table, piece.weight, weighting)
+        return pyarrow.table([np.arange(found.shape[1]), *found], names=[CELL, ROWS, WEIGHT, SQUARES])
+
+    plan = chosen.each(work, f"{CELL} long, {ROWS} double, {WEIGHT} double, {SQUARES} double")
+    names = (ROWS, WEIGHT, SQUARES)
+    found = plan.groupBy(CELL).agg(*(functions.sum(name).alias(name) for name in names)).orderBy(CELL).toArrow()
+    return np.array([found.column(name).to_numpy() for name in names])
 
 
 def _learn(problem: Problem, rows: Levelled, given: _Weighed) -> Levelled:
@@ -276,12 +312,10 @@ def _looked_at(problem: Problem, given: _Weighed) -> Looks:
         import pyarrow
 
         found = look(problem, piece.table)
-        flags = [
-            [kind in each.kinds for kind in Kind] + [each.valued, each.gaps, each.whole] for each in found.values()
-        ]
+        flags = [[kind in each.kinds for kind in Kind] + [each.valued, each.gaps] for each in found.values()]
         return pyarrow.table([list(found), *map(list, zip(*flags, strict=True))], names=["name", *names])
 
-    functions, names = _pyspark().sql.functions, [*(kind.value for kind in Kind), "valued", "gaps", "whole"]
+    functions, names = _pyspark().sql.functions, [*(kind.value for kind in Kind), "valued", "gaps"]
     plan = given.each(work, ", ".join(["name string", *(f"{name} boolean" for name in names)]))
     some = {"valued", "gaps"}
     totals = [(functions.bool_or if name in some else functions.bool_and)(name).alias(name) for name in names]
@@ -291,7 +325,7 @@ def _looked_at(problem: Problem, given: _Weighed) -> Looks:
 
 def _noticed(row: Any) -> Noticed:
     kinds = tuple(kind for kind in (*(kind for kind, _ in WRITTEN), Kind.WORD) if row[kind.value])
-    return Noticed(kinds or (Kind.WORD,), row["valued"], row["gaps"], row["whole"])
+    return Noticed(kinds or (Kind.WORD,), row["valued"], row["gaps"])
 
 
 def _with(schema: Any, **fields: str) -> Any:

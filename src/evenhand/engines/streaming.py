@@ -39,11 +39,12 @@ from evenhand.engines.files import (
     watched,
     why_unwritable,
 )
+from evenhand.engines.marking import Marking
 from evenhand.engines.parquet import Straight
 from evenhand.engines.unpacking import quoted_field
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, StorageError
-from evenhand.files import replacing
+from evenhand.files import replacing, together
 from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
 from evenhand.tables import becomes_text, quoted, read
@@ -84,6 +85,8 @@ Planned = Callable[[int, int], Cells]
 NOTHING = "new_nothing"
 """The one column of a stream where nothing may change: learned cells in apply mode."""
 
+UNMARKED = Marking()
+
 ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
 
 
@@ -118,25 +121,32 @@ def transform_file(
     format: CsvFormat | None = None,
     progress: Progress | None = None,
     changes: str | os.PathLike[str] | None = None,
+    marking: Marking = UNMARKED,
 ) -> Written:
     """Transform a file into another; nothing appears under the new name until all of it is there.
 
-    ``changes`` is where one row goes for every value that changes.
+    ``changes`` is where one row goes for every value that changes, ``marking`` what the result says of itself.
     """
     source, target, written = destined(path, to, format, (*mode.columns, *([] if how.key is None else [how.key])))
+    marking.check(source, source.columns, levels_of(mode), target)
     if is_parquet(target):
-        refuse_alike(source.name, source.columns)
+        refuse_alike(source.name, (*source.columns, *marking.names))
     # Those over which cells were learned may have as many values as there are rows.
     few = [variable.name for variable in mode.read if variable.is_column]
     straight = Straight.of(source, few) if is_parquet(target) else None
     listed = None if changes is None else check_changes(changes, target, source.paths)
-    with replacing(target, suffix=".part") as temporary, listing(listed, how.key) as list_:
-        run = Run(mode, source, how, progress or silent, written, straight, list_)
+    with together(), replacing(target) as temporary, listing(listed, how.key) as list_:
+        run = Run(mode, source, how, progress or silent, written, straight, list_, marking)
         tally = copied(run, temporary, target, _written)
         report_unseen(mode, tally, how.unseen)
         report_unlike(mode, tally)
     report_balance(mode, tally, how)
     return Written(**vars(tally), path=target, read=Read.of(source), changes=listed)
+
+
+def levels_of(mode: Transformer) -> dict[str, tuple[Any, ...]]:
+    """Return the values that a mode knows, by column."""
+    return {variable.name: tuple(variable.levels) for variable in mode.read if variable.is_column}
 
 
 def destined(
@@ -179,6 +189,7 @@ class Run:
     written: CsvFormat
     straight: Straight | None = None
     changes: ChangeList | None = None
+    marking: Marking = UNMARKED
     copying: Event = field(default_factory=Event)
 
     @property
@@ -212,8 +223,13 @@ class Run:
         if self.written.names:
             return ""
         if self.source.line is not None and self.source.format == self.written:
-            return self.source.line + END
-        return named_line(self.source.header, self.written.delimiter)
+            return self.with_more(self.source.line, self.marking.names)
+        return named_line((*self.source.header, *self.marking.names), self.written.delimiter)
+
+    def with_more(self, line: str, names: Sequence[str]) -> str:
+        """Return a line that names columns with the names of others after it."""
+        delimiter = self.written.delimiter
+        return line + (delimiter + named_line(names, delimiter) if names else END)
 
     def batches(self, duck_: Any, *, whole: bool = False) -> Iterator[Any]:
         """Read the file's batches in order: so many rows, or as many as their share of the memory holds.
@@ -264,6 +280,7 @@ def copied(run: R, temporary: str, target: str, write: Callable[[R, Any, Any, st
         tally = beside(lambda: write(given, *cursors, folder, temporary, target), stop)
     if run.source.state != before:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
+    run.marking.refuse_formulas(temporary, run.written, run.progress)
     run.progress(f"{run.name}: {tally.rows:,} rows", 1.0)
     return tally
 
@@ -295,7 +312,7 @@ def _written(run: Run, duck_: Any, cursor: Any, folder: str | None, temporary: s
     with closing(work.tables()) as tables:
         schema = work.begin()
         if run.straight is not None:
-            _write_straight(run.straight, tables, schema, temporary, target)
+            _write_straight(run, run.straight, tables, schema, temporary, target)
             return work.tally
         parts = (batch for table in tables for batch in table.to_batches())
         stream = pyarrow.RecordBatchReader.from_batches(schema, parts)
@@ -311,23 +328,25 @@ def _written(run: Run, duck_: Any, cursor: Any, folder: str | None, temporary: s
     return work.tally
 
 
-def execute(duck_: Any, command: str, work: Work, temporary: str, target: str) -> list[Any]:
+def execute(duck_: Any, command: str, work: Work | None, temporary: str, target: str) -> list[Any]:
     """Run a statement on the way to the result; return what it answers."""
     try:
         found: list[Any] = duck_.execute(command).fetchall()
         return found
     except duck().Error as error:
         # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
-        if work.failure is not None:
+        if work is not None and work.failure is not None:
             raise work.failure from None
         if isinstance(error, duck().IOException) and (why := why_unwritable(Path(temporary))):
             raise StorageError(f"cannot write {target!r}: {why}") from None
         raise
 
 
-def _write_straight(straight: Straight, tables: Iterator[Any], schema: Any, temporary: str, target: str) -> None:
+def _write_straight(
+    run: Run, straight: Straight, tables: Iterator[Any], schema: Any, temporary: str, target: str
+) -> None:
     try:
-        straight.write(tables, schema, temporary)
+        straight.write(tables, schema, temporary, added=run.marking.names, metadata=run.marking.metadata)
     except OSError as error:
         if why := why_unwritable(Path(temporary)):
             raise StorageError(f"cannot write {target!r}: {why}") from None
@@ -418,7 +437,16 @@ def _whole(run: Run, arrow: Any, new: Any) -> Any:
     """Return whole rows with the columns that may have changed."""
     for name in run.changing:
         arrow = arrow.set_column(run.source.columns.index(name), name, new[name])
+    for name in run.marking.names:
+        arrow = arrow.append_column(name, _repeated(run.marking.words, len(arrow)))
     return arrow
+
+
+def _repeated(text: str, times: int) -> Any:
+    """Return a column of one text."""
+    import pyarrow
+
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * times, pyarrow.int32()), [text])
 
 
 def _planned(run: Run, cursor: Any, folder: Path) -> tuple[Planned, Together]:
@@ -452,12 +480,14 @@ def _command(run: Run, duck_: Any, temporary: str, parquet: bool) -> str:
 
 def copy_statement(run: Run, duck_: Any, rows: str, temporary: str, parquet: bool) -> str:
     """Return the statement that writes the rows of a query: as Parquet, or as CSV like the file that was read."""
+    rows = run.marking.written(rows, parquet=parquet)
     if parquet:
         # Fewer rows are gathered before they are written where rows are long.
         first = duck_.sql(f"SELECT * FROM {run.source.sql} LIMIT {FEWEST_TOGETHER}").to_arrow_table()
         most = current().memory * GROUP_SHARE / max(first.nbytes, 1) * max(len(first), 1)
         group = f"ROW_GROUP_SIZE {int(min(max(most, FEWEST_TOGETHER), MOST_TOGETHER))}"
-        return f"COPY ({rows}) TO {literal(temporary)} (FORMAT parquet, {group}, USE_TMP_FILE false)"
+        options = f"FORMAT parquet, {group}, USE_TMP_FILE false{run.marking.parquet_option}"
+        return f"COPY ({rows}) TO {literal(temporary)} ({options})"
     # DuckDB would give columns names of its own that have none, or the same.
     header = f"PREFIX {literal(run.header)}, SUFFIX {literal(END)}, " if run.header else ""
     format = f"FORMAT csv, HEADER false, {header}DELIMITER {literal(run.written.delimiter)}, USE_TMP_FILE false"

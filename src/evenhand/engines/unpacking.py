@@ -19,13 +19,19 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, BinaryIO
 
-from evenhand.errors import DataError
-from evenhand.resources import words
+from evenhand.errors import DataError, Option
+from evenhand.resources import current, words
 
 PACKED = (".gz", ".zst")
 
 CHUNK = 1 << 20
 """Bytes that are looked at together."""
+
+HARMLESS = 256_000_000
+"""So many bytes every packed file may unpack to."""
+
+USUAL_RATIO = 100
+"""Tables of people unpack to some ten times their packed size; what is made to fill a disk, to hundreds of times."""
 
 LONGEST_RECORD = 32_000_000
 """A row may have so many bytes; DuckDB reads so many at once."""
@@ -56,11 +62,15 @@ def unpacked_name(path: str) -> str:
 
 
 def chunks(path: str, told: Told | None = None) -> Iterator[bytes]:
-    """Read a file from its first byte to its last, unpacked; one that is damaged is refused."""
+    """Read a file from its first byte to its last, unpacked; one that is damaged or unpacks to too much is refused."""
+    unpacked = 0
     try:
         with open(path, "rb") as raw, _unpacked(path, raw) as file:
             size = max(os.fstat(raw.fileno()).st_size, 1)
             while chunk := file.read(CHUNK):
+                unpacked += len(chunk)
+                if is_packed(path):
+                    _refuse_bomb(path, raw.tell(), unpacked)
                 if told is not None:
                     told(min(raw.tell() / size, 1.0))
                 yield chunk
@@ -71,6 +81,19 @@ def chunks(path: str, told: Told | None = None) -> Iterator[bytes]:
         raise DataError(
             f"{path!r} is damaged and cannot be unpacked: {error}; copy it again, or pack it anew"
         ) from None
+
+
+def _refuse_bomb(path: str, packed: int, unpacked: int) -> None:
+    """Refuse a packed file that unpacks to more than was allowed, or else to more than files usually do."""
+    allowed = current().unpacked
+    most = max(HARMLESS, USUAL_RATIO * packed) if allowed is None else allowed
+    if unpacked > most:
+        usual = f", over {USUAL_RATIO} times its packed size, as files do that are made to fill a disk"
+        why = usual if allowed is None else ""
+        raise DataError(
+            f"{path!r} unpacks to more than {words(most)}{why}. If it should be as large, say how large with ",
+            Option("unpacked", words(10 * most)),
+        )
 
 
 def _unpacked(path: str, raw: BinaryIO) -> Any:

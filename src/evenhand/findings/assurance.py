@@ -25,6 +25,7 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.spec import AGAINST_TARGET, Comparisons, Line, Margin, Margins, Parity, Problem, comparisons
 from evenhand.tables import frame
+from evenhand.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,14 @@ FEWEST = 5.0
 
 SIMULATED, MOST_SIMULATED = "confidences of 0.9 and 0.95", 0.95
 """Where the promise was tried on populations that are known."""
+
+ANSWERED = (
+    "In simulations at a confidence of 0.95, 2.2% of 9,587 answered samples of 24 settings violated a bound; hardly "
+    "any was refused.",
+    "Where budgets only just allow the margins, so that 49% of 799 samples were refused, 5 of 287 answered (2%) "
+    "over given features did, and 9 of 121 (7%) over learned cells.",
+)
+"""What share of the answers violated, by benchmarks/coverage.py and benchmarks/edges.py."""
 
 EVEN = 0.5
 """The rate that the fewest people are enough for."""
@@ -192,6 +201,28 @@ def quantile(error: float, reach: Numbers) -> float:
     return high
 
 
+def answered(z: float, most: float) -> float:
+    """Return the standard errors of room to keep in a table whose budgets allow ``most`` of them.
+
+    A table is answered where they allow z at least, and the accident that lets it be answered also makes it look better
+    than its population. Of a population that allows θ a table allows U = θ + E, with a standard normal error E; to keep
+    w is to claim that θ ≥ U − w. The w of the answered solves Pr[U ≥ most | U ≥ z] = Pr[E ≥ z] at θ = most − w: the
+    confidence bound of a truncated normal law (Fithian, Sun and Taylor 2014). If the population can meet the bounds,
+    those answered then violate them as seldom as z lets all. Where no such w is within ``most``, that is kept.
+
+    Examples
+    --------
+    >>> round(answered(1.645, 9.0), 2), round(answered(1.645, 3.5), 2), round(answered(1.645, 2.0), 2)
+    (1.65, 2.02, 2.0)
+    """
+    low, high = z, most
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = ndtr(-middle) <= ndtr(-z) * ndtr(most - middle - z)
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
 def exceeding(reach: Numbers) -> float:
     """Return at most how likely some line is exceeded of which each has room of so many standard errors."""
     return float(ndtr(-reach).sum())
@@ -264,17 +295,18 @@ class Assurance:
         return (
             f"If the fitted people are a random sample, then in about {percent} of 100 samples evenhand refuses or "
             f"returns a mapping whose expected rates in that population keep every parity bound.",
-            f"Every bound is kept with a margin, of {100 * wide:.2g} percentage points at most: {len(found)} "
-            f"comparisons, all at once."
+            f"Every bound holds with a margin of at most {100 * wide:.2g} percentage points, in "
+            f"{counted(len(found), 'comparison')} at once."
             if len(found)
             else "No bound restrains any comparison, so that none needs a margin.",
+            *ANSWERED,
             f"This was checked by simulation, at {SIMULATED}, not proved{beyond}. It is not about one draw, whose "
             f"rates stray from their expectation, nor about other people than those whom the table is a sample of, nor "
             f"about what changes with time.",
         )
 
     def __repr__(self) -> str:
-        return f"<Assurance at {self.confidence:g}: {len(self.frame)} comparisons>"
+        return f"<Assurance at {self.confidence:g}: {counted(len(self.frame), 'comparison')}>"
 
 
 def _read_margins(what: str, entries: Any, sizes: Sequence[int]) -> Margins:

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.arrays import Numbers, quotient
+from evenhand.arrays import Numbers, quotient, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
+from evenhand.data.domain import Axis
 from evenhand.data.sentences import Said
 from evenhand.findings import bounds
 from evenhand.findings.changes import Changes, changes
 from evenhand.findings.forbidden import already_forbidden
-from evenhand.findings.ledger import ledger
+from evenhand.findings.ledger import both_directions, ledger, outcome_moves
 from evenhand.findings.naming import group_levels, group_names
+from evenhand.findings.simpson import Paradox, Reversals, paradoxes, reversals
 from evenhand.findings.theory.applying import ON_AVERAGE
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import Achieved
+from evenhand.kernel.achieved import Achieved, outcome_by_source
 from evenhand.spec import Problem
 from evenhand.tables import beside, frame, labels
 
@@ -38,13 +40,16 @@ class Audit:
     Attributes
     ----------
     rates : pandas.DataFrame
-        For each group and outcome, its weight in the table and its rate before and after.
+        For each group and outcome, its weight in the table and its rate before and after. Where parity is ``given``
+        features, there are columns of these, too: empty for the whole table, and below that the same by segment.
     bounds : pandas.DataFrame
         Every bound with what was achieved and the slack that is left.
     groups : pandas.DataFrame
         For each group, the share of people changed and their expected distortion.
     changes : pandas.DataFrame
         For each column, from which level to which, and the share of all people.
+    outcome_changes : pandas.DataFrame
+        For each group, from which outcome to which, how many people change so, of how many who had it, by weight.
     lifts : pandas.DataFrame
         For each group and outcome, before and after: the extended lift p(y|d) / p(y), the selective lift p(y|d) /
         p(y|not d), and the contrastive lift p(y|d) / p(y|d') against the group d' with the lowest rate.
@@ -63,20 +68,29 @@ class Audit:
         them are helped, harmed and neither (``unchanged``), by weight, and its rate of that outcome before and after.
         Helped is whose outcome becomes the favourable one, harmed who loses it; at an end of an ordered outcome of
         more than two levels also who moves nearer to it, or further from it.
+    paradoxes : tuple of Paradox
+        The features within whose levels the disparity before changes sign or nearly vanishes: Simpson's paradox.
+    reversals : pandas.DataFrame
+        The cells of the features, with at least 20 people of both groups, in which the mapping reverses the order of
+        the two groups that were furthest apart: their ``people``, and the rates of the group that was ``higher`` and
+        the one that was ``lower``, before and after.
     who_gains : tuple of str
-        How many are helped and harmed, and each group whose rate of the favourable outcome is lower than it was; empty
-        where the problem does not say which one that is.
+        How many are helped and harmed, and each group whose rate of the favourable outcome is lower than it was. Where
+        the problem does not say which one that is, how many go from which outcome to which, by group.
     notes : tuple of str
         What a reader of these tables should know.
     uncounted : tuple of str
         Of another table than the fitted one: rows with values that are no levels, which are not counted, fitted groups
         that have nobody, and groups that nobody fitted belongs to.
+    verdict : tuple of str
+        After who is not counted, in how many comparisons each constraint holds.
     """
 
     rates: pd.DataFrame
     bounds: pd.DataFrame
     groups: pd.DataFrame
     changes: pd.DataFrame
+    outcome_changes: pd.DataFrame
     lifts: pd.DataFrame
     scores: pd.DataFrame
     coverage: pd.DataFrame
@@ -85,20 +99,18 @@ class Audit:
     ledger: pd.DataFrame | None
     who_gains: tuple[str, ...]
     notes: tuple[str, ...]
+    paradoxes: tuple[Paradox, ...]
+    reversals: pd.DataFrame
     uncounted: tuple[str, ...] = ()
+    verdict: tuple[str, ...] = ()
 
     @property
-    def exceeded(self) -> pd.DataFrame:
-        """The bounds that do not hold, and by how much they are exceeded, worst first."""
-        return bounds.exceeded(self.bounds)
-
-    @property
-    def verdict(self) -> tuple[str, ...]:
-        """How many bounds of each constraint hold, of a table that was not fitted, after who is not counted."""
-        return (*self.uncounted, *bounds.verdict(self.bounds))
+    def violated(self) -> pd.DataFrame:
+        """The bounds that are violated, and by how much, worst first."""
+        return bounds.violated(self.bounds)
 
     def __repr__(self) -> str:
-        names = "rates, bounds, groups, changes, lifts, scores, coverage, ledger, headlines, notes"
+        names = "rates, bounds, groups, changes, outcome_changes, lifts, scores, coverage, ledger, headlines, notes"
         return f"<Audit: {'; '.join(self.headlines) or 'no parity constraint'}. Tables: {names}>"
 
 
@@ -120,24 +132,32 @@ def audit(
     """
     constraints, who = bounds.constraints(counts, measured.parity), changes(counts, kernel, measured)
     gains = ledger(problem, counts, kernel, measured)
+    paradox, turned = paradoxes(problem, counts), reversals(counts, kernel)
     by_outcome = by_group_and_outcome(counts)
-    weight = np.repeat(counts.group_weight, counts.domain.y.size)
-    before, after = measured.rates_before.ravel(), measured.rates_after.ravel()
     by_group = labels(counts.domain.d, counts.groups.cells)
     return Audit(
-        rates=beside(by_outcome, {"weight": weight, "before": before, "after": after}),
+        rates=_rates(problem, counts, kernel),
         bounds=bounds.table(counts, measured.parity, measured.budgets),
         groups=beside(by_group, {"weight": counts.group_weight, **who.groups}),
         changes=_moves(counts, who),
+        outcome_changes=_outcome_changes(counts, who),
         lifts=beside(by_outcome, _lifts(counts, measured)),
         scores=beside(by_outcome, {"seeing_protected": scores[0].ravel(), "not_seeing_protected": scores[1].ravel()}),
         coverage=frame(covered),
         headlines=tuple(filter(None, (constraint.headline() for constraint in constraints))),
         who_changes=who.words(suppressed=problem.suppresses),
         ledger=None if gains is None else beside(by_group, gains.columns),
-        who_gains=() if gains is None else tuple(gains.words(suppressed=problem.suppresses)),
-        notes=(*more, *_notes(problem, counts, measured, constraints)),
+        who_gains=tuple(both_directions(counts, who) if gains is None else gains.words(suppressed=problem.suppresses)),
+        notes=(
+            *more,
+            *(each.words(problem.outcome) for each in paradox),
+            *(words for each in turned for words in each.words()),
+            *_notes(problem, counts, measured, constraints),
+        ),
+        paradoxes=tuple(paradox),
+        reversals=_reversals(counts, turned),
         uncounted=uncounted,
+        verdict=(*uncounted, *bounds.verdict(measured.parity, measured.budgets)),
     )
 
 
@@ -153,6 +173,57 @@ def _moves(counts: Counts, who: Changes) -> pd.DataFrame:
             "share": [move.people / who.people for move in moves],
         }
     )
+
+
+def _rates(problem: Problem, counts: Counts, kernel: Kernel) -> pd.DataFrame:
+    """List rates by group in the whole table, and below that in the segments that parity is given."""
+    domain, outcomes = counts.domain, counts.domain.y.size
+    ways = [(), *dict.fromkeys(tuple(parity.given) for parity in problem.parity if parity.given)]
+    segments: list[dict[str, Any]] = []
+    parts = []
+    for given in ways:
+        axis = Axis(tuple(variable for variable in domain.x.variables if variable.name in given))
+        segment = domain.x.cells_of(axis, counts.x) if given else np.zeros(len(counts), dtype=np.int64)
+        both = segment * domain.d.size + counts.d
+        _, first, place = np.unique(both, return_index=True, return_inverse=True)
+        weight = sums(place, counts.weight)
+        rates = [
+            np.column_stack([sums(place, counts.weight * column) / weight for column in rate.T])
+            for rate in (np.eye(outcomes)[counts.y], outcome_by_source(counts, kernel))
+        ]
+        parts.append((counts.d[first], weight, *rates))
+        segments += [axis.labels(int(cell)) if given else {} for cell in segment[first]]
+    group, weight, before, after = (np.concatenate(part) for part in zip(*parts, strict=True))
+    names = dict.fromkeys(name for given in ways for name in given)
+    who = labels(domain.d, np.repeat(group, outcomes))
+    who |= {name: [each.get(name) for each in segments for _ in range(outcomes)] for name in names}
+    who |= labels(domain.y, np.tile(np.arange(outcomes), len(group)))
+    return beside(who, {"weight": np.repeat(weight, outcomes), "before": before.ravel(), "after": after.ravel()})
+
+
+def _outcome_changes(counts: Counts, who: Changes) -> pd.DataFrame:
+    moves = outcome_moves(counts, who)
+    numbers = {
+        "from": [move.levels[0] for move in moves],
+        "to": [move.levels[1] for move in moves],
+        "people": [move.people for move in moves],
+        "had": [move.had for move in moves],
+    }
+    return beside({name: [move.group[name] for move in moves] for name in counts.domain.d.names}, numbers)
+
+
+def _reversals(counts: Counts, found: Sequence[Reversals]) -> pd.DataFrame:
+    """List the cells in which the order of groups is reversed."""
+    axis, names = counts.domain.x, ("higher_before", "lower_before", "higher_after", "lower_after")
+    cells = [axis.labels(int(each.cells[at])) for each in found for at in each.reversed]
+    rows = [(each, at) for each in found for at in each.reversed]
+    numbers: dict[str, Any] = {
+        "outcome": [counts.domain.outcome.levels[each.outcome] for each, _ in rows],
+        "people": [float(each.people[:, at].sum()) for each, at in rows],
+    }
+    for place, name in enumerate(names):
+        numbers[name] = [float((each.before, each.after)[place // 2][place % 2, at]) for each, at in rows]
+    return beside({name: [cell[name] for cell in cells] for name in axis.names}, numbers)
 
 
 def _lifts(counts: Counts, measured: Achieved) -> dict[str, Numbers]:

@@ -35,29 +35,39 @@ class Furthest:
     rate: float
     against: str
     other: float
-    said: str = ""
+    said: str
     """How far apart, as people say it: "6.3 times"."""
+    beside: str
+    """The same beside what the bound asks: "ratio 0.9005, at least 0.9000 required"."""
+
+    @property
+    def rates(self) -> str:
+        return f"{self.outcome} {self.rate:.1%} ({self.of}) vs {self.other:.1%} ({self.against})"
 
     @property
     def words(self) -> str:
-        return f"{written(self.apart, '.3f')} ({self.pair})"
+        """Both rates, and how far apart they are."""
+        return f"{self.rates}, {self.said}"
 
     @property
-    def pair(self) -> str:
-        return f"{self.outcome}: {self.of} {self.rate:.3f} against {self.against} {self.other:.3f}"
+    def held(self) -> str:
+        """Both rates, and how far apart they are beside what the bound asks."""
+        return f"{self.rates}, {self.beside}"
 
 
 def comparison(part: ParityAchieved, at: int) -> Furthest:
     """Return one comparison of a constraint."""
-    compared = part.compared
+    compared, distance = part.compared, part.parity.distance
+    rate, other, bound = (float(each[at]) for each in (part.rate, part.other, compared.bound))
     return Furthest(
         apart=float(part.value[at]),
         outcome=compared.event_words(at),
         of=compared.own_words(at),
-        rate=float(part.rate[at]),
+        rate=rate,
         against=compared.other_words(at),
-        other=float(part.other[at]),
-        said=part.parity.distance.said(float(part.rate[at]), float(part.other[at])),
+        other=other,
+        said=distance.said(rate, other),
+        beside=distance.beside(rate, other, bound),
     )
 
 
@@ -85,19 +95,32 @@ class Constraint:
         """The bound as people say it, or the smallest and the largest of several."""
         return " to ".join(dict.fromkeys(said_bound(self.after.parity, end) for end in self.range or ()))
 
+    @property
+    def asked(self) -> str:
+        """What the bound asks, or the smallest and the largest of several."""
+        return " or ".join(dict.fromkeys(asked(self.after.parity, end) for end in self.range or ()))
+
     def headline(self, kept: Cells | None = None) -> str | None:
-        """Say how far apart rates are at worst, before and after, of the comparisons kept; None if there are none."""
+        """Say the largest disparity before and after, of the comparisons kept; None if there are none."""
         before, after = (furthest(part, kept) for part in (self.before, self.after))
-        if before is None or after is None or self.range is None:
+        if before is None or after is None:
             return None
-        bound = " to ".join(dict.fromkeys(f"{end:g}" for end in self.range))
-        return f"furthest apart before: {before.words}; after: {after.words}; bound {bound}"
+        return f"largest disparity before: {before.words}; after: {after.held}"
 
 
 def said_bound(parity: Parity, bound: float) -> str:
     """Say a bound of a constraint as people say it."""
+    return parity.distance.said_bound(bound, both=_in_both_orders(parity))
+
+
+def asked(parity: Parity, bound: float) -> str:
+    """Say what a bound of a constraint asks."""
+    return parity.distance.asked(bound, both=_in_both_orders(parity))
+
+
+def _in_both_orders(parity: Parity) -> bool:
     # Between every two groups either may be the larger; a target, a reference or the rest stays what it is.
-    return parity.distance.said_bound(bound, both=parity.holds_everybody and not parity.against_target)
+    return parity.holds_everybody and not parity.against_target
 
 
 def constraints(counts: Counts, parity: Sequence[ParityAchieved]) -> tuple[Constraint, ...]:
@@ -134,7 +157,7 @@ def budget_found(part: BudgetAchieved) -> BudgetFound:
 
 
 def table(counts: Counts, parity: Sequence[ParityAchieved], budgets: Sequence[BudgetAchieved] = ()) -> pd.DataFrame:
-    """List every bound with what was achieved, and the slack; negative where a bound is exceeded."""
+    """List every bound with what was achieved, and the slack; negative where a bound is violated."""
     parts = [
         (type(p.parity).__name__, [p.compared.words(at) for at in range(len(p.value))],
          p.compared.bound, p.value)
@@ -155,23 +178,32 @@ def table(counts: Counts, parity: Sequence[ParityAchieved], budgets: Sequence[Bu
     )
 
 
-def exceeded(bounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the bounds that do not hold, and by how much they are exceeded, worst first."""
+def violated(bounds: pd.DataFrame) -> pd.DataFrame:
+    """Return the bounds that are violated, and by how much, worst first."""
     over = bounds[bounds["slack"] < -ROUNDING].drop(columns="slack")
     return over.assign(excess=over["achieved"] - over["bound"]).sort_values("excess", ascending=False, kind="stable")
 
 
-def verdict(bounds: pd.DataFrame) -> Iterator[str]:
-    """Say for each constraint how many of its bounds hold, and by how much the worst is exceeded."""
-    for name in dict.fromkeys(bounds["constraint"]):
-        own = bounds[bounds["constraint"] == name]
-        over = exceeded(own)
-        if len(over):
-            worst = written(over["excess"].iloc[0], ".4g")
-            yield f"{name}: {len(over):,} of {len(own):,} bounds are exceeded, by up to {worst}"
-        else:
-            yield f"{name}: {'the bound holds' if len(own) == 1 else f'all {len(own):,} bounds hold'}"
+def verdict(parity: Sequence[ParityAchieved], budgets: Sequence[BudgetAchieved] = ()) -> Iterator[str]:
+    """Say for each constraint in how many comparisons, or for how many people's budgets, it holds, and the worst."""
+    for part in parity:
+        over = part.excess > ROUNDING
+        number, violated = (part.compared.number_of(which) for which in (np.ones_like(over), over))
+        worst = furthest(part)
+        if worst is not None:
+            beside = f"; worst: {worst.held}" if violated else ""
+            yield f"{type(part.parity).__name__}: {_hold(number, violated, 'comparison')}{beside}"
+    for budget in budgets:
+        over = budget.value > budget.limit + ROUNDING
+        beside = f", by up to {written(budget.violation, '.4g')}" if over.any() else ""
+        yield f"{budget.charge.words}: {_hold(len(over), int(over.sum()), 'budget')}{beside}"
     yield "the certificate is about the fitted table alone; of new people, no bound is promised"
+
+
+def _hold(number: int, violated: int, what: str) -> str:
+    if violated:
+        return f"violated in {violated:,} of {number:,} {what}s"
+    return f"holds in {f'its one {what}' if number == 1 else f'all {number:,} {what}s'}"
 
 
 def told_from(other: float, value: float, fewest: int = 3, form: str = "f") -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, Variable
+from evenhand.data.weighting import Unit
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.naming import (
     JOINT,
@@ -118,7 +119,7 @@ class Changes:
 
     def words(self, *, suppressed: bool) -> str:
         """Say how many change; where D is suppressed the outcome is drawn anew, and what changes are features."""
-        everybody = f"{self.people:,.0f} people{' by weight' * self.weighed}"
+        everybody = Unit.of(weighed=self.weighed).write(self.people)
         some = f"About {self.share * self.people:,.0f} of {everybody} ({self.share:.1%})"
         moved = f"{self.share_features * self.people:,.0f} ({self.share_features:.1%})"
         said = f"{some} change in some way, {moved} in their features"

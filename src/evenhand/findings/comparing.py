@@ -120,9 +120,7 @@ def bounded(counts: Counts, kernel: Kernel, parity: Sequence[ParityAchieved], hi
         kept = np.flatnonzero(shown.comparisons(part, kernel)) if len(part.value) else np.zeros(0, np.int64)
         before, after = (furthest(each, kept) for each in (constraint.before, part))
         stated = part.parity
-        found.append(
-            Bounded(stated.words, stated.where, constraint.said_bound, before, after, len(part.value) - len(kept))
-        )
+        found.append(Bounded(stated.words, stated.where, constraint.asked, before, after, len(part.value) - len(kept)))
     return tuple(found)
 
 

@@ -1,8 +1,9 @@
 """Who is shown: groups, cells and comparisons of enough people, whatever their weight. Sentences that know they name
 others (:class:`Said`) are left out.
 
-The one place that decides it, so that findings, summary, page and charts leave out the same. How many were left out is
-always told, never who. Bounds hold for everybody, shown or not.
+The one place that decides it, so that findings, summary, page and charts leave out the same. A part of a total that is
+hidden alone would follow by subtraction: the next smallest is hidden with it (complementary suppression). How many are
+hidden is always reported, never who. Bounds hold for everybody, shown or not.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
-from evenhand.arrays import Cells, Flags, Numbers, sums
+from evenhand.arrays import Cells, Flags, Numbers, alike, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable
 from evenhand.data.sentences import about
@@ -21,12 +23,112 @@ from evenhand.findings.naming import Where, matching, source_codes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, segment_shares
 from evenhand.spec import AGAINST_TARGET
-from evenhand.spec.comparison import shares
+from evenhand.spec.comparison import Comparisons, shares
+from evenhand.spec.people import EVERYWHERE
+
+FEWEST_HIDDEN = 2
+"""A total hides at least so many of its parts, or none: one alone is the total less the others."""
+
+RANK = 1e-9
+"""A singular value of the sums shown below this share of the largest is zero."""
+
+
+def complementary(people: Numbers, shown: Flags, totals: Sequence[Cells], least: float) -> Flags:
+    """Hide further parts of a table until none of few people follows from a total: the smallest that are left.
+
+    Each of ``totals`` has the number of the total that a part belongs to. A total with a part of less than ``least``
+    people, or one that is hidden for its sake, hides at least two parts, of ``least`` people together.
+
+    Examples
+    --------
+    >>> people, total = np.array([1200.0, 793.0, 7.0]), np.zeros(3, dtype=np.int64)
+    >>> complementary(people, people >= 20, [total], 20).tolist()
+    [True, False, False]
+    """
+    kept, there, settled = np.array(shown), people > 0, False
+    # What is hidden for other reasons need not be kept from anybody who can work it out.
+    guarded = there & (people < least)
+    while not settled:
+        settled = True
+        for total in totals:
+            hidden = there & ~kept
+            number, together = sums(total, hidden.astype(float)), sums(total, np.where(hidden, people, 0.0))
+            kept_from = sums(total, (hidden & guarded).astype(float))
+            revealed = (kept_from > 0) & ((number < FEWEST_HIDDEN) | (together < least))
+            more = np.flatnonzero(there & kept & revealed[total])
+            if len(more):
+                smallest_first = more[np.lexsort((people[more], total[more]))]
+                _, first = np.unique(total[smallest_first], return_index=True)
+                kept[smallest_first[first]] = settled = False
+                guarded[smallest_first[first]] = True
+    return kept
+
+
+def combinations_shown(codes: Sequence[Cells], people: Numbers, least: float) -> dict[tuple[int, ...], Flags]:
+    """Return for every choice of columns, by their places, who may be shown in the table of their combinations.
+
+    Every such table may be published beside the others, each the margin of larger ones: what all of them show together
+    determines no part of few people. ``codes`` has the level of each kind of people in each column, ``people`` how many
+    they are; so has every answer one flag for each kind.
+
+    Examples
+    --------
+    >>> sex, race = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
+    >>> found = combinations_shown([sex, race], np.array([600.0, 400, 3, 600, 393, 4]), 20)
+    >>> bool(found[0,].all()), found[1,].tolist() == found[0, 1].tolist() == [True, False, False] * 2
+    (True, True)
+    """
+    found: dict[tuple[int, ...], Flags] = {}
+    places: dict[tuple[int, ...], Cells] = {(): np.zeros(len(people), dtype=np.int64)}
+    for size in range(1, len(codes) + 1):
+        for chosen in combinations(range(len(codes)), size):
+            first, places[chosen] = alike([codes[at] for at in chosen])
+            margins = list(combinations(chosen, size - 1))
+            parts = sums(places[chosen], people)
+            # The parts of a hidden margin would add up to it.
+            shown = np.all([parts >= least, *(found[margin][first] for margin in margins if margin)], axis=0)
+            totals = [places[margin][first] for margin in margins]
+            found[chosen] = complementary(parts, shown, totals, least)[places[chosen]]
+    while (revealed := _revealed(places, found, people, least)) is not None:
+        beside = np.any([np.isin(code, code[revealed]) for code in codes], axis=0)
+        table = next((chosen for chosen in reversed(found) if (found[chosen] & beside).any()), None)
+        if table is None:
+            break
+        # The finest table that shows anybody of the same levels gives up its smallest part of them.
+        sizes = np.where(found[table] & beside, sums(places[table], people)[places[table]], np.inf)
+        found[table] &= places[table] != places[table][np.argmin(sizes)]
+    return found
+
+
+def _revealed(
+    places: dict[tuple[int, ...], Cells], found: dict[tuple[int, ...], Flags], people: Numbers, least: float
+) -> Flags | None:
+    """Return a part of few people that the numbers shown determine together; None where there is none."""
+    unknown = np.flatnonzero(~found[max(found, key=len)])
+    if not len(unknown):
+        return None
+
+    def parts(chosen: tuple[int, ...], which: Flags) -> Numbers:
+        """Return one row of zeros and ones for each part of a table."""
+        place = places[chosen][unknown]
+        return np.asarray(place == np.unique(place[which[unknown]])[:, None], dtype=float)
+
+    everybody = np.ones(len(people), dtype=bool)
+    shown = np.concatenate([parts((), everybody), *(parts(chosen, flags) for chosen, flags in found.items())])
+    _, singular, right = np.linalg.svd(shown, full_matrices=False)
+    basis = right[singular > RANK * singular[0]]
+    for chosen in found:
+        place = places[chosen]
+        few = parts(chosen, sums(place, people)[place] < least)
+        determined = np.isclose(((few @ basis.T) ** 2).sum(axis=1), few.sum(axis=1))
+        if determined.any():
+            return np.isin(np.arange(len(people)), unknown[few[np.argmax(determined)] > 0])
+    return None
 
 
 @dataclass(frozen=True, eq=False)
 class Discretion:
-    """What may be shown of a table by itself: whatever at least ``hide_below`` people are in."""
+    """What may be shown of a table: whatever at least ``hide_below`` people are in, and no total reveals others."""
 
     counts: Counts
     hide_below: float
@@ -42,45 +144,100 @@ class Discretion:
     @cached_property
     def groups(self) -> Flags:
         """Which of the groups that occur are shown."""
-        return self.enough(self.counts.group_people)
+        return self._by_columns[self.counts.domain.d.names]
+
+    @cached_property
+    def _by_columns(self) -> dict[tuple[str, ...], Flags]:
+        """Whether each group that occurs is shown, in the table of each choice of protected columns."""
+        axis = self.counts.domain.d
+        codes = axis.unravel(self.counts.groups.cells)
+        found = combinations_shown(codes, self.counts.group_people, self.hide_below)
+        return {tuple(axis.names[at] for at in chosen): flags for chosen, flags in found.items()}
 
     @cached_property
     def cells(self) -> Flags:
         """Which source cells (d, x, y) are shown."""
-        return self.enough(self.people)
+        counts, group = self.counts, self.counts.groups.of_source
+        features = [self.codes[name] for name in counts.domain.x.names]
+        totals = [group * counts.domain.y.size + counts.y]
+        for variable, code in zip(counts.domain.x.variables, features, strict=True):
+            totals += [code, group * len(variable) + code]
+        return complementary(self.people, self.enough(self.people) & self.groups[group], totals, self.hide_below)
 
     def levels(self, variable: Variable) -> Flags:
         """Return which levels of a column are shown; those of the outcome always are, and those of nobody."""
         if variable.name == self.counts.domain.outcome.name:
             return np.ones(len(variable), dtype=bool)
-        people = sums(self.codes[variable.name], self.people, len(variable))
-        return np.asarray(self.enough(people) | (people == 0))
+        code = self.codes[variable.name]
+        if variable in self.counts.domain.d.variables:
+            hidden = code[~self._by_columns[variable.name,][self.counts.groups.of_source]]
+            return ~np.isin(np.arange(len(variable)), hidden)
+        people = sums(code, self.people, len(variable))
+        return np.asarray(self.parts(people) | (people == 0))
+
+    def parts(self, people: Numbers) -> Flags:
+        """Return which parts of one total are shown."""
+        return complementary(people, self.enough(people), [np.zeros(len(people), dtype=np.int64)], self.hide_below)
 
     @cached_property
     def codes(self) -> dict[str, Cells]:
         return source_codes(self.counts)
 
     def comparisons(self, part: ParityAchieved, kernel: Kernel) -> Flags:
-        """Return which comparisons of a constraint are shown: those of two populations of enough people."""
+        """Return which comparisons of a constraint are shown: those of two populations that are."""
         compared = part.compared
         people = np.array([float(self.people[each.member].sum()) for each in compared.populations])
-        other = np.where(compared.against == AGAINST_TARGET, np.inf, people[compared.against])
+        shown = self._populations(compared, people)
+        other = (compared.against == AGAINST_TARGET) | shown[compared.against]
         if compared.within_released and self.counts.weighed:
             # The share of a group's people that is released into a segment is not that of its weight.
             compared = replace(compared, weights=shares(compared.populations, self.counts.unweighted))
         inside = segment_shares(compared, self.counts, kernel)
-        return self.enough(np.minimum(people[compared.population] * inside, other))
+        return np.asarray(shown[compared.population] & other & self.enough(people[compared.population] * inside))
+
+    def _populations(self, compared: Comparisons, people: Numbers) -> Flags:
+        """Return which of the populations of a constraint are shown."""
+        code = self.counts.domain.d.cells_of(compared.groups, self.counts.d)
+        hidden = code[~self._by_columns[compared.groups.names][self.counts.groups.of_source]]
+        rest, segment, group = (
+            np.array([getattr(each, name) for each in compared.populations], dtype=np.int64)
+            for name in ("rest", "segment", "group")
+        )
+        # The rest beside a group is everybody but that group.
+        totals = [alike([rest, segment - EVERYWHERE])[1], alike([rest, group])[1]]
+        return complementary(people, self.enough(people) & ~np.isin(group, hidden), totals, self.hide_below)
 
     def may_name(self, where: Where | None) -> bool:
-        """Whether part of a table may be named: where enough people are in it, or nobody; the outcome aside.
+        """Whether part of a table may be named: one of people enough, or of nobody, that no total reveals.
 
         Anybody, which is None, only where everybody is shown.
         """
         if where is None:
             return bool(self.cells.all())
-        outcome = self.counts.domain.outcome.name
-        inside = matching(self.counts, {column: level for column, level in where.items() if column != outcome})
-        return not inside.any() or bool(self.enough(self.people[inside].sum()))
+        domain = self.counts.domain
+        named = {column: level for column, level in where.items() if column != domain.outcome.name}
+        inside = matching(self.counts, named)
+        if not inside.any():
+            return True
+        protected = tuple(column for column in domain.d.names if column in named)
+        if protected and not self._by_columns[protected][self.counts.groups.of_source[inside]].all():
+            return False
+        features = [variable for variable in domain.x.variables if variable.name in named]
+        apart = all(self.levels(variable)[variable.code(named[variable.name])] for variable in features)
+        return apart and bool(self.enough(self.people[inside].sum()))
+
+
+def not_shown(hidden: int, total: int, what: str, hide_below: float) -> str:
+    """Say how many parts of a table are hidden, and why.
+
+    Examples
+    --------
+    >>> not_shown(2, 5, "groups", 20)
+    '2 of 5 groups are not shown: they have fewer than 20 people, or would reveal one that has'
+    """
+    are, they = ("is", "it has") if hidden == 1 else ("are", "they have")
+    fewer = f"fewer than {hide_below:g} people"
+    return f"{hidden} of {total} {what} {are} not shown: {they} {fewer}, or would reveal one that has"
 
 
 def discreet(sentences: Sequence[str], shown: Discretion) -> list[str]:
@@ -90,8 +247,9 @@ def discreet(sentences: Sequence[str], shown: Discretion) -> list[str]:
     --------
     >>> import evenhand as eh
     >>> from evenhand.data.sentences import Said
-    >>> shown = Discretion(eh.datasets.load("compas").counts, 1300)
-    >>> discreet([Said("few of them", {"sex": "Female"}), Said("many", {"sex": "Male"}), "all is well"], shown)
+    >>> shown = Discretion(eh.datasets.load("compas").counts, 500)
+    >>> few, many = Said("few", {"sex": "Female", "race": "Caucasian"}), Said("many", {"sex": "Male"})
+    >>> discreet([few, many, "all is well"], shown)
     ['many', 'all is well', '1 sentence names a group or a level of too few people to be shown, and is left out']
     """
     kept = [text for text in sentences if all(shown.may_name(part) for part in about(text))]

@@ -17,7 +17,7 @@ tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
@@ -28,6 +28,7 @@ from scipy import sparse
 from evenhand.arrays import Cells, Flags, Numbers, alike, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable, in_words
+from evenhand.data.profile import Profile
 from evenhand.findings.naming import source_codes
 from evenhand.findings.new_values import new_values
 from evenhand.tolerances import SAME_PROBABILITY, SAME_WEIGHT
@@ -53,11 +54,10 @@ COUNTED = 16
 SALT = 0x6472696674
 """Sets these draws apart from all others with the same seed."""
 
-FOR_NEW_VALUES = 0.1
-"""The share of the error that is for values that nobody fitted had."""
+FOR_NEW_VALUES, FOR_PROFILES = 0.1, 0.4
+"""The shares of the error that are for values that nobody fitted had, and for columns that cells are learned from."""
 
 NOT_LOOKED_AT = -1
-NOT_ASKED = "not asked about"
 
 COLUMN, GROUPS, OUTCOME, CELLS, NEW = "column", "groups", "outcome in a group", "cells", "new values"
 """What is looked at."""
@@ -162,16 +162,13 @@ class Look:
 def looks(beside: Beside, groups: Cells, *, chosen: bool = False) -> list[Look]:
     """List what is looked at: every column, the groups, the outcome in each of the fitted ``groups``, and the cells.
 
-    Columns of which learned cells are made are told by what the rules of the cells say of them: nothing else of them is
-    known of the fitted table. Where cells were ``chosen`` by the outcomes of that table, outcomes differ between cells
+    Where cells were ``chosen`` by the outcomes of that table, outcomes differ between cells
     more than they do among new people, and are not looked at within cells.
     """
     domain, codes = beside.domain, beside.codes
     own, features, outcome = domain.d.names, domain.x.names, domain.outcome.name
     found = [_joint(beside, COLUMN, v.name, [v.name]) for v in domain.variables if v.name in codes and v.is_column]
-    learned = [variable for variable in domain.x.variables if not variable.is_column]
-    for variable in learned:
-        found += _asked_columns(variable, codes[variable.name], {look.name for look in found})
+    learned = any(not variable.is_column for variable in domain.x.variables)
     if len(own) > 1:
         found.append(_joint(beside, GROUPS, " × ".join(own), own))
     for cell in groups.tolist() if outcome in codes else ():
@@ -196,17 +193,6 @@ def _joint(beside: Beside, what: str, name: str, columns: Sequence[str]) -> Look
         return in_words(said) if len(said) > 1 else said[variables[0].name]
 
     return Look(what, name, alike([beside.codes[column] for column in columns])[1], named)
-
-
-def _asked_columns(variable: Variable, leaf: Cells, known: Collection[str]) -> Iterator[Look]:
-    """Look at every column that learned cells ask about, by what their rules say of it."""
-    assert variable.tree is not None
-    for asked in variable.tree.names:
-        said = [rule.get(asked, NOT_ASKED) for rule in variable.tree.told]
-        kinds = list(dict.fromkeys(said))
-        if len(kinds) > 1 and asked not in known:
-            place = np.array([kinds.index(words) for words in said])
-            yield Look(COLUMN, asked, place[leaf], lambda cell, said=said: said[leaf[cell]])  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +235,13 @@ class Drift:
         return np.asarray(self.apart > self.limit)
 
 
-def drift(beside: Beside, groups: Cells, *, error: float, chosen: bool = False, seed: int = 0) -> Drift:
+Profiled = Sequence[tuple[Profile, Numbers]]
+"""Columns that cells are learned from: the fitted profile; people, weight and squared weights of the batch by level."""
+
+
+def drift(
+    beside: Beside, groups: Cells, *, error: float, chosen: bool = False, seed: int = 0, profiled: Profiled = ()
+) -> Drift:
     """Compare a batch with the fitted table.
 
     Parameters
@@ -264,10 +256,17 @@ def drift(beside: Beside, groups: Cells, *, error: float, chosen: bool = False, 
         Whether cells were chosen by the outcomes of the fitted table.
     seed : int
         Of the deals.
+    profiled : sequence
+        The columns that cells are learned from, each in its own levels.
     """
-    listed = looks(beside, groups, chosen=chosen)
-    found = _dealt_apart(beside, listed, (1 - FOR_NEW_VALUES) * error, seed)
-    for more in _with_new_values(beside, FOR_NEW_VALUES * error):
+    own = [each for each in profiled if each[0].asked.name not in beside.codes]
+    listed, for_profiles = looks(beside, groups, chosen=chosen), FOR_PROFILES * bool(own)
+    found = _dealt_apart(beside, listed, (1 - FOR_NEW_VALUES - for_profiles) * error, seed)
+    each_error = for_profiles * error / max(len(own), 1)
+    for more in (
+        *(_profile_apart(beside, *each, each_error, seed) for each in own),
+        *_with_new_values(beside, FOR_NEW_VALUES * error),
+    ):
         found = found.joined(more)
     return found
 
@@ -287,6 +286,15 @@ def _with_new_values(beside: Beside, error: float) -> Iterator[Drift]:
         chance = np.array([min(1.0, told.chance * len(columns))])
         commonest = beside.value(variable, int(np.argmax(alone)))
         yield Drift([look], share, expected, limit, chance, [f"{commonest}: {0:.4f} to {alone.max() / batch:.4f}"])
+
+
+def _profile_apart(beside: Beside, profile: Profile, now: Numbers, error: float, seed: int) -> Drift:
+    """Compare one column in its own levels, with deals of its own: nothing else of the fitted people is known of it."""
+    before = np.array([profile.people, profile.weight, profile.squares])
+    there = np.flatnonzero(before[0] + now[0] > 0)
+    look = Look(COLUMN, profile.asked.name, np.arange(len(there)), lambda cell: profile.named(int(there[cell])))
+    alone = replace(beside, codes={}, before=Sample(*before[:, there]), now=Sample(*now[:, there]), new={})
+    return _dealt_apart(alone, [look], error, seed)
 
 
 def _dealt_apart(beside: Beside, found: list[Look], error: float, seed: int) -> Drift:

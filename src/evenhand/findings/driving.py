@@ -12,6 +12,8 @@ import numpy as np
 
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
+from evenhand.data.domain import Value
+from evenhand.data.weighting import Unit
 from evenhand.findings.bounds import Constraint
 from evenhand.findings.prices import Prices
 from evenhand.kernel.achieved import BudgetAchieved
@@ -50,6 +52,8 @@ class Driver:
         Whether their rate moves much beside that which it is held against: then it is not they who set the level.
     bound : str
         The bound in words.
+    about : dict
+        The levels that name them.
     weight : float or None
         What they weigh, where people count by weight.
     """
@@ -63,11 +67,12 @@ class Driver:
     against_target: bool
     moved: bool
     bound: str
+    about: dict[str, Value]
     weight: float | None = None
 
     @property
     def _people(self) -> str:
-        return f"{self.people:,} people" if self.weight is None else f"{self.weight:,.0f} people by weight"
+        return Unit.PEOPLE.write(self.people) if self.weight is None else Unit.WEIGHT.write(self.weight)
 
     @property
     def words(self) -> str:
@@ -118,6 +123,7 @@ def drivers(counts: Counts, constraints: Sequence[Constraint], prices: Prices) -
             against_target=not bool(held[at]),
             moved=moves[0] > STAYS * moves[1],
             bound=constraint.said_bound,
+            about=part.labels(who),
             weight=float(counts.weight[part.populations[who].member].sum()) if counts.weighed else None,
         )
 

@@ -17,7 +17,7 @@ from evenhand.arrays import Cells, Flags
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.findings.bounds import Furthest, comparison, said_bound
+from evenhand.findings.bounds import Furthest, comparison
 from evenhand.findings.document import MOST_TOLD, plain
 from evenhand.findings.theory.applying import applying
 from evenhand.kernel import Kernel
@@ -109,18 +109,17 @@ class Bound:
     tight: int
     number: int
     stated: str
-    allowed: str
 
     @property
     def words(self) -> str:
         """The same in words."""
-        where = f"{self.nearest.pair}: {self.nearest.said}, where {self.allowed} is allowed"
+        where = self.nearest.held
         if not self.tight:
-            return f"no bound on their group ({self.stated}) is tight; nearest: {where}"
+            return f"the constraint on their group ({self.stated}) is slack; nearest: {where}"
         if self.number == 1:
-            return f"the bound on their group ({self.stated}) is tight: {where}"
-        are = "is" if self.tight == 1 else "are"
-        return f"of the bounds on their group ({self.stated}) {self.tight} of {self.number} {are} tight: {where}"
+            return f"the constraint on their group ({self.stated}) is binding: {where}"
+        binding = f"binding in {self.tight} of {self.number} comparisons"
+        return f"the constraint on their group ({self.stated}) is {binding}: {where}"
 
 
 @dataclass(frozen=True)
@@ -245,7 +244,7 @@ class Explanation:
             "limits": [{**vars(limit), "binds": limit.binds} for limit in self.limits],
             "bounds": [
                 {
-                    "constraint": each.constraint, "nearest": each.nearest.pair, "apart": each.nearest.apart,
+                    "constraint": each.constraint, "nearest": each.nearest.rates, "apart": each.nearest.apart,
                     "bound": each.bound, "tight": each.tight, "of": each.number,
                 }
                 for each in self.bounds
@@ -394,7 +393,7 @@ class Explaining:
             yield from self._stranger_limits(person)
 
     def _apply_limits(self, person: Placed) -> Iterator[Limit]:
-        """Return what is charged on average over the outcomes that somebody may have, if their group is known."""
+        """Return what the change of features is charged, on average over the outcomes that somebody may have."""
         if not person.sourced or self.problem.blind or not self.problem.charges:
             return
         found, before = applying(self.problem, self.counts, self.kernel).frame, self.counts.people_before_outcome
@@ -402,7 +401,7 @@ class Explaining:
         for row in found.iloc[place :: len(before.cells)].to_dict("records"):
             allowed = None if np.isnan(row["bound"]) else float(row["bound"])
             charge = f"{row['charge']}, averaged over the outcomes that they may have,"
-            yield Limit(charge, float(row["achieved"]), allowed)
+            yield Limit(charge, float(row["features_alone"]), allowed)
 
     def _stranger_limits(self, person: Placed) -> Iterator[Limit]:
         """Return the budgets of somebody in a cell that nobody had, who draws an outcome all the same."""
@@ -439,10 +438,9 @@ class Explaining:
             at = np.flatnonzero(held)
             if len(at):
                 nearest = int(at[np.argmax(part.excess[at])])
-                tight = int((part.excess[at] >= -AT_BOUND).sum())
+                tight = compared.number_of(at[part.excess[at] >= -AT_BOUND])
                 name, bound = type(part.parity).__name__ + part.parity.where, float(compared.bound[nearest])
-                pair = comparison(part, nearest)
-                yield Bound(name, pair, bound, tight, len(at), part.parity.words, said_bound(part.parity, bound))
+                yield Bound(name, comparison(part, nearest), bound, tight, compared.number_of(at), part.parity.words)
 
     def _words(self, person: Placed, found: Explanation) -> Iterator[str]:
         yield f"{self._who(person)}; " + self._where(person, found.people)

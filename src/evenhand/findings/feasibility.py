@@ -24,7 +24,7 @@ from evenhand.optimise.program import Program
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.edges import least_budget_factor, smallest_bound
 from evenhand.optimise.tabulate import tabulated
-from evenhand.spec import Charge, Distance, Problem, each
+from evenhand.spec import Charge, Distance, Problem, each, weighting_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,7 @@ def smallest_parity_bound(
     *,
     lossless: bool = False,
     weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
 ) -> float | None:
     """Return the smallest bound that all parity constraints can share; None where no bound would do.
 
@@ -53,7 +54,7 @@ def smallest_parity_bound(
         The table.
     lossless : bool
         Ask for the smallest bound at which nothing is lost: r = p.
-    weights : str or sequence of float, optional
+    weights, frequencies : str or sequence of numbers, optional
         As in :func:`evenhand.fit`.
 
     Notes
@@ -71,13 +72,17 @@ def smallest_parity_bound(
     0.2109576
     """
     lossless = check.flag("lossless", lossless)
-    counts = counts_of(problem, frame, weights)
+    counts = counts_of(problem, frame, weighting_of(problem, weights, frequencies))
     edge = parity_edge(problem, counts, Clock(), lossless=lossless)
     return None if edge is None else edge.bound
 
 
 def smallest_budget_factor(
-    problem: Problem, frame: AnyTable | Counts, *, weights: str | Sequence[float] | None = None
+    problem: Problem,
+    frame: AnyTable | Counts,
+    *,
+    weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
 ) -> float | None:
     """Return the smallest factor on all budgets at which the parity bounds can be met; None where none would do.
 
@@ -87,7 +92,7 @@ def smallest_budget_factor(
         Its budgets are multiplied by the factor; a budget of zero stays zero.
     frame : dataframe, path or Counts
         The table.
-    weights : str or sequence of float, optional
+    weights, frequencies : str or sequence of numbers, optional
         As in :func:`evenhand.fit`.
 
     Examples
@@ -97,10 +102,16 @@ def smallest_budget_factor(
     >>> round(0.5 * eh.smallest_budget_factor(data.problem, data.frame), 4)
     0.3187
     """
-    return budget_edge(problem, counts_of(problem, frame, weights), Clock())
+    return budget_edge(problem, counts_of(problem, frame, weighting_of(problem, weights, frequencies)), Clock())
 
 
-def identity_from(problem: Problem, frame: AnyTable | Counts, *, weights: str | Sequence[float] | None = None) -> float:
+def identity_from(
+    problem: Problem,
+    frame: AnyTable | Counts,
+    *,
+    weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
+) -> float:
     """Return the smallest shared parity bound that the table meets as it is, so that nobody need change.
 
     Parameters
@@ -109,7 +120,7 @@ def identity_from(problem: Problem, frame: AnyTable | Counts, *, weights: str | 
         Its own parity bounds are not used.
     frame : dataframe, path or Counts
         The table.
-    weights : str or sequence of float, optional
+    weights, frequencies : str or sequence of numbers, optional
         As in :func:`evenhand.fit`.
 
     Examples
@@ -119,7 +130,7 @@ def identity_from(problem: Problem, frame: AnyTable | Counts, *, weights: str | 
     >>> round(eh.identity_from(data.problem, data.frame), 4)
     0.6146
     """
-    counts = counts_of(problem, frame, weights)
+    counts = counts_of(problem, frame, weighting_of(problem, weights, frequencies))
     return _needed(problem, counts, unchanged(counts), floors=False)
 
 

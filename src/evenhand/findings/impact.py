@@ -2,24 +2,26 @@
 
 The table that rules such as New York City's Local Law 144 ask for: people, selected, selection rate and impact ratio by
 each protected column and by their intersections, people of unknown category counted, categories of less than two
-percent of the people named and left out of the ratios. Ratios; no verdict. Knows counts, kernels and rows.
+percent of the people named and left out of the ratios. Categories of few people are hidden unless they are asked for.
+Ratios; no verdict. Knows counts, kernels and rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from evenhand import tables
-from evenhand.arrays import Cells, Flags, Numbers, sums
+from evenhand.arrays import Cells, Flags, Numbers, alike, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Value, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.engines import Rows
 from evenhand.errors import DataError
+from evenhand.findings.discretion import combinations_shown, not_shown
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.tables.transforming import Transformer, locate
@@ -28,13 +30,15 @@ LEAST_SHARE = 0.02
 """Categories of a smaller share of the people are named, and have no ratio."""
 
 UNDER = "under 2% of the people: no ratio"
+NO_HIGHEST = "the highest rate is not shown: no ratio"
 
 
 @dataclass(frozen=True)
 class Category:
     """One category: who, how many, how often they are selected before and after, and the ratios to the highest rates.
 
-    ``ratio_before`` and ``ratio_after`` are None for a category that is too small, and where nobody is selected.
+    ``ratio_before`` and ``ratio_after`` are None for a category that is too small, where nobody is selected, and where
+    the category with the highest rate is hidden.
     """
 
     by: str
@@ -61,9 +65,13 @@ class Impact:
     people : float
         Everybody, by weight.
     categories : tuple of Category
-        In the order of columns and levels.
+        In the order of columns and levels; those that are hidden are left out.
+    hidden : int
+        How many are.
+    together : str
+        The columns of the largest intersections.
     unknown : dict
-        For each column, how many people have no category there; they are in no ratio by it.
+        For each column, how many people have no category there, None where that is hidden; they are in no ratio by it.
     weighed : bool
         Whether people were counted by weights that are not all one.
     notes : tuple of str
@@ -73,20 +81,24 @@ class Impact:
     selected: Value
     people: float
     categories: tuple[Category, ...]
-    unknown: dict[str, float]
+    hidden: int
+    together: str
+    unknown: dict[str, float | None]
     weighed: bool = False
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class _Kinds:
-    """Kinds of people: their levels in the protected columns, how much they weigh, how likely they are selected.
+    """Kinds of people: their levels in the protected columns, how many they are, what they weigh, how likely they are
+    selected.
 
     A level is UNSEEN where a person's category is not known.
     """
 
     variables: tuple[Variable, ...]
     levels: dict[str, Cells]
+    people: Numbers
     weight: Numbers
     before: Numbers
     after: Numbers
@@ -96,8 +108,10 @@ class _Kinds:
         return np.asarray(np.all([self.levels[name] != UNSEEN for name in names], axis=0))
 
 
-def impact(counts: Counts, kernel: Kernel, selected: int, columns: Sequence[str]) -> Impact:
+def impact(counts: Counts, kernel: Kernel, selected: int, columns: Sequence[str], *, hide_below: float = 0) -> Impact:
     """Return the impact ratios of an outcome, by its code, for each column and every intersection of two, and of all.
+
+    Categories of fewer people than ``hide_below``, and those that would reveal one, are left out.
 
     Examples
     --------
@@ -111,11 +125,11 @@ def impact(counts: Counts, kernel: Kernel, selected: int, columns: Sequence[str]
     groups = counts.domain.d
     levels = {v.name: _level(v, codes) for v, codes in zip(groups.variables, groups.unravel(counts.d), strict=True)}
     before, after = (counts.y == selected).astype(float), outcome_by_source(counts, kernel)[:, selected]
-    kinds = _Kinds(groups.variables, levels, counts.weight, before, after)
-    return _impact(kinds, counts.domain.outcome.levels[selected], columns, weighed=counts.weighed)
+    kinds = _Kinds(groups.variables, levels, counts.unweighted.weight, counts.weight, before, after)
+    return _impact(kinds, counts.domain.outcome.levels[selected], columns, hide_below, weighed=counts.weighed)
 
 
-def impact_on(mode: Transformer, rows: Rows, selected: int, columns: Sequence[str]) -> Impact:
+def impact_on(mode: Transformer, rows: Rows, selected: int, columns: Sequence[str], *, hide_below: float = 0) -> Impact:
     """Return the same of the rows of any table, with what a mode makes of each of them.
 
     Everybody is counted: of a row that a release leaves as it is, the outcome stays what it is.
@@ -138,28 +152,32 @@ def impact_on(mode: Transformer, rows: Rows, selected: int, columns: Sequence[st
     after = np.where(located.known, chance[located.rows], before)
     counted = rows.weight > 0
     levels = {v.name: _level(v, _codes(v, rows))[counted] for v in domain.d.variables}
-    kinds = _Kinds(domain.d.variables, levels, rows.weight[counted], before[counted], after[counted])
-    kept, strange, typical = (
-        float(rows.weight[those].sum()) for those in (~located.known, y == UNSEEN, located.known & ~located.sourced)
+    kinds = _Kinds(
+        domain.d.variables, levels, rows.people[counted], rows.weight[counted], before[counted], after[counted]
+    )  # fmt: skip
+    found = _impact(kinds, domain.outcome.levels[selected], columns, hide_below, weighed=everybody.weighed)
+    those = (~located.known, located.known & ~located.sourced, y == UNSEEN)
+    # Where anything is hidden, these numbers could be those of the hidden.
+    unit = everybody.unit
+    kept, typical, strange = (
+        (f"some {unit}" if found.hidden else unit.write(float(rows.weight[rows_].sum()))) if rows_.any() else ""
+        for rows_ in those
     )
-    notes = _notes(kept, strange, typical, mode.then_drawn, " by weight" * everybody.weighed)
-    return _impact(kinds, domain.outcome.levels[selected], columns, weighed=everybody.weighed, notes=tuple(notes))
+    notes = _notes(kept, typical, strange, mode.then_drawn)
+    return replace(found, notes=(*found.notes, *notes))
 
 
-def _notes(kept: float, strange: float, typical: float, then: str, by_weight: str) -> Iterator[str]:
+def _notes(kept: str, typical: str, strange: str, then: str) -> Iterator[str]:
     """Say how many people are left as they are, or drawn otherwise, and how many have an outcome that is no level."""
-    if kept > 0:
+    if kept:
         yield (
-            f"{kept:,.0f} people{by_weight} have a new value, none, or a combination that nobody fitted had: a release "
-            f"leaves them as they are, or refuses them; they are counted as they are, before and after"
+            f"{kept} have a new value, none, or an unseen combination: a release leaves them as they "
+            f"are, or refuses them; they are counted as they are, before and after"
         )
-    if typical > 0:
-        yield (
-            f"{typical:,.0f} people{by_weight} have a combination that nobody fitted had, and {then}: so they are "
-            f"counted after"
-        )
-    if strange > 0:
-        yield f"{strange:,.0f} people{by_weight} have an outcome that nobody fitted had: they are not selected"
+    if typical:
+        yield f"{typical} have an unseen combination, and {then}: so they are counted after"
+    if strange:
+        yield f"{strange} have an unseen outcome: they are not selected"
 
 
 def _codes(variable: Variable, rows: Rows) -> Cells:
@@ -172,13 +190,23 @@ def _level(variable: Variable, codes: Cells) -> Cells:
     return np.where(codes == variable.missing, UNSEEN, codes) if variable.has_missing else codes
 
 
-def _impact(
-    kinds: _Kinds, selected: Value, columns: Sequence[str], *, weighed: bool, notes: tuple[str, ...] = ()
-) -> Impact:
-    unknown = {name: float(kinds.weight[~kinds.known([name])].sum()) for name in columns}
-    found = [category for names in _together(columns) for category in _categories(kinds, names)]
-    told = {name: people for name, people in unknown.items() if people}
-    return Impact(selected, float(kinds.weight.sum()), tuple(found), told, weighed, notes)
+def _impact(kinds: _Kinds, selected: Value, columns: Sequence[str], hide_below: float, *, weighed: bool) -> Impact:
+    names = [variable.name for variable in kinds.variables if variable.name in columns]
+    codes = [kinds.levels[name] - UNSEEN for name in names]
+    first, kind = alike(codes)
+    tables_ = combinations_shown([code[first] for code in codes], sums(kind, kinds.people), hide_below)
+    shown = {tuple(names[at] for at in chosen): flags[kind] for chosen, flags in tables_.items()}
+    every = [category for chosen in _together(names) for category in _categories(kinds, chosen, shown[chosen])]
+    unknown = {name: ~kinds.known([name]) for name in names}
+    told = {
+        name: float(kinds.weight[whose].sum()) if shown[name,][whose].all() else None
+        for name, whose in unknown.items()
+        if whose.any()
+    }
+    found = tuple(category for category in every if category is not None)
+    hidden, total = len(every) - len(found) + sum(people is None for people in told.values()), len(every) + len(told)
+    notes = (f"{not_shown(hidden, total, 'categories', hide_below)}",) if hidden else ()
+    return Impact(selected, float(kinds.weight.sum()), found, hidden, " × ".join(names), told, weighed, notes)
 
 
 def _together(columns: Sequence[str]) -> list[tuple[str, ...]]:
@@ -187,12 +215,14 @@ def _together(columns: Sequence[str]) -> list[tuple[str, ...]]:
     return [names for size in sizes for names in combinations(columns, size)]
 
 
-def _categories(kinds: _Kinds, names: Sequence[str]) -> Iterator[Category]:
+def _categories(kinds: _Kinds, names: Sequence[str], shown: Flags) -> Iterator[Category | None]:
+    """Yield the categories that some columns form, None in place of one that is hidden."""
     part = Axis(tuple(variable for variable in kinds.variables if variable.name in names))
     known = kinds.known(names)
     cells, place = np.unique(part.ravel([kinds.levels[name][known] for name in part.names]), return_inverse=True)
     weight = kinds.weight[known]
     people = sums(place, weight, len(cells))
+    named = sums(place, (~shown[known]).astype(float), len(cells)) == 0
     share = people / float(kinds.weight.sum())
     large = share >= LEAST_SHARE
     numbers = []
@@ -200,14 +230,19 @@ def _categories(kinds: _Kinds, names: Sequence[str]) -> Iterator[Category]:
         selected = sums(place, weight * values[known], len(cells))
         rate = selected / people
         highest = float(rate[large].max(initial=0.0))
-        numbers.append((selected, rate, rate / highest if highest > 0 else np.full(len(cells), np.nan)))
+        reference = highest > 0 and bool(named[large & (rate == highest)].all())
+        numbers.append((selected, rate, rate / highest if reference else np.full(len(cells), np.nan), highest > 0))
     name = " × ".join(part.names)
     for i, own in enumerate(cells):
-        ratios = [float(ratio[i]) if large[i] and np.isfinite(ratio[i]) else None for _, _, ratio in numbers]
-        (chosen, rate, _), (chosen_after, rate_after, _) = numbers
+        if not named[i]:
+            yield None
+            continue
+        ratios = [float(ratio[i]) if large[i] and np.isfinite(ratio[i]) else None for _, _, ratio, _ in numbers]
+        (chosen, rate, *_), (chosen_after, rate_after, *_) = numbers
+        no_highest = any(ratio is None and some for ratio, (*_, some) in zip(ratios, numbers, strict=True))
         yield Category(
             by=name, category=part.words(int(own)), people=float(people[i]), share=float(share[i]),
             selected_before=float(chosen[i]), rate_before=float(rate[i]), ratio_before=ratios[0],
             selected_after=float(chosen_after[i]), rate_after=float(rate_after[i]), ratio_after=ratios[1],
-            note="" if large[i] else UNDER,
+            note=UNDER if not large[i] else NO_HIGHEST if no_highest else "",
         )  # fmt: skip

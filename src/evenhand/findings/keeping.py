@@ -1,4 +1,4 @@
-"""Whether one table keeps every parity bound as it stands, or exceeds one by less than one person's outcome.
+"""Whether one table satisfies every parity constraint as it stands, or violates one by less than one person's outcome.
 
 A bound holds in expectation; of a release by balanced draws the people with an outcome are whole numbers within one of
 theirs. Computes no rate itself.
@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
-from evenhand.findings.bounds import Furthest, furthest, said_bound
+from evenhand.findings.bounds import Furthest, furthest
 from evenhand.kernel.achieved import ParityAchieved
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE
 from evenhand.tolerances import ROUNDING
@@ -21,18 +21,17 @@ from evenhand.tolerances import ROUNDING
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a table keeps every parity bound.
+    """Whether a table satisfies every parity constraint.
 
     Attributes
     ----------
-    bounds, exceeded : int
-        How many there are, and how many are exceeded.
+    bounds, violated : int
+        How many comparisons are bounded, and how many violate their bound; two groups are compared once per outcome
+        and constraint.
     worst : Furthest or None
         The comparison that is furthest beyond its bound, or nearest to it; None where nothing is bounded.
-    bound : float or None
-        Its bound.
     one_person : bool
-        Whether each bound that is exceeded would be kept with one person's outcome more or fewer in each group.
+        Whether each violated bound would hold with one person's outcome more or fewer in each group.
     uncounted : tuple of str
         Who or what the comparison leaves open: rows that have no cell, groups that have nobody, segments that people
         may have left.
@@ -40,51 +39,44 @@ class Verdict:
         Whether what is compared is what the bounds are about.
     remarks : tuple of str
         What else is to be known about those who are compared.
-    allowed : str
-        The bound of the worst, as people say it.
     """
 
     bounds: int
-    exceeded: int
+    violated: int
     worst: Furthest | None
-    bound: float | None
     one_person: bool
     uncounted: tuple[str, ...] = ()
     decided: bool = True
     remarks: tuple[str, ...] = ()
-    allowed: str = ""
 
     @property
     def kept(self) -> bool | None:
-        """Whether no bound is exceeded; None where that is not known of everybody."""
-        if self.exceeded and self.decided:
+        """Whether no bound is violated; None where that is not known of everybody."""
+        if self.violated and self.decided:
             return False
         return None if self.uncounted else True
 
     @property
     def words(self) -> str:
-        """The same in one line."""
+        """The same in sentences."""
         held = self._compared if self.decided else f"by the segments as they are here, {self._compared}"
-        return "; ".join((*self.uncounted, *self.remarks, held))
+        sentences = (*self.uncounted, *self.remarks, held, *self._worst)
+        return " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences)
 
     @property
     def _compared(self) -> str:
-        if self.worst is None or self.bound is None:
-            return "there is nothing to compare: no parity bound is about the people of this table"
-        nearest = f"{self.worst.pair}: {self.worst.said}, {self._beside(self.worst, self.bound)}"
-        if not self.exceeded:
-            every = "its one parity bound" if self.bounds == 1 else f"every one of its {self.bounds:,} parity bounds"
-            return f"this very table keeps {every}; nearest: {nearest}"
-        of = "its one parity bound" if self.bounds == 1 else f"{self.exceeded:,} of its {self.bounds:,} parity bounds"
+        if self.worst is None:
+            return "there is nothing to compare: no parity constraint is about the people of this table"
+        if not self.violated:
+            every = {1: "the parity constraint holds", 2: "both parity constraints hold"}
+            return f"{every.get(self.bounds, f'all {self.bounds:,} parity constraints hold')} in this table"
+        of = f"{self.violated:,} of {self.bounds:,} parity constraints {'is' if self.violated == 1 else 'are'}"
         less = ", by less than one person's outcome in each group" if self.one_person else ""
-        return f"this very table exceeds {of}{less}; the worst: {nearest}"
+        return f"{'the parity constraint is' if self.bounds == 1 else of} violated in this table{less}"
 
-    def _beside(self, worst: Furthest, bound: float) -> str:
-        """Say what is allowed; where both are written alike, on which side of it the worst is."""
-        over = worst.apart - bound
-        if worst.said != self.allowed or abs(over) <= ROUNDING:
-            return f"where {self.allowed} is allowed"
-        return f"a little {'more' if over > 0 else 'less'} than the {self.allowed} that is allowed"
+    @property
+    def _worst(self) -> tuple[str, ...]:
+        return () if self.worst is None else (f"{'worst' if self.violated else 'tightest'}: {self.worst.held}",)
 
 
 def verdict(
@@ -97,20 +89,22 @@ def verdict(
 ) -> Verdict:
     """Hold a table's own rates against every parity bound; ``uncounted`` says what that leaves open."""
     over = [part.excess > ROUNDING for part in parts]
-    bounds, exceeded = (sum(int(each) for each in sizes) for sizes in (map(len, over), (each.sum() for each in over)))
+    every = [np.ones_like(each) for each in over]
+    bounds, violated = (
+        sum(part.compared.number_of(entries) for part, entries in zip(parts, which, strict=True))
+        for which in (every, over)
+    )
     bounded = [part for part in parts if len(part.excess)]
     if not bounded:
-        return Verdict(0, 0, None, None, False, uncounted, decided, remarks)
+        return Verdict(0, 0, None, False, uncounted, decided, remarks)
     worst = max(bounded, key=lambda part: part.violation)
     # With weights one person's outcome is not one and the same share.
     one_person = (
-        exceeded > 0
+        violated > 0
         and not counts.weighed
         and all(np.all(_least_excess(part)[at] <= ROUNDING) for part, at in zip(parts, over, strict=True))
     )
-    bound = float(worst.compared.bound[worst.worst])
-    allowed = said_bound(worst.parity, bound)
-    return Verdict(bounds, exceeded, furthest(worst), bound, one_person, uncounted, decided, remarks, allowed)
+    return Verdict(bounds, violated, furthest(worst), one_person, uncounted, decided, remarks)
 
 
 def _least_excess(part: ParityAchieved) -> Numbers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,19 @@ from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.sentences import Said
+from evenhand.data.weighting import Unit
+from evenhand.errors import Made, Setting, some_of
 from evenhand.findings.bounds import told_from
-from evenhand.findings.changes import expected_people
-from evenhand.findings.naming import group_levels
+from evenhand.findings.changes import Changes, Move, expected_people
+from evenhand.findings.naming import group_levels, group_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code
 from evenhand.tolerances import AT_BOUND, ROUNDING
+
+SOMEBODY = 0.5
+"""Fewer people than this lose the favourable outcome in expectation where it is nobody who does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +81,32 @@ class Ledger:
         """The share of all people who are harmed."""
         return float(self.harmed.sum() / self.counts.weight.sum())
 
+    def loss(self, *, suppressed: bool) -> str | None:
+        """Say how many people lose the favourable outcome, by group; None where nobody does.
+
+        Where D is suppressed the outcome is drawn anew for everybody, and what is lost is what groups' rates fall by.
+        """
+        counts = self.counts
+        fall = counts.group_weight * (self.before - self.after)
+        lost = np.where(fall > ROUNDING * counts.weight.sum(), fall, 0.0) if suppressed else self.harmed
+        if lost.sum() / counts.weight.sum() * counts.people < SOMEBODY:
+            return None
+        names, order = group_names(counts), np.argsort(-lost, kind="stable")
+        by_group = some_of((f"{names[g]}: {expected_people(lost[g])}" for g in order if lost[g]), most=6)
+        return (
+            f"levelled down: {expected_people(float(lost.sum()))} of {counts.unit.write(counts.weight.sum())} lose "
+            f"{self._good}, in expectation over the draws ({by_group})"
+        )
+
+    @property
+    def _good(self) -> str:
+        outcome = self.counts.domain.outcome
+        return in_words({outcome.name: outcome.levels[self.favourable]})
+
     def words(self, *, suppressed: bool) -> Iterator[str]:
         """Say how many are helped and harmed, and name each group whose rate is levelled down."""
-        outcome = self.counts.domain.outcome
-        good = in_words({outcome.name: outcome.levels[self.favourable]})
-        everybody = f"of {self.counts.weight.sum():,.0f} people{' by weight' * self.counts.weighed}"
+        outcome, good = self.counts.domain.outcome, self._good
+        everybody = f"of {self.counts.unit.write(self.counts.weight.sum())}"
         helped, harmed = float(self.helped.sum()), float(self.harmed.sum())
         if counts_steps(outcome, self.favourable):
             to_it = f" ({expected_people(self.reached)} of them to it)" if helped else ""
@@ -120,6 +147,51 @@ def ledger(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved)
         before=measured.rates_before[:, favourable],
         after=measured.rates_after[:, favourable],
     )
+
+
+def levelled_down(problem: Problem, who: Ledger) -> tuple[object, ...] | None:
+    """Return a warning of people who lose the favourable outcome, with what to try; None where nobody does."""
+    lost = who.loss(suppressed=problem.suppresses)
+    if lost is None:
+        return None
+    outcome, good = who.counts.domain.outcome, who.counts.domain.outcome.levels[who.favourable]
+    advice: list[object] = [f"{lost}. "]
+    if all(parity.distance.good_outcome is None for parity in problem.parity):
+        four_fifths = Setting("distance", Made("FourFifths", {"favourable": good}))
+        advice += ["Fewer may lose it by the four-fifths rule: ", four_fifths, " in the parity constraint. "]
+    step: dict[str, object] = {"step": 1}
+    if outcome.ordered and who.favourable in (0, len(outcome) - 1):
+        one_way = step | {"down" if who.favourable else "up": False}
+    elif len(outcome) == 2:
+        one_way = step | {"levels": [outcome.levels[1 - who.favourable], good], "down": False}
+    else:
+        return (
+            *advice,
+            f"Nobody loses it with costs that forbid leaving {outcome.name}={good}, if the bounds allow it",
+        )
+    rule = Setting("distortion", Made("Ordinal", one_way), column=outcome.name)
+    return (*advice, "With one-sided costs nobody loses it, if the bounds can still be met: ", rule)
+
+
+def outcome_moves(counts: Counts, who: Changes) -> list[Move]:
+    """Return who goes from which outcome to which, in the order of outcomes; of each way the most people first."""
+    name = counts.domain.outcome.name
+    found = [move for move in who.moves if move.column.name == name and move.people > ROUNDING * who.people]
+    return sorted(found, key=lambda move: (move.old, move.new, -move.people))
+
+
+def both_directions(counts: Counts, who: Changes) -> Iterator[str]:
+    """Say how many people go from one outcome to another, by group: for a problem that does not say which is good."""
+    outcome, everybody = counts.domain.outcome, Unit.of(weighed=who.weighed).write(who.people)
+    for (old, new), moves in groupby(outcome_moves(counts, who), key=lambda move: (move.old, move.new)):
+        some = list(moves)
+        total = sum(move.people for move in some)
+        if total / who.people * counts.people < SOMEBODY:
+            continue
+        by_group = some_of((f"{in_words(move.group)}: {expected_people(move.people)}" for move in some), most=6)
+        way = f"from {outcome.name}={outcome.levels[old]} to {outcome.name}={outcome.levels[new]}"
+        words = f"{expected_people(total)} of {everybody} go {way}, in expectation over the draws ({by_group})"
+        yield Said(words, *(move.group for move in some))
 
 
 def better_and_worse(counts: Counts, favourable: int | None) -> tuple[Flags, Flags]:

@@ -5,6 +5,7 @@ Everything here is plain. Nothing is computed from tables: ``use.manifests`` mak
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -16,41 +17,47 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import check
 from evenhand.errors import SpecError, StorageError
-from evenhand.files import existing, reason, replace_file, sha256_of
+from evenhand.files import current_place, existing, reason, replace_file, sha256_of
 from evenhand.findings.document import plain, signed
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import frame
+from evenhand.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT, VERSION = "evenhand-manifest", 1
+NOTHING = hashlib.sha256().hexdigest()
 MODES = ("release", "apply", "expand")
 
 OPTIONS: dict[str, tuple[type, ...]] = {
-    "seed": (int,), "key": (str, type(None)), "draw": (str,), "unseen": (str,), "missing": (str, type(None)),
-    "restore": (str,), "weights": (str, type(None)), "weight_column": (str,),
+    "seed": (int, type(None)), "seed_origin": (str,), "key": (str, type(None)), "draw": (str,), "unseen": (str,),
+    "missing": (str, type(None)),
+    "restore": (str,), "weights": (str, type(None)), "frequencies": (str, type(None)), "weight_column": (str,),
+    "mark": (str, type(None)),
+    "formulas": (str,), "manifest": (str, type(None)),
 }  # fmt: skip
-DRAWN = ("seed", "key", "draw", "unseen", "missing", "restore")
+DRAWN = ("seed", "seed_origin", "key", "draw", "unseen", "missing", "restore", "frequencies")
+MARKED = ("mark", "formulas", "manifest")
 OPTIONS_OF = {
-    "release": (*DRAWN, "weights"),
-    "apply": DRAWN,
-    "expand": ("unseen", "missing", "restore", "weights", "weight_column"),
+    "release": (*DRAWN, "weights", *MARKED),
+    "apply": (*DRAWN, *MARKED),
+    "expand": ("unseen", "missing", "restore", "weights", "frequencies", "weight_column", *MARKED),
 }
 """The options, and those of each mode."""
 
-COUNTED = ("rows", "results", "changed", "unseen", "typical", "missing")
-NUMBER = (float, int, str, type(None))
+COUNTED = ("rows", "people", "results", "changed", "unseen", "typical", "missing")
+NUMBER = (float, type(None))
+LEVEL = (str, int, float, bool, type(None))
 RATE: dict[str, tuple[type, ...]] = {
-    "group": (dict,), "outcome": (str, int, float, bool, type(None)), "weight": NUMBER, "before": NUMBER,
-    "after": NUMBER,
+    "group": (dict,), "outcome": LEVEL, "weight": NUMBER, "before": NUMBER, "after": NUMBER,
 }  # fmt: skip
 BOUND: dict[str, tuple[type, ...]] = {
     "constraint": (str,), "where": (str,), "bound": NUMBER, "before": NUMBER, "after": NUMBER,
     "kept": (bool, type(None)),
 }  # fmt: skip
 REALISED: dict[str, tuple[type, ...]] = {
-    "rates": (list,), "bounds": (list,), "kept": (bool, type(None)), "exceeded": (int,), "verdict": (str,),
+    "rates": (list,), "bounds": (list,), "kept": (bool, type(None)), "violated": (int,), "verdict": (str,),
 }  # fmt: skip
 WORDS = {
     str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a table", bool: "true or false",
@@ -68,11 +75,17 @@ class FileRecord:
     @classmethod
     def of(cls, path: str | os.PathLike[str], folder: str, tell: Callable[[float], None] | None = None) -> FileRecord:
         """Read a file, piece by piece, and return what it is; ``tell`` hears which share is done."""
-        return cls(seen_from(folder, os.fspath(path)), sha256_of(path, tell), os.stat(path).st_size)
+        now = current_place(path)
+        return cls(seen_from(folder, os.fspath(path)), sha256_of(now, tell), os.stat(now).st_size)
 
     def path(self, folder: str) -> str:
         """Return where it is, as seen from a folder."""
         return os.path.normpath(os.path.join(folder, self.name))
+
+    def has_bytes_of(self, path: str | os.PathLike[str], tell: Callable[[float], None] | None = None) -> bool:
+        """Whether a file has the bytes of this one. Of a file of another size none is read, nor of one of no size."""
+        size = os.stat(path).st_size
+        return size == self.size and (sha256_of(path, tell) if size else NOTHING) == self.sha256
 
 
 def folder_of(path: str) -> str:
@@ -122,10 +135,13 @@ class Manifest:
     fingerprint : str
         What tells the mapping from others, whatever file it is in.
     options : mapping
-        With which seed, key, draw, policy for unseen and missing values, restoring and weights.
+        With which seed (None where it was left out), from where it came (``seed_origin``: it was ``given``, ``drawn``
+        anew, or the ``default``), key, draw, policy for unseen and missing values, restoring, weights and frequencies;
+        and what the file says of itself (``mark``, ``manifest``), with its ``formulas`` as they are or escaped.
     counted : mapping
         How many rows were read (``rows``), changed, of an unseen kind (``typical`` of them drew their outcome), had a
-        missing value without a level; of ``expand``, how many were written (``results``).
+        missing value without a level; of ``expand`` and of a table of counts, how many were written (``results``). Of a
+        table of counts also how many ``people`` its rows stand for, of whom so many ``changed``.
     realised : mapping or None
         What this very file has: ``rates`` by group and outcome before and after, ``bounds`` with what the table had
         before and has after and whether each is ``kept``, and the verdict in one line; None where it is not known,
@@ -179,7 +195,7 @@ class Manifest:
     def verdict(self) -> str:
         """The same in one line."""
         if self.realised is None:
-            return "; ".join(self.notes) or "its rates are not known"
+            return "; ".join(self.notes) or "Its rates are not known."
         return str(self.realised["verdict"])
 
     @property
@@ -269,13 +285,30 @@ class Manifest:
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        kept = {True: "every bound kept", False: "bounds exceeded", None: "bounds not decided"}[self.kept]
-        return f"<Manifest of {self.output.name}: {self.mode}, {self.counted['rows']:,} rows, {kept}>"
+        kept = {
+            True: "parity constraints hold",
+            False: "parity constraints violated",
+            None: "parity constraints not decided",
+        }[self.kept]
+        return f"<Manifest of {self.output.name}: {self.mode}, {counted(self.counted['rows'], 'row')}, {kept}>"
+
+
+def own_paths(manifest: Manifest, what: str) -> tuple[str, ...] | None:
+    """Return where the files of a kind are, if all of them are in the manifest's folder or below; else None.
+
+    No other file is opened because a manifest names it: its author may have named any.
+    """
+    folder = os.path.realpath(manifest.folder)
+    paths = [os.path.realpath(file.path(folder)) for file in manifest.files[what]]
+    return tuple(paths) if all(PurePath(path).is_relative_to(folder) for path in paths) else None
+
+
+INFINITE = {"infinite": math.inf, "-infinite": -math.inf}
 
 
 def number(value: Any) -> Any:
     """Return what a document has in place of a number: the infinite is a word there."""
-    return {"infinite": math.inf, "-infinite": -math.inf}.get(value, value) if isinstance(value, str) else value
+    return INFINITE.get(value, value) if isinstance(value, str) else value
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -336,7 +369,10 @@ def _read(given: Any, folder: str) -> Manifest:
 
 def _kind(what: str, value: Any, kinds: tuple[type, ...]) -> Any:
     """Return a value of one of the kinds; true and false are no numbers here, and a whole number is a real one."""
-    if type(value) in kinds or (type(value) is int and float in kinds):
+    if float in kinds and type(value) in (int, float):
+        check.finite(what, value)
+        return value
+    if type(value) in kinds or (float in kinds and isinstance(value, str) and value in INFINITE):
         return value
     expected = " or ".join(WORDS.get(kind, "nothing") for kind in kinds)
     raise TypeError(f"{what} must be {expected}, not {check.shown(value)}")
@@ -366,4 +402,9 @@ def _entries(what: str, given: Any, kinds: Mapping[str, tuple[type, ...]], *, so
 def _realised(given: Any) -> dict[str, Any]:
     found = _entries("realised", given, REALISED)
     parts = {"rates": RATE, "bounds": BOUND}
-    return found | {part: [_entries(part, row, kinds) for row in found[part]] for part, kinds in parts.items()}
+    for part, kinds in parts.items():
+        found[part] = [_entries(part, row, kinds) for row in found[part]]
+    for row in found["rates"]:
+        for name, level in row["group"].items():
+            _kind(f"{name} of a group", level, LEVEL)
+    return found

@@ -5,6 +5,7 @@ Knows the kernel, the counts and tables; nothing of how the kernel was found, an
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +28,9 @@ from evenhand.tolerances import TREATED_ALIKE, WHOLE_PEOPLE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+WEIGHT = "sample_weight"
+"""What scikit-learn calls the weights of rows."""
 
 ENOUGH = 20
 """People of a group by whom those who share some of their features are judged."""
@@ -374,17 +378,27 @@ def check_model(model: Any) -> None:
 
 
 def model_rates(
-    problem: Problem, counts: Counts, kernel: Kernel, train: Any, new: Any, model: Any, *, protected: bool
+    problem: Problem,
+    counts: Counts,
+    kernel: Kernel,
+    train: tuple[Any, Numbers | None],
+    new: tuple[Any, Numbers | None],
+    model: Any,
+    *,
+    protected: bool,
 ) -> pd.DataFrame:
-    """Fit a model on a release, score people transformed in apply mode, and return means and decisions by group."""
-    released, applied = tables.to_pandas(train), tables.to_pandas(new)
+    """Fit a model on a released table, score people in apply mode, and return means and decisions by group.
+
+    ``train`` and ``new`` are tables, each with the weights of its rows, or None where every row counts once.
+    """
+    (released, learned_by), (applied, counted_by) = ((tables.to_pandas(rows), by) for rows, by in (train, new))
     # Missing values that release and apply let pass are not refused here.
     counts = replace(counts, domain=counts.domain.allowing_missing(True))
     if model is None:
-        scores = _table_scores(counts, released, applied, protected)
+        scores = _table_scores(counts, released, learned_by, applied, protected)
     else:
-        scores = _model_scores(problem, counts, released, applied, model, protected)
-    means = _by_group(counts, tables.read(applied), scores)
+        scores = _model_scores(problem, counts, released, learned_by, applied, model, protected)
+    means = _by_group(counts, tables.read(applied), scores, counted_by)
     predicted = predicted_scores(problem, counts, kernel, protected=protected)
     return tables.beside(
         by_group_and_outcome(counts),
@@ -393,7 +407,13 @@ def model_rates(
 
 
 def _model_scores(
-    problem: Problem, counts: Counts, released: Any, applied: Any, model: Any, protected: bool
+    problem: Problem,
+    counts: Counts,
+    released: Any,
+    weight: Numbers | None,
+    applied: Any,
+    model: Any,
+    protected: bool,
 ) -> Numbers:
     """Fit a user's model on a release, and return its scores: one row per person, one column per outcome."""
     names = [*(problem.protected if protected else ()), *problem.features]
@@ -401,7 +421,8 @@ def _model_scores(
     train, new = (
         tables.to_pandas(tables.as_levels(tables.read(each), counts.domain.d))[names] for each in (released, applied)
     )
-    model.fit(train, released[problem.outcome])
+    weighed = {} if weight is None else dict.fromkeys(_weight_parameters(model), weight)
+    model.fit(train, released[problem.outcome], **weighed)
     share = np.asarray(model.predict_proba(new), dtype=float)
     classes = list(model.classes_)
     scores = np.zeros((len(applied), counts.domain.y.size))
@@ -411,11 +432,31 @@ def _model_scores(
     return scores
 
 
-def _table_scores(counts: Counts, released: Any, applied: Any, protected: bool) -> Numbers:
+def check_weights_taken(model: Any) -> None:
+    """Refuse a model that takes no sample weights, which rows of an expanded table have."""
+    learner = model
+    while hasattr(learner, "steps"):
+        learner = learner.steps[-1][1]
+    if model is not None and not _weight_parameters(learner):
+        raise SpecError(
+            f"{type(learner).__name__} takes no sample weights, so that it cannot learn from the expanded table; "
+            f"choose a model whose fit takes sample_weight, or let it learn from a release"
+        )
+
+
+def _weight_parameters(model: Any, prefix: str = "") -> list[str]:
+    """Return by which arguments of its fit a model takes weights: none, or in a pipeline one for each such step."""
+    if hasattr(model, "steps"):
+        return [each for name, step in model.steps for each in _weight_parameters(step, f"{prefix}{name}__")]
+    takes = hasattr(model, "fit") and WEIGHT in inspect.signature(model.fit).parameters
+    return [f"{prefix}{WEIGHT}"] if takes else []
+
+
+def _table_scores(counts: Counts, released: Any, weight: Numbers | None, applied: Any, protected: bool) -> Numbers:
     """Count how often each outcome occurs with each x̂, over levels: single ages would only be learned by heart."""
     axes = (*((counts.domain.d,) if protected else ()), counts.domain.x)
     before, after = (_levels(axes, tables.read(frame)) for frame in (released, applied))
-    model = FrequencyTable().fit(before, _levels((counts.domain.y,), tables.read(released))[:, 0])
+    model = FrequencyTable().fit(before, _levels((counts.domain.y,), tables.read(released))[:, 0], weight)
     scores = np.zeros((len(after), counts.domain.y.size))
     seen = model.classes_ >= 0
     scores[:, model.classes_[seen]] = model.predict_proba(after)[:, seen]
@@ -428,7 +469,7 @@ def _levels(axes: tuple[Axis, ...], table: Any) -> Cells:
     return np.stack([np.where(new, -1, cells) for cells, new in read], axis=1)
 
 
-def _by_group(counts: Counts, table: Any, scores: Numbers) -> dict[str, Any]:
+def _by_group(counts: Counts, table: Any, scores: Numbers, weight: Numbers | None) -> dict[str, Any]:
     """Return the mean score of every group and outcome, and the share of people for whom the outcome is likeliest."""
     d, new = tables.cells(counts.domain.d, table)
     groups = counts.groups.cells
@@ -437,12 +478,13 @@ def _by_group(counts: Counts, table: Any, scores: Numbers) -> dict[str, Any]:
     unseen = new | ~known
     if unseen.all():
         raise DataError("no row of the frame belongs to a group of the fitted table")
-    place = place[~unseen]
-    people = np.maximum(np.bincount(place, minlength=len(groups)), 1)
+    place, by = place[~unseen], np.ones(int((~unseen).sum())) if weight is None else weight[~unseen]
+    people = sums(place, by, len(groups))
+    people[people == 0] = 1
     decided = likeliest(scores)
 
     def mean(values: Numbers) -> Numbers:
-        return np.column_stack([sums(place, column, len(groups)) / people for column in values[~unseen].T]).ravel()
+        return np.column_stack([sums(place, by * each, len(groups)) / people for each in values[~unseen].T]).ravel()
 
     return {"score": mean(scores), "decision": mean(decided)}
 
@@ -450,16 +492,17 @@ def _by_group(counts: Counts, table: Any, scores: Numbers) -> dict[str, Any]:
 class FrequencyTable:
     """The plainest model: the shares of each outcome among the rows with the same features."""
 
-    def fit(self, features: Any, outcome: Any) -> FrequencyTable:
-        """Count."""
+    def fit(self, features: Any, outcome: Any, sample_weight: Numbers | None = None) -> FrequencyTable:
+        """Count, by weight where rows have one."""
         self.classes_, code = np.unique(np.asarray(outcome), return_inverse=True)
         self._places: dict[Any, int] = {}
         rows = map(tuple, np.asarray(features, dtype=object))
         place = np.array([self._places.setdefault(key, len(self._places)) for key in rows], dtype=np.int64)
         size = len(self.classes_)
-        seen = np.bincount(place * size + code, minlength=len(self._places) * size).reshape(-1, size)
+        by = np.ones(len(code)) if sample_weight is None else sample_weight
+        seen = np.bincount(place * size + code, by, minlength=len(self._places) * size).reshape(-1, size)
         # The last row is for features that were not seen.
-        self._shares = np.vstack([seen / seen.sum(axis=1, keepdims=True), np.bincount(code) / len(code)])
+        self._shares = np.vstack([seen / seen.sum(axis=1, keepdims=True), seen.sum(axis=0) / seen.sum()])
         return self
 
     def predict_proba(self, features: Any) -> Numbers:

@@ -16,13 +16,14 @@ import numpy as np
 
 from evenhand import engines, tables
 from evenhand.arrays import Cells
-from evenhand.data.counts import Counts, checked_weights
+from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.data.levels import UNSEEN
+from evenhand.data.weighting import SURVEY, Weighting
 from evenhand.engines import AnyTable, Rows
 from evenhand.errors import DataError, some_of
 from evenhand.findings.coverage import NEW_COMBINATION, new_cells_share
-from evenhand.findings.document import MOST_TOLD, written
+from evenhand.findings.document import MOST_TOLD
 from evenhand.findings.drift import NEW, Beside, Drift, Sample, drift
 from evenhand.findings.new_people import (
     Meeting,
@@ -100,7 +101,7 @@ class Monitored:
         return tuple(self.drift.loc[self.drift["drifted"], "name"])
 
     @property
-    def exceeded(self) -> pd.DataFrame:
+    def violated(self) -> pd.DataFrame:
         return self.bounds[self.bounds["verdict"] == VIOLATED]
 
     @property
@@ -118,7 +119,7 @@ def monitor(
     modes: tuple[Transformer, Transformer],
     table: AnyTable,
     *,
-    weights: str | Sequence[float] | None,
+    weighting: Weighting | None,
     confidence: float,
     seed: int,
     progress: Progress | None,
@@ -139,13 +140,14 @@ def monitor(
         )
     outcomes = problem.outcome in columns
     read = domain if outcomes else Domain(domain.d, domain.x, Axis(()))
-    rows = engines.distinct_rows(read, given, problem.csv, weights, progress)
+    rows = engines.distinct_rows(read, given, problem.csv, weighting, progress)
     if not len(rows.people):
         raise DataError("the table has no rows")
-    checked_weights(rows.weight)
+    SURVEY.checked(rows.weight)
     met: Meeting | None = None
     if outcomes:
         met = meeting(release, rows)
+        tables.unmistaken(met.counts, weighting)
         covered, uncounted = met.coverage, met.uncounted
         uncounted = (*uncounted, *without_people(fitted, met.counts), *of_new_groups(fitted, met))
     else:
@@ -153,7 +155,8 @@ def monitor(
     half = (1 - confidence) / 2
     beside = Beside.of(fitted, *_told(read, rows))
     chosen = problem.cells is not None or any(binning.by_outcome for binning in problem.bins.values())
-    moved = drift(beside, fitted.groups.cells, error=half, chosen=chosen, seed=seed)
+    profiled = engines.profiled_rows(read, given, problem.csv, weighting)
+    moved = drift(beside, fitted.groups.cells, error=half, chosen=chosen, seed=seed, profiled=profiled)
     stated = with_own_target(problem, fitted).parity
     batch = None if met is None else (met.counts, met.kernel)
     judged = judge(stated, fitted, batch, confidence=1 - half, seed=seed)
@@ -173,19 +176,8 @@ def monitor(
     combinations = found.coverage.loc[found.coverage["what"] == NEW_COMBINATION, "rows"].sum()
     strange = (float(combinations) + beside.people_with_new_values) / max(1, found.people)
     expected = None if met is None else new_cells_share(fitted, blind=problem.blind)
-    uncounted = (*_as_rows(rows), *uncounted)
     words = _words(problem, domain, found, uncounted, (strange, expected), judged, moved)
     return replace(found, words=(*(() if found.released is None else (found.released,)), *words))
-
-
-def _as_rows(rows: Rows) -> Iterator[str]:
-    """Say what rows with weights are taken for, where the weights may be numbers of people."""
-    total, people = float(rows.weight.sum()), float(rows.people.sum())
-    if total > people and np.all(rows.weight == np.rint(rows.weight)) and np.all(rows.people <= rows.weight):
-        yield (
-            f"every row counts as one person, whatever it weighs: {people:,.0f} people. If the weights are numbers of "
-            f"people, {total:,.0f} in all, give one row for each, or far less is found than there is"
-        )
 
 
 def _told(domain: Domain, rows: Rows) -> tuple[dict[str, Cells], Sample, dict[str, Sequence[str]]]:
@@ -236,7 +228,8 @@ def _drift_frame(found: Drift) -> pd.DataFrame:
 def _bounds_frame(judged: Sequence[Judgement]) -> pd.DataFrame:
     rows = [asdict(each) for each in judged]
     texts, verdict = ("constraint", "where"), "verdict"
-    numbers = [field.name for field in fields(Judgement) if field.name not in (*texts, verdict)]
+    other = (*texts, verdict, "held", "comparison")
+    numbers = [field.name for field in fields(Judgement) if field.name not in other]
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in texts}
     columns |= {name: np.array([row[name] for row in rows], dtype=float) for name in numbers}
     return tables.frame({**columns, verdict: [row[verdict] for row in rows]})
@@ -308,15 +301,16 @@ def _bound_words(problem: Problem, found: Monitored, judged: Sequence[Judgement]
     if not found.outcomes:
         yield f"the table has no column {problem.outcome!r}: without outcomes no parity bound is decided"
         return
-    number = {word: sum(each.verdict == word for each in judged) for word in (VIOLATED, MET, UNDECIDED)}
-    counted = ", ".join(f"{many} {word}" for word, many in number.items() if many)
-    yield f"of {len(judged)} parity bounds: {counted}"
+    # Two groups that are compared in both orders are one comparison, which is decided as both are.
+    both: dict[int, list[str]] = {}
+    for each in judged:
+        both.setdefault(each.comparison, []).append(each.verdict)
+    verdicts = [overall(words) for words in both.values()]
+    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in (VIOLATED, MET, UNDECIDED) if word in verdicts)
+    yield f"of {len(verdicts)} parity constraint{'s' * (len(verdicts) > 1)}: {counted}"
     over = sorted((j for j in judged if j.verdict == VIOLATED), key=lambda j: j.bound - j.low)
     for each in over[:MOST_TOLD]:
-        yield (
-            f"{VIOLATED}: {each.where}, between {written(each.low, '.3f')} and {written(each.high, '.3f')} where "
-            f"{each.bound:g} is allowed"
-        )
+        yield f"{VIOLATED}: {each.where}, {each.held}"
 
 
 def _unwatched(problem: Problem, domain: Domain) -> Iterator[str]:
@@ -325,12 +319,7 @@ def _unwatched(problem: Problem, domain: Domain) -> Iterator[str]:
     binned = [variable.name for variable in domain.variables if variable.coding is not None]
     if binned:
         yield f"within a level nothing is seen to move: {some_of(binned)} are told by their levels alone"
-    for variable in domain.x.variables:
-        if variable.tree is None:
-            continue
-        asked = {name for rule in variable.tree.told for name in rule}
-        silent = [name for name in problem.features if name not in asked and name not in domain.x.names]
-        yield (
-            "columns of learned cells are told by what the cells' rules say of them, which moves also with what is "
-            "asked before" + (f"; not asked about, and not watched: {some_of(silent)}" if silent else "")
-        )
+    asked = {column for variable in domain.x.variables for column in variable.columns}
+    silent = [name for name in problem.features if name not in asked]
+    if silent:
+        yield f"columns that no rule of the learned cells asks about are not watched: {some_of(silent)}"

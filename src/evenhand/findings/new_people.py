@@ -26,6 +26,7 @@ from evenhand.kernel import Kernel, gather, unchanged
 from evenhand.kernel.achieved import group_rates, parity_achieved
 from evenhand.spec import Parity, Problem, comparisons
 from evenhand.tables.transforming import Located, Transformer, locate
+from evenhand.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +140,8 @@ def of_new_groups(fitted: Counts, met: Meeting) -> Iterator[str]:
         named = some_of(f"({counts.domain.d.words(int(group))})" for group in counts.groups.cells[new])
         kept = "they are kept as they are, and " * met.keeps_new_groups
         people = float(counts.group_people[new].sum())
-        yield f"{people:,.0f} people are of groups that were not fitted: {named}; {kept}no bound was proved for them"
+        many = counted(people, "person", "people")
+        yield f"{many} of groups that were not fitted: {named}; {kept}no bound was proved for them"
 
 
 def with_own_target(problem: Problem, counts: Counts) -> Problem:
@@ -156,11 +158,11 @@ class Realised:
     rates : pandas.DataFrame
         For each group and outcome, its weight and its rate.
     bounds : pandas.DataFrame
-        Every parity bound with what the table has, and the slack; negative where a bound is exceeded.
+        Every parity bound with what the table has, and the slack; negative where a bound is violated.
     words : tuple of str
         How far apart the rates are at worst, for each parity constraint.
     verdict : Verdict
-        Whether every parity bound is kept: how many are exceeded, the worst of them, and if by less than one person.
+        Whether every parity constraint holds: how many are violated, the worst of them, and if by less than one person.
     """
 
     rates: pd.DataFrame
@@ -214,8 +216,7 @@ class Origins:
         counted = ~(new_d | new_x | new_y) & (pair.weight > 0)
         became = domain.dxy(d, x, was)[counted] * domain.y.size + y[counted]
         cell, at = np.unique(became, return_inverse=True)
-        weight = pair.weight[counted]
-        sums_ = [sums(at, of, len(cell)) for of in (weight, np.ones(len(weight)), weight**2)]
+        sums_ = [sums(at, of[counted], len(cell)) for of in (pair.weight, pair.people, pair.squares)]
         self.found.append((cell, np.stack(sums_)))
         if len(self.found) > MOST_PIECES:
             self.found = [self._together()]
@@ -270,11 +271,7 @@ def realised(problem: Problem, fitted: Counts, met: Meeting, origin: tuple[Count
     for part in parts:
         worst = bounds.furthest(part)
         if worst is not None:
-            bound = float(part.compared.bound[part.worst])
-            apart, where = bounds.told_from(bound, worst.apart), "beyond" if worst.apart > bound else "within"
-            words.append(
-                f"the rates of this very table are {apart} apart at worst ({worst.pair}), {where} the bound {bound:g}"
-            )
+            words.append(f"{type(part.parity).__name__}{part.parity.where}, tightest comparison: {worst.held}")
     weight = np.repeat(counts.group_weight, counts.domain.y.size)
     rates = {"weight": weight, "rate": group_rates(counts, as_it_is).ravel()}
     remarks = tuple(of_new_groups(fitted, met))

@@ -50,7 +50,8 @@ def rates(
     ends = {when: rate_intervals(counts, part, confidence=confidence) for when, part in parts.items()}
     weight = counts.group_weight
     shown = Discretion(counts, hide_below).groups
-    bands = permitted(problem, counts, parts["after"][shown])
+    held = ~counts.domain.d.has_missing(counts.groups.cells) | any(parity.against_target for parity in problem.parity)
+    bands = permitted(problem, counts, parts["after"][shown & held])
     rows: list[Row] = []
     levels = group_levels(counts)
     for g, y in itertools.product(np.flatnonzero(shown), range(counts.domain.y.size)):
@@ -64,7 +65,8 @@ def rates(
         for when, part in parts.items():
             low, high = (float(end[g, y]) for end in ends[when])
             row |= {when: float(part[g, y]), f"{when}_low": low, f"{when}_high": high}
-        band = bands.get(y, (None, None))
+        # No other group is compared with people whose group is missing.
+        band = bands.get(y, (None, None)) if held[g] else (None, None)
         rows.append(row | {"permitted_low": band[0], "permitted_high": band[1]})
     return rows
 
@@ -129,8 +131,8 @@ def cohorts(
     for group in groups:
         mask = matching(counts, group)
         heads = shown.people * mask
-        enough = shown.enough(sums(own, heads, axis.size))
-        enough &= shown.enough(sums(to, heads[kernel.rows] * kernel.probability, axis.size))
+        enough = shown.parts(sums(own, heads, axis.size))
+        enough &= shown.parts(sums(to, heads[kernel.rows] * kernel.probability, axis.size))
         weight, mass = counts.weight * mask, (counts.weight * mask)[kernel.rows] * kernel.probability
         before, before_y = sums(own, weight, axis.size), sums(own, weight * (counts.y == y), axis.size)
         after, after_y = sums(to, mass, axis.size), sums(to, mass * (to_y == y), axis.size)

@@ -17,7 +17,6 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.errors import StorageError
-from evenhand.files import sha256_of
 from evenhand.findings.manifest import Manifest, manifest_path
 from evenhand.kernel import Kernel, for_apply
 
@@ -41,7 +40,7 @@ def by_manifest(table: Any, fingerprint: str) -> str | None:
         manifest = Manifest.load(beside)
         if manifest.fingerprint != fingerprint:
             return None
-        same = sha256_of(table) == manifest.output.sha256
+        same = manifest.output.has_bytes_of(table)
     except StorageError:
         return None
     name = os.path.basename(beside)

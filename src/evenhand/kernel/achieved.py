@@ -184,9 +184,16 @@ def parity_achieved(compared: Comparisons, counts: Counts, kernel: Kernel) -> Pa
     elif compared.events.free:
         rate, other = _rates_where_apart(compared, counts, kernel)
     else:
-        rates = compared.weights @ outcome_by_source(counts, kernel) @ compared.events.members.T
-        rate = rates[compared.population, compared.event]
-        other = compared.target if compared.against_target else rates[compared.against, compared.event]
+        return parity_of_rates(compared, outcome_by_source(counts, kernel))
+    excess = compared.parity.distance.excess(rate, other, compared.bound)
+    return ParityAchieved(compared, rate, other, np.asarray(compared.bound + excess), excess)
+
+
+def parity_of_rates(compared: Comparisons, of_source: Numbers) -> ParityAchieved:
+    """Return what a constraint on outcomes measures where every source has given rates of them."""
+    rates = compared.weights @ of_source @ compared.events.members.T
+    rate = rates[compared.population, compared.event]
+    other = compared.target if compared.against_target else rates[compared.against, compared.event]
     excess = compared.parity.distance.excess(rate, other, compared.bound)
     return ParityAchieved(compared, rate, other, np.asarray(compared.bound + excess), excess)
 

@@ -129,6 +129,12 @@ class Strata:
         become[self.cells.numbers] = together
         return become
 
+    def parts(self, keys: Cells) -> list[Cells]:
+        """Return the part of the stratum of each key in every partition, coarse to fine."""
+        part = np.maximum(keys, 0) // len(self.kernel)
+        sizes = [len(variable) + 1 for variable in self.variables]
+        return [part // int(np.prod(sizes[level:], dtype=np.int64)) for level in self.levels]
+
     def allot(self, people: Cells, seed: int, mode: str) -> Allotted:
         """Allot the moves to so many people of each stratum, by its number; those met last may have nobody."""
         # New cells come after what was fitted; where they are pooled nobody has their numbers any more.
@@ -138,8 +144,6 @@ class Strata:
         own = np.zeros(len(order), dtype=np.int64)
         own[place[: len(people)]] = people
         own[0] = 0  # Nobody's is the first key of all.
-        part, rows = np.divmod(np.maximum(self.keys[order], 0), len(self.kernel))
-        sizes = [len(variable) + 1 for variable in self.variables]
-        levels = [part // int(np.prod(sizes[level:], dtype=np.int64)) for level in self.levels]
+        rows, levels = np.maximum(self.keys[order], 0) % len(self.kernel), self.parts(self.keys[order])
         outcome = self.kernel.targets % self.outcomes
         return Allotted(allot(self.kernel, outcome, own, rows, levels, seed, mode), place)

@@ -25,6 +25,7 @@ from evenhand.spec import (
     Conditional,
     CostedMoves,
     CostTable,
+    Parity,
     Problem,
     comparisons,
 )
@@ -49,13 +50,17 @@ def tabulated(problem: Problem, counts: Counts) -> Problem:
     if problem.conditional is not None:
         changes["conditional"] = _conditional(problem, counts)
     if any(parity.distance.holds_functions for parity in problem.parity):
-        changes["parity"] = []
-        for parity in problem.parity:
-            part = comparisons(parity, counts)
-            targets = part.target.tolist() if part.against_target else None
-            lines = parity.distance.tabulated(part.bound.tolist(), targets)
-            changes["parity"].append(parity.with_distance(lines))
+        changes["parity"] = [_by_lines(parity, counts) for parity in problem.parity]
     return replace(problem, **changes) if changes else problem
+
+
+def _by_lines(parity: Parity, counts: Counts) -> Parity:
+    """Return a constraint whose distance holds no function."""
+    if not parity.distance.holds_functions:
+        return parity
+    part = comparisons(parity, counts)
+    targets = part.target.tolist() if part.against_target else None
+    return parity.with_distance(parity.distance.tabulated(part.bound.tolist(), targets))
 
 
 def _check_parity(problem: Problem, counts: Counts) -> None:

@@ -57,7 +57,7 @@ UNKNOWN = "What the bounds cost is not known: a distance or measure of one's own
 FEWER = 0.8
 """A point of the frontier is told where at most this share of the people change."""
 
-TOO_FEW = "The level is set by a group of too few people to be named."
+TOO_FEW = "The level is set by a group that is not shown."
 
 Json = dict[str, Any]
 
@@ -84,8 +84,7 @@ def bounds(m: Mapped, shown: Discretion) -> tuple[Json, list[str]]:
         left, said = len(constraint.after.value) - len(kept), constraint.headline(kept)
         if left:
             which = f"{left} of {len(constraint.after.value)}" if said else f"all {left}"
-            few = f"a group of fewer than {shown.hide_below:g} people"
-            hidden = f"{which} comparisons have {few} in them and are left out: the bounds hold there too"
+            hidden = f"{which} comparisons have a group in them that is not shown; the bounds hold there too"
             said = f"{said}; {hidden}" if said else hidden
         headlines += [said] if said else []
     return {"parity": parity, "budgets": [asdict(budget_found(part)) for part in m.achieved.budgets]}, headlines
@@ -170,15 +169,23 @@ def spread(rates: Numbers) -> Json | None:
     return {"low": low, "high": high, **said}
 
 
-def model_rates(problem: Problem, table: pd.DataFrame, words: str, shown: Discretion, *, sees_protected: bool) -> Json:
-    """Return the rates of a model that was fitted on one release, and on the table as it is."""
+def model_rates(
+    problem: Problem, table: pd.DataFrame, words: str, shown: Discretion, *, sees_protected: bool, learned_from: str
+) -> Json:
+    """Return the rates of a model that learned from the table as it is, and from what is released of it."""
     names = ("released", "predicted", "score", "decision", "score_before", "decision_before")
     rows = _by_group(problem, table, names, shown)
     level = shown.counts.domain.outcome.levels[told_outcome(problem, shown.counts)]
     told = [row for row in rows if row["outcome"] == level]
     fields = {"before": "decision_before", "after": "decision"}
     apart = {when: spread(np.array([row[field] for row in told])) for when, field in fields.items()}
-    return {"model": words, "sees_protected": sees_protected, "rows": rows, "apart": apart}
+    return {
+        "model": words,
+        "learned_from": learned_from,
+        "sees_protected": sees_protected,
+        "rows": rows,
+        "apart": apart,
+    }
 
 
 def _by_group(problem: Problem, table: pd.DataFrame, names: Sequence[str], shown: Discretion) -> list[Json]:
@@ -203,12 +210,12 @@ def cost(m: Mapped, found: Prices | None, objective: float, frontier: Json, show
         return {"drivers": [], "words": ["This problem has no convex optimum, and so no prices that would tell."]}
     compared = constraints(m.counts, m.achieved.parity)
     named = list(drivers(m.counts, compared, found))
-    said = [driver.words if shown.enough(driver.people) else TOO_FEW for driver in named]
+    said = [driver.words if shown.may_name(driver.about) else TOO_FEW for driver in named]
     if not said:
         unknown = any(np.isnan(price).any() for price in (*found.comparisons, *found.cells))
         said = [UNKNOWN if unknown else _without_price(m, objective, frontier)]
     said += room(found, compared, m.achieved.budgets, objective).words
-    return {"drivers": [asdict(driver) for driver in named if shown.enough(driver.people)], "words": said}
+    return {"drivers": [asdict(driver) for driver in named if shown.may_name(driver.about)], "words": said}
 
 
 def frontier(m: Mapped, found: Json, shown: Discretion) -> Json:
@@ -278,8 +285,8 @@ def _without_price(m: Mapped, objective: float, frontier: Json) -> str:
     share = float(m.counts.probability @ changed)
     if share <= ROUNDING:
         return FREE_OF_FEATURES if suppressed else FREE
-    everybody, by_weight = float(m.counts.weight.sum()), " by weight" * m.counts.weighed
-    number = f"{expected_people(share * everybody)} people{by_weight}{' in their features' * suppressed}"
+    everybody = float(m.counts.weight.sum())
+    number = f"{expected_people(share * everybody)} {m.counts.unit}{' in their features' * suppressed}"
     said = f"No utility is lost; what the bounds cost is changes, of {number}"
     spared = _spared(frontier, share)
     if spared is None:
@@ -311,9 +318,10 @@ def prices(m: Mapped, found: Prices, shown: Discretion) -> Json:
     cells: list[Json] = []
     hidden = 0
     for charge, price in zip(m.problem.charges, found.cells, strict=True):
-        weight = sums(charge.holders(m.counts), m.counts.weight)
         costly = np.nan_to_num(price) > ROUNDING
-        enough = np.flatnonzero(costly & shown.enough(sums(charge.holders(m.counts), shown.people)))
+        holders = charge.holders(m.counts)
+        weight = sums(holders, m.counts.weight)
+        enough = np.flatnonzero(costly & (shown.parts(sums(holders, shown.people)) if charge.averaged else shown.cells))
         hidden += int(costly.sum()) - len(enough)
         for at, where in zip(enough, holder_names(m.counts, charge, enough), strict=True):
             row = {"constraint": charge.words, "where": where, "weight": float(weight[at]), "price": float(price[at])}

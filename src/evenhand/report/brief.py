@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from evenhand.data.weighting import Unit
+from evenhand.findings.assurance import ANSWERED
 from evenhand.findings.changes import expected_people
 from evenhand.findings.document import NONE, plain
 from evenhand.findings.manifest import number
@@ -48,7 +50,7 @@ def brief(s: Json) -> list[Json]:
 
 def people_words(s: Json) -> str:
     """Return what people are counted by: themselves, or their weight."""
-    return "people by weight" if s["table"]["weighed"] else "people"
+    return Unit.of(weighed=s["table"]["weighed"])
 
 
 def _apart(s: Json) -> Answer:
@@ -56,7 +58,7 @@ def _apart(s: Json) -> Answer:
     told = [part for part in s["bounds"]["parity"] if part["said"] is not None]
     if not told:
         few = any(part["comparisons_hidden"] for part in s["bounds"]["parity"])
-        why = "Only groups of too few people to be shown are compared." if few else "No parity bound was asked for."
+        why = "Only groups that are not shown are compared." if few else "No parity bound was asked for."
         return Answer("apart", question, "not bounded" if not few else "not shown", (why,), "open", section)
     # Of several that which has to do something: the table as it is may keep others.
     first = next(
@@ -71,9 +73,7 @@ def _apart(s: Json) -> Answer:
         f"The bound is {said['bound']}.",
     ]
     if first["comparisons_hidden"]:
-        words.append(
-            f"It holds for everybody; groups of fewer than {s['small_cells']['hide_below']:g} people are left out here."
-        )
+        words.append("It holds for everybody, those who are not shown here included.")
     if after["against"] == TARGET:
         words += _between(s)
     for more in [part for part in told if part is not first][:MOST_NAMED]:
@@ -151,8 +151,7 @@ def _gains(s: Json) -> Answer:
     else:
         words.append(f"No group that is shown has a lower rate of {good} than before.")
     if harmed and s["small_cells"]["groups_hidden"]:
-        few = f"{s['small_cells']['hide_below']:g} people"
-        words.append(f"Whether the rate of a group of fewer than {few} is lower is not told; all are counted.")
+        words.append("Groups that are not shown may have a lower rate; all are counted.")
     if s["changes"]["suppressed"]:
         words.append("As if the drawn outcome were released.")
     return Answer("gains", question, answer, tuple(words), "worse" if harmed or down else "better", "gains")
@@ -168,28 +167,29 @@ def _file(s: Json) -> Answer:
     words = ["No released file was given with this report."]
     if new["releases_over"] is not None:
         words.append(
-            f"Bounds hold in expectation: of {new['releases']:,} simulated releases in which everybody is drawn by "
-            f"themselves, {percent(new['releases_over'])} exceed one. With the manifest that evenhand release writes "
-            f"beside a file, this page answers for that file."
+            f"Constraints hold in expectation: with independent draws {percent(new['releases_over'])} of "
+            f"{new['releases']:,} simulated releases violate one. Pass the manifest that evenhand release writes "
+            f"beside a file to see that file's rates here."
         )
     return Answer("file", question, "not looked at", tuple(words), "open", "file")
 
 
 def _new_people(s: Json) -> Answer:
-    question, new = "Does it hold for new people?", s["new_people"]
+    question, new = "For whom does the bound hold?", s["new_people"]
     first = " of the first bound" if len(s["bounds"]["parity"]) > 1 else ""
     strays = f"On {new['resamples']:,} resampled tables the rates{first} are mostly {new['resamples_apart']}"
     over = new["resamples_over"]
-    strays += "." if over is None else f", and exceed a bound in {percent(over)} of them."
+    strays += "." if over is None else f", and violate a bound in {percent(over)} of them."
     if new["confidence"] is not None:
-        answer = f"yes, at a confidence of {percent(new['confidence'], 0)}"
-        promised = (
-            "In the population that the table is a random sample of, in expectation over the draws; checked by "
-            "simulation, not proved. Not for other people, nor for what changes with time."
+        answer = f"another sample of the same population, at a confidence of {percent(new['confidence'], 0)}"
+        constrained = (
+            "Constrained are the expected rates of this mapping on another sample of the same population whose "
+            "outcomes are known. That is checked by simulation, not proved. It is not about single draws, about people "
+            "whose outcomes are not known yet, or about changes over time."
         )
-        return Answer("new", question, answer, (promised, strays), "better", "fresh")
+        return Answer("new", question, answer, (constrained, *ANSWERED, strays), "better", "fresh")
     alone = "No confidence was asked for: the bound is about the people of the table alone."
-    return Answer("new", question, "not promised", (alone, strays), "worse" if over else "open", "fresh")
+    return Answer("new", question, "the people of this table", (alone, strays), "worse" if over else "open", "fresh")
 
 
 def _not_covered(s: Json) -> Answer:
@@ -216,12 +216,13 @@ def decided(s: Json) -> str:
     sees = "sees" if fitted is not None and fitted["sees_protected"] else "does not see"
     which, more = "A plain model", ""
     if fitted is not None:
-        which = f"The model fitted here, after on one release (seed {s['repeat']['seed']})"
-        more = f" A plain model, in expectation over releases: {_times(plain_one)}."
+        which = f"The model fitted here, after learning from {fitted['learned_from']}"
+        more = f" A plain model, learned from the expanded table: {_times(plain_one)}."
     times = "" if not apart["before"]["high"] and not apart["after"]["high"] else f": {_times(apart)}"
     return (
         f"{which}, which {sees} the protected columns, decides {found['outcome']} for {_range(apart['before'])} "
-        f"before, and for {_range(apart['after'])} after{times}.{more} No bound covers decisions."
+        f"before, and for {_range(apart['after'])} after{times}.{more} Equally likely outcomes count in equal parts, "
+        f"of two a half each. No bound covers decisions."
     )
 
 

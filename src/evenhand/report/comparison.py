@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.data.weighting import Unit
+from evenhand.findings.discretion import not_shown
 from evenhand.findings.document import NONE
 from evenhand.report.brief import percent
 from evenhand.report.page import Table, template, text_of
@@ -55,13 +57,15 @@ class Part:
     table: Table | None = None
 
 
-def comparison_page(found: Json, hide_below: float) -> str:
-    """Return the HTML of a comparison; cells and groups of fewer people are left out, and how many is said."""
+def comparison_page(found: Json) -> str:
+    """Return the HTML of a comparison; how many cells and groups are hidden is said."""
     weighed = found["weighed"]
-    by_weight = " People count by their weight." if weighed else ""
+    by_weight = f" Numbers are {Unit.WEIGHT}." if weighed else ""
 
     def some(name: str, caption: str, most: int | None = None) -> tuple[tuple[str, ...], Table | None]:
-        return _some([without_weight(row, weighed=weighed) for row in found[name]], hide_below, caption, most)
+        rows, hidden = [without_weight(row, weighed=weighed) for row in found[name]], found["hidden"][name]
+        words = [not_shown(hidden, len(rows) + hidden, "rows", found["hide_below"])] if hidden else []
+        return _some(rows, words, caption, most)
 
     parts = [
         Part("What differs, in words", (*found["words"], *found["notes"])),
@@ -70,7 +74,7 @@ def comparison_page(found: Json, hide_below: float) -> str:
         Part("Each group's rates", *some("rates", f"Rates, in expectation over the draws.{by_weight}")),
         Part(
             "Who is changed, and who is treated differently",
-            *some("groups", f"At least these shares get another result from B.{by_weight}"),
+            *some("groups", f"In expectation at least these shares get another result from B.{by_weight}"),
         ),
         Part(
             "The cells in which people are treated differently",
@@ -116,12 +120,6 @@ def without_weight(row: Json, *, weighed: bool) -> Json:
     return {name: value for name, value in row.items() if weighed or name != "weight"}
 
 
-def left_out(number: int, hide_below: float) -> str:
-    """Say how many rows are not shown."""
-    rows_are = "row of fewer than {} people is" if number == 1 else "rows of fewer than {} people are"
-    return f"{number:,} {rows_are.format(f'{hide_below:g}')} not shown"
-
-
 def _bounds(bounds: list[Json]) -> list[Json]:
     return [
         {"what": ", ".join(filter(None, (f"{row['mapping']}: {row['constraint']}", row["whose"])))}
@@ -143,13 +141,11 @@ def joined(row: Json) -> Json:
     return {", ".join(names): ", ".join(map(str, values[:at]))} | dict(list(row.items())[at:])
 
 
-def _some(rows: list[Json], hide_below: float, caption: str, most: int | None) -> tuple[tuple[str, ...], Table | None]:
-    """Return what is said of rows that are left out, and the table of the others: hidden first, then cut."""
-    shown = [joined(row) for row in rows if row["people"] >= hide_below]
-    kept, hidden = shown[:most], len(rows) - len(shown)
-    words = [left_out(hidden, hide_below)] if hidden else []
-    if len(kept) < len(shown):
-        words.append(f"of the {len(shown):,} others the first {len(kept)} are shown; the JSON has all")
+def _some(rows: list[Json], words: list[str], caption: str, most: int | None) -> tuple[tuple[str, ...], Table | None]:
+    """Return what is said of rows that are left out, and the table of the others, cut."""
+    kept = [joined(row) for row in rows[:most]]
+    if len(kept) < len(rows):
+        words.append(f"of the {len(rows):,} others the first {len(kept)} are shown; the JSON has all")
     if not kept:
         return tuple(words or ["There is nothing to list."]), None
     return tuple(words), _table(caption, kept, len(kept[0]) - 1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.findings.changes import expected_people
+from evenhand.findings.discretion import not_shown
 from evenhand.findings.naming import short_name
 from evenhand.report.brief import outcome_name
 from evenhand.report.extent import foremost, groups_drawn
@@ -215,10 +216,8 @@ def largest_groups(s: Json, outcomes: int) -> tuple[set[str], str]:
     said = f"The {len(kept)} largest of {total} groups. " if len(kept) < len(people) else ""
     few = s["small_cells"]["groups_hidden"]
     if few:
-        said += (
-            f"{few} of {total} groups {'has' if few == 1 else 'have'} fewer than {s['small_cells']['hide_below']:g} "
-            f"people and {'is' if few == 1 else 'are'} not shown; the bounds hold for them too. "
-        )
+        hidden = not_shown(few, total, "groups", s["small_cells"]["hide_below"])
+        said += f"{hidden}; the bounds hold for them too. "
     return kept, said
 
 

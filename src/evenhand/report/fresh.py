@@ -5,20 +5,20 @@ Short sentences are made from the theory's numbers; the theory's own sentences f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from evenhand.findings.assurance import Assurance
-from evenhand.findings.discretion import Discretion, discreet
+from evenhand.findings.discretion import Discretion, discreet, not_shown
 from evenhand.findings.naming import long_name
 from evenhand.findings.new_people import with_own_target
 from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Straying, Theory
 from evenhand.findings.theory.intervals import WIDE
 from evenhand.findings.theory.rates import of_groups
-from evenhand.spec import Problem
-from evenhand.spec.distance import from_to, times
+from evenhand.spec import Problem, Ratio
 from evenhand.tables import own_name
 
 Json = dict[str, Any]
@@ -45,7 +45,7 @@ class Strayed:
     def of(cls, theory: Theory, shown: Theory, confidence: float, seed: int) -> Strayed:
         """Simulate, once for all that is said of it.
 
-        How often a bound is exceeded is that of everybody; how far rates are apart, of the groups that are shown.
+        How often a bound is violated is that of everybody; how far rates are apart, of the groups that are shown.
         """
         tables, draws = shown.bootstrap(confidence=confidence, seed=seed), shown.draw_spread(seed=seed)
         every = own = shown.straying(number=tables.resamples, seed=seed)
@@ -72,18 +72,24 @@ class Strayed:
     def tables_apart(self) -> str:
         """Say how far apart rates mostly are on resampled tables: as the first bound is said, or else in times."""
         _, low, high = self.tables.largest
-        return between(1 + low, 1 + high) if self.own is None else self.own[0].apart
+        return Ratio().said_range(low, high) if self.own is None else self.own[0].apart
 
     @property
     def draws_apart(self) -> str:
         """Say the same of single releases."""
         low, *_, high = self.draws.quantiles["largest_ratio"].tolist()
-        return between(1 + low, 1 + high) if self.own is None else self.own[1].apart
+        return Ratio().said_range(low, high) if self.own is None else self.own[1].apart
 
 
 def theory_of_shown(theory: Theory, shown: Discretion) -> Theory:
     """Return what theory says of the groups that are shown alone, or of all where there would be nothing to compare."""
-    if shown.groups.all() or shown.groups.sum() < 2:
+    axis, cells = theory.counts.domain.d, theory.counts.groups.cells[shown.groups]
+    bounded = [set(axis.names), *(set(part.on) for part in theory.problem.parity if part.on is not None)]
+    codes = [
+        [code for name, code in zip(axis.names, axis.unravel(cells), strict=True) if name in columns]
+        for columns in bounded
+    ]
+    if shown.groups.all() or any(len(np.unique(np.stack(each), axis=1).T) < 2 for each in codes):
         return theory
     counts, kernel = of_groups(theory.counts, theory.kernel, shown.groups)
     return Theory(with_own_target(theory.problem, theory.counts), counts, kernel)
@@ -95,14 +101,18 @@ def fresh_people(
     """Return what can be said about others, heading by heading; all but the first are details."""
     small = theory.small_groups(width=WIDE, confidence=confidence)
     robustness = of_shown.robustness(confidence=confidence)
-    details: dict[str, Sequence[str]] = {
-        "By resampling": strayed.tables.words,
-        "One draw of the lottery": strayed.draws.words,
+    everybody: dict[str, Sequence[str]] = {
         "Small groups": small.words,
         "At apply time, when the outcome is not known (section 3.4)": theory.applying().words,
+    }
+    compared: dict[str, Sequence[str]] = {
+        "By resampling": strayed.tables.words,
+        "One release": strayed.draws.words,
         "Proved from the table (section 3.5)": robustness.words,
         "Telling the group from the outcome (section 3.3)": of_shown.advantage().words,
     }
+    # Where fewer than two groups are shown, what compares groups is of all of them, and would reveal the hidden ones.
+    details = everybody if of_shown is theory and not shown.groups.all() else compared | everybody
     first = _first(strayed, small, problem, shown, confidence)
     told = [(heading, discreet(words, shown)) for heading, words in details.items()]
     return [
@@ -111,37 +121,24 @@ def fresh_people(
     ]
 
 
-def between(low: float, high: float) -> str:
-    """Say two factors, or the one that both are written as.
-
-    Examples
-    --------
-    >>> between(1.061, 1.234), between(1.1, 1.1), between(1.4, float("inf"))
-    ('1.06 to 1.23 times apart', '1.10 times apart', '1.40 times apart or, where a rate is zero, without limit')
-    """
-    if not math.isfinite(high):
-        return f"{times(low)} apart or, where a rate is zero, without limit" if math.isfinite(low) else "without limit"
-    return f"{from_to(times(low), times(high))} apart"
-
-
 def _first(
     strayed: Strayed, small: SmallGroups, problem: Problem, shown: Discretion, confidence: float
 ) -> Iterator[str]:
     """Say what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
     releases, tables = strayed.draws.releases, strayed.tables.resamples
     first = "" if len(problem.parity) < 2 else " that the first bound is about"
-    within, over = f"in nine of ten the rates{first} were {strayed.draws_apart}", ""
+    within, over = f"In nine of ten, rates{first} are {strayed.draws_apart}.", ""
     if strayed.own is None:
-        yield f"One release is one draw of a lottery. Of {releases:,} simulated releases, {within}."
+        yield f"With independent draws {releases:,} releases were simulated. {within}"
     else:
         on_tables, in_draws = strayed.own
         bounds = "the bound" if len(problem.parity) == 1 else "a bound"
         yield (
-            f"One release is one draw of a lottery: {in_draws.over:.1%} of {releases:,} simulated releases exceed "
-            f"{bounds} that holds in expectation; {within}. Balanced draws stray less, and the expanded "
-            f"table, which carries every possible row with its weight, not at all."
+            f"Constraints hold in expectation: with independent draws {in_draws.over:.1%} of {releases:,} simulated "
+            f"releases violate {bounds}. {within} Balanced draws vary less. The expanded table, with every possible "
+            f"row and its weight, does not vary."
         )
-        over = f", and {on_tables.over:.1%} of them exceed {bounds}"
+        over = f", and {on_tables.over:.1%} of them violate {bounds}"
     yield (
         f"Had other people been in the table: on {tables:,} resampled tables, the mapping held fixed, the "
         f"expected rates{first} are mostly {strayed.tables_apart}{over}."
@@ -167,8 +164,5 @@ def _first(
             f"{widths[widest]:.2f}, is that of {widest}."
         )
     if few := len(every) - len(widths):
-        have, count = ("group has", "counts") if few == 1 else ("groups have", "count")
-        yield (
-            f"{few} {have} fewer than {shown.hide_below:g} people and cannot be named here, but {count} in these "
-            f"shares: the rates of so few people move most."
-        )
+        hidden = not_shown(few, len(every), "groups", shown.hide_below)
+        yield f"{hidden}. They count in these shares, and the rates of so few people move most."

@@ -9,26 +9,31 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from evenhand.data.weighting import Unit
 from evenhand.findings.document import NONE
 from evenhand.findings.impact import LEAST_SHARE, Impact
 from evenhand.report.brief import percent
 from evenhand.report.page import MOST_LEVELS
+from evenhand.text import printable
 from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$])")
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$&@]|:(?=//)|(?<=\bwww)\.)", re.IGNORECASE)
+"""What Markdown reads as more than a letter; programs that show it make links of bare addresses."""
 
 
 def escaped(text: Any) -> str:
-    """Return a text that Markdown shows as it is, in one line.
+    """Return a text that Markdown shows as it is, in one line of printable characters.
 
     Examples
     --------
     >>> escaped("a|b <c> [d]")
     'a\\\\|b \\\\<c\\\\> \\\\[d\\\\]'
+    >>> escaped("&lt; http://x.org")
+    '\\\\&lt; http\\\\://x.org'
     """
-    return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return SPECIAL.sub(r"\\\1", printable(" ".join(str(text).split())))
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], numbers: int = 0) -> Iterator[str]:
@@ -43,9 +48,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], numbers: int =
 
 def impact_lines(found: Impact, outcome: str, about: str) -> Iterator[str]:
     """Yield a table of impact ratios for each way to form categories."""
-    by_weight = " by weight" * found.weighed
+    unit = Unit.of(weighed=found.weighed)
     chosen = escaped(f"{outcome}={found.selected}")
-    yield f"Selected is {chosen}, of the {found.people:,.0f} people{by_weight} of {about}."
+    yield f"Selected is {chosen}, of the {unit.write(found.people)} of {about}."
     yield "An impact ratio is a category's selection rate over the highest selection rate of all categories that are"
     yield f"formed in the same way and have at least {LEAST_SHARE:.0%} of the people. After: in expectation over the"
     yield "draws."
@@ -56,7 +61,7 @@ def impact_lines(found: Impact, outcome: str, about: str) -> Iterator[str]:
         yield ""
         headings = (
             "Category",
-            _people(weighed=found.weighed),
+            unit.heading,
             "Selected before",
             "Rate",
             "Impact ratio",
@@ -75,23 +80,20 @@ def impact_lines(found: Impact, outcome: str, about: str) -> Iterator[str]:
             ),
             7,
         )  # fmt: skip
-        if small := [c for c in own if c.note]:
-            names = "; ".join(f"{c.category} ({c.people:,.0f} people{by_weight})" for c in small)
-            yield f"Under {LEAST_SHARE:.0%} of the people, and without a ratio: {escaped(names)}."
+        for note in dict.fromkeys(c.note for c in own if c.note):
+            names = "; ".join(f"{c.category} ({unit.write(c.people)})" for c in own if c.note == note)
+            yield f"{note.capitalize()}. {escaped(names)}."
             yield ""
     if found.unknown:
-        said = "; ".join(f"{name}: {people:,.0f}" for name, people in found.unknown.items())
-        yield f"People{by_weight} whose category is not known, who are in no ratio by that column: {escaped(said)}."
+        said = "; ".join(
+            f"{name}: {'not shown' if people is None else f'{people:,.0f}'}" for name, people in found.unknown.items()
+        )
+        yield f"{unit.heading} whose category is not known, who are in no ratio by that column: {escaped(said)}."
     else:
         yield "Nobody's category is unknown."
     yield ""
     yield from _noted(found)
     yield "These are ratios, not a verdict: whether a ratio is acceptable is for people and the law to say."
-
-
-def _people(*, weighed: bool) -> str:
-    """Return the heading of a column of people."""
-    return "People by weight" if weighed else "People"
 
 
 def _noted(found: Impact) -> Iterator[str]:
@@ -110,15 +112,17 @@ def _ratio(value: float | None) -> str:
     return NONE if value is None else f"{value:.3f}"
 
 
-def datasheet(s: Json, impact: Impact, files: Sequence[str], *, weighed: bool = False) -> str:
+def datasheet(s: Json, impact: Impact, files: Sequence[str], features: Sequence[str], *, weighed: bool = False) -> str:
     """Return a datasheet of the released table: what it is, who is in it, what was changed, what it is not for.
 
-    ``weighed``, if the people of the fitted table count by weight.
+    ``features`` are the problem's; ``weighed``, if the people of the fitted table count by weight.
     """
-    return "\n".join(_datasheet(s, impact, files, weighed=weighed)) + "\n"
+    return "\n".join(_datasheet(s, impact, files, features, weighed=weighed)) + "\n"
 
 
-def _datasheet(s: Json, impact: Impact, files: Sequence[str], *, weighed: bool) -> Iterator[str]:
+def _datasheet(
+    s: Json, impact: Impact, files: Sequence[str], features: Sequence[str], *, weighed: bool
+) -> Iterator[str]:
     asked = [(pair["heading"], pair["text"]) for pair in s["asked"]]
     outcome = asked[0][1]
     yield "# Datasheet of a table released by evenhand"
@@ -134,11 +138,18 @@ def _datasheet(s: Json, impact: Impact, files: Sequence[str], *, weighed: bool) 
     yield "## Who and what is in it?"
     yield ""
     rows = []
+    listed = {column["name"] for column in s["table"]["columns"]}
     for column in s["table"]["columns"]:
+        if "learned_over" in column:
+            # Its levels are no values of the file: what the file has are the columns that cells are learned from.
+            own = [name for name in features if name not in listed]
+            read = {True: "as read; cells are learned from it", False: "as read; no cell asks about it"}
+            rows += [(name, column["role"], read[name in column["learned_over"]]) for name in own]
+            continue
         levels = [str(level) for level in column["levels"][:MOST_LEVELS]]
         more = len(column["levels"]) - len(levels)
         said = "; ".join(levels) + (f"; and {more} more" if more else "")
-        hidden = f"; {column['levels_hidden']} of few people" if column["levels_hidden"] else ""
+        hidden = f"; {column['levels_hidden']} not shown" if column["levels_hidden"] else ""
         rows.append((column["name"], column["role"], said + hidden))
     yield from table(("Column", "Role", "Levels"), rows)
     yield "Columns that are not listed are passed through as they are; nothing bounds what can be learned from them."
@@ -158,7 +169,7 @@ def _datasheet(s: Json, impact: Impact, files: Sequence[str], *, weighed: bool) 
     yield f"Rates of {escaped(f'{outcome}={impact.selected}')}, after in expectation over the draws:"
     yield ""
     yield from table(
-        ("Group", _people(weighed=weighed), "Before", "After"),
+        ("Group", Unit.of(weighed=weighed).heading, "Before", "After"),
         (
             (", ".join(f"{n}={v}" for n, v in row["group"].items()), f"{row['weight']:,.0f}", percent(row["before"]),
              percent(row["after"]))
@@ -218,13 +229,12 @@ def _job_summary(s: Json, impact: Impact, outcome: str) -> Iterator[str]:
     yield ""
     yield f"Impact ratios of {escaped(f'{outcome}={impact.selected}')} by all protected columns together, no verdict:"
     yield ""
-    last = impact.categories[-1].by
     yield from table(
-        ("Category", _people(weighed=impact.weighed), "Before", "After"),
+        ("Category", Unit.of(weighed=impact.weighed).heading, "Before", "After"),
         (
             (x.category, f"{x.people:,.0f}", _ratio(x.ratio_before), _ratio(x.ratio_after))
             for x in impact.categories
-            if x.by == last
+            if x.by == impact.together
         ),
         3,
     )

@@ -7,19 +7,23 @@ the one script folds what is long, and reads nothing of the summary.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import sha256
 from importlib import resources
 from typing import Any
 
 from evenhand.errors import MissingExtraError
 from evenhand.findings.changes import expected_people, told_changed
+from evenhand.findings.discretion import not_shown
 from evenhand.findings.document import NONE
 from evenhand.findings.naming import short_name
 from evenhand.report.brief import outcome_name, pair, people_words, percent
 from evenhand.report.drawn import drawn, told_outcomes
 from evenhand.report.extent import foremost, groups_drawn
+from evenhand.text import printable_lines
 from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
@@ -83,7 +87,7 @@ def page(summary: Json) -> str:
         template("page.html").render(
             s=summary, tables={name: make(summary).cut for name, make in TABLES.items()}, charts=drawn(summary),
             contents=CONTENTS, most_sentences=MOST_SENTENCES, detailed=told, people=people_words(summary), pair=pair,
-            style=text_of("page.css"), script=text_of("page.js"),
+            style=text_of("page.css"), script=text_of("page.js"), not_shown=not_shown,
         )
     )  # fmt: skip
 
@@ -96,8 +100,9 @@ def template(name: str) -> Any:
     except ImportError:
         raise MissingExtraError("a report needs jinja2: pip install 'evenhand[charts]'") from None
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=set_apart
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
+    environment.filters["digest"] = digest
     environment.tests["unbroken"] = unbroken
     return environment.from_string(text_of(name))
 
@@ -107,7 +112,17 @@ def unbroken(text: Any) -> bool:
     return any(len(word) > LONG_WORD for word in str(text).split())
 
 
-def set_apart(value: Any) -> Any:
+def digest(script: str) -> str:
+    """Return what allows one script in a content security policy, and no other."""
+    return f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}"
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as a page shows it; what is markup already was made of such values."""
+    return set_apart(printable_lines(value)) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def set_apart(value: str) -> str:
     """Set words that are read from right to left apart, so that the numbers beside them stay where they are.
 
     Examples
@@ -115,9 +130,7 @@ def set_apart(value: Any) -> Any:
     >>> [f"{ord(sign):x}" for sign in set_apart("\u05d0\u05d1: 30%")]
     ['2068', '5d0', '5d1', '2069', '3a', '20', '33', '30', '25']
     """
-    if not isinstance(value, str) or value.isascii():
-        return value
-    return type(value)(LEFTWARDS.sub(lambda words: f"\u2068{words[0]}\u2069", value))
+    return LEFTWARDS.sub(lambda words: f"\u2068{words[0]}\u2069", value)
 
 
 def text_of(name: str) -> str:
@@ -153,11 +166,10 @@ def _levels(s: Json) -> Table:
         elif len(column["levels"]) > MOST_LEVELS:
             listed.append(f"{len(column['levels']) - MOST_LEVELS} more")
         if column["levels_hidden"]:
-            listed.append(f"{column['levels_hidden']} of few people")
+            listed.append(f"{column['levels_hidden']} not shown")
         without, found = "none", missing.get(column["name"])
         if found is not None:
-            fewer = f"fewer than {s['small_cells']['hide_below']:g}"
-            without = f"{fewer if found['rows'] is None else format(found['rows'], ',.0f')} ({found['policy']})"
+            without = f"{'not shown' if found['rows'] is None else format(found['rows'], ',.0f')} ({found['policy']})"
         rows.append((column["name"], column["role"], "; and ".join(listed), without))
     headings = ("Column", "Role", "Levels", "Rows without a value")
     return Table("The columns and their levels, as values became them", headings, 1, tuple(rows))
@@ -173,7 +185,7 @@ def _learned(s: Json) -> Table:
         told = zip(row["people"], row["before"], row["after"], groups, strict=False)
         beside = [f"{percent(before)} → {percent(after)} of {people:,}" for people, before, after, _ in told]
         rows.append((f"{row['cell']}: {row['rule']}", f"{sum(row['people']):,}", *beside))
-    hidden = f"; {found['cells_hidden']} with few people of some group are left out" if found["cells_hidden"] else ""
+    hidden = f"; {found['cells_hidden']} are not shown" if found["cells_hidden"] else ""
     headings = ("Cell: who is in it", "People", *(f"{found['outcome']}, {group}" for group in groups))
     return Table(f"The learned cells: {found['words']}{hidden}", headings, 1 + len(groups), tuple(rows))
 
@@ -288,7 +300,8 @@ def _fitted(s: Json) -> Table:
     headings = (
         group_heading(s), "Outcome", "Mean score before", "After", "Predicted after", "Decided so before", "After",
     )  # fmt: skip
-    return Table(f"A model fitted on the table as it is, and on one release{of}", headings, 5, tuple(rows))
+    learned_from = fitted.get("learned_from", "")
+    return Table(f"A model that learned from the table as it is, and from {learned_from}{of}", headings, 5, tuple(rows))
 
 
 def _prices(s: Json) -> Table:

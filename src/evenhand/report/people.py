@@ -5,18 +5,19 @@ Who is shown is asked of a :class:`Discretion`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from evenhand.arrays import Flags, alike
 from evenhand.data.counts import Counts
 from evenhand.data.sentences import about
 from evenhand.findings.audit import Audit
 from evenhand.findings.cells import cell_table, told_outcome
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
-from evenhand.findings.discretion import Discretion
+from evenhand.findings.discretion import Discretion, complementary
 from evenhand.findings.ledger import better_and_worse
 from evenhand.findings.naming import group_levels, long_name, short_name
 from evenhand.findings.rates import cohorts
@@ -51,11 +52,13 @@ def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:
             "ordered": variable.ordered,
             **({} if variable.is_column else {"learned_over": list(variable.columns)}),
         })  # fmt: skip
+    hidden = {v.name for v in counts.domain.variables if v.has_missing and not shown.levels(v)[v.missing]}
     for row in audit.coverage.to_dict("records"):
         if row["rows"] > 0:
-            # Of few people, only that there are some.
+            # Of those who are hidden, only that there are some.
+            is_shown = shown.enough(row["rows"]) and row["column"] not in hidden
             told = {name: row[name] for name in ("column", "what", "policy")}
-            coverage.append(told | {"rows": float(row["rows"]) if shown.enough(row["rows"]) else None})
+            coverage.append(told | {"rows": float(row["rows"]) if is_shown else None})
     return {
         "people": counts.people,
         "weight": float(counts.weight.sum()),
@@ -75,7 +78,7 @@ def learned_cells(problem: Problem, counts: Counts, kernel: Kernel, shown: Discr
     if problem.cells is None:
         return None
     found = cell_table(problem, counts, kernel)
-    enough = shown.enough(found.people.min(axis=1)) & shown.groups.all()
+    enough = shown.parts(found.people.min(axis=1)) & shown.groups.all()
     numbers = found.people.tolist(), found.before.tolist(), found.after.tolist()
     rows = zip(found.numbers.tolist(), found.rules, *numbers, enough, strict=True)
     return {
@@ -97,7 +100,6 @@ def small_cells(counts: Counts, shown: Discretion) -> Json:
         "hide_below": shown.hide_below,
         "cells": len(counts),
         "cells_hidden": int((~shown.cells).sum()),
-        "people_in_hidden_cells": float(shown.people[~shown.cells].sum()),
         "groups": len(shown.groups),
         "groups_hidden": int((~shown.groups).sum()),
     }
@@ -128,8 +130,11 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         return {"column": move.column.name, "from": move.levels[0], "to": move.levels[1], "people": move.people}
 
     way = _ways(problem, counts)
-    # From a level that few have, no change is listed.
-    together = [row(m) | {"share": m.people / who.people, "way": way(m)} for m in who.together if shown.enough(m.heads)]
+    together = [
+        row(m) | {"share": m.people / who.people, "way": way(m)}
+        for m, is_shown in zip(who.together, _shown_moves(who.together, shown), strict=True)
+        if is_shown
+    ]
     return {
         "words": who.words(suppressed=problem.suppresses),
         "suppressed": problem.suppresses,
@@ -151,10 +156,25 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         "outcome_people": float(sum(m.people for m in who.together if m.column.name == counts.domain.outcome.name)),
         "by_group": [
             {"group": short_name(m.group), **row(m), "had": m.had, "probability": m.probability}
-            for m in who.moves
-            if shown.enough(m.heads)
+            for m, is_shown in zip(who.moves, _shown_moves(who.moves, shown), strict=True)
+            if is_shown
         ],
     }
+
+
+def _shown_moves(moves: Sequence[Move], shown: Discretion) -> Flags:
+    """Return which moves are listed: of people enough, in groups and from levels that may be named."""
+    codes = {long_name(levels): at for at, levels in enumerate(group_levels(shown.counts))}
+    levels = {m.column.name: shown.levels(m.column) for m in moves}
+    group = np.array([codes.get(long_name(m.group), len(codes)) for m in moves], dtype=np.int64)
+    column = np.array([list(levels).index(m.column.name) for m in moves], dtype=np.int64)
+    old, new = (np.array([getattr(m, end) for m in moves], dtype=np.int64) for end in ("old", "new"))
+    named = np.append(shown.groups, np.True_)[group]
+    named &= np.array([levels[m.column.name][m.old] for m in moves], dtype=bool)
+    heads = np.array([m.heads for m in moves])
+    # Over the groups moves add up to those of everybody, and in a group over levels to those of a column.
+    totals = [alike([column, old, new])[1], alike([group, column, old])[1], alike([group, column])[1]]
+    return complementary(heads, named & shown.enough(heads), totals, shown.hide_below)
 
 
 def _ways(problem: Problem, counts: Counts) -> Callable[[Move], str | None]:
@@ -215,8 +235,7 @@ def _borne(counts: Counts, row: Json, ranked: bool) -> str:
     """Say what the people of one cell bear; ``ranked``, where it is known which outcome is better."""
     cell, likeliest = row["cell"], row["likeliest_change"]
     steps = [f"{name}: {cell[name]} → {level}" for name, level in likeliest.items() if cell[name] != level]
-    by_weight = " by weight" * counts.weighed
-    who = f"{row['weight']:,.0f} people{by_weight} ({long_name(cell)})"
+    who = f"{counts.unit.write(row['weight'])} ({long_name(cell)})"
     bear = f"{row['changed']:.1%} of them are changed{' without a better outcome' * ranked}"
     if row["worse"] > 0:
         bear = f"{row['worse']:.1%} of them get a worse outcome"

@@ -23,7 +23,7 @@ from evenhand.findings.changes import (
     most_changed_groups,
 )
 from evenhand.findings.changes import changes as who_changes
-from evenhand.findings.discretion import Discretion
+from evenhand.findings.discretion import Discretion, not_shown
 from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name, shown_levels
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel
@@ -152,8 +152,7 @@ def _left_out_groups(counts: Counts, drawn: int, which: str, hide_below: float) 
     few = int((~Discretion(counts, hide_below).groups).sum())
     said = [f"Shown: the {drawn} {which} of {total} groups."] if drawn < total - few else []
     if few:
-        said.append(f"{few} of {total} groups {'has' if few == 1 else 'have'} fewer than {hide_below:g} people and "
-                    f"{'is' if few == 1 else 'are'} not shown; the bounds hold for them too.")  # fmt: skip
+        said.append(f"{not_shown(few, total, 'groups', hide_below)}; the bounds hold for them too.")
     return said
 
 
@@ -215,10 +214,10 @@ def heat_chart(
         said.append(f"Of up to {released} such columns of a panel, the {MOST_ACROSS} with the largest sums.")
     if len(people) > len(sources):
         said.append(f"Of {len(people)} rows, the {len(sources)} of the most people.")
-    few = ~Discretion(counts, hide_below).cells
-    hidden = int(np.any([matching(counts, part) & few for part in parts], axis=0).sum())
+    inside = [matching(counts, part) for part in parts]
+    hidden = int((np.any(inside, axis=0) & ~Discretion(counts, hide_below).cells).sum())
     if hidden:
-        said.append(f"Left out of them: {hidden} cell{'s' * (hidden != 1)} of fewer than {hide_below:g} people.")
+        said.append(f"{not_shown(hidden, int(np.any(inside, axis=0).sum()), 'cells of them', hide_below)}.")
     return charts.grid(
         cells, rows=sorted(sources, key=lambda source: order[source]), across="released as", down="from",
         shades=SEQUENTIAL, title=title, subtitle=" ".join(said), wrap=wrap, cell_width=HEAT_CELL,

@@ -63,7 +63,7 @@ class Source:
 class Material(assurance.Mapped):
     """What a report is made of.
 
-    ``fitted`` holds the rates of a model fitted on one release, with what is said of it; ``frontier`` its points, edges
+    ``fitted`` holds the rates of a model that was fitted, with what is said of it; ``frontier`` its points, edges
     and words; ``other_columns`` those of a given table that the problem does not name, None where no table was given;
     ``command`` what writes the same report again; ``promised`` what a confidence promises of the population; ``file``
     what is known of one released file, and ``sign_off`` who signed, None where none was given; ``fitted_by`` is the
@@ -163,7 +163,8 @@ def _orders(material: Material) -> str:
 def _repeat(material: Material) -> Json:
     """Say how to get the same numbers again; there is no date here, so that the same mapping gives the same report."""
     name = shlex.quote(material.source.path or "fitted.mapping")
-    weights = " --weights COLUMN" if material.counts.weighed else ""
+    # A column that was named is stated by the problem.
+    weights = " --weights COLUMN" if material.counts.weighed and material.problem.weights is None else ""
     # What was fitted from Python had a call that nobody wrote down; its words are to be filled in.
     fitted = material.fitted_by or f"evenhand fit problem.toml table.csv{weights}"
     # Where a page goes is no part of it.

@@ -6,9 +6,10 @@ Reads a manifest and nothing else; whether the file is still the one that it is 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
-from evenhand.findings.bounds import said_bound
+from evenhand.data.weighting import Unit
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest, number
 from evenhand.findings.naming import group_levels
@@ -18,23 +19,22 @@ from evenhand.tolerances import ROUNDING
 
 Json = dict[str, Any]
 
-MODES = {
-    "release": "train mode: features and outcome were drawn",
-    "apply": "apply mode: features were drawn, no outcome was read",
-    "expand": "expanded: every possible row with its weight, nothing was drawn",
-}
 ROUNDED = (
     "Drawn together, every group’s outcomes are whole people within one of what is expected; a bound that is met with "
-    "nothing to spare can be exceeded by that."
+    "nothing to spare can be violated by that."
 )
 DRAWS = {"balanced": "all rows together (balanced)", "independent": "everybody by themselves (independent)"}
 
 
-def this_file(manifest: Manifest, problem: Problem, shown: Discretion, looked: str) -> Json:
+def this_file(
+    manifest: Manifest, problem: Problem, shown: Discretion, looked: str, *, features_move: bool, outcome_moves: bool
+) -> Json:
     """Return what is known of a file: whether it keeps every parity bound, its rates, and how it came to be.
 
-    ``looked`` says whether the file is still the one that the manifest is of.
+    ``looked`` says whether the file is still the one that the manifest is of; ``features_move`` and ``outcome_moves``,
+    what the mapping can change.
     """
+    how = _how(manifest.mode, features_move=features_move, outcome_moves=outcome_moves)
     realised = manifest.realised
     named = {
         tuple(levels.values()) for levels, there in zip(group_levels(shown.counts), shown.groups, strict=True) if there
@@ -46,7 +46,7 @@ def this_file(manifest: Manifest, problem: Problem, shown: Discretion, looked: s
         "kept": manifest.kept,
         "verdict": _verdict(manifest),
         "brief": [*_open(manifest), *compared, _drawn(manifest), looked],
-        "pairs": [{"heading": heading, "text": text} for heading, text in _pairs(manifest)],
+        "pairs": [{"heading": heading, "text": text} for heading, text in _pairs(manifest, how)],
         "rates": rates,
         "notes": [*_open(manifest), *compared, *manifest.notes, looked],
     }
@@ -57,11 +57,14 @@ def _verdict(manifest: Manifest) -> str:
     realised = manifest.realised
     if realised is None:
         return f"{manifest.output.name}: its rates are not known."
-    every = len(realised["bounds"])
-    if not realised["exceeded"]:
-        said = f"this very table keeps every one of its {every:,} parity bounds"
+    if not realised["violated"]:
+        said = "every parity constraint holds in this file"
         return f"{manifest.output.name}: {said if manifest.kept else f'as far as it is known, {said}'}."
-    return f"{manifest.output.name}: this very table exceeds {realised['exceeded']:,} of its {every:,} parity bounds."
+    return f"{manifest.output.name}: this file violates {_violated(realised['violated'])}."
+
+
+def _violated(number: int) -> str:
+    return "one parity constraint" if number == 1 else f"{number:,} parity constraints"
 
 
 def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[str]:
@@ -72,22 +75,16 @@ def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[s
     # As a share of the bound, so that distances of different kinds can be told beside each other.
     nearest = max(rows, key=_used)
     forms = _stated(problem, nearest)
-    apart, bound = (
-        " or ".join(dict.fromkeys(said_bound(form, number(nearest[name])) for form in forms))
-        for name in ("after", "bound")
-    )
-    # Where both are written alike, on which side it is.
-    over = number(nearest["after"]) - number(nearest["bound"])
-    side = "at" if abs(over) <= ROUNDING else "just above" if over > 0 else "just within"
-    apart = f"{apart}, {side} the bound" if apart == bound else apart
-    exceeded = manifest.realised["exceeded"] if manifest.realised else 0
-    of = f"{exceeded:,} of {len(rows):,} bounds are exceeded" if exceeded else f"All {len(rows):,} bounds are kept"
+    after, bound = (number(nearest[name]) for name in ("after", "bound"))
+    held = " or ".join(dict.fromkeys(form.distance.held((after,), bound) for form in forms))
+    violated = manifest.realised["violated"] if manifest.realised else 0
+    of = f"It violates {_violated(violated)}" if violated else "Every parity constraint holds"
     where = f" ({nearest['where']})" if shown.groups.all() else ""
-    said = [f"{of}; {'worst' if exceeded else 'nearest'}: {apart}, where {bound} is allowed{where}."]
+    said = [f"{of}; {'worst' if violated else 'tightest'}: {held}{where}."]
     balanced = manifest.mode == "release" and manifest.options.get("draw") == "balanced"
     # By weight one person may count for many; and features are not drawn together, outcomes are.
     of_outcomes = not any(form.compares_features for form in forms)
-    if exceeded and balanced and of_outcomes and manifest.options.get("weights") is None:
+    if violated and balanced and of_outcomes and manifest.options.get("weights") is None:
         said.append(ROUNDED)
     return said
 
@@ -116,19 +113,39 @@ def _stated(problem: Problem, row: Json) -> list[Parity]:
     return own or alike
 
 
+def _seed(options: Mapping[str, Any]) -> str:
+    """Return the seed and where it came from, as far as a manifest states it."""
+    stated = "left out" if options["seed"] is None else str(options["seed"])
+    return f"{stated} ({options['seed_origin']})"
+
+
 def _drawn(manifest: Manifest) -> str:
     options, counted = manifest.options, manifest.counted
+    people = f" for {Unit.PEOPLE.write(counted['people'])}" if "people" in counted else ""
     changed = f", {counted['changed']:,} of them changed" if "changed" in counted else ""
     how = DRAWS.get(options.get("draw", ""), "")
-    seed = f"; seed {options['seed']}, {how}" if how else ""
-    return f"{counted['rows']:,} rows{changed}{seed}."
+    seed = f"; seed {_seed(options)}, {how}" if how else ""
+    return f"{counted['rows']:,} rows{people}{changed}{seed}."
 
 
-def _pairs(manifest: Manifest) -> list[tuple[str, str]]:
+def _how(mode: str, *, features_move: bool, outcome_moves: bool) -> str:
+    """Say what was drawn, of what the mapping can change."""
+    if mode == "expand":
+        return "expanded: every possible row with its weight, nothing was drawn"
+    if mode == "apply":
+        drawn = "features were drawn" if features_move else "nothing was drawn, features stay as they are"
+        return f"apply mode: {drawn}, no outcome was read"
+    parts = [name for name, moves in (("features", features_move), ("the outcome", outcome_moves)) if moves]
+    drawn = f"{' and '.join(parts)} {'were' if features_move else 'was'} drawn" if parts else "nothing was drawn"
+    stay = "" if features_move else ", features stay as they are"
+    return f"train mode: {drawn}{stay}"
+
+
+def _pairs(manifest: Manifest, how: str) -> list[tuple[str, str]]:
     options = manifest.options
     said = [
         ("File", f"{manifest.output.name}, {manifest.output.size:,} bytes, SHA-256 {manifest.output.sha256}"),
-        ("How", MODES[manifest.mode]),
+        ("How", how),
         ("Written", f"{manifest.at}, by evenhand {manifest.versions.get('evenhand', 'of an unknown version')}"),
         *(("From", f"{file.name}, SHA-256 {file.sha256}") for file in manifest.inputs),
         ("By the mapping", f"{manifest.mapping.name}, SHA-256 {manifest.mapping.sha256}"),

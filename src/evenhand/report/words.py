@@ -156,6 +156,6 @@ def certificate_words(certificate: Certificate) -> Iterator[tuple[str, str]]:
             f"{certificate.without_confidence:.7f}: the margins cost {max(more, 0.0):.7f}; the certificate is optimal "
             f"for these margins, not among all mappings that would keep the bounds in the population",
         )
-    yield "Largest violation", f"{certificate.max_violation:.1e}: no bound is exceeded by more"
+    yield "Largest violation", f"{certificate.max_violation:.1e}: no constraint is violated by more"
     for note in certificate.notes:
         yield "Note", note

@@ -19,7 +19,7 @@ from evenhand.spec.margins import Margin, Margins, WithMargin, with_margins
 from evenhand.spec.nesting import Nest, nest
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 from evenhand.spec.people import EVERYWHERE
-from evenhand.spec.problem import Problem, check_problem
+from evenhand.spec.problem import Problem, check_problem, weighted_by, weighting_of
 from evenhand.spec.utility import KL, L1, Epigraph, Polyhedral, Quasiconvex, Recorded, Smooth, Utility
 
 __all__ = [
@@ -77,6 +77,8 @@ __all__ = [
     "each",
     "nest",
     "outcome_given_features",
+    "weighted_by",
+    "weighting_of",
     "with_margins",
     "words_of",
 ]

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from evenhand.arrays import Cells, Numbers, sums
+from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis
+from evenhand.data.domain import Axis, Value
 from evenhand.data.sentences import Said
 from evenhand.errors import DataError
 from evenhand.spec.by import Field, fields_of, numbers_at
@@ -95,8 +95,24 @@ class Comparisons:
             return self.parity.distance.within(self.bound, self.target)
         return self.parity.distance.lines(self.bound)
 
+    @cached_property
+    def pair(self) -> Cells:
+        """The number of each entry's comparison: two populations that are compared in both orders are one."""
+        sides = np.sort(np.column_stack([self.population, self.against]), axis=1)
+        return np.unique(np.column_stack([sides, self.event, self.segment]), axis=0, return_inverse=True)[1].ravel()
+
+    def number_of(self, entries: Flags | Cells) -> int:
+        """Count the comparisons that some entries are of."""
+        return len(np.unique(self.pair[entries]))
+
     def words(self, entry: int) -> str:
         return f"{self.event_words(entry)}: {self.own_words(entry)} against {self.other_words(entry)}"
+
+    def labels(self, population: int) -> dict[str, Value]:
+        """Return the levels that name a population: of its group and its segment."""
+        own = self.populations[population]
+        within = {} if self.segments is None or own.segment == EVERYWHERE else self.segments.labels(own.segment)
+        return self.groups.labels(own.group) | within
 
     def event_words(self, entry: int) -> str:
         """Name what an entry's rate is the rate of."""

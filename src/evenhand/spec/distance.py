@@ -23,6 +23,7 @@ from evenhand import check
 from evenhand.arrays import Numbers, quotient
 from evenhand.data.domain import Value, same_level
 from evenhand.spec.by import By, change_each, words_of
+from evenhand.tolerances import ROUNDING
 
 LARGEST_BOUND = 1e6
 """A bound that restrains nothing but ratios to zero."""
@@ -151,6 +152,26 @@ class Distance(ABC):
             return f"{first} {apart} or, where a rate is zero, without limit" if math.isfinite(low) else WITHOUT_LIMIT
         return f"{from_to(first, self.said_bound(high, both=both))} {apart}"
 
+    def doubt(self, bound: float) -> str | None:
+        """Say why a bound is almost surely a mistake, and what may have been meant; None where it is plausible."""
+        return None
+
+    def asked(self, bound: float, *, both: bool = True) -> str:
+        """Say what a bound asks, in the words of :meth:`said_bound`: "at most 1.10 times"."""
+        return f"at most {self.said_bound(bound, both=both)}"
+
+    def beside(self, p: float, q: float, bound: float) -> str:
+        """Say how far apart two rates are and what a bound asks of them: "ratio 0.9005, at least 0.9000 required"."""
+        over = float(self.excess(np.array([p]), np.array([q]), np.array([bound]))[0])
+        return self.held((bound + over,), bound, lower=p < q)
+
+    def held(self, apart: Sequence[float], bound: float, *, lower: bool | None = None) -> str:
+        """Say the same of a distance J, or of the two ends of its interval.
+
+        ``lower`` says whether the first rate is the lower one; None where that is not known.
+        """
+        return at_most(f"distance by {self._name}", apart, bound)
+
     @property
     def _name(self) -> str:
         return str(getattr(self, "name", type(self).__name__))
@@ -171,6 +192,43 @@ def from_to(first: str, last: str) -> str:
 
 
 WITHOUT_LIMIT = "without limit"
+
+
+def at_most(what: str, found: Sequence[float], limit: float, unit: str = "") -> str:
+    """Write a number, or an interval, and the largest that a bound allows.
+
+    Examples
+    --------
+    >>> at_most("ratio", [1.25], 1.2), at_most("difference", [4.0, 12.34567], 12.34561, " points")
+    ('ratio 1.2500, at most 1.2000 allowed', 'difference 4.0000 to 12.3457, at most 12.3456 points allowed')
+    """
+    number, written = _told_apart(found, limit)
+    return f"{what} {number}, at most {written}{unit} allowed"
+
+
+def at_least(what: str, found: Sequence[float], limit: float, more: str = "") -> str:
+    """Write a number, or an interval, and the smallest that a bound requires.
+
+    Examples
+    --------
+    >>> at_least("ratio", [0.90046], 0.9), at_least("ratio", [0.919998], 0.92)
+    ('ratio 0.9005, at least 0.9000 required', 'ratio 0.919998, at least 0.920000 required')
+    """
+    number, written = _told_apart(found, limit)
+    return f"{what} {number}{more}, at least {written} required"
+
+
+def _told_apart(found: Sequence[float], limit: float) -> tuple[str, str]:
+    """Write numbers and a limit with four digits, or as many as show on which side of it they are."""
+
+    def write(value: float, digits: int) -> str:
+        return f"{value:.{digits}f}" if math.isfinite(value) else "infinite"
+
+    other = [value for value in found if abs(value - limit) > ROUNDING]
+    apart = (n for n in range(4, 10) if all(write(value, n) != write(limit, n) for value in other))
+    digits = next(apart, 10)
+    return " to ".join(write(value, digits) for value in found), write(limit, digits)
+
 
 NO_TIMES = "none against some"
 """What is said of a rate above zero beside one of zero: no number of times."""
@@ -275,6 +333,24 @@ class Ratio(Distance):
             return times(1 + bound)
         return f"{times(max(0.0, 1 - bound)).removesuffix(' times')} to {times(1 + bound)}"
 
+    def doubt(self, bound: float) -> str | None:
+        """Doubt a bound that reads as a percentage: 10 allows eleven times the other rate."""
+        if not 10 <= bound <= 100:
+            return None
+        return f"a bound of {bound:g} allows {1 + bound:g} times the other rate; for {bound:g}% write {bound / 100:g}"
+
+    def asked(self, bound: float, *, both: bool = True) -> str:
+        """Say the largest factor; beside a rate that stays, between which factors it is."""
+        return super().asked(bound) if both else f"from {self.said_bound(bound, both=False)}"
+
+    def held(self, apart: Sequence[float], bound: float, *, lower: bool | None = None) -> str:
+        """Say the ratio of two rates, or how far it is from one."""
+        if lower is None:
+            return at_most("relative difference", apart, bound)
+        if lower:
+            return at_least("ratio", [1 - each for each in apart], 1 - bound)
+        return at_most("ratio", [1 + each for each in apart], 1 + bound)
+
     def said_range(self, low: float, high: float, *, both: bool = True) -> str:
         """Say two factors; beside a rate that stays, two shares of it.
 
@@ -340,6 +416,17 @@ class Difference(Distance):
         """Say the largest difference."""
         return points(bound)
 
+    def doubt(self, bound: float) -> str | None:
+        """Doubt a bound of one or more: no two rates differ by more than one."""
+        if not 1 <= bound < math.inf:
+            return None
+        meant = f"for {bound:g} percentage points write {bound / 100:g}" if bound <= 100 else "leave the constraint out"
+        return f"a bound of {bound:g} never binds, because no two rates differ by more than 1; {meant}"
+
+    def held(self, apart: Sequence[float], bound: float, *, lower: bool | None = None) -> str:
+        """Say the difference in points."""
+        return at_most("difference", [100 * each for each in apart], 100 * bound, " points")
+
     def near(self, bound: float | By, other: str) -> str:
         """Say within how many points of another a rate must be."""
         if bound == 0:
@@ -392,6 +479,14 @@ class LogRatio(Distance):
     def said_bound(self, bound: float, *, both: bool = True) -> str:
         """Say the largest factor."""
         return times(math.exp(bound)) if bound < self.largest_bound else NO_TIMES
+
+    def held(self, apart: Sequence[float], bound: float, *, lower: bool | None = None) -> str:
+        """Say the ratio of two rates, or its logarithm."""
+        if lower is None:
+            return at_most("log-ratio", apart, bound)
+        if lower:
+            return at_least("ratio", [math.exp(-each) for each in apart], math.exp(-bound))
+        return at_most("ratio", [np.exp(each) for each in apart], math.exp(bound))
 
     def near(self, bound: float | By, other: str) -> str:
         """Say within what log-ratio of another a rate must be."""
@@ -479,6 +574,29 @@ class FourFifths(Distance):
         """
         shares = (f"{100 * max(0.0, 1 - end):.1f}%" for end in (high, low))
         return f"such that one is {from_to(*shares)} of the other"
+
+    def doubt(self, bound: float) -> str | None:
+        """Doubt a bound of 0.8 or more: it is the share that may be missing, not the share that is required."""
+        if not 0.8 <= bound < math.inf:
+            return None
+        left = max(0.0, 1 - bound)
+        also = f", {left:g} to require {hundredths(bound)}%" if 0.8 < bound < 1 else ""
+        rule = f"write 0.2 for the four-fifths rule{also}"
+        return f"a bound of {bound:g} requires only {hundredths(left)}% of the other rate; {rule}"
+
+    def asked(self, bound: float, *, both: bool = True) -> str:
+        """Say the smallest share."""
+        return f"at least {self.said_bound(bound)}"
+
+    def beside(self, p: float, q: float, bound: float) -> str:
+        """Say the ratio of two rates; nothing falls short of zero."""
+        ratio = p / q if q > 0 else math.inf if p > 0 else 1.0
+        return at_least("ratio", [ratio], max(0.0, 1 - bound))
+
+    def held(self, apart: Sequence[float], bound: float, *, lower: bool | None = None) -> str:
+        """Say which ratio a shortfall leaves, the smallest first; without one the ratio is one or more."""
+        ratios = [1 - each for each in reversed(apart)]
+        return at_least("ratio", ratios, max(0.0, 1 - bound), " or more" if ratios[-1] >= 1 else "")
 
     def near(self, bound: float | By, other: str) -> str:
         """Say what share of another rate a group must have."""

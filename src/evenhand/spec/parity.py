@@ -213,8 +213,19 @@ class BetweenGroups(Parity):
         return self.against == "each"
 
     def held(self, segment: Segment) -> Iterator[tuple[Population, Population | None]]:
-        """Yield every two groups in both orders, or each with the rest of the segment, or with the reference."""
-        groups, axis = segment.groups, segment.people.groups
+        """Yield every two groups in both orders, or each with the rest of the segment, or with the reference.
+
+        A group whose protected values are missing is nobody's reference, nor held against anybody.
+        """
+        groups, axis = segment.known_groups(), segment.people.groups
+        unknown = len(groups) < len(segment.groups)
+        if len(groups) < 2 and unknown and segment.cell == EVERYWHERE and not segment.people.counts.elsewhere:
+            raise DataError(
+                f"{type(self).__name__} compares groups whose protected values are known, and this table has "
+                f"{len(groups)} of them by {list(axis.names)}; find out the missing values, or use TargetParity"
+            )
+        if not groups:
+            return
         if len(groups) < 2:
             only = groups[0].group
             segment.leave_out(f"has the one group {axis.words(only)}: nothing to compare", only)
@@ -248,6 +259,11 @@ class BetweenGroups(Parity):
                     f"against of {type(self).__name__}: {variable.name!r} has no level {level!r}; its levels are "
                     f"{list(variable.levels)}.{hint}"
                 )
+            if variable.has_missing and level == variable.levels[variable.missing or 0]:
+                raise SpecError(
+                    f"against of {type(self).__name__} names {variable.name}={level}: people whose group is missing "
+                    f"are nobody's reference; name a group whose {variable.name!r} is known"
+                )
             codes.append(np.array([variable.levels.index(level)]))
         return int(people.groups.ravel(codes)[0])
 
@@ -269,7 +285,8 @@ class PairwiseParity(BetweenGroups):
         Feature columns: the bound holds within each segment of people who share their original values, eq. (4).
     against : {"each", "rest"} or mapping
         What each group is held against: each other group, in both orders; all other people together; or one reference
-        group, as in ``{"sex": "Male"}``.
+        group, as in ``{"sex": "Male"}``. A group with a missing protected value is not compared, so that it never sets
+        the rate for others; the audit names it.
     min_segment : float
         Segments of a smaller weight are left out, and named in the audit.
     levels : {"each", "cumulative"}

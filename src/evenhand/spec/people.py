@@ -102,6 +102,20 @@ class Segment:
         others = self.people.inside(own.segment) & (self.people.group != own.group)
         return Population(f"everybody but {own.words}", others, own.group, own.segment, rest=True)
 
+    def known_groups(self) -> tuple[Population, ...]:
+        """Return the groups without a missing protected value, and note the others, which are not compared."""
+        axis = self.people.groups
+        missing = axis.has_missing(np.array([population.group for population in self.groups], dtype=np.int64))
+        for population, lacks in zip(self.groups, missing, strict=True):
+            note = Said(
+                f"the group {axis.words(population.group)} is not compared: no parity constraint holds for people "
+                f"whose protected value is missing, and their rate is no reference for others",
+                axis.labels(population.group),
+            )
+            if lacks and note not in self.left_out:
+                self.left_out.append(note)
+        return tuple(population for population, lacks in zip(self.groups, missing, strict=True) if not lacks)
+
     def leave_out(self, why: str, group: int) -> None:
         """Note that nothing is compared here, and why: because of a group."""
         segments = self.people.segments

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from evenhand import check
 from evenhand.data.domain import Value, same_level
+from evenhand.data.weighting import FREQUENCIES, WEIGHTS, Weighting
 from evenhand.errors import Made, Setting, SpecError, did_you_mean
 from evenhand.spec import toml
 from evenhand.spec.bins import Binning
@@ -53,6 +54,10 @@ class Problem:
         The columns X.
     outcome : str
         The column Y, of two or more values.
+    weights : str, optional
+        A column of survey weights: a row is one person, who counts more or less.
+    frequencies : str, optional
+        The column of a table of counts that says for how many people a row stands.
     favourable : level of the outcome, optional
         The outcome that is good for a person, where one is. It changes no mapping: the audit then says who is helped
         and who is harmed. Every :class:`FourFifths` must name the same.
@@ -133,6 +138,8 @@ class Problem:
     protected: Sequence[str]
     features: Sequence[str]
     outcome: str
+    weights: str | None = None
+    frequencies: str | None = None
     favourable: Value | None = None
     distortion: Distortion
     parity: Sequence[Parity] = ()
@@ -250,6 +257,12 @@ class Problem:
         return (*self.protected, *self.features, self.outcome)
 
     @property
+    def weighting(self) -> Weighting | None:
+        """The column by which rows count, where they do not count once each."""
+        found = Weighting.of(self.weights, self.frequencies)
+        return None if found is None else replace(found, deliberate=True)
+
+    @property
     def given(self) -> tuple[str, ...]:
         """The features that some parity bound is given or some forbidden record names, in their order."""
         named = {column for parity in self.parity for column in parity.given or ()}
@@ -359,6 +372,11 @@ class Problem:
                 where = f"twice in {role}" if seen[column] == role else f"in both {seen[column]} and {role}"
                 raise SpecError(f"column {column!r} is listed {where}; each column has one role")
             seen[column] = role
+        for what in (WEIGHTS, FREQUENCIES):
+            column = getattr(self, what)
+            if column is not None and check.column(what, column) in seen:
+                raise SpecError(f"column {column!r} is part of the problem and cannot also be the {what}")
+        Weighting.of(self.weights, self.frequencies)
         for parity in self.parity:
             name = type(parity).__name__
             for what, known in (("on", self.protected), ("given", self.features), ("features", self.features)):
@@ -511,6 +529,17 @@ class Problem:
 def check_problem(problem: Any) -> None:
     """Refuse anything but a problem, where one comes first."""
     check.kind("the problem comes first and", problem, Problem, "an eh.Problem")
+
+
+def weighting_of(problem: Problem, weights: Any, frequencies: Any) -> Weighting | None:
+    """Return by what the rows of the problem's own table count: as it is asked, else as the problem says."""
+    check_problem(problem)
+    return Weighting.of(weights, frequencies) or problem.weighting
+
+
+def weighted_by(problem: Problem, weighting: Weighting | None) -> Problem:
+    """Return a problem that states by which column rows count."""
+    return problem if weighting is None or weighting.sampled else replace(problem, **Weighting.named_by(weighting))
 
 
 def _listed(what: str, given: Any, kind: Any, example: str) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 import tomli_w
 
 from evenhand import check
+from evenhand.data.weighting import FREQUENCIES, WEIGHTS
 from evenhand.errors import SpecError, did_you_mean
 from evenhand.spec import registry
 from evenhand.spec.bins import Binning
@@ -149,6 +150,7 @@ def write(problem: Problem) -> str:
         "protected": list(problem.protected),
         "features": list(problem.features),
         "outcome": problem.outcome,
+        **{name: column for name in (WEIGHTS, FREQUENCIES) if (column := getattr(problem, name)) is not None},
         **({} if problem.favourable is None else {"favourable": problem.favourable}),
         **({} if problem.confidence is None else {"confidence": problem.confidence}),
         "targets": problem.targets,

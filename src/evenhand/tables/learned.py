@@ -18,7 +18,9 @@ from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Axis, Role, Value, Variable
 from evenhand.data.levels import UNSEEN
+from evenhand.data.profile import Profile
 from evenhand.data.tree import EPOCH, NOWHERE, Asked, Given, Kind, Tree, named_leaves
+from evenhand.data.weighting import SURVEY, Weighting
 from evenhand.errors import DataError
 from evenhand.spec.cells import Learned
 from evenhand.tables.columns import Encoded, canonical, column, encode, plain
@@ -51,7 +53,9 @@ Where = Callable[[int], str]
 """Says where a row is."""
 
 
-def variable_of_tree(cells: Learned, tree: Tree, blanks: Sequence[Value]) -> Variable:
+def variable_of_tree(
+    cells: Learned, tree: Tree, blanks: Sequence[Value], profiles: tuple[Profile, ...] = ()
+) -> Variable:
     """Return the variable whose levels are the leaves of a tree, numbered from 1 and said in words."""
     return Variable(
         cells.variable,
@@ -62,6 +66,7 @@ def variable_of_tree(cells: Learned, tree: Tree, blanks: Sequence[Value]) -> Var
         missing=UNSEEN,
         blanks=tuple(blanks),
         tree=tree,
+        profiles=profiles,
     )
 
 
@@ -78,6 +83,19 @@ def leaves_and_unlike(
     rows = _given(variable, table, text, lambda row: f" in row {first + row + 1}")
     found = ((what, int(np.count_nonzero(flags))) for what, flags in _unlike(variable.tree, rows).items())
     return variable.tree.leaves(rows, len(table)), {what: number for what, number in found if number}
+
+
+def profile_counts(
+    variable: Variable, table: nw.DataFrame[Any], weight: Numbers, weighting: Weighting | None, *, text: bool = False
+) -> Numbers:
+    """Count rows by the levels of every column that cells are learned from, one column after the other.
+
+    Three rows: people, their weight, their squared weights.
+    """
+    counted = weighting or SURVEY
+    each = counted.people(weight), weight, counted.squares(weight)
+    both = zip(variable.profiles, _given(variable, table, text, None), strict=True)
+    return np.concatenate([profile.counted(held, *each) for profile, held in both], axis=1)
 
 
 def unlike_fitted(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> dict[tuple[str, str], Flags]:

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from evenhand import check
 from evenhand.arrays import Cells, Numbers, sums
-from evenhand.data.counts import Counts, checked_weights
+from evenhand.data.counts import Counts
 from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable, in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import DataError, Made, Setting, did_you_mean, some_of, warn
-from evenhand.spec import Occurrence, Ordinal, Problem, check_problem
+from evenhand.data.profile import Profile
+from evenhand.data.weighting import SURVEY, Weighting
+from evenhand.errors import DataError, Made, Setting, SpecError, did_you_mean, some_of, warn
+from evenhand.spec import Occurrence, Ordinal, Problem, check_problem, weighting_of
 from evenhand.spec.agreement import favourable_code
 from evenhand.spec.cells import Learned, Sample
 from evenhand.tables.columns import (
@@ -42,7 +44,13 @@ PROBABILITY = "probability"
 """The column of a conditional's frame that holds p(ŷ|x̂)."""
 
 
-def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None = None) -> Counts:
+def count(
+    problem: Problem,
+    frame: Frame,
+    weights: str | Sequence[float] | None = None,
+    *,
+    frequencies: str | Sequence[int] | None = None,
+) -> Counts:
     """Count a frame's rows over the cells of a problem.
 
     Parameters
@@ -50,9 +58,11 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     problem : Problem
         Says which columns to count, how their values become levels, and the order of levels where a rule gives it.
     frame : dataframe
-        One row per person, or one per cell with ``weights``.
+        One row per person; with ``frequencies``, one row for so many people.
     weights : str or sequence of float, optional
-        A column of the frame, or one number per row.
+        Survey weights: a column of the frame, or one number per row. A row is one person, who counts more or less.
+    frequencies : str or sequence of int, optional
+        A table of counts: a column of the frame, or one integer per row. A row stands for so many people.
 
     Examples
     --------
@@ -62,8 +72,28 @@ def count(problem: Problem, frame: Frame, weights: str | Sequence[float] | None 
     142
     """
     check_problem(problem)
+    return count_frame(problem, frame, weighting_of(problem, weights, frequencies))
+
+
+def count_frame(problem: Problem, frame: Frame, weighting: Weighting | None) -> Counts:
+    """Count a frame's rows; refuse weights that look like numbers of people."""
     table = read(frame)
-    return count_rows(problem, table, weights_of(problem.columns, table, weights))
+    weight = weights_of(problem.columns, table, weighting)
+    if weighting is None or weight is None:
+        return count_rows(problem, table, None)
+    # Rows that are one person each have a place in the table, which errors name.
+    both = (weighting.people(weight), weighting.squares(weight)) if weighting.repeats else (None, None)
+    return unmistaken(count_rows(problem, table, weight, both[0], squares=both[1]), weighting)
+
+
+def unmistaken(counts: Counts, weighting: Weighting | None) -> Counts:
+    """Return counts; refuse weights that look like numbers of people, or warn of them where a problem states them."""
+    if weighting is None or weighting.repeats or weighting.sampled or not counts.looks_like_table_of_counts:
+        return counts
+    if not weighting.deliberate:
+        raise SpecError(*weighting.mistakable)
+    warn(*weighting.mistakable)
+    return counts
 
 
 def count_rows(
@@ -79,7 +109,8 @@ def count_rows(
     if problem.cells is None:
         return rows.counts(problem)
     outcome = rows.codes[problem.outcome]
-    sample = sample_of(problem, rows.table, rows.everybody, rows.group, outcome, rows.weight)
+    each = np.ones(len(rows.table)) if rows.people is None else rows.people
+    sample = sample_of(problem, rows.table, rows.everybody, rows.group, outcome, rows.weight, each)
     learned = learned_variable(problem, problem.cells, sample)
     return rows.with_variable(learned, leaves(learned, rows.table)).counts(problem)
 
@@ -158,7 +189,7 @@ def level_rows(
     if not len(table):
         raise DataError("the table is empty: it has no rows")
     weightless = None
-    if weight is not None and not (weighted := checked_weights(weight) > 0).all():
+    if weight is not None and not (weighted := SURVEY.checked(weight) > 0).all():
         people, squares = (None if of is None else of[weighted] for of in (people, squares))
         weightless = take(table, np.flatnonzero(~weighted))
         table, weight = take(table, np.flatnonzero(weighted)), weight[weighted]
@@ -174,7 +205,10 @@ def level_rows(
 
 def learned_variable(problem: Problem, cells: Learned, sample: Sample) -> Variable:
     """Learn cells from a sample of a table."""
-    return variable_of_tree(cells, cells.tree(sample), problem.missing_values)
+    tree = cells.tree(sample)
+    seen = {each.asked.name: each.given for each in (*sample.columns, *sample.segmenting)}
+    profiles = (Profile.of(asked, seen[asked.name], sample.people, sample.weight) for asked in tree.columns)
+    return variable_of_tree(cells, tree, problem.missing_values, tuple(profiles))
 
 
 def _warn_of_lost_groups(counts: Counts, weightless: nw.DataFrame[Any]) -> None:
@@ -301,32 +335,35 @@ def _named_levels(variable: Variable, series: nw.Series[Any]) -> list[Value]:
     return [value if code == UNSEEN else variable.levels[code] for value, code in zip(values, codes, strict=True)]
 
 
-def weights_of(
-    columns: Sequence[str], table: nw.DataFrame[Any], weights: str | Sequence[float] | None
-) -> Numbers | None:
-    """Return one weight per row of a table whose given columns are part of a problem."""
-    if weights is None:
+def weights_of(columns: Sequence[str], table: nw.DataFrame[Any], weighting: Weighting | None) -> Numbers | None:
+    """Return one number per row of a table whose given columns are part of a problem; None where rows count once."""
+    if weighting is None:
         return None
-    given: Any = weights
-    if isinstance(weights, str):
-        weights_column(columns, weights, "a frame")
-        given = _complete(table, weights, advice="every row needs a weight").to_numpy()
+    given: Any = weighting.given
+    if weighting.column is not None:
+        weights_column(columns, weighting, "a frame")
+        given = _complete(table, weighting.column, advice=f"{weighting.option} are needed in every row").to_numpy()
     try:
         array = np.asarray(given, dtype=np.float64)
     except Exception:  # Whatever is no array of numbers says so in its own way.
-        raise DataError(f"weights must be numbers, one per row, not {check.shown(weights)}") from None
+        raise DataError(
+            f"{weighting.option} must be numbers, one per row, not {check.shown(weighting.given)}"
+        ) from None
     if array.shape != (len(table),):
-        raise DataError(f"there are {array.size} weights for {len(table)} rows")
-    return array
+        raise DataError(f"there are {array.size} {weighting.option} for {len(table)} rows")
+    return weighting.checked(array)
 
 
-def weights_column(columns: Sequence[str], weights: Any, table: str) -> str | None:
-    """Return the name of a column of weights, which is none of the given columns."""
-    if weights is not None and not isinstance(weights, str):
-        raise DataError(f"the weights of {table} are one of its columns: give its name, not {check.shown(weights)}")
-    if weights in columns:
-        raise DataError(f"column {weights!r} is part of the problem and cannot also be the weights")
-    return weights
+def weights_column(columns: Sequence[str], weighting: Weighting | None, table: str) -> str | None:
+    """Return the name of a column of weights or frequencies, which is none of the given columns."""
+    if weighting is None:
+        return None
+    if weighting.column is None:
+        shown = check.shown(weighting.given)
+        raise DataError(f"the {weighting.option} of {table} are one of its columns: give its name, not {shown}")
+    if weighting.column in columns:
+        raise DataError(f"column {weighting.column!r} is part of the problem and cannot also be the {weighting.option}")
+    return weighting.column
 
 
 def _complete(table: nw.DataFrame[Any], name: str, advice: str = "fill them, or drop those rows") -> nw.Series[Any]:

@@ -47,16 +47,20 @@ class Groups:
 
 
 def sample_of(
-    problem: Problem, table: nw.DataFrame[Any], groups: Groups, group: Cells, outcome: Cells, weight: Numbers
+    problem: Problem,
+    table: nw.DataFrame[Any],
+    groups: Groups,
+    group: Cells,
+    outcome: Cells,
+    weight: Numbers,
+    people: Numbers,
 ) -> Sample:
-    """Return what is learned from a table in memory, of whose rows the groups, outcomes and weights are known."""
+    """Return what is learned from a table in memory, of whose rows groups, outcomes, weights and people are known."""
     assert problem.cells is not None
     blanks = problem.missing_values
     found = {name: _seen(Asked(name, kind_of(column(table, name), blanks)), table, blanks) for name in problem.features}
     held = [found[name].given for name in (*problem.learned_over, *problem.given)]
-    alike = Alike.of(contents(held, len(table)), group, outcome, weight, np.ones(len(table))).first(
-        problem.cells.sample
-    )
+    alike = Alike.of(contents(held, len(table)), group, outcome, weight, people).first(problem.cells.sample)
     return _sample(problem, {name: seen.of(alike.at) for name, seen in found.items()}, groups, alike)
 
 
@@ -124,14 +128,12 @@ class Alike:
 
 
 def _seen(asked: Asked, table: nw.DataFrame[Any], blanks: Sequence[Value], *, text: bool = False) -> Seen:
-    """Return a column, and whether these rows have gaps there and whole numbers alone."""
+    """Return a column, and whether these rows have gaps there."""
     values = given(asked, column(table, asked.name), blanks, text=text)
     if values.numbers is None:
         assert values.codes is not None
         return Seen(replace(asked, gaps=bool(np.any(values.codes == NOWHERE))), values)
-    there = values.numbers[~np.isnan(values.numbers)]
-    whole = bool(np.all(there == np.rint(there)))
-    return Seen(replace(asked, whole=whole, gaps=len(there) < len(values)), values)
+    return Seen(replace(asked, gaps=bool(np.any(np.isnan(values.numbers)))), values)
 
 
 def contents(columns: Iterable[Given], rows: int) -> Contents:
@@ -214,14 +216,12 @@ def _of_word(word: str) -> int:
 class Noticed:
     """What some rows show of a column: of which kinds all of their values are, the likeliest first.
 
-    ``valued`` says whether there is a value at all, ``gaps`` whether one is missing, and ``whole`` whether its numbers
-    are whole ones.
+    ``valued`` says whether there is a value at all, ``gaps`` whether one is missing.
     """
 
     kinds: tuple[Kind, ...]
     valued: bool
     gaps: bool = False
-    whole: bool = True
 
     @property
     def kind(self) -> Kind:
@@ -230,13 +230,11 @@ class Noticed:
 
     def __add__(self, other: Noticed) -> Noticed:
         kinds = tuple(kind for kind in self.kinds if kind in other.kinds)
-        return Noticed(
-            kinds or (Kind.WORD,), self.valued or other.valued, self.gaps or other.gaps, self.whole and other.whole
-        )
+        return Noticed(kinds or (Kind.WORD,), self.valued or other.valued, self.gaps or other.gaps)
 
     def asked(self, name: str) -> Asked:
         """Return what a tree may ask about."""
-        return Asked(name, self.kind, whole=self.whole and self.kind.numeric, gaps=self.gaps)
+        return Asked(name, self.kind, gaps=self.gaps)
 
 
 Looks = dict[str, Noticed]
@@ -261,7 +259,7 @@ def _noticed(series: nw.Series[Any], blanks: Sequence[Value], text: bool) -> Not
         # By the type alone.
         kinds, valued = (kind_of(series, blanks),), True
     seen = _seen(Asked(series.name, kinds[0]), series.to_frame(), blanks, text=text)
-    return Noticed(kinds, valued, seen.asked.gaps, seen.asked.whole)
+    return Noticed(kinds, valued, seen.asked.gaps)
 
 
 def _kinds_of_texts(series: nw.Series[Any], blanks: Sequence[Value], text: bool) -> tuple[tuple[Kind, ...], bool]:
@@ -295,10 +293,25 @@ def _all_days(values: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Rows of a table that comes in pieces, each with a weight of more than nothing."""
+    """Rows of a table that comes in pieces, with their weights; or with frequencies, each ``repeats`` so often."""
 
     table: nw.DataFrame[Any]
     weight: Numbers
+    repeats: bool = False
+
+    @property
+    def people(self) -> Numbers:
+        """How many people each row is."""
+        return self.weight if self.repeats else (self.weight > 0).astype(float)
+
+    @property
+    def squares(self) -> Numbers:
+        """The sum of the squared weights of these people."""
+        return self.weight if self.repeats else self.weight**2
+
+    def of(self, at: Cells) -> Piece:
+        """Return some of the rows."""
+        return self if len(at) == len(self.weight) else Piece(take(self.table, at), self.weight[at], self.repeats)
 
 
 Pieces = Callable[[], Iterable[Piece]]
@@ -346,7 +359,7 @@ def alike_in(
     groups = Axis(tuple(variable for variable in variables if variable.role is Role.PROTECTED))
     group = groups.ravel([_codes(variables, name, table, text) for name in groups.names])
     outcome = _codes(variables, problem.outcome, table, text)
-    return Alike.of(number, group, outcome, piece.weight, np.ones(len(table)))
+    return Alike.of(number, group, outcome, piece.weight, piece.people)
 
 
 def sample_of_rows(

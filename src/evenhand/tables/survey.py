@@ -18,9 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.data.counts import checked_weights
+from evenhand.data.counts import PAIRS_EXPECTED, expected_pairs
 from evenhand.data.domain import Value
-from evenhand.errors import DataError, did_you_mean, some_of
+from evenhand.data.weighting import Weighting
+from evenhand.errors import DataError, SpecError, did_you_mean, some_of
 from evenhand.tables.columns import REAL, WHOLE
 from evenhand.tables.frames import Frame, read
 
@@ -31,9 +32,6 @@ ONLY_AMONG_NUMBERS = ("-", ".")
 """Tokens that mean something else among words."""
 
 STORED = (str, int, float, np.number, Decimal)
-
-PAIRS_EXPECTED = 3.0
-"""So many pairs of equal rows are to be expected where their lack says something."""
 
 MISSING = -1
 """The code of a missing value."""
@@ -108,8 +106,7 @@ class Survey:
     row_weights : array, optional
         What each row weighs; together as much as there are people. None is one for each.
     row_people : array, optional
-        How many people each row stands for: its weight in a table of counts, one where weights only correct for who
-        was asked. None is one for each.
+        How many people each row stands for: its frequency in a table of counts, else one. None is one for each.
     kept : array, optional
         The places of the rows in the table, where some have no weight. None is all.
     """
@@ -137,20 +134,20 @@ def survey(
     missing_values: Collection[str] | None = None,
     *,
     parse: bool = False,
-    weights: str | None = None,
+    weighting: Weighting | None = None,
 ) -> Survey:
     """Look over a table.
 
     Parameters
     ----------
     table : dataframe, or sequence of Distinct
-        One row per person; or its columns, where their distinct values are known already.
+        One row per person, or with frequencies for so many; or its columns, where their distinct values are known.
     missing_values : collection of str, optional
         The words that stand for a missing value; by default those that usually do.
     parse : bool
         Whether texts that are all numbers are numbers, as in a file.
-    weights : str, optional
-        A column of weights.
+    weighting : Weighting, optional
+        By which column rows count.
 
     Examples
     --------
@@ -162,23 +159,26 @@ def survey(
     read_as = list(table) if known else distinct(read(table))
     rows = len(read_as[0].codes) if read_as else 0
     columns = tuple(_column(each, missing_values, parse) for each in read_as)
-    if weights is None or not rows:
+    if weighting is None or not rows:
         return Survey(rows, columns)
+    weights, option = str(weighting.column), weighting.option
     given = next((each for each in columns if each.name == weights), None)
     if given is None:
         names = [each.name for each in columns]
         raise DataError(f"the table has no column {weights!r}; it has {some_of(names)}.{did_you_mean(weights, names)}")
     if given.missing or not given.numeric:
         wrong = f"is missing in {given.missing} rows" if given.missing else f"holds {given.values[0]!r}"
-        raise DataError(f"the weights {weights!r} must be numbers, one for each row; the column {wrong}")
-    weight = checked_weights(np.asarray(given.values, dtype=float)[given.codes])
+        raise DataError(f"the {option} {weights!r} must be numbers, one for each row; the column {wrong}")
+    weight = weighting.checked(np.asarray(given.values, dtype=float)[given.codes])
     kept = np.flatnonzero(weight > 0)
     if len(kept) < rows:
         # What only rows without a weight hold is not there.
         read_as = [replace(each, **_remaining(each, kept)) for each in read_as]
         columns, weight = tuple(_column(each, missing_values, parse) for each in read_as), weight[kept]
     columns = tuple(each for each in columns if each.name != weights)
-    people = weight if _are_counts(columns, weight) else np.ones(len(weight))
+    if not weighting.repeats and not weighting.deliberate and _look_like_counts(columns, weight):
+        raise SpecError(*weighting.mistakable)
+    people = weighting.people(weight)
     scaled = weight * (people.sum() / weight.sum())
     both = {"row_weights": scaled, "row_people": people}
     return Survey(len(kept), tuple(replace(each, **both) for each in columns), **both, kept=kept)
@@ -213,20 +213,19 @@ def by_code(codes: Cells, each: Numbers | None, size: int) -> Numbers:
     return np.bincount(codes[there], None if each is None else each[there], minlength=size).astype(np.float64)
 
 
-def _are_counts(columns: Sequence[Column], weight: Numbers) -> bool:
-    """Whether rows are cells, which stand for as many people as they weigh, and not people themselves.
+def _look_like_counts(columns: Sequence[Column], weight: Numbers) -> bool:
+    """Whether weights may be numbers of people: whole, while no two rows agree in what is not a number of the row.
 
     Of people some would be alike: where several pairs are to be expected, and there is none, equal rows were put
     together.
     """
-    if not np.array_equal(weight, np.rint(weight)):
+    # An index differs in every row, and so hides rows that are equal.
+    codes = [each.codes for each in columns if len(each.values) < len(weight)]
+    if not codes or not np.any(weight > 1) or np.any(weight != np.rint(weight)):
         return False
-    alike = len(weight) * (len(weight) - 1) / 2
-    for each in columns:
-        alike *= float(((np.bincount(each.codes + 1) / len(weight)) ** 2).sum())
-    if alike < PAIRS_EXPECTED:
+    if expected_pairs(codes) < PAIRS_EXPECTED:
         return False
-    return not pd.DataFrame({i: each.codes for i, each in enumerate(columns)}).duplicated().any()
+    return not pd.DataFrame(dict(enumerate(codes))).duplicated().any()
 
 
 def _is_nested(series: nw.Series[Any]) -> bool:

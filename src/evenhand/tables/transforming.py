@@ -6,6 +6,7 @@ made. Frames, streams of batches and estimators all use these. Knows nothing of 
 
 from __future__ import annotations
 
+import logging
 import math
 import secrets
 from collections import Counter
@@ -37,6 +38,7 @@ Mode = Literal["release", "apply"]
 Unseen = Literal["typical", "keep", "error"]
 Missing = Literal["level", "error"]
 Draw = Literal["independent", "balanced"]
+SeedOrigin = Literal["given", "drawn", "default"]
 Levels = Callable[[str], Cells]
 """The level of each kind of rows in a column."""
 
@@ -74,6 +76,13 @@ FEW_KINDS = 1 << 12
 """So many kinds of rows are told apart whatever the size of a table; more only where a table has many rows for each."""
 
 
+DEFAULT_SEED = 0
+"""Of keyed draws and of apply mode, where a person is to get the same result wherever they are drawn."""
+
+FRESH_BITS = 128
+"""So many bits of a fresh seed cannot be found by trying seeds."""
+
+
 @dataclass(frozen=True)
 class How:
     """How results are drawn and written: the options that release and apply share."""
@@ -83,6 +92,8 @@ class How:
     draw: Draw = "independent"
     unseen: Unseen | None = None
     restore: Restoring = Restoring.SAMPLE
+    seed_origin: SeedOrigin = "given"
+    draw_asked: bool = True
 
     def __post_init__(self) -> None:
         check.one_of("draw", self.draw, get_args(Draw))
@@ -101,8 +112,30 @@ class How:
     def of(cls, seed: int | None, **options: Any) -> How:
         """Take a seed as users give it: None is fresh randomness."""
         if seed is None:
-            return cls(secrets.randbits(128), **options)
+            return cls(secrets.randbits(FRESH_BITS), seed_origin="drawn", **options)
         return cls(check.seed("seed", seed, or_none=True), **options)
+
+    @classmethod
+    def of_release(cls, seed: int | None, *, key: str | None, draw: Draw | None, **options: Any) -> How:
+        """Take the options of a release, where None is the default.
+
+        With a key draws are independent, from the same seed everywhere: they must not depend on who else is in the
+        table. Without one they are balanced, from a fresh seed.
+        """
+        options |= {"key": key, "draw_asked": draw is not None}
+        options["draw"] = ("balanced" if key is None else "independent") if draw is None else draw
+        if seed is None and key is not None:
+            return cls(DEFAULT_SEED, seed_origin="default", **options)
+        how = cls.of(seed, **options)
+        if how.seed_origin == "drawn":
+            logging.getLogger("evenhand").info("release draws with the fresh seed %d", how.seed)
+        return how
+
+    @classmethod
+    def of_apply(cls, seed: int | None, **options: Any) -> How:
+        """Take the options of apply mode, where the default seed and the same one given are alike."""
+        how = cls.of(seed, **options)
+        return replace(how, seed_origin="default") if seed == DEFAULT_SEED else how
 
 
 @dataclass(frozen=True, eq=False)
@@ -477,6 +510,9 @@ class Tally:
         number of their rows: all of them, of a table that was added to another the first few.
     unlike : mapping
         How many rows have, by column, what learned cells were not grown on: rare and new words, and new gaps.
+    people, results : int or None
+        Of a table of counts: for how many people its rows stand, of whom ``changed`` are then so many, and how many
+        rows the result has.
     """
 
     rows: int = 0
@@ -490,6 +526,8 @@ class Tally:
     pooled: bool = False
     new_cells: Mapping[int, int] = field(default_factory=dict)
     unlike: tables.Unlike = field(default_factory=dict)
+    people: int | None = None
+    results: int | None = None
 
     def __add__(self, more: Tally) -> Tally:
         first, example = self.first_unseen, self.example
@@ -669,6 +707,13 @@ class Balancing:
     def settled(self) -> Cells | None:
         """Return what every number has become once all rows were met; None where that is the number itself."""
         return None if self.strata is None else self.strata.settled()
+
+    def parts(self, located: Located) -> list[Cells]:
+        """Return the part of each row of a whole table in every partition, coarse to fine; at last its cell."""
+        assert self.strata is not None
+        number, become = self.number(located), self.settled()
+        number = number if become is None else become[number]
+        return [*self.strata.parts(self.strata.keys[number]), number]
 
     def plan(self, people: Cells, seed: int) -> Spaced | Allotted:
         """Return what ranks become, once it is known how many people every stratum has."""
@@ -856,9 +901,12 @@ def report_unlike(mode: Transformer, tally: Tally) -> None:
 
 
 def report_balance(mode: Transformer, tally: Tally, how: How) -> None:
-    """Warn of what balanced draws could not balance."""
+    """Warn of what balanced draws could not balance; where they are only the default, it is logged."""
     for words in unbalanced(mode, tally, how.key) if how.balanced else ():
-        warn(words)
+        if how.draw_asked:
+            warn(words)
+        else:
+            logging.getLogger("evenhand").info("%s", words)
 
 
 def unbalanced(mode: Transformer, tally: Tally, key: str | None) -> tuple[str, ...]:

@@ -432,6 +432,13 @@ def with_columns(table: nw.DataFrame[Any], columns: Mapping[str, Any]) -> nw.Dat
     return table.with_columns(*(nw.new_series(name, values, backend=backend) for name, values in columns.items()))
 
 
+def with_numbers(table: nw.DataFrame[Any], name: str, numbers: NDArray[np.int64]) -> nw.DataFrame[Any]:
+    """Return a table with whole numbers in a column that it has, of that column's own type."""
+    dtype = table[name].dtype
+    made = with_columns(table, {name: numbers})
+    return made if dtype == nw.Object else made.with_columns(nw.col(name).cast(dtype))
+
+
 def labels(axis: Axis, cells_: Cells, prefix: str = "") -> dict[str, Any]:
     """Return the columns of an axis for given cells, with the levels' own values and dtypes."""
     codes = axis.unravel(cells_)
@@ -491,6 +498,11 @@ def beside(who: Mapping[str, Any], numbers: Mapping[str, Any]) -> pd.DataFrame:
 def own_name(table: pd.DataFrame, column: str) -> str:
     """Return what a column of the user's is called in such a frame."""
     return _set_apart(column) if _set_apart(column) in table else column
+
+
+def unused(name: str, taken: Sequence[str]) -> str:
+    """Return a name that no other column has."""
+    return unused(f"{name}_", taken) if name in taken else name
 
 
 def _set_apart(name: str) -> str:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from evenhand import check, engines, tables
-from evenhand.arrays import Numbers, sums
+from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data import FEW_PEOPLE
-from evenhand.data.counts import Counts, checked_weights
+from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, in_words
 from evenhand.data.levels import UNSEEN as NO_LEVEL
-from evenhand.engines import AnyTable
+from evenhand.data.weighting import Unit, Weighting
+from evenhand.engines import AnyTable, weighting_in
 from evenhand.errors import DataError, EvenhandError, SpecError
 from evenhand.files import replace_file
 from evenhand.findings.bounds import Furthest
@@ -37,12 +38,14 @@ from evenhand.findings.comparing import (
     refuse_other_outcomes,
     treated,
 )
+from evenhand.findings.discretion import combinations_shown, complementary
 from evenhand.findings.document import plain
 from evenhand.findings.new_people import meeting, with_own_target
 from evenhand.kernel.achieved import distances
 from evenhand.report.comparison import comparison_page, shortened
 from evenhand.report.words import asked
 from evenhand.tables.transforming import Missing, domain_with, kinds_of, locate
+from evenhand.text import counted
 from evenhand.tolerances import TREATED_ALIKE
 from evenhand.use import storage
 from evenhand.use.mapping import Mapping
@@ -77,14 +80,16 @@ class Comparison:
     rates : pandas.DataFrame
         For each of B's groups and each outcome: its people and their weight, and its rate before, after A and after B.
     groups : pandas.DataFrame
-        For each of B's groups: its people and their weight, the shares that A and B change, and at least which share
-        of them gets another outcome, or another record, from B than from A.
+        For each of B's groups: its people and their weight, the shares that A and B change, and the least share of them
+        that can get another outcome, or another record, from B than from A, in expectation over the draws.
     costs : pandas.DataFrame
         What each costs: the certificate and its numbers on the table that each was fitted on, people changed and
         expected distortion among these people, and the price of each parity bound.
     cells : pandas.DataFrame
         For each cell of B in which people are treated differently, most people first: who is in it, how many, each
         outcome's probability from A and B, and at least which share gets another outcome, or another record.
+        Here and in ``rates`` and ``groups`` a column ``shown`` says which rows are passed on: not those of fewer people
+        than ``hide_below``, nor those that would reveal one. Words, page and ``as_dict()`` leave the others out.
     notes : tuple of str
         What could not be compared.
     outcome, levels, shown : str, tuple, tuple
@@ -93,6 +98,8 @@ class Comparison:
         Whether the two utility losses are of the same measure and of the same columns and levels.
     weighed : bool
         Whether people count by weights that are not all one.
+    hide_below : float
+        Groups and cells of fewer people are not passed on.
     """
 
     about: str
@@ -110,6 +117,7 @@ class Comparison:
     shown: tuple[Any, ...]
     losses_compare: bool
     weighed: bool
+    hide_below: float
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -117,15 +125,30 @@ class Comparison:
         return tuple(_words(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, which JSON can hold."""
-        names = ("about", "people", "weighed", "mappings", "words", "notes", "statement", "bounds", "rates", "groups",
-                 "costs", "cells")  # fmt: skip
-        return {name: plain(getattr(self, name)) for name in names}
+        """Return everything that is passed on as plain values, which JSON can hold, and how many rows are hidden."""
+        names = (
+            "about",
+            "people",
+            "weighed",
+            "hide_below",
+            "mappings",
+            "words",
+            "notes",
+            "statement",
+            "bounds",
+            "costs",
+        )
+        listed = {name: getattr(self, name) for name in ("rates", "groups", "cells")}
+        return {
+            **{name: plain(getattr(self, name)) for name in names},
+            **{name: plain(table[table["shown"]].drop(columns="shown")) for name, table in listed.items()},
+            "hidden": {name: int((~table["shown"]).sum()) for name, table in listed.items()},
+        }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a page that needs no network; return its path. Needs the extra ``charts``."""
         page = Path(check.path("path", path))
-        replace_file(page, comparison_page(self.as_dict(), FEW_PEOPLE).encode(errors="backslashreplace"))
+        replace_file(page, comparison_page(self.as_dict()).encode(errors="backslashreplace"))
         return page
 
     def __repr__(self) -> str:
@@ -138,8 +161,10 @@ def compare(
     table: AnyTable | None = None,
     *,
     weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
     missing: Missing | None = None,
     names: Sequence[str] | None = None,
+    hide_below: float = FEW_PEOPLE,
 ) -> Comparison:
     """Say in what two mappings differ, and who is treated differently by them.
 
@@ -149,13 +174,17 @@ def compare(
         The two, such as an earlier version and a later one. They must release the same outcome.
     table : dataframe or path, optional
         The people who are compared; by default those whom ``b`` was fitted on. It is read into memory.
-    weights : str or sequence of float, optional
-        With ``table``: a column of it, or one number per row.
+    weights, frequencies : str or sequence of numbers, optional
+        With ``table``: a column of it, or for a dataframe one number per row. By default the column that the problem
+        names, where the table has it.
     missing : {"level", "error"}, optional
         With ``table``: a missing value where the fitted table had none, as in :meth:`Mapping.release`; who has no group
         or no outcome is left out, and counted.
     names : sequence of str, optional
         What the two are called, such as the names of their files: for the page, which names their fingerprints too.
+    hide_below : float
+        Groups and cells of fewer people, and those that would reveal one, are left out of words, page and
+        ``as_dict()``.
 
     Returns
     -------
@@ -173,19 +202,24 @@ def compare(
     >>> found.statement.to_dict("records")
     [{'setting': 'parity[0].bound', 'a': '0.1', 'b': '0.2'}]
     >>> found.bounds[["mapping", "bound", "before", "after"]].to_dict("records")[1]
-    {'mapping': 'B', 'bound': '1.20 times', 'before': '1.61 times', 'after': '1.20 times'}
+    {'mapping': 'B', 'bound': 'at most 1.20 times', 'before': '1.61 times', 'after': '1.20 times'}
     """
     check.kind("a", a, Mapping, "an eh.Mapping")
     check.kind("b", b, Mapping, "an eh.Mapping")
-    if weights is not None and table is None:
-        raise SpecError("weights go with a table; the fitted people have their own")
+    asked = Weighting.of(weights, frequencies)
+    if table is None and asked is not None:
+        raise SpecError(f"{asked.option} go with a table; the fitted people have their own")
     check.one_of("missing", missing, (None, *get_args(Missing)))
     if missing is not None and table is None:
         raise SpecError("missing goes with a table; the fitted one says it itself")
-    called = _named(names)
+    called, threshold = _named(names), check.finite("hide_below", hide_below, low=0)
     refuse_other_outcomes(a.counts.domain, b.counts.domain)
-    met = _fitted(a, b) if table is None else _read(a, b, table, weights, missing)
-    return _compared(a, b, met, called)
+    met = (
+        _fitted(a, b, threshold)
+        if table is None
+        else _read(a, b, *weighting_in([b.problem, a.problem], table, weights, frequencies), missing, threshold)
+    )
+    return _compared(a, b, met, called, threshold)
 
 
 def _named(names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -216,7 +250,7 @@ class _Met:
     left_out: int = 0
 
 
-def _fitted(a: Mapping, b: Mapping) -> _Met:
+def _fitted(a: Mapping, b: Mapping, hide_below: float) -> _Met:
     """Take the people whom the second mapping was fitted on."""
     counts, kind = b.counts, np.arange(len(b.counts))
     each = [kinds_of(mode, levels_for(mode.domain, counts)) for mode in (a.release_mode, b.release_mode)]
@@ -230,7 +264,7 @@ def _fitted(a: Mapping, b: Mapping) -> _Met:
         (counts.d, counts.x, counts.y),
         treated(a.release_mode, each[0], kind, a.problem),
         treated(b.release_mode, each[1], kind, b.problem),
-        (_of_fitted(a, alone), _of_fitted(b)),
+        (_of_fitted(a, hide_below, alone), _of_fitted(b, hide_below)),
         counts.weighed,
     )
 
@@ -249,30 +283,36 @@ def _about(a: Counts, b: Counts, *, same: bool) -> str:
     return f"the {b.people:,} people on whom B was fitted; A was fitted {own}"
 
 
-def _of_fitted(mapping: Mapping, whose: str = "") -> Measured:
-    return bounded(mapping.counts, mapping.kernel, mapping.achieved.parity, FEW_PEOPLE), whose
+def _of_fitted(mapping: Mapping, hide_below: float, whose: str = "") -> Measured:
+    return bounded(mapping.counts, mapping.kernel, mapping.achieved.parity, hide_below), whose
 
 
 def _of_table(
-    mapping: Mapping, table: AnyTable, weights: str | Sequence[float] | None, missing: Missing | None
+    mapping: Mapping, table: AnyTable, weighting: Weighting | None, missing: Missing | None, hide_below: float
 ) -> Measured:
     """Measure what a mapping bounds of a table, as its audit does; of the fitted people where that cannot be told."""
     try:
-        rows = engines.distinct_rows(mapping.counts.domain, table, mapping.problem.csv, weights)
+        rows = engines.distinct_rows(mapping.counts.domain, table, mapping.problem.csv, weighting)
         met = meeting(mapping.release_mode.with_missing(missing), rows)
         parity = distances(with_own_target(mapping.problem, mapping.counts), met.counts, met.kernel)
     except EvenhandError:
-        return _of_fitted(mapping, OF_THE_FITTED)
-    return bounded(met.counts, met.kernel, parity, FEW_PEOPLE), ""
+        return _of_fitted(mapping, hide_below, OF_THE_FITTED)
+    return bounded(met.counts, met.kernel, parity, hide_below), ""
 
 
 def _read(
-    a: Mapping, b: Mapping, table: AnyTable, weights: str | Sequence[float] | None, missing: Missing | None
+    a: Mapping,
+    b: Mapping,
+    table: AnyTable,
+    weighting: Weighting | None,
+    missing: Missing | None,
+    hide_below: float,
 ) -> _Met:
     """Take the people of a table; those of an outcome or a group that the second mapping does not know are left out."""
     given = engines.opened(table, b.problem.csv)
-    weight = tables.weights_of(b.problem.columns, given.table, weights)
-    weight = np.ones(len(given.table)) if weight is None else checked_weights(weight)
+    counted = tables.weights_of(b.problem.columns, given.table, weighting)
+    weight = np.ones(len(given.table)) if counted is None else counted
+    each = np.ones(len(weight)) if weighting is None else weighting.people(weight)
     if not len(weight):
         raise DataError("the table has no rows")
     modes = [each.release_mode.with_missing(missing) for each in (a, b)]
@@ -287,21 +327,21 @@ def _read(
     # People who are the same to both mappings are looked at once.
     key, first, place = np.unique(np.column_stack([*kind, d[kept]]), axis=0, return_index=True, return_inverse=True)
     weighed = sums(place.ravel(), weight[kept], len(key))
-    people = np.bincount(place.ravel(), minlength=len(key)).astype(float)
+    people = sums(place.ravel(), each[kept], len(key))
     return _Met(
-        f"the {len(kept):,} people of the table",
+        f"the {people.sum():,.0f} people of the table",
         weighed,
         people,
         (d[kept][first], x[kept][first], y[kept][first]),
         treated(modes[0], located[0].kinds, key[:, 0], a.problem),
         treated(modes[1], located[1].kinds, key[:, 1], b.problem),
-        (_of_table(a, table, weights, missing), _of_table(b, table, weights, missing)),
-        bool((weight[kept] != 1).any()),
-        len(weight) - len(kept),
+        (_of_table(a, table, weighting, missing, hide_below), _of_table(b, table, weighting, missing, hide_below)),
+        bool((weight[kept] != each[kept]).any()),
+        int(each.sum() - people.sum()),
     )
 
 
-def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None) -> Comparison:
+def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None, hide_below: float) -> Comparison:
     domain = b.counts.domain
     d, _, y = met.cells
     groups, place = np.unique(d, return_inverse=True)
@@ -309,6 +349,8 @@ def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None) 
     people = sums(place, met.people, len(groups))
     outcome, record = outcomes_apart(met.a, met.b), records_apart(met.a, met.b)
     labels = tables.labels(domain.d, groups)
+    codes = domain.d.unravel(groups)
+    shown = combinations_shown(codes, people, hide_below)[tuple(range(len(codes)))]
 
     def by_group(values: Numbers) -> Numbers:
         return np.asarray(sums(place, met.weight * values, len(groups)) / size)
@@ -328,7 +370,9 @@ def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None) 
         mappings=_mappings(a, b, names),
         statement=_statement(a, b),
         bounds=_bounds(met),
-        rates=tables.beside({**repeated, domain.outcome.name: levels}, {**each, **columns}),
+        rates=tables.beside(
+            {**repeated, domain.outcome.name: levels}, {**each, **columns, "shown": np.repeat(shown, n)}
+        ),
         groups=tables.beside(
             labels,
             {
@@ -337,16 +381,18 @@ def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None) 
                 "changed_a": by_group(met.a.each(met.a.changed)),
                 "changed_b": by_group(met.b.each(met.b.changed)),
                 **apart,
+                "shown": shown,
             },
         ),
         costs=_costs(a, b, met),
-        cells=_cells(domain, met, outcome, record, after),
+        cells=_cells(domain, met, outcome, record, after, np.isin(d, groups[shown]), hide_below),
         notes=tuple(_notes(a, b, met, record)),
         outcome=domain.outcome.name,
         levels=domain.outcome.levels,
         shown=tuple(domain.outcome.levels[i] for i in _told(b, domain)),
         losses_compare=record is not None and _measure(a) == _measure(b),
         weighed=met.weighed,
+        hide_below=hide_below,
     )
 
 
@@ -445,7 +491,15 @@ def _measure(mapping: Mapping) -> str:
     return str(getattr(measure, "name", type(measure).__name__))
 
 
-def _cells(domain: Domain, met: _Met, outcome: Numbers, record: Numbers | None, after: list[Numbers]) -> pd.DataFrame:
+def _cells(
+    domain: Domain,
+    met: _Met,
+    outcome: Numbers,
+    record: Numbers | None,
+    after: list[Numbers],
+    in_shown_group: Flags,
+    hide_below: float,
+) -> pd.DataFrame:
     """List the cells of B in which results differ, by how many people that is."""
     d, x, y = met.cells
     differs = outcome if record is None else np.maximum(outcome, record)
@@ -461,13 +515,16 @@ def _cells(domain: Domain, met: _Met, outcome: Numbers, record: Numbers | None, 
 
     at = found[first]
     who = tables.labels(domain.d, d[at]) | tables.labels(domain.x, x[at]) | tables.labels(domain.y, y[at])
-    numbers = {"people": sums(place, met.people[found], len(cells)), "weight": weight}
+    people = sums(place, met.people[found], len(cells))
+    group = np.unique(d[at], return_inverse=True)[1]
+    shown = complementary(people, in_shown_group[at] & (people >= hide_below), [group], hide_below)
+    numbers = {"people": people, "weight": weight}
     for code, level in enumerate(domain.outcome.levels):
         numbers |= {f"{level}: a": mean(after[0][:, code]), f"{level}: b": mean(after[1][:, code])}
     numbers["other_outcome"] = mean(outcome)
     if record is not None:
         numbers["other_record"] = mean(record)
-    listed = tables.beside(who, numbers)
+    listed = tables.beside(who, {**numbers, "shown": shown})
     order = np.argsort(-(weight * mean(differs)), kind="stable")
     return listed.iloc[order].reset_index(drop=True)
 
@@ -479,11 +536,11 @@ def _notes(a: Mapping, b: Mapping, met: _Met, record: Numbers | None) -> Iterato
     if record is None:
         yield "features are not the same in both, or have other levels: outcomes are compared, records are not"
     if met.left_out:
-        yield f"{met.left_out:,} rows of the table have a group or an outcome that is not known, and are left out"
+        yield f"left out: {counted(met.left_out, 'row')} of the table with an unknown group or outcome"
     for name, each in (("A", met.a), ("B", met.b)):
         new = float(met.weight[~each.known].sum())
         if new:
-            yield f"{new:,.0f} people are in cells that nobody had whom {name} was fitted on"
+            yield f"{counted(new, 'person', 'people')} in cells not seen when {name} was fitted"
     if _measure(a) != _measure(b):
         yield "the two lose what different measures measure, so that their utility losses cannot be compared"
     elif record is None:
@@ -506,7 +563,7 @@ def _words(found: Comparison) -> Iterator[str]:
     costs = {row["what"]: row for row in found.costs.to_dict("records")}
     changed = costs["people changed"]
     yield (
-        f"Of {found.people:,.0f} people{_by_weight(found)} A changes about {_of(changed['a'], found)}, "
+        f"Of {_unit(found).write(found.people)} A changes about {_of(changed['a'], found)}, "
         f"B about {_of(changed['b'], found)}."
     )
     yield from _differently(found)
@@ -522,11 +579,15 @@ def _apart(name: str, rows: Sequence[dict[Any, Any]]) -> str:
     if not rows:
         return f"{name} has no parity bound."
     first = rows[0]
-    which = f"The bound of {name}" if len(rows) == 1 else f"The first of the {len(rows)} bounds of {name}"
-    stated = f"{which} allows {first['bound'] or 'anything'}{' ' * bool(first['where'])}{first['where']}"
+    which = (
+        f"The parity constraint of {name}"
+        if len(rows) == 1
+        else f"The first of {len(rows)} parity constraints of {name}"
+    )
+    stated = f"{which} requires {first['bound'] or 'nothing'}{' ' * bool(first['where'])}{first['where']}"
     if first["before"] is None:
-        return f"{stated}; what it compares has too few people to be shown."
-    among = f", among groups of at least {FEW_PEOPLE} people" if first["comparisons_hidden"] else ""
+        return f"{stated}; the groups that it compares are not shown."
+    among = ", among groups that are shown" if first["comparisons_hidden"] else ""
     whose = f", {first['whose']}" if first["whose"] else ""
     others = [row for row in rows[1:] if row["before"] is not None]
     also = "; ".join(f"{row['constraint']}: {row['before']} → {row['after']}" for row in others)
@@ -545,15 +606,15 @@ def _differently(found: Comparison) -> Iterator[str]:
     by_record = float((weight * found.groups["other_record"]).sum()) if "other_record" in found.groups else None
     records = "" if by_record is None else f"; another record, at least {_of(by_record, found)}"
     yield (
-        f"At least {_of(number, found, 'people' + _by_weight(found))} get another outcome from B than from A, however "
-        f"the draws are made{records}."
+        f"In expectation over the draws, at least {_of(number, found, _unit(found))} get another outcome from "
+        f"B than from A{records}."
     )
-    shown = found.groups[found.groups["people"] >= FEW_PEOPLE].sort_values("other_outcome", kind="stable")
+    shown = found.groups[found.groups["shown"]].sort_values("other_outcome", kind="stable")
     if len(shown) > 1 and shown["other_outcome"].iloc[-1] > TREATED_ALIKE:
         most = shown.to_dict("records")[-1]
-        among = "" if len(shown) == len(found.groups) else f", of the groups of at least {FEW_PEOPLE} people,"
+        among = "" if len(shown) == len(found.groups) else ", of the groups that are shown,"
         yield f"Most of all{among} it is {in_words(_who(found.groups, most))}: {most['other_outcome']:.1%} of them."
-    listed = found.cells[(found.cells["people"] >= FEW_PEOPLE) & (found.cells["other_outcome"] > WORTH_TELLING)]
+    listed = found.cells[found.cells["shown"] & (found.cells["other_outcome"] > WORTH_TELLING)]
     for row in listed.head(MOST_TOLD).to_dict("records"):
         told = [level for level in found.shown if _differ(row, level) >= WORTH_TELLING]
         chances = ", ".join(
@@ -578,8 +639,8 @@ def _of(number: float, found: Comparison, whom: str = "") -> str:
     return f"{number:,.0f}{' ' * bool(whom)}{whom} ({number / found.people:.1%})"
 
 
-def _by_weight(found: Comparison) -> str:
-    return " by weight" if found.weighed else ""
+def _unit(found: Comparison) -> Unit:
+    return Unit.of(weighed=found.weighed)
 
 
 def _said(value: Any) -> str:

@@ -7,6 +7,7 @@ on them: they are found in turns, until they settle.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,13 +23,13 @@ from evenhand.findings.assurance import (
     quantile,
     rates_compared,
     refuse_small,
-    repeated_hint,
 )
 from evenhand.findings.feasibility import parity_edge
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.optimise.compile import Compiled, compile_again, compile_problem
 from evenhand.optimise.solve import Clock, solve
+from evenhand.optimise.solve.edges import is_feasible
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress, silent
 from evenhand.spec import Margin, Margins, Problem, comparisons, with_margins
@@ -186,6 +187,37 @@ def enough(found: Strayed, error: float) -> bool:
     return exceeding(found.reach) <= error * (1 + SETTLED)
 
 
+NEAR = 2.0
+"""Budgets that allow 2z and so many standard errors more are no reason to keep more than z."""
+
+SEARCHED = 7
+"""How often the number that they allow is narrowed down, to a hundredth or two."""
+
+
+def allowed(problem: Problem, counts: Counts, stray: Strayed, z: float, clock: Clock) -> float:
+    """Return how many standard errors of margin the budgets allow; infinity where these are far from what they can do.
+
+    At z they are met.
+    """
+
+    def met(times: float) -> bool:
+        stated = tabulated(with_margins(problem, stray.margins(times)), counts)
+        try:
+            return is_feasible(compile_problem(stated, counts).program, clock)
+        except TimeLimitError:
+            raise
+        except (SolverError, InfeasibleError):
+            return False
+
+    low, high = z, 2 * z + NEAR
+    if met(high):
+        return math.inf
+    for _ in range(SEARCHED):
+        middle = (low + high) / 2
+        low, high = (middle, high) if met(middle) else (low, middle)
+    return low
+
+
 SPARE = 0.12
 """So many more people are told that margins are smaller by this share than those that could be met only just."""
 
@@ -236,7 +268,7 @@ def not_enough_people(
         pieces.append(f"Or multiply the budgets by {error.smallest_budget_factor:.4g}. ")
     return NotSure(
         *pieces,
-        f"Or ask for less confidence{repeated_hint(counts)}.",
+        "Or ask for less confidence.",
         problem=with_margins(problem, margins),
         reason=error,
         people_needed=needed,

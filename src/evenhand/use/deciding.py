@@ -14,7 +14,7 @@ Knows scores, groups and the fit of a mapping; nothing of scikit-learn's convent
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -35,17 +35,20 @@ from evenhand.resources import silent
 from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, Parity, Problem, comparisons
 from evenhand.spec.by import By
 from evenhand.spec.events import CUMULATIVE
-from evenhand.tables import Frame, arrays, by_content, frame
+from evenhand.tables import Frame, arrays, by_content, frame, unused
 from evenhand.tolerances import AT_BOUND
 from evenhand.use.fitting import begin, fitted
-from evenhand.use.group_scores import fitted_groups, unused, warn_of_new_groups
+from evenhand.use.group_scores import fitted_groups, warn_of_new_groups, worst_by_group
 from evenhand.use.mapping import Mapping
 from evenhand.use.oneline import People, Scored
 from evenhand.use.released_scores import GroupRelease, ScoreScale, Ties, all_released
 from evenhand.use.scoring import TrainingRows, probabilities, trained
 
-LEVELS = 50
+LEVELS = 20
 """Of the score, at most: see docs/decisions/0020-decisions.md."""
+
+ROUNDS = 3
+"""How often the bound is tightened, at most, by what selection rates exceed it out of fold."""
 
 LEAST_BUDGET, SPARE = 1e-4, 1e-6
 """Where next to nothing must move, a budget is not what stops it: a hundredth of all levels, squared. And what is left
@@ -122,14 +125,37 @@ def fit_decisions(estimator: Any, scored: Scored, asked: Decisions) -> Decided:
     own, score, out_of_fold, among = _reference(model, scored, asked)
     scale = ScoreScale.of(score, weight, LEVELS, asked.threshold)
     problem = _stated(people, asked, scale)
-    mapping = _mapping(problem, _table(problem, people.groups, scale.level(score)), people)
-    every = _Everybody(mapping, scale, weight, fitted_groups(mapping, people.groups), people.frame, asked)
-    found = _Found(every, out_of_fold, _released_out_of_fold(every, people.fold, out_of_fold, among))
+    table = _table(problem, people.groups, scale.level(score))
+
+    def found_with(stated: Problem) -> _Found:
+        mapping = _mapping(stated, table, people)
+        group = fitted_groups(mapping, people.groups)
+        every = _Everybody(problem.parity[0], mapping, scale, weight, group, people.frame, asked)
+        return _Found(every, out_of_fold, _released_out_of_fold(every, people.fold, out_of_fold, among))
+
+    found = _corrected(problem, found_with)
+    every, mapping = found.every, found.every.mapping
     releases = every.releases(mapping, score, np.arange(len(score)))
     of_fitted = [_of_fitted(every, score, each) for each in (score, own)]
     if not (any(_warn_of_crowds(each, score) for each in of_fitted) or _warn_of_excess(found)):
         _warn_of_other_scores(of_fitted[-1])
     return Decided(model, mapping, people.classes, found.table, scale, releases, asked)
+
+
+def _corrected(problem: Problem, found_with: Callable[[Problem], _Found]) -> _Found:
+    """Tighten the bound by what selection rates exceed it out of fold, and return what exceeds the stated one least."""
+    stated, latest = problem, found_with(problem)
+    best = latest
+    for _ in range(ROUNDS):
+        over = latest.parity.violation
+        if not AT_BOUND < over < math.inf:
+            break
+        tighter = stated.with_bounds(lambda own, over=over: max(own - over, 0.0))  # type: ignore[misc]
+        if tighter.parity == stated.parity:
+            break
+        stated, latest = tighter, found_with(tighter)
+        best = min(best, latest, key=lambda found: found.parity.violation)
+    return best
 
 
 def _reference(model: Any, scored: Scored, asked: Decisions) -> tuple[Numbers, Numbers, Numbers, Numbers]:
@@ -194,7 +220,7 @@ def _table(problem: Problem, groups: Frame, level: Cells) -> Frame:
 
 def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
     """Fit within the smallest budget that lets everybody move as little as possible in total, which keeps ranks."""
-    counts, clock, report = begin(problem, table, people.weights)
+    counts, clock, report = begin(problem, table, people.weighting)
     freely = fitted(replace(problem, budget=None), counts, clock, report)
     limit = max(LEAST_BUDGET, float(freely.achieved.distortion.max()) * (1 + SPARE))
     return fitted(replace(problem, budget=ExpectedDistortion(limit)), counts, clock, report)
@@ -212,9 +238,11 @@ def _ties(table: Frame, people: Cells, asked: Decisions) -> Ties:
 class _Everybody:
     """The fitted people: their weights, groups (by place among those of the mapping) and rows, and levels of scores.
 
-    ``place`` is each one's own, where all are told apart, and None where what is drawn or their rows hold does that.
+    ``parity`` is what was asked, ``mapping`` may keep a tighter bound. ``place`` is each one's own, where all are
+    distinguished, and None where what is drawn or their rows hold does that.
     """
 
+    parity: Parity
     mapping: Mapping
     scale: ScoreScale
     weight: Numbers
@@ -298,25 +326,26 @@ class _Found:
     def parity(self) -> ParityAchieved:
         """What the statement measures of them."""
         counts = self.every.counts(self.level, np.arange(len(self.level)))
-        return parity_achieved(comparisons(self.every.mapping.problem.parity[0], counts), counts, unchanged(counts))
+        return parity_achieved(comparisons(self.every.parity, counts), counts, unchanged(counts))
 
     @property
     def table(self) -> Any:
-        """One row per group: people, mean score, share selected, and how far apart at the worst threshold."""
+        """One row per group: people, share selected before and after, mean score, how far apart at the worst."""
         counts, value = self.every.mapping.counts, self.every.scale.value[self.level]
         # Without a threshold the class of the larger score is chosen, and of two equal ones the first.
         threshold = np.nextafter(0.5, 1) if self.every.asked.threshold is None else self.every.asked.threshold
         labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
         who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
-        both = np.column_stack([value, value >= threshold])
+        both = np.column_stack([value, value >= threshold, self.score >= threshold])
         means = by_group(self.every.group, self.every.weight, both, len(labels))
         columns = {
             "people": counts.group_weight,
+            "before": means[:, 2],
             "mean_score": means[:, 0],
             "selected": means[:, 1],
-            "apart": self._by_group(self.parity.value, np.maximum, 0.0),
-            "up_to": self._by_group(self.moved(self.chance, further=True), np.maximum, 0.0),
-            "bound": self._by_group(self.parity.compared.bound, np.minimum, np.inf),
+            "apart": worst_by_group(self.parity.compared, self.parity.value, np.maximum, 0.0),
+            "up_to": worst_by_group(self.parity.compared, self.up_to, np.maximum, 0.0),
+            "bound": worst_by_group(self.parity.compared, self.parity.compared.bound, np.minimum, np.inf),
         }
         return frame(who | {unused(name, tuple(who)): values for name, values in columns.items()})
 
@@ -332,6 +361,11 @@ class _Found:
             own, other = np.where(met, middle, own), np.where(met, middle, other)
         compared = part.compared
         return np.asarray(compared.bound + compared.parity.distance.excess(own, other, compared.bound))
+
+    @property
+    def up_to(self) -> Numbers:
+        """Every distance as large as chance may make it in one case of twenty."""
+        return self.moved(self.chance, further=True)
 
     def exceeds(self, by: Numbers) -> bool:
         """Whether selection rates are further beyond the bound than so much explains."""
@@ -383,17 +417,6 @@ class _Found:
         share = np.array([weight[groups].sum() / counts.group_weight[groups].sum() for groups in each])
         return np.asarray(share[compared.population] + share[compared.against])
 
-    def _by_group(self, values: Numbers, best: np.ufunc, start: float) -> Numbers:
-        """Return the largest, or the smallest, value that each group takes part in."""
-        compared = self.parity.compared
-        place = compared.counts.groups.of_source
-        found = np.full(len(self.every.mapping.counts.groups.cells), start)
-        for side in (compared.population, compared.against):
-            for population, value in zip(side.tolist(), values.tolist(), strict=True):
-                here = np.unique(place[compared.populations[population].member])
-                found[here] = best(found[here], value)
-        return found
-
 
 def _of_fitted(every: _Everybody, among: Numbers, score: Numbers) -> _Found:
     """Return what is released of the fitted people's scores, which are placed ``among`` others of theirs."""
@@ -423,12 +446,15 @@ def _warn_of_crowds(found: _Found, among: Numbers) -> bool:
 
 
 def _warn_of_excess(found: _Found) -> bool:
-    """Warn where selection rates out of fold are further beyond the bound than chance would have them; say whether."""
-    exceeds = found.exceeds(found.chance)
+    """Warn where selection rates out of fold exceed the bound by more than one person in each group; say whether."""
+    exceeds = found.exceeds(found.shares(found.persons))
     if exceeds:
+        part, asked = found.parity, found.every.asked
+        worst = part.worst
         warn(
-            f"selection rates{_at(found.every.asked)} of people whom neither the estimator nor the mapping was fitted "
-            f"on exceed the bound by {found.parity.violation:.3f}, more than chance explains: see parity_",
+            f"the bound is not reached: out of fold, selection rates{_at(asked)} of the fitted people differ by "
+            f"{part.value[worst]:.3f}, and the bound is {part.compared.bound[worst]:.3f}; of new people they may "
+            f"differ by up to {found.up_to.max():.3f} (up_to in parity_). Fit on more people, or state a larger bound",
         )
     return exceeds
 

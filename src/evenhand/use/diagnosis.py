@@ -18,17 +18,18 @@ from evenhand.findings.cells import who_is_where
 from evenhand.findings.feasibility import budget_edge, parity_edge, raised
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
+from evenhand.findings.simpson import paradox_words
 from evenhand.findings.together import implied
 from evenhand.optimise.certificate import bounding
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress, heeding
-from evenhand.spec import Problem
+from evenhand.spec import Problem, weighted_by, weighting_of
 from evenhand.spec.margins import widest
 from evenhand.tolerances import SHOWN_FROM
 from evenhand.use.confidence import NotSure
-from evenhand.use.fitting import begin, fitted_as_asked, part_of
+from evenhand.use.fitting import begin, fitted_as_asked, part_of, warn_of_bounds
 from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def diagnose(
     frame: AnyTable | Counts,
     *,
     weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Diagnosis:
@@ -140,7 +142,7 @@ def diagnose(
 
     Parameters
     ----------
-    problem, frame, weights, time_limit, progress
+    problem, frame, weights, frequencies, time_limit, progress
         As in :func:`evenhand.fit`.
 
     Examples
@@ -156,10 +158,13 @@ def diagnose(
     >>> round(feasible.price_list.parity[0], 4)
     0.1257
     """
-    counts, clock, report = begin(problem, frame, weights, time_limit, progress)
+    weighting = weighting_of(problem, weights, frequencies)
+    problem = weighted_by(problem, weighting)
+    counts, clock, report = begin(problem, frame, weighting, time_limit, progress)
+    warn_of_bounds(problem)
     with heeding(clock.check):
         try:
-            mapping = fitted_as_asked(problem, counts, frame, weights, clock, part_of(report, 0.0, 0.5))
+            mapping = fitted_as_asked(problem, counts, frame, weighting, clock, part_of(report, 0.0, 0.5))
         except NotSure as error:
             found = _infeasible(error.problem, counts, clock, error.reason, report)
             margins = f"All that follows is with margins of up to {widest(error.problem)}, beyond the bounds."
@@ -212,7 +217,7 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, 
         limits = found.smallest_budget
         now = f", {limits:.7g}" if isinstance(limits, float) else ""
         words.append(f"Budgets of {factor:.4g} times these{now} would just do.")
-    return replace(found, sentences=(*words, *implied(problem, counts)))
+    return replace(found, sentences=(*words, *implied(problem, counts), *paradox_words(problem, counts)))
 
 
 def _edges(
@@ -263,6 +268,7 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         sentences=(
             *((str(error),) if why is None else _why(asked, why, bound, factor, cheapest)),
             *implied(problem, counts),
+            *paradox_words(problem, counts),
         ),
         conflict=why,
         reason=error if why is None else None,

@@ -21,9 +21,10 @@ from typing import Any
 from evenhand import check
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.domain import Value
-from evenhand.engines import AnyTable, distinct_rows, is_path, read_file
+from evenhand.data.weighting import Weighting
+from evenhand.engines import AnyTable, distinct_rows, weighting_in
 from evenhand.errors import Option, SpecError, StorageError, did_you_mean
-from evenhand.files import reason
+from evenhand.files import reason, uninterrupted
 from evenhand.findings.impact import Category, Impact, impact, impact_on
 from evenhand.report.markdown import datasheet, impact_lines, job_summary
 from evenhand.resources import Progress, silent
@@ -66,8 +67,8 @@ class Evidence:
         The summary of the report, as ``report.json`` has it.
     impact : list of dict
         The rows of the table of impact ratios.
-    unknown : dict of str to float
-        For each protected column, how many people's category is not known.
+    unknown : dict of str to float or None
+        For each protected column, how many people's category is not known; None where that is hidden.
     weighed : bool
         Whether the people of that table were counted by weights that are not all one.
     notes : tuple of str
@@ -79,7 +80,7 @@ class Evidence:
     sha256: dict[str, str]
     summary: dict[str, Any]
     impact: list[dict[str, Any]]
-    unknown: dict[str, float]
+    unknown: dict[str, float | None]
     weighed: bool = False
     notes: tuple[str, ...] = ()
 
@@ -93,10 +94,12 @@ def evidence(
     *,
     table: AnyTable | None = None,
     weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
     manifest: str | os.PathLike[str] | None = None,
     sign_off: SignOff | None = None,
     selected: Value | None = None,
     hide_below: float = FEW_PEOPLE,
+    show_all_groups: bool = False,
     trace: bool = True,
     seed: int = 0,
     source: str | os.PathLike[str] | None = None,
@@ -114,9 +117,9 @@ def evidence(
         The folder, which must not be there yet. It appears when it is complete.
     table : dataframe or path, optional
         Whose impact ratios are told, and on whom the report fits a model; by default the fitted people, and no model.
-    weights : str or sequence of float, optional
-        With ``table``: a column of it, or for a dataframe one number per row, by which impact ratios are counted. The
-        model takes every row once.
+    weights, frequencies : str or sequence of numbers, optional
+        With ``table``: a column of it, or for a dataframe one number per row. By default the column that the problem
+        names, where the table has it.
     manifest : path, optional
         Of a released file, which the report then tells of, with its sign-off; one with a sign-off that expired is
         refused.
@@ -124,6 +127,9 @@ def evidence(
         Who signs, where no manifest says so; one that expired is refused.
     selected : level of the outcome, optional
         Which outcome counts as being selected; by default the problem's favourable one, or of two the last.
+    show_all_groups : bool
+        Whether the table of impact ratios names every category, as a law may ask: also those of fewer people than
+        ``hide_below``.
     hide_below, trace, seed, source, command
         As in :func:`evenhand.report_on`.
     force : bool
@@ -148,22 +154,24 @@ def evidence(
     """
     check.kind("mapping", mapping, Mapping, "an eh.Mapping")
     check_sign_off(sign_off)
+    show_all_groups = check.flag("show_all_groups", show_all_groups)
+    threshold = 0 if show_all_groups else check.finite("hide_below", hide_below, low=0)
     folder, tell = Path(check.path("path", path)), check.progress(progress) or silent
     force = check.flag("force", force)
-    if weights is not None and table is None:
-        raise SpecError("weights go with a table; the fitted one has its own")
+    asked = Weighting.of(weights, frequencies)
+    if asked is not None and table is None:
+        raise SpecError(f"{asked.option} go with a table; the fitted one has its own")
     code = _selected(mapping, selected)
     check_folder(folder, force=force)
     tell("counting", 0.0)
-    found = _impact(mapping, table, weights, code)
-    frame: Any = table
-    if is_path(table):
-        frame = read_file(frame, mapping.problem.csv, blanks=mapping.problem.missing_values)
+    found = _impact(mapping, table, code, weights, frequencies, threshold)
     report = report_on(
-        mapping, frame=frame, hide_below=hide_below, trace=trace, seed=seed, manifest=manifest, sign_off=sign_off,
-        missing=None if frame is None else "level", source=source, command=command, progress=part_of(tell, 0.05, 0.85),
+        mapping, frame=table, weights=weights, frequencies=frequencies,
+        hide_below=hide_below, trace=trace, seed=seed, manifest=manifest,
+        sign_off=sign_off, missing=None if table is None else "level", source=source, command=command,
+        progress=part_of(tell, 0.05, 0.85),
     )  # fmt: skip
-    with _whole_folder(folder) as made:
+    with _whole_folder(folder, force=force) as made:
         report.save(made / "report.html")
         tell("writing the proof", 0.85)
         mapping.proof(made / "proof.json")
@@ -171,8 +179,9 @@ def evidence(
         _write(made / "impact-ratios.csv", _csv(found))
         lines = ["# Impact ratios", "", *impact_lines(found, outcome, about)]
         _write(made / "impact-ratios.md", "\n".join(lines) + "\n")
-        others, weighed = [name for name in FILES if name != SUMS], mapping.counts.weighed
-        _write(made / "datasheet.md", datasheet(report.summary, found, others, weighed=weighed))
+        others, features = [name for name in FILES if name != SUMS], mapping.problem.features
+        sheet = datasheet(report.summary, found, others, features, weighed=mapping.counts.weighed)
+        _write(made / "datasheet.md", sheet)
         _write(made / "summary.md", job_summary(report.summary, found, outcome))
         sums = {name: hashlib.sha256((made / name).read_bytes()).hexdigest() for name in FILES if name != SUMS}
         _write(made / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sums.items()))
@@ -207,15 +216,18 @@ def _selected(mapping: Mapping, selected: Value | None) -> int:
     return len(outcome) - 1
 
 
-def _impact(mapping: Mapping, table: AnyTable | None, weights: str | Sequence[float] | None, selected: int) -> Impact:
+def _impact(
+    mapping: Mapping, table: AnyTable | None, selected: int, weights: Any, frequencies: Any, hide_below: float
+) -> Impact:
     columns = list(mapping.problem.protected)
     if table is None:
-        return impact(mapping.counts, mapping.kernel, selected, columns)
+        return impact(mapping.counts, mapping.kernel, selected, columns, hide_below=hide_below)
     # People of whom a protected column says nothing are told of, whatever a fit would say to them.
     mode = mapping.release_mode.with_missing("level")
-    rows = distinct_rows(mode.domain, table, mapping.problem.csv, weights)
-    found = impact_on(mode, rows, selected, columns)
-    return replace(found, notes=(*found.notes, UNWEIGHED)) if weights is None and mapping.counts.weighed else found
+    table, weighting = weighting_in([mapping.problem], table, weights, frequencies)
+    rows = distinct_rows(mode.domain, table, mapping.problem.csv, weighting)
+    found = impact_on(mode, rows, selected, columns, hide_below=hide_below)
+    return replace(found, notes=(*found.notes, UNWEIGHED)) if weighting is None and mapping.counts.weighed else found
 
 
 def _csv(found: Impact) -> str:
@@ -227,7 +239,8 @@ def _csv(found: Impact) -> str:
         values = (getattr(category, name) for name in names)
         writer.writerow("" if v is None else f"{v:.10g}" if isinstance(v, float) else v for v in values)
     for column, people in found.unknown.items():
-        writer.writerow([column, "(unknown)", f"{people:.10g}", *[""] * (len(names) - 4), "in no ratio"])
+        number = "" if people is None else f"{people:.10g}"
+        writer.writerow([column, "(unknown)", number, *[""] * (len(names) - 4), "in no ratio"])
     return text.getvalue()
 
 
@@ -256,20 +269,22 @@ def check_folder(folder: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _whole_folder(folder: Path) -> Iterator[Path]:
+def _whole_folder(folder: Path, *, force: bool) -> Iterator[Path]:
     """Give a folder beside another, and put it in that one's place if nothing goes wrong."""
     made = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=".evenhand-"))
     try:
         yield made
         made.chmod(0o755 & ~_umask())
-        if folder.exists():
-            # What is there is evidence, as was checked; it goes once the new one is complete.
-            old = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=".evenhand-"))
-            os.rename(folder, old / "old")
-            os.rename(made, folder)
-            shutil.rmtree(old)
-        else:
-            os.rename(made, folder)
+        with uninterrupted():
+            if force and folder.exists():
+                # What is there is evidence, as was checked; it goes once the new one is complete.
+                old = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=".evenhand-"))
+                os.rename(folder, old / "old")
+                os.rename(made, folder)
+                shutil.rmtree(old)
+            else:
+                # Refused by the system if another process made it meanwhile.
+                os.rename(made, folder)
     except OSError as error:
         raise StorageError(f"cannot write {str(folder)!r}: {reason(error)}") from None
     finally:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from evenhand import check
 from evenhand.arrays import round_up
 from evenhand.data.counts import Counts
+from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import DataError, InfeasibleError, Made, Setting, SolverError, TimeLimitError, Verb, warn
-from evenhand.findings.assurance import Assurance, parts_of, quantile, refuse_small, refuse_tiny
+from evenhand.findings.assurance import Assurance, answered, parts_of, quantile, refuse_small, refuse_tiny
 from evenhand.findings.bounds import comparison
 from evenhand.findings.feasibility import Edge, budget_edge, parity_edge, raised
 from evenhand.findings.forbidden import already_forbidden
+from evenhand.findings.ledger import ledger, levelled_down
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import achieved, distances, outcome_by_source
 from evenhand.optimise.certificate import bounding, certify
@@ -26,17 +28,18 @@ from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import refuse_unmet, tabulated
 from evenhand.resources import Progress, heeding, silent
-from evenhand.spec import Problem, check_problem, with_margins
+from evenhand.spec import Margins, Problem, check_problem, weighted_by, weighting_of, with_margins
+from evenhand.spec.by import each
 from evenhand.tolerances import AT_BOUND, EDGE_TOLERANCE, VIOLATION_TOLERANCE
 from evenhand.use.alternating import alternate
-from evenhand.use.confidence import Trials, enough, not_enough_people
+from evenhand.use.confidence import Trials, allowed, enough, not_enough_people
 from evenhand.use.folds import Fold, folds_of
 from evenhand.use.mapping import Mapping
 
 LOG = logging.getLogger("evenhand")
 
-PLAIN_SHARE, FOLDS_SHARE = 0.1, 0.85
-"""Of a fit with confidence: until the optimum without it is found, and until the margins are."""
+PLAIN_SHARE, FOLDS_SHARE, LAST_SHARE = 0.1, 0.8, 0.9
+"""Of a fit with confidence: until the optimum without it is found, until the margins are, and until they are met."""
 
 COUNTING_SHARE = 0.05
 """Of a whole fit; a large file says in words how far it is counted."""
@@ -51,6 +54,7 @@ def fit(
     frame: AnyTable | Counts,
     *,
     weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Mapping:
@@ -61,9 +65,14 @@ def fit(
     problem : Problem
         What to bound and what to keep.
     frame : dataframe, path or Counts
-        The table: one row per person (or per cell, with ``weights``). A path names CSV or Parquet files.
+        The table: one row per person; with ``frequencies``, one row for so many people. A path names CSV or Parquet
+        files.
     weights : str or sequence of float, optional
-        A column of the table, or for a dataframe one number per row.
+        Survey weights: a column of the table, or for a dataframe one number per row. A row is one person, who counts
+        more or less. By default what the problem says. The mapping's problem
+        states a column that is given here.
+    frequencies : str or sequence of int, optional
+        A table of counts: a column, or for a dataframe one integer per row. A row stands for so many people.
     time_limit : float, optional
         Seconds after which to stop, while the programme is written as well as while it is solved. A tie-break that runs
         out of time keeps the optimum found before it. A solver that does not stop within a second is left behind in its
@@ -93,17 +102,47 @@ def fit(
     >>> round(mapping.objective, 6), mapping.certificate.status
     (0.021244, 'optimal')
     """
-    counts, clock, report = begin(problem, frame, weights, time_limit, progress)
+    return fit_weighted(problem, frame, weighting_of(problem, weights, frequencies), time_limit, progress)
+
+
+def fit_weighted(
+    problem: Problem,
+    frame: AnyTable | Counts,
+    weighting: Weighting | None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Fit to a table whose rows count as they are given, which the mapping's problem then states."""
+    problem = weighted_by(problem, weighting)
+    counts, clock, report = begin(problem, frame, weighting, time_limit, progress)
     with heeding(clock.check):
-        mapping = fitted_as_asked(problem, counts, frame, weights, clock, report)
+        mapping = fitted_as_asked(problem, counts, frame, weighting, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
+    warn_of_bounds(problem)
     for words in (mapping.words_of_new_cells, already_forbidden(problem, counts)):
         if words is not None:
             warn(words)
+    warn_of_losses(mapping)
     report("done", 1.0)
     return mapping
+
+
+def warn_of_losses(mapping: Mapping) -> None:
+    """Warn where a mapping takes the favourable outcome from people in expectation."""
+    who = ledger(mapping.problem, mapping.counts, mapping.kernel, mapping.achieved)
+    lost = None if who is None else levelled_down(mapping.problem, who)
+    if lost is not None:
+        warn(*lost)
+
+
+def warn_of_bounds(problem: Problem) -> None:
+    """Warn of every parity bound that is almost surely a mistake."""
+    for parity in problem.parity:
+        for bound in dict.fromkeys(each(parity.bound)):
+            if (doubt := parity.distance.doubt(bound)) is not None:
+                warn(f"{type(parity).__name__}{parity.where}: {doubt}")
 
 
 def fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> Mapping:
@@ -114,12 +153,17 @@ def fitted(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> 
 
 
 def fitted_as_asked(
-    problem: Problem, counts: Counts, frame: AnyTable | Counts, weights: Any, clock: Clock, report: Progress
+    problem: Problem,
+    counts: Counts,
+    frame: AnyTable | Counts,
+    weighting: Weighting | None,
+    clock: Clock,
+    report: Progress,
 ) -> Mapping:
     """Fit to the counts of a table, with confidence where the problem asks for it."""
     if problem.confidence is None:
         return fitted(problem, counts, clock, report)
-    return assured(problem, counts, folds_of(problem, counts, frame, weights), clock, report)
+    return assured(problem, counts, folds_of(problem, counts, frame, weighting), clock, report)
 
 
 def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Clock, report: Progress) -> Mapping:
@@ -139,10 +183,8 @@ def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Cloc
         problem = replace(problem, conditional=plain.problem.conditional)
     stray, z = Trials(problem, counts, folds, clock, part_of(report, PLAIN_SHARE, FOLDS_SHARE)).settled()
     for last in (False, False, True):
-        margins = stray.margins(z)
-        stated = with_margins(problem, margins)
         try:
-            mapping = _mapped(stated, tabulated(stated, counts), counts, clock, part_of(report, FOLDS_SHARE, 1.0))
+            mapping = _with_margins(problem, counts, stray.margins(z), clock, part_of(report, FOLDS_SHARE, LAST_SHARE))
         except InfeasibleError as refused:
             raise not_enough_people(problem, counts, stray, z, clock, refused) from None
         own = stray.of_mapping(counts, mapping.kernel)
@@ -152,10 +194,21 @@ def assured(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Cloc
         # a union over all lines, whatever room they have.
         stray = stray.widened(own)
         z = max(z, quantile(error, own.reach))
+    most = allowed(problem, counts, stray, z, clock)
+    if most < math.inf:
+        z = answered(z, most)
+        mapping = _with_margins(problem, counts, stray.margins(z), clock, part_of(report, LAST_SHARE, 1.0))
+    margins = stray.margins(z)
     stated, without = plain.problem, plain.objective
     promised = Assurance(stated, counts, mapping.kernel, confidence, margins, stray.leaning, without)
     certificate = replace(mapping.certificate, without_confidence=without)
     return replace(mapping, problem=stated, certificate=certificate, assurance=promised)
+
+
+def _with_margins(problem: Problem, counts: Counts, margins: Margins, clock: Clock, report: Progress) -> Mapping:
+    """Fit a problem whose bounds are kept with margins."""
+    stated = with_margins(problem, margins)
+    return _mapped(stated, tabulated(stated, counts), counts, clock, report)
 
 
 def part_of(report: Progress, first: float, last: float) -> Progress:
@@ -166,7 +219,7 @@ def part_of(report: Progress, first: float, last: float) -> Progress:
 def begin(
     problem: Problem,
     frame: AnyTable | Counts,
-    weights: str | Sequence[float] | None = None,
+    weighting: Weighting | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[Counts, Clock, Progress]:
@@ -175,7 +228,7 @@ def begin(
     report = check.progress(progress) or silent
     clock = Clock(time_limit)
     report("counting", 0.0)
-    counts = checked_counts(problem, frame, weights, report)
+    counts = checked_counts(problem, frame, weighting, report)
     clock.check()
     return counts, clock, report
 
@@ -183,11 +236,11 @@ def begin(
 def checked_counts(
     problem: Problem,
     frame: AnyTable | Counts,
-    weights: str | Sequence[float] | None = None,
+    weighting: Weighting | None = None,
     progress: Progress = silent,
 ) -> Counts:
     """Count a table, and refuse one in which there is nothing to compare."""
-    counts = counts_of(problem, frame, weights, lambda stage, share: progress(stage, COUNTING_SHARE * share))
+    counts = counts_of(problem, frame, weighting, lambda stage, share: progress(stage, COUNTING_SHARE * share))
     if len(counts.groups.cells) < 2:
         only = counts.domain.d.words(int(counts.groups.cells[0]))
         raise DataError(
@@ -319,7 +372,7 @@ def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, facto
         apart = comparison(worst, int(np.argmax(worst.value))).words
         words.append(
             f"The smallest parity bound that can be met is {edge.bound:.7f}; try {round_up(edge.bound, 1e-4):g}. "
-            f"Even there, furthest apart: {apart}. "
+            f"The largest disparity there: {apart}. "
         )
     if factor is not None:
         changes = sorted({change for charge in problem.charges for change in raised(charge, factor).items()})

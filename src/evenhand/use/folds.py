@@ -9,13 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Role
+from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable, learn_in_pieces, rows_in_memory
 from evenhand.errors import DataError, EvenhandWarning
 from evenhand.kernel import Kernel
@@ -100,7 +100,9 @@ def expected_outcomes(mode: Transformer, d: Cells, x: Cells, y: Cells) -> Number
     return found
 
 
-def folds_of(problem: Problem, counts: Counts, table: AnyTable | Counts, weights: Any = None) -> tuple[Fold, ...]:
+def folds_of(
+    problem: Problem, counts: Counts, table: AnyTable | Counts, weighting: Weighting | None = None
+) -> tuple[Fold, ...]:
     """Deal the people of a table, of which these are the counts."""
     if problem.cells is None:
         return tuple(_counted(counts, elsewhere=not problem.blind))
@@ -109,7 +111,7 @@ def folds_of(problem: Problem, counts: Counts, table: AnyTable | Counts, weights
             f"confidence: {type(problem.cells).__name__} must be learned anew within folds of the table, which counts "
             f"alone do not tell; give the table itself"
         )
-    return tuple(_learned(problem, counts, *rows_in_memory(problem, table, weights)))
+    return tuple(_learned(problem, counts, *rows_in_memory(problem, table, weighting)))
 
 
 def _counted(counts: Counts, *, elsewhere: bool) -> Iterator[Fold]:

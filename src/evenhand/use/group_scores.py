@@ -6,7 +6,6 @@ Knows mappings and arrays of scores, one row per person and one column per class
 from __future__ import annotations
 
 from collections.abc import Mapping as Columns
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value, in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import warn
-from evenhand.findings.scores import apart
-from evenhand.tables import Frame, arrays, column, frame, read
+from evenhand.spec.comparison import AGAINST_TARGET, Comparisons
+from evenhand.tables import Frame, arrays, column, frame, read, unused
 from evenhand.tables.columns import codes_of
 from evenhand.use.mapping import Mapping
 
@@ -46,27 +45,33 @@ def row_values(table: Frame, row: int) -> dict[str, Value]:
     return {name: arrays.numbers(column(read(table), name).to_native())[row] for name in arrays.names(table)}
 
 
-def parity_frame(mapping: Mapping, classes: Any, found: Columns[str, Numbers], means: Numbers, bound: float) -> Any:
+def parity_frame(mapping: Mapping, classes: Any, found: Columns[str, Numbers], apart: Numbers, bound: Numbers) -> Any:
     """Return what is known of each group, for the last class, or for each where there are more than two.
 
-    ``found`` has one array over groups and classes for each column; ``means`` are those that are held against the
-    bound.
+    ``found`` has one array over groups and classes for each column; ``apart`` and ``bound`` have one number per group.
     """
     counts = mapping.counts
-    shown = np.array(counts.domain.shown_outcomes)
-    group, place = np.repeat(np.arange(len(means)), len(shown)), np.tile(shown, len(means))
+    shown, number = np.array(counts.domain.shown_outcomes), len(counts.groups.cells)
+    group, place = np.repeat(np.arange(number), len(shown)), np.tile(shown, number)
     labels = [counts.domain.d.labels(int(counts.groups.cells[g])) for g in group]
     who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
     who[mapping.problem.outcome] = classes[place]
     columns = {
         "people": counts.group_weight[group],
         **{name: values[group, place] for name, values in found.items()},
-        "apart": apart(means)[group],
-        "bound": np.full(len(group), bound),
+        "apart": apart[group],
+        "bound": bound[group],
     }
     return frame(who | {unused(name, tuple(who)): values for name, values in columns.items()})
 
 
-def unused(name: str, taken: Sequence[str]) -> str:
-    """Return a name that no other column has."""
-    return unused(f"{name}_", taken) if name in taken else name
+def worst_by_group(compared: Comparisons, values: Numbers, worse: np.ufunc, start: float) -> Numbers:
+    """Return the largest, or the smallest, value of the comparisons that each group takes part in."""
+    place = compared.counts.groups.of_source
+    found = np.full(len(compared.counts.groups.cells), start)
+    for side in (compared.population, compared.against):
+        for population, value in zip(side.tolist(), values.tolist(), strict=True):
+            if population != AGAINST_TARGET:
+                here = np.unique(place[compared.populations[population].member])
+                found[here] = worse(found[here], value)
+    return found

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import tables
 from evenhand.errors import StorageError
-from evenhand.files import alone, existing, reason, replace_file
+from evenhand.files import alone, current_place, existing, reason, replace_file, together
 from evenhand.findings.document import plain, signed
 from evenhand.findings.monitoring import Monitored
 from evenhand.report.charts import Chart, history_chart
+from evenhand.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,7 @@ class History:
         return history_chart(self.records)
 
     def __repr__(self) -> str:
-        return f"<History of {len(self)} batches in {self.path!r}>"
+        return f"<History of {counted(len(self), 'batch', 'batches')} in {self.path!r}>"
 
 
 def read_history(path: str, mapping: str) -> History:
@@ -109,22 +110,25 @@ def add_batch(history: History, found: Monitored, name: str | None = None) -> Hi
     path, mapping = history.path, history.mapping
     entry = _entry(found, name, mapping)
     line = json.dumps(signed(entry), ensure_ascii=True, sort_keys=True, allow_nan=False)
-    with alone(path):
+    with together() as files:
+        # Others wait until the line has appeared.
+        files.until_then.enter_context(alone(path))
         text = _text(path)
         records = _records(path, text, mapping)
         ended = text if not text or text.endswith("\n") else f"{text}\n"
-        replace_file(path, f"{ended}{line}\n".encode())
+        replace_file(path, f"{ended}{line}\n".encode(), always=True)
     return History(path, mapping, (*records, _read_entry(entry)))
 
 
 def _text(path: str) -> str:
-    if existing(path) is None:
+    now = current_place(path)
+    if existing(now) is None:
         folder = os.path.dirname(os.path.realpath(path))
         if not os.path.isdir(folder):
             raise StorageError(f"there is no folder {folder!r} to keep the history {path!r} in")
         return ""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(now).read_text(encoding="utf-8")
     except OSError as error:
         raise StorageError(f"cannot read the history {path!r}: {reason(error)}") from None
     except UnicodeDecodeError:
@@ -151,7 +155,7 @@ def _records(path: str, text: str, mapping: str) -> tuple[Mapping[str, Any], ...
                     f"mapping a history of its own"
                 )
             found.append(_read_entry(entry))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             why = "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
             raise StorageError(
                 f"line {number} of the history {path!r} is damaged: {why}. Nothing was added; restore the file, or "

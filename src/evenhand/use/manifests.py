@@ -21,10 +21,18 @@ from evenhand import check
 from evenhand._version import __version__
 from evenhand.data.domain import in_words
 from evenhand.engines import Expanded, Listed, Read, Source, Written, count_rows
-from evenhand.errors import DataError, EvenhandError, EvenhandWarning, Option, SpecError, StorageError
-from evenhand.files import sha256_of
+from evenhand.errors import (
+    DataError,
+    EvenhandError,
+    EvenhandWarning,
+    Option,
+    SpecError,
+    StorageError,
+    VerificationError,
+)
+from evenhand.files import current_place, sha256_of
 from evenhand.findings.document import installed, plain
-from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of, number
+from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of, number, own_paths
 from evenhand.findings.new_people import Realised
 from evenhand.resources import Progress, current, silent
 from evenhand.spec.sign_off import SignOff
@@ -87,13 +95,15 @@ def held(
         return Held(why="its rates were not counted: names of bins are no values that could be read again")
     assert done.read is not None
     table = _table(done.read.paths)
-    own, new = (weights, weights) if mode == "release" else (done.options["weights"], done.options["weight_column"])
-    # Of what was expanded there is more than one row for each that was read.
-    original = table if mode == "release" else None
+    frequencies = done.options["frequencies"]
+    own = {"weights": weights if mode == "release" else done.options["weights"], "frequencies": frequencies}
+    new = own if mode == "release" else {"weights": done.options["weight_column"]}
+    # Of what was expanded, or was a table of counts, there is more than one row for each that was read.
+    original = table if mode == "release" and frequencies is None else None
     with_: dict[str, Any] = {"missing": missing, "progress": progress}
     try:
-        after = mapping.realised(done.path, original=original, weights=new, **with_)
-        return Held(mapping.realised(table, weights=own, **with_) if before else None, after)
+        after = mapping.realised(current_place(done.path), original=original, **new, **with_)
+        return Held(mapping.realised(table, **own, **with_) if before else None, after)
     except EvenhandError as error:
         return Held(failure=error)
 
@@ -109,6 +119,7 @@ def manifest_of(
     source: str | os.PathLike[str],
     *,
     weights: str | None = None,
+    keep_seed: bool = True,
     sign_off: SignOff | None = None,
     progress: Progress | None = None,
 ) -> Manifest:
@@ -124,6 +135,9 @@ def manifest_of(
         The mapping's own file.
     weights : str, optional
         Of a release: the column by which its rates are counted.
+    keep_seed : bool
+        Whether the manifest states the seed. Without it the command cannot be run again; with mapping, seed and key
+        others can recompute most original outcomes.
     sign_off : SignOff, optional
         Who signed off on it; one that expired is refused.
     progress : callable, optional
@@ -137,11 +151,11 @@ def manifest_of(
     _refuse_unfit(mapping, done, source, sign_off)
     if done.options["mode"] != "release" and weights is not None:
         raise SpecError("weights go with a release; what was expanded has its weights")
-    tell = check.progress(progress) or silent
+    keep_seed, tell = check.flag("keep_seed", keep_seed), check.progress(progress) or silent
     found = held(mapping, done, weights=weights, progress=tell)
     if found.failure is not None:
         raise found.failure
-    return assembled(mapping, done, source, found, weights=weights, sign_off=sign_off, tell=tell)
+    return assembled(mapping, done, source, found, weights=weights, keep_seed=keep_seed, sign_off=sign_off, tell=tell)
 
 
 def assembled(
@@ -151,6 +165,7 @@ def assembled(
     found: Held,
     *,
     weights: str | None = None,
+    keep_seed: bool = True,
     sign_off: SignOff | None = None,
     notes: Sequence[str] = (),
     tell: Callable[[str, float], None] = silent,
@@ -166,7 +181,7 @@ def assembled(
     if done.read.state != tuple((each.st_size, each.st_mtime_ns) for each in map(os.stat, done.read.paths)):
         raise DataError(f"{done.read.paths[0]!r} was changed after it was read: no manifest can be made of it")
     listed = getattr(done, "changes", None)
-    said: dict[str, Any] = {"weights": weights, **done.options}
+    said: dict[str, Any] = {"weights": weights, **done.options, **({} if keep_seed else {"seed": None})}
     return Manifest(
         mode=done.options["mode"],
         at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -176,7 +191,7 @@ def assembled(
         fingerprint=storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel),
         output=output,
         options=plain({name: said[name] for name in OPTIONS_OF[said["mode"]]}),
-        counted={name: int(getattr(done, name)) for name in COUNTED if hasattr(done, name)},
+        counted={name: int(getattr(done, name)) for name in COUNTED if getattr(done, name, None) is not None},
         realised=realised_document(mapping, found),
         notes=(*notes, *found.notes),
         changes=None if listed is None else record(listed),
@@ -220,7 +235,7 @@ def realised_document(mapping: Mapping, found: Held) -> dict[str, Any] | None:
     if found.after is None:
         return None
     verdict = found.after.verdict
-    said = {"kept": verdict.kept, "exceeded": verdict.exceeded, "verdict": verdict.words}
+    said = {"kept": verdict.kept, "violated": verdict.violated, "verdict": verdict.words}
     document: dict[str, Any] = plain({"rates": _rates(mapping, found), "bounds": _bounds(found), **said})
     return document
 
@@ -310,7 +325,7 @@ class Rechecked:
         if wrong:
             return f"The manifest fails verification: {'; '.join(wrong)}."
         again = ", and running the command again gives the same bytes" * self.again
-        return f"The manifest is verified: every file has its checksum{again}; {self.manifest.verdict}."
+        return f"The manifest is verified: every file has its checksum{again}. {self.manifest.verdict}"
 
     def __repr__(self) -> str:
         return f"<Rechecked: {self.verdict}>"
@@ -350,6 +365,11 @@ def verify_manifest(
     manifest = path if isinstance(path, Manifest) else Manifest.load(path)
     check.flag("again", again)
     tell = check.progress(progress) or silent
+    if again and "seed" in manifest.options and manifest.options["seed"] is None:
+        raise SpecError(
+            "the manifest leaves the seed out, without which the command cannot be run again; leave out ",
+            Option("again"),
+        )
     places = _places(manifest, {"input": input, "mapping": mapping, "output": output, "changes": changes})
     checks = list(_bytes(manifest, places, tell))
     if all(each.agrees for each in checks):
@@ -366,19 +386,56 @@ def verify_manifest(
     return Rechecked(manifest, tuple(checks), again)
 
 
+def recheck_file(
+    mapping: Mapping,
+    manifest: Manifest,
+    table: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Refuse a manifest whose input or output has other bytes, or whose rows, rates or bounds are not the file's.
+
+    ``table`` is what somebody takes for the input: another file is refused, whatever else is right.
+    """
+    tell = check.progress(progress) or silent
+    places = _places(manifest, {"input": table, "output": None}, movable=False)
+    for each in _bytes(manifest, places, tell):
+        if not each.agrees and table is not None and each.what.startswith("input"):
+            raise StorageError(
+                f"{os.fspath(table)!r} is not the table that {manifest.output.name!r} was made from: its SHA-256 is "
+                f"another. Pass {manifest.inputs[0].name!r}, the input that the manifest names, or leave the manifest "
+                f"out"
+            )
+        _refuse_other(manifest, each)
+    for each in _recounted(mapping, manifest, places, tell):
+        _refuse_other(manifest, each)
+
+
+def _refuse_other(manifest: Manifest, found: Check) -> None:
+    if not found.agrees:
+        raise VerificationError(
+            f"the manifest of {manifest.output.name!r} fails verification: {found.words}. Write the file again, or use "
+            f"the manifest that was written with it"
+        )
+
+
 Places = dict[str, tuple[str, ...]]
 """Where the files of each kind are."""
 
 
-def _places(manifest: Manifest, given: dict[str, Any]) -> Places:
-    """Return where every file is; one that is not there is an error that names it."""
-    if given["changes"] is not None and manifest.changes is None:
+def _places(manifest: Manifest, given: dict[str, Any], *, movable: bool = True) -> Places:
+    """Return where the files of every kind are that is given; one that is not there is an error that names it."""
+    if given.get("changes") is not None and manifest.changes is None:
         raise SpecError("the manifest has no list of changes; leave out ", Option("changes"))
     found: Places = {}
     for what, files in manifest.files.items():
+        if what not in given:
+            continue
         other = given[what]
         if other is None:
-            found[what] = tuple(file.path(manifest.folder) for file in files)
+            own = own_paths(manifest, what)
+            if own is None:
+                raise _elsewhere(manifest, [each for each in given if given[each] is None], movable=movable)
+            found[what] = own
         elif what == "input":
             path = check.path(what, other)
             several = len(files) > 1 or (glob.has_magic(path) and not os.path.exists(path))
@@ -387,17 +444,35 @@ def _places(manifest: Manifest, given: dict[str, Any]) -> Places:
             found[what] = (check.path(what, other),)
         for path in found[what]:
             if not os.path.isfile(path):
-                raise StorageError(
-                    f"the {what} {path!r} of the manifest is not there; if it is elsewhere, say where with ",
-                    Option(what),
-                )
+                there = "no regular file" if os.path.exists(path) else "not there"
+                gone = f"the {what} {path!r} of the manifest is {there}"
+                if not movable:
+                    raise StorageError(f"{gone}; put it back, or leave the manifest out: nothing can be recounted")
+                raise StorageError(f"{gone}; if it is elsewhere, say where with ", Option(what))
     return found
+
+
+def _elsewhere(manifest: Manifest, kinds: Sequence[str], *, movable: bool) -> StorageError:
+    """Return the error that names the files which a manifest alone does not have opened, and says how to name them."""
+    known = manifest.files
+    outside = {what: known[what] for what in kinds if what in known and own_paths(manifest, what) is None}
+    names = ", ".join(f"the {what} {file.name!r}" for what, files in outside.items() for file in files)
+    said = f"files outside the folder of a manifest are opened only if you name them: {names}; "
+    if not movable:
+        advice: list[object] = ["name the input with ", Option("table"), ", and keep the manifest beside its output"]
+    else:
+        advice = ["add "]
+        for what, files in outside.items():
+            one = Option(what, files[0].path(manifest.folder)) if len(files) == 1 else Option(what)
+            advice += [one, " and "]
+        advice.pop()
+    return StorageError(said, *advice)
 
 
 def _bytes(manifest: Manifest, places: Places, tell: Callable[[str, float], None]) -> Iterator[Check]:
     """Compare every file with its checksum."""
-    for what, files in manifest.files.items():
-        paths = places[what]
+    for what, paths in places.items():
+        files = manifest.files[what]
         if len(paths) != len(files):
             words = f"there are {len(paths)} files for the {what}, where the manifest is of {len(files)}"
             yield Check(what, len(files), len(paths), False, words)
@@ -407,12 +482,14 @@ def _bytes(manifest: Manifest, places: Places, tell: Callable[[str, float], None
 
 
 def _same_bytes(what: str, file: FileRecord, path: str, tell: Callable[[str, float], None]) -> Check:
-    found = sha256_of(path, lambda share: tell(f"hashing the {what}", share))
+    same = file.has_bytes_of(path, lambda share: tell(f"hashing the {what}", share))
     called = "list of changes" if what == "changes" else what
     words = f"the {called} {path!r} is not the file that the manifest is of: its SHA-256 is another"
     if (size := os.stat(path).st_size) != file.size:
         words += f", and it has {size:,} bytes instead of {file.size:,}"
-    return Check(f"{what} {file.name}", file.sha256[:SHOWN], found[:SHOWN], found == file.sha256, words)
+    # The checksum of another file is not for whoever wrote the manifest.
+    stated = file.sha256[:SHOWN]
+    return Check(f"{what} {file.name}", stated, stated if same else "another", same, words)
 
 
 def _recounted(fitted: Mapping, manifest: Manifest, places: Places, tell: Progress) -> Iterator[Check]:
@@ -422,7 +499,7 @@ def _recounted(fitted: Mapping, manifest: Manifest, places: Places, tell: Progre
         "fingerprint of the mapping", manifest.fingerprint[:SHOWN], found[:SHOWN], found == manifest.fingerprint,
         "the manifest states another fingerprint than its mapping has",
     )  # fmt: skip
-    rows = {"rows": "input", "results": "output"} if manifest.mode == "expand" else {"rows": "output"}
+    rows = {"rows": "input", "results": "output"} if "results" in manifest.counted else {"rows": "output"}
     for name, what in rows.items():
         stated, own = manifest.counted.get(name), count_rows(_table(places[what]), fitted.problem.csv, tell)
         words = f"the manifest states {stated} rows for the {what}, which has {own:,}"
@@ -433,6 +510,7 @@ def _recounted(fitted: Mapping, manifest: Manifest, places: Places, tell: Progre
 def _done_again(fitted: Mapping, manifest: Manifest, places: Places, tell: Progress) -> Iterator[Check]:
     """Run the recorded command again, to temporary files, and compare checksums."""
     options: dict[str, Any] = dict(manifest.options)
+    options.pop("seed_origin", None)
     if manifest.mode == "release":
         # The rates of a release are counted by its weights; drawing does not use them.
         del options["weights"]
@@ -486,7 +564,7 @@ def _rates_again(fitted: Mapping, manifest: Manifest, places: Places, tell: Prog
             yield Check(name, *wrong[1:], False, f"{name} that are stated are not the file's: {wrong[0]}")
     # Other versions may say the same in other words.
     same = manifest.versions.get("evenhand") == __version__
-    for name in ("kept", "exceeded", *["verdict"] * same):
+    for name in ("kept", "violated", *["verdict"] * same):
         words = f"{name} is stated as {stated[name]!r}, found {found[name]!r}"
         yield Check(name, stated[name], found[name], stated[name] == found[name], words)
 

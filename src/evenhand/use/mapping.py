@@ -12,8 +12,9 @@ import numpy as np
 
 from evenhand import check, engines, tables
 from evenhand.arrays import Cells, Numbers, positions
-from evenhand.data.counts import Counts, checked_weights
-from evenhand.engines import AnyTable
+from evenhand.data.counts import Counts
+from evenhand.data.weighting import Weighting
+from evenhand.engines import AnyTable, Formulas, Marking
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit, audit
@@ -21,7 +22,7 @@ from evenhand.findings.cells import cell_numbers, cell_table
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
 from evenhand.findings.explaining import Explaining, Explanation
 from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
-from evenhand.findings.models import Predictor, check_model, model_rates, predicted_scores
+from evenhand.findings.models import Predictor, check_model, check_weights_taken, model_rates, predicted_scores
 from evenhand.findings.monitoring import Monitored, monitor
 from evenhand.findings.new_people import (
     Meeting,
@@ -49,6 +50,7 @@ from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
 from evenhand.spec import Problem, Recorded, nest, outcome_given_features, with_margins
 from evenhand.tables import Frame, Record, Restore
+from evenhand.tables.splitting import split
 from evenhand.tables.transforming import (
     Draw,
     How,
@@ -195,6 +197,7 @@ class Mapping:
         table: AnyTable | None = None,
         *,
         weights: str | Sequence[float] | None = None,
+        frequencies: str | Sequence[int] | None = None,
         unseen: Policy | None = None,
         missing: Missing | None = None,
         progress: Progress | None = None,
@@ -206,8 +209,9 @@ class Mapping:
         table : dataframe or path, optional
             Other people than those that were fitted; by default the fitted table. Its columns outside the problem that
             reveal what changes are named in ``notes``.
-        weights : str or sequence of float, optional
-            With ``table``: a column of it, or one number per row.
+        weights, frequencies : str or sequence of numbers, optional
+            With ``table``: a column of it, or one number per row. By default the column that the problem names, where
+            the table has it.
         unseen : {"typical", "keep"}, optional
             With ``table``: what becomes of people in cells that nobody had, as in :meth:`release`; ``coverage`` tells
             how many they are.
@@ -231,7 +235,9 @@ class Mapping:
             more = () if new is None else (new,)
             scores = self._scores(self.counts, "typical")
             return audit(self.problem, self.counts, self.kernel, self.achieved, covered, scores, more=more)
-        met = self._met(table, weights, missing, progress, unseen)
+        table, weighting = self._weighting(table, weights, frequencies)
+        met = self._met(table, weighting, missing, progress, unseen)
+        tables.unmistaken(met.counts, weighting)
         problem = with_own_target(self.problem, self.counts)
         measured = achieved(problem, met.counts, met.kernel)
         scores = self._scores(met.counts, unseen or "typical")
@@ -269,6 +275,7 @@ class Mapping:
         table: AnyTable,
         *,
         weights: str | Sequence[float] | None = None,
+        frequencies: str | Sequence[int] | None = None,
         confidence: float = 0.95,
         history: Path | None = None,
         name: str | None = None,
@@ -283,8 +290,8 @@ class Mapping:
         ----------
         table : dataframe or path
             The batch, none of whom was used for fitting. Without a column of outcomes no bound is decided.
-        weights : str or sequence of float, optional
-            A column of it, or one number per row; limits and intervals are then approximate.
+        weights, frequencies : str or sequence of numbers, optional
+            As in :meth:`audit`. With weights, limits and intervals are approximate.
         confidence : float
             With which a random sample of the fitted people's population has nothing told as drifted, and every interval
             holds, all at once.
@@ -323,8 +330,9 @@ class Mapping:
         elif engines.is_path(table):
             name = os.path.basename(os.fspath(cast(Path, table)))
         modes = self._mode("release", unseen, missing), self._mode("apply", None, missing)
+        table, weighting = self._weighting(table, weights, frequencies)
         found = monitor(
-            self.problem, self.counts, modes, table, weights=weights, confidence=share("confidence", confidence),
+            self.problem, self.counts, modes, table, weighting=weighting, confidence=share("confidence", confidence),
             seed=check.seed("seed", seed), progress=progress, released=lambda counts: self._released(table, counts),
         )  # fmt: skip
         if before is not None:
@@ -353,6 +361,7 @@ class Mapping:
         *,
         original: AnyTable | None = None,
         weights: str | Sequence[float] | None = None,
+        frequencies: str | Sequence[int] | None = None,
         missing: Missing | None = None,
         progress: Progress | None = None,
     ) -> Realised:
@@ -366,8 +375,8 @@ class Mapping:
             The table that was released, with the same rows in the same order. It is read where parity is bounded
             within segments (``given``) that people may have left: a released table alone does not tell who was in them,
             and whether such a bound is kept is not known without it.
-        weights : str or sequence of float, optional
-            A column of it, or one number per row.
+        weights, frequencies : str or sequence of numbers, optional
+            As in :meth:`audit`.
         missing : {"level", "error"}, optional
             As in :meth:`audit`.
         progress : callable, optional
@@ -378,32 +387,42 @@ class Mapping:
         >>> import evenhand as eh
         >>> data = eh.datasets.load("compas")
         >>> mapping = eh.fit(data.problem, data.counts)
-        >>> mapping.realised(mapping.release(data.frame, seed=0)).words
-        ('the rates of this very table are 0... apart at worst (...), ... the bound 0.1',)
-        >>> mapping.realised(mapping.release(data.frame, draw="balanced")).verdict.one_person
+        >>> mapping.realised(mapping.release(data.frame, seed=0, draw="independent")).words
+        ('PairwiseParity, tightest comparison: is_recid=1 40... ratio 1.09..., at most 1.1000 allowed',)
+        >>> mapping.realised(mapping.release(data.frame)).verdict.one_person
         True
         """
         check.progress(progress)
         problem = with_own_target(self.problem, self.counts)
-        met = self._met(table, weights, missing, progress)
+        table, weighting = self._weighting(table, weights, frequencies)
+        met = self._met(table, weighting, missing, progress)
         segments = left_segments(problem, self.counts.domain)
         if original is None or not segments:
             return realised(problem, self.counts, met)
+        if weighting is not None and weighting.repeats:
+            raise SpecError(
+                "original= pairs rows one by one, and a released table of counts has other rows: release a table with "
+                "one row per person"
+            )
         origins = Origins(self.release_mode.with_missing(missing).domain, segments)
-        engines.each_pair(origins.add, original, table, origins.columns, weights, self.problem.csv, progress)
+        engines.each_pair(origins.add, original, table, origins.columns, weighting, self.problem.csv, progress)
         return realised(problem, self.counts, met, origins.became())
+
+    def _weighting(self, table: AnyTable, weights: Any, frequencies: Any) -> tuple[AnyTable, Weighting | None]:
+        """Return a table, what is lazy collected, and by what its rows count."""
+        return engines.weighting_in([self.problem], table, weights, frequencies)
 
     def _met(
         self,
         table: AnyTable,
-        weights: str | Sequence[float] | None,
+        weighting: Weighting | None,
         missing: Missing | None,
         progress: Progress | None,
         unseen: Policy | None = None,
     ) -> Meeting:
         check.one_of("unseen", unseen, (None, *get_args(Policy)))
         mode = self.release_mode.with_missing(missing).with_unseen(unseen)
-        return meeting(mode, engines.distinct_rows(self.counts.domain, table, self.problem.csv, weights, progress))
+        return meeting(mode, engines.distinct_rows(self.counts.domain, table, self.problem.csv, weighting, progress))
 
     @property
     def has_prices(self) -> bool:
@@ -459,13 +478,16 @@ class Mapping:
         frame: Frame,
         model: Any = None,
         *,
-        seed: int = 0,
+        released: Frame | None = None,
+        weights: str | Sequence[float] | None = None,
+        frequencies: str | Sequence[int] | None = None,
         protected: bool = False,
         missing: Missing | None = None,
     ) -> pd.DataFrame:
-        """Fit a model on one release of a table, apply it to the same people in apply mode, and return its mean scores.
+        """Fit a model on the expanded table, score the same people in apply mode, and return its mean scores by group.
 
         Eqs. (8) and (9) predict them: (8) for a model that sees the protected columns, (9) for one that does not.
+        Nothing is drawn: the model learns from every possible result with its weight, and scores every possible x̂.
 
         Parameters
         ----------
@@ -473,9 +495,12 @@ class Mapping:
             Holds the protected, feature and outcome columns.
         model : object with fit and predict_proba, optional
             Anything like a scikit-learn classifier that takes a pandas frame of the features as they are (so put an
-            encoder before a linear model). None fits the table of p(ŷ|x̂) that one release shows.
-        seed : int
-            For the release; the draws of apply mode use the next seed.
+            encoder before a linear model) and sample weights. None fits the table of p(ŷ|x̂).
+        released : dataframe, optional
+            A release of the table: the model then learns from it, and not from the expanded table.
+        weights, frequencies : str or sequence of numbers, optional
+            A column of the table, and of the release, or one number per row: by which people count. By default the
+            column that the problem names, where the table has it.
         protected : bool
             Whether the model sees the protected columns; those with bins or merged levels as their levels, as in
             :class:`PreprocessedClassifier`.
@@ -486,7 +511,8 @@ class Mapping:
         -------
         pandas.DataFrame
             For each group and outcome: the ``released`` rate, the ``predicted`` mean score, the model's mean ``score``
-            and its ``decision`` (the share of people for whom this outcome is the likeliest), which no bound covers.
+            and its ``decision`` (the share of people for whom this outcome is the likeliest; of two that are equally
+            likely each counts half), which no bound covers.
 
         Examples
         --------
@@ -499,13 +525,32 @@ class Mapping:
         """
         if engines.is_spark(frame):
             tables.read(frame)  # which says that a model needs rows in memory
-        seed, protected = check.seed("seed", seed), check.flag("protected", protected)
+        protected = check.flag("protected", protected)
         check_model(model)
-        if not len(tables.read(frame)):
+        table, columns = tables.read(frame), self.problem.columns
+        if not len(table):
             raise DataError("the table has no rows, on which a model could be fitted")
-        train, new = self.release(frame, seed=seed, missing=missing), self.apply(frame, seed=seed + 1, missing=missing)
+        _, weighting = self._weighting(table, weights, frequencies)
+        own = tables.weights_of(columns, table, weighting)
+        row, weight = (tables.unused(name, table.columns) for name in ("row", "weight"))
+        train: tuple[Any, Numbers | None]
+        if released is None:
+            check_weights_taken(model)
+            every = tables.to_pandas(
+                self.expand(frame, weights=weights, frequencies=frequencies, weight_column=weight, missing=missing)
+            )
+            train = every, every[weight].to_numpy(dtype=float)
+        else:
+            try:
+                rows = tables.read(released)
+            except DataError as error:
+                raise DataError("released: ", *error.pieces) from None
+            train = released, tables.weights_of(columns, rows, weighting)
+        new = tables.to_pandas(self.possibilities(frame, row_column=row, weight_column=weight, missing=missing))
+        chance = new[weight].to_numpy(dtype=float)
+        counted_by = chance if own is None else chance * own[new[row].to_numpy()]
         rates: pd.DataFrame = model_rates(
-            self.problem, self.counts, self.kernel, train, new, model, protected=protected
+            self.problem, self.counts, self.kernel, train, (new, counted_by), model, protected=protected
         )
         return rates
 
@@ -577,14 +622,18 @@ class Mapping:
         self,
         frame: AnyTable,
         *,
-        seed: int | None = 0,
+        seed: int | None = None,
         key: str | None = None,
-        draw: Draw = "independent",
+        draw: Draw | None = None,
         unseen: Unseen | None = None,
         missing: Missing | None = None,
         restore: Restore = "sample",
+        frequencies: str | None = None,
         to: Path | None = None,
         changes: Path | None = None,
+        mark: str | None = None,
+        formulas: Formulas = "keep",
+        manifest: Path | None = None,
         progress: Progress | None = None,
     ) -> Any:
         """Train mode: draw (x̂, ŷ) for every row, given its (d, x, y).
@@ -594,21 +643,25 @@ class Mapping:
         frame : dataframe or path
             Holds the protected, feature and outcome columns; others are passed through. A path names CSV or Parquet
             files, which are read and written in batches. A Spark dataframe stays lazy, and needs ``key``.
-        seed : int or None
-            Makes the draws repeatable. Without ``key``, by position: row i of every call with the same seed uses the
-            same draw, so give each batch a seed of its own; with one seed, people scored one at a time would all get
-            the same draw. None takes fresh randomness.
+        seed : int, optional
+            Makes the release repeatable: the same seed, table and options give the same result. By default a fresh one
+            is drawn, which the logger ``evenhand`` has at level INFO and a result in a file in its ``options``; with
+            ``key`` it is 0. Without ``key`` draws go by position, so give each batch a seed of its own. Choose a seed
+            before you see any result.
         key : str, optional
             A column that says who a row is. A row's draw then depends on its key, the seed and the mode alone: the same
             person gets the same draw in any order, in any table, from any engine. Rows that share a key share a draw.
-        draw : {"independent", "balanced"}
-            ``balanced``: all rows are drawn together, so that this very table is as the bounds ask but for whole
-            people: the number with each outcome is its expectation rounded down or up in every cell (d, x, y),
-            in every group and segment that parity compares, and among all; each move is within two of its own.
-            Everybody's own probabilities are the same as ever, but a row's result depends on who else is in the table.
-            What cannot be balanced (groups that cross, released segments, groups of a blind mapping, rows that share a
-            key, very many new cells) is warned of. :meth:`apply` draws no outcome: there the number of rows with the
-            same (d, x) that make each move is its expectation rounded down or up.
+        draw : {"balanced", "independent"}, optional
+            ``balanced``, the default without ``key``: all rows are drawn together. The number of people with each
+            outcome is its expectation rounded down or up: in every cell (d, x, y), in every group and segment that
+            parity compares, and in total. Each move is within two of its expectation. Each person's probabilities stay
+            the same, but a row's result depends on the other rows. Not everything can be balanced: not groups that
+            cross, released segments, groups of a blind mapping, rows that share a key, very many new cells. The rest
+            is, with a warning if you wrote ``draw="balanced"``; by default the logger ``evenhand`` has it. Spark and
+            SQL have no balanced draws.
+            ``independent``, the default with ``key``: each row is drawn on its own.
+            :meth:`apply` draws no outcome: balanced, the number of rows with the same (d, x) that make each move is its
+            expectation rounded down or up.
         unseen : {"typical", "keep", "error"}, optional
             What to do with rows whose (d, x, y) was not in the table that was fitted. ``typical``: they keep their
             features and draw ŷ as the fitted people of their group and outcome do on average, mixed with staying as far
@@ -625,12 +678,25 @@ class Mapping:
             What is written where a column has bins, or merged levels, and its level changes: a value that somebody of
             the new level had in the fitted table, the middle of the bin (the commonest of merged values), or the
             level's name, in which case the whole column becomes text. A value whose level does not change stays.
+        frequencies : str, optional
+            The column of a table of counts that says for how many people a row stands; by default the one that the
+            problem names, where the table has it. The result has one row for each result of a row, and these numbers
+            add up to that of the row. With ``draw="balanced"`` they are the expected numbers, rounded. ``key`` and
+            ``changes`` need one row per person.
         to : path, optional
             Where the result goes if ``frame`` is a path: .csv or .parquet. It appears there when it is complete.
         changes : path, optional
             With ``to``: where to list what changed, as .csv or .parquet: one row for each value that is another than it
             was, with ``row`` (counted from 1), ``key`` if there is one, ``column``, ``before``, ``after`` and
             ``probability``: that of the person's whole drawn move, P(x̂, ŷ | d, x, y), in apply mode p(x̂ | d, x).
+        mark : str, optional
+            With ``to``: a column to add that says in every row that the file was altered.
+        formulas : {"keep", "escape", "refuse"}
+            With ``to`` a .csv file: what becomes of cells that a spreadsheet would take for formulas, which begin with
+            ``= + - @`` and are no numbers. They pass through, get an apostrophe before them, or are an error.
+        manifest : path, optional
+            With ``to`` a .parquet file: the manifest that will be written for it, whose name its metadata then states
+            beside the mapping's digest.
         progress : callable, optional
             For files: called with a text and the share that is done.
 
@@ -638,10 +704,12 @@ class Mapping:
         -------
         dataframe
             Of the same type, with the same columns; for a path, what was done, with ``rows``, ``changed``, ``unseen``
-            (``missing`` of them for a missing value) and ``path``.
+            (``missing`` of them for a missing value) and ``path``; of a table of counts also ``people``, of whom
+            ``changed`` have new values, and ``results``, the number of rows that were written.
         """
-        how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return self._transformed("release", frame, how, missing, to, changes, progress)
+        how = How.of_release(seed, key=key, draw=draw, unseen=unseen, restore=restore)
+        marking = self._marking("release", mark, formulas, manifest, to)
+        return self._transformed("release", frame, how, missing, frequencies, to, changes, marking, progress)
 
     def apply(
         self,
@@ -653,14 +721,19 @@ class Mapping:
         unseen: Unseen | None = None,
         missing: Missing | None = None,
         restore: Restore = "sample",
+        frequencies: str | None = None,
         to: Path | None = None,
         changes: Path | None = None,
+        mark: str | None = None,
+        formulas: Formulas = "keep",
+        manifest: Path | None = None,
         progress: Progress | None = None,
     ) -> Any:
         """Apply mode: draw x̂ for every row, given its (d, x). An outcome column is passed through unread.
 
-        Takes the same parameters as :meth:`release`. It reads the protected columns, unless the mapping is blind:
-        then it needs none, and draws from p(x̂|x).
+        Takes the same parameters as :meth:`release`; the defaults are seed 0, where None takes a fresh one, and
+        independent draws. It reads the protected columns, unless the mapping is blind: then it needs none, and draws
+        from p(x̂|x).
 
         Examples
         --------
@@ -671,8 +744,9 @@ class Mapping:
         >>> len(new), "is_recid" in new.columns
         (5278, False)
         """
-        how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return self._transformed("apply", frame, how, missing, to, changes, progress)
+        how = How.of_apply(seed, key=key, draw=draw, unseen=unseen, restore=restore)
+        marking = self._marking("apply", mark, formulas, manifest, to)
+        return self._transformed("apply", frame, how, missing, frequencies, to, changes, marking, progress)
 
     def person(
         self,
@@ -688,7 +762,7 @@ class Mapping:
         """Apply mode or train mode for one person, in plain values: no dataframe is made.
 
         What comes out is what :meth:`apply` or :meth:`release` makes of a frame with this one row and the same options,
-        in some tens of microseconds. May be called from any number of threads.
+        drawn independently, in some tens of microseconds. May be called from any number of threads.
 
         Parameters
         ----------
@@ -701,8 +775,8 @@ class Mapping:
             The entry of the row that says who this is, as ``key`` names a column of a frame. The same person then gets
             the same draw as in any table, file or database.
         seed : int or None
-            As in :meth:`release`. Without ``key`` a row has the draw of the first row of any frame: people who are
-            scored one at a time with one seed all have the same, so give a key, or None for fresh randomness.
+            Makes the draw repeatable. Without ``key`` a row has the draw of the first row of any frame: people who are
+            scored one at a time with one seed all have the same, so give a key, or None for a fresh seed.
         unseen : {"typical", "keep", "error"}, optional
             As in :meth:`release`: what becomes of somebody of an unknown kind, with a warning, or an error.
         missing : {"level", "error"}, optional
@@ -792,23 +866,50 @@ class Mapping:
         frame: AnyTable,
         how: How,
         missing: Missing | None,
+        frequencies: str | None,
         to: Path | None,
         changes: Path | None,
+        marking: Marking,
         progress: Progress | None,
     ) -> Any:
         check.progress(progress)
         mode = self._mode(name, how.unseen, missing)
+        if frequencies is not None:
+            check.column("frequencies", frequencies)
+        _, weighting = self._weighting(frame, None, frequencies)
+        counts = weighting if weighting is not None and weighting.repeats else None
         if engines.is_path(frame):
-            done = engines.transform_file(mode, frame, to, how, self.problem.csv, progress, changes)
-            drawn = {"seed": how.seed, "key": how.key, "draw": how.draw}
-            return replace(done, options={**drawn, **self._said(name, how, missing)})
+            options = self.problem.csv, progress, changes, marking
+            if counts is None:
+                done = engines.transform_file(mode, frame, to, how, *options)
+            else:
+                done = engines.split_file(mode, frame, to, how, counts, *options)
+            drawn = {"seed": how.seed, "seed_origin": how.seed_origin, "key": how.key, "draw": how.draw}
+            counted = {"frequencies": None if counts is None else counts.column}
+            return replace(done, options={**drawn, **counted, **self._said(name, how, missing), **marking.options})
         if to is not None:
             raise SpecError("to= names the result of a file; a dataframe is returned")
         if changes is not None:
             raise SpecError("changes= lists what changed in a file; of a dataframe, compare it with what is returned")
         if engines.is_spark(frame):
+            if counts is not None:
+                raise SpecError(
+                    "Spark transforms one row per person, and these rows stand for several: collect the table of "
+                    "counts first, with toPandas()"
+                )
             return engines.transform_spark(mode, frame, how)
+        if counts is not None:
+            return tables.returned(split(mode, tables.read(frame), how, counts).table, frame)
         return tables.returned(transform(mode, tables.read(frame), how).table, frame)
+
+    def _marking(self, mode: str, mark: Any, formulas: Any, manifest: Any, to: Path | None) -> Marking:
+        """Return what a file that is written says of itself; nothing of it goes with a dataframe."""
+        digest = storage.fingerprint(self.problem, self.counts, self.kernel)
+        marking = Marking.of(mode, digest, column=mark, formulas=formulas, manifest=manifest)
+        for name, value in (marking.options | {"formulas": None if marking.formulas == "keep" else formulas}).items():
+            if value is not None and to is None:
+                raise SpecError(f"{name}= says how a file is written; it goes with to=, and not with a dataframe")
+        return marking
 
     def _said(self, mode: str, how: How, missing: Missing | None) -> dict[str, Any]:
         """Return what was asked for, as whoever wants to do the same again needs it."""
@@ -854,7 +955,7 @@ class Mapping:
         mode : {"apply", "release"}
             Which of the two.
         seed : int or None
-            As in :meth:`release`; None takes one fresh seed, which the query then holds.
+            Makes the draws repeatable; None takes one fresh seed, which the query then holds.
         draw : {"independent"}
             Balanced draws depend on all rows of a source, and are refused.
         unseen : {"typical", "keep", "error"}, optional
@@ -881,7 +982,13 @@ class Mapping:
         True
         """
         how = How.of(seed, key=key, draw=draw, unseen=unseen, restore=restore)
-        return engines.write_query(self._mode(mode, unseen, missing), how, dialect, table, columns)
+        query = engines.write_query(self._mode(mode, unseen, missing), how, dialect, table, columns)
+        if self.problem.frequencies is not None and self.problem.frequencies in (columns or ()):
+            raise SpecError(
+                f"a query gives each row one result, and {self.problem.frequencies!r} says that a row stands for "
+                f"several people: release a file or a dataframe"
+            )
+        return query
 
     def possibilities(
         self,
@@ -938,11 +1045,15 @@ class Mapping:
         frame: AnyTable,
         *,
         weights: str | Sequence[float] | None = None,
+        frequencies: str | Sequence[int] | None = None,
         weight_column: str = "weight",
         unseen: Unseen | None = None,
         missing: Missing | None = None,
         restore: Restore = "midpoint",
         to: Path | None = None,
+        mark: str | None = None,
+        formulas: Formulas = "keep",
+        manifest: Path | None = None,
         progress: Progress | None = None,
     ) -> Any:
         """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
@@ -954,11 +1065,11 @@ class Mapping:
         ----------
         frame : dataframe or path
             As in :meth:`release`; a Spark dataframe must be collected first.
-        weights : str or sequence of float, optional
-            A column of the table, which the result does not have, or one number per row of a frame, for rows that do
-            not stand for one person each.
+        weights, frequencies : str or sequence of numbers, optional
+            A column of the table, which the result does not have, or one number per row of a frame. By default the
+            column that the problem names, where the table has it.
         weight_column : str
-            The name of the column of weights in the result; they sum to the number of rows, or to ``weights``.
+            The name of the column of weights in the result; they sum to the number of rows, or to those of the table.
         unseen : {"typical", "keep", "error"}, optional
             As in :meth:`release`.
         missing : {"level", "error"}, optional
@@ -967,6 +1078,8 @@ class Mapping:
             As in :meth:`release`; without a lottery, no value is sampled.
         to : path, optional
             Where the result goes if ``frame`` is a path: .csv or .parquet. It appears there when it is complete.
+        mark, formulas, manifest
+            As in :meth:`release`.
         progress : callable, optional
             For files: called with a text and the share that is done.
 
@@ -990,21 +1103,22 @@ class Mapping:
         """
         check.progress(progress)
         mode, how = self._mode("release", unseen, missing), How.of(0, unseen=unseen, restore=restore)
-        columns = self.problem.columns
+        marking = self._marking("expand", mark, formulas, manifest, to)
+        _, weighting = self._weighting(frame, weights, frequencies)
         if engines.is_path(frame):
-            name = tables.weights_column(columns, weights, "a file")
-            done = engines.expand_file(mode, frame, to, how, name, weight_column, self.problem.csv, progress)
-            named = {"weights": name, "weight_column": weight_column}
-            return replace(done, options={**self._said("expand", how, missing), **named})
+            done = engines.expand_file(
+                mode, frame, to, how, weighting, weight_column, self.problem.csv, progress, marking
+            )
+            named = {**Weighting.named_by(weighting), "weight_column": weight_column}
+            return replace(done, options={**self._said("expand", how, missing), **named, **marking.options})
         if to is not None:
             raise SpecError("to= names the result of a file; a dataframe is returned")
         table = tables.read(frame)
-        given = tables.weights_of(columns, table, weights)
-        if isinstance(weights, str):
-            table = table.drop(weights)
+        given = tables.weights_of(self.problem.columns, table, weighting)
+        if weighting is not None and weighting.column is not None:
+            table = table.drop(weighting.column)
         tables.refuse_taken("weight_column", weight_column, table.columns)
-        weighed = None if given is None or not len(given) else checked_weights(given)
-        wide, rows, share = unfold(mode, table, how, weighed)
+        wide, rows, share = unfold(mode, table, how, given)
         weight = share if given is None else share * given[rows]
         return tables.returned(tables.merged(wide, weight, weight_column), frame)
 

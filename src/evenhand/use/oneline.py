@@ -9,6 +9,7 @@ Knows estimators, tables and the fit of a mapping; nothing of scikit-learn's con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,21 +20,25 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers, round_up
 from evenhand.data.counts import Counts
-from evenhand.data.domain import in_words
+from evenhand.data.domain import Value, in_words, same_level
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import DataError, EvenhandError, InfeasibleError, warn
+from evenhand.data.weighting import Weighting
+from evenhand.errors import DataError, EvenhandError, InfeasibleError, Made, Option, warn
+from evenhand.findings.changes import changes
 from evenhand.findings.feasibility import budget_edge
-from evenhand.findings.scores import apart, by_group
+from evenhand.findings.ledger import both_directions, ledger
+from evenhand.findings.scores import by_group
+from evenhand.kernel.achieved import ParityAchieved, parity_of_rates
 from evenhand.optimise.solve import Clock
 from evenhand.resources import silent
-from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Problem
+from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Parity, Problem, comparisons
 from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
-from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read
+from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read, unused
 from evenhand.tolerances import AT_BOUND, SAME_PROBABILITY
 from evenhand.use.confidence import NotSure
 from evenhand.use.fitting import begin, fitted_as_asked
-from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, unused, warn_of_new_groups
+from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, warn_of_new_groups, worst_by_group
 from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained
 
@@ -93,6 +98,11 @@ class People:
         """The weights, as a mapping is given them."""
         return None if self.weight is None else self.weight.tolist()
 
+    @property
+    def weighting(self) -> Weighting | None:
+        """By what their rows count in a mapping."""
+        return None if self.weight is None else Weighting(self.weight, sampled=True)
+
     @cached_property
     def classes(self) -> Any:
         """The values of the outcome, in order."""
@@ -110,12 +120,14 @@ class People:
 class Wanted:
     """What is asked of the one line."""
 
-    bound: float
+    parity: Parity
     calibrate: bool
     expected: bool
     """Whether to train on the expected release; else on one draw."""
     confidence: float | None = None
     """With which released rates keep the bound in the population, too; None asks for these people alone."""
+    favourable: Value | None = None
+    """The outcome that is good for a person."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +176,7 @@ def scored_out_of_fold(estimator: Any, people: People, *, by_all: bool = False) 
     if people.weight is not None and not np.all(people.weight):
         people = people.of(np.flatnonzero(people.weight))
     # Whoever could not be fitted is refused before anything is trained.
-    _refuse_no_levels(*_stated(people, 1.0), people)
+    _refuse_no_levels(*_stated(people, Wanted(PairwiseParity(1.0), calibrate=False, expected=True)), people)
     _refuse_thin_parts(people)
     rows = TrainingRows(np.arange(len(people.fold)), people.outcome, people.weight)
     if not by_all:
@@ -180,13 +192,14 @@ def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted) -> Calibrated:
     """Fit the mapping, train on what it releases, shift the scores, and say what holds out of fold."""
     people = scored.people
     X, fold, classes = people.X, people.fold, people.classes
-    problem, table = _stated(people, wanted.bound, wanted.confidence)
+    problem, table = _stated(people, wanted)
     table = arrays.with_column(table, problem.features[0], scored.score)
     mapping = _mapping(problem, table, people)
+    _warn_of_losses(mapping)
     rows = _released(mapping, table, people, wanted.expected)
     scores = held_out(estimator, X, fold, rows, classes)
     group = fitted_groups(mapping, people.groups)
-    rates = _rates(mapping, classes)
+    before, rates = (_rates(mapping, classes, of) for of in ("rates_before", "rates_after"))
     each = np.ones(len(fold)) if people.weight is None else people.weight
     shift = np.zeros(rates.shape)
     if wanted.calibrate:
@@ -196,9 +209,12 @@ def fit_one_line(estimator: Any, scored: Scored, wanted: Wanted) -> Calibrated:
             scores[of] = shifted(scores[of], shift[place])
     chosen = np.eye(len(classes))[np.argmax(scores, axis=1)]
     means, selected = (by_group(group, each, table, len(rates)) for table in (scores, chosen))
-    _warn_of_excess(means, wanted)
-    found = {"released": rates, "mean_score": means, "selected": selected}
-    parity = parity_frame(mapping, classes, found, means, wanted.bound)
+    measured = _measured(mapping, classes, means)
+    _warn_of_excess(measured, wanted)
+    found = {"before": before, "released": rates, "mean_score": means, "selected": selected}
+    apart = worst_by_group(measured.compared, measured.value, np.maximum, 0.0)
+    bound = worst_by_group(measured.compared, measured.compared.bound, np.minimum, np.inf)
+    parity = parity_frame(mapping, classes, found, apart, bound)
     return Calibrated(trained(estimator, X, rows), mapping, classes, shift, parity)
 
 
@@ -279,8 +295,11 @@ def _refuse_thin_parts(people: People) -> None:
             )
 
 
-def _stated(people: People, bound: float, confidence: float | None = None) -> tuple[Problem, Frame]:
-    """Return the problem, in which outcomes alone change, and the table of (d, y) to which the score will be added."""
+def _stated(people: People, wanted: Wanted) -> tuple[Problem, Frame]:
+    """Return the problem, in which outcomes alone change, and the table of (d, y) to which the score will be added.
+
+    By a distance that is about a favourable outcome, which can always be met by raising rates, nobody loses it.
+    """
     outcome = unused(people.outcome_name, people.protected)
     table = arrays.with_column(people.groups, outcome, arrays.one_column(people.outcome, whole=True))
     smallest = int(np.bincount(arrays.distinct(people.groups)[1]).min())
@@ -289,13 +308,23 @@ def _stated(people: People, bound: float, confidence: float | None = None) -> tu
         features=[unused("score", (*people.protected, outcome))],
         outcome=outcome,
         cells=ScoreLevels(LEVELS, at_least=int(np.clip(smallest // FEWEST_LEVELS, 1, PEOPLE))),
-        parity=[PairwiseParity(bound)],
-        distortion=Distortion({outcome: Nominal(1)}),
+        favourable=wanted.favourable,
+        parity=[wanted.parity],
+        distortion=Distortion({outcome: _rule(people, wanted.parity.distance.good_outcome)}),
         budget=ExpectedDistortion(1.0),
         tie_break="even",
-        confidence=confidence,
+        confidence=wanted.confidence,
     )
     return problem, table
+
+
+def _rule(people: People, good: Value | None) -> Nominal:
+    """Return what changes of the outcome cost: one, and where an outcome is to be reached, none leaves it."""
+    if good is None:
+        return Nominal(1)
+    levels = [level for level in people.classes.tolist() if not same_level(level, good)]
+    towards = {(a, b): 1.0 for a in levels for b in (*levels, good) if a != b}
+    return Nominal(towards | {(good, level): math.inf for level in levels})
 
 
 def _refuse_no_levels(problem: Problem, table: Frame, people: People) -> None:
@@ -312,7 +341,7 @@ def _refuse_no_levels(problem: Problem, table: Frame, people: People) -> None:
 
 def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
     """Fit; where a confidence cannot be had at the bound, say at which it can."""
-    counts, _, _ = begin(problem, table, people.weights)
+    counts, _, _ = begin(problem, table, people.weighting)
     try:
         return _within(problem, counts, table, people)
     except NotSure as refused:
@@ -325,21 +354,20 @@ def _within(problem: Problem, counts: Counts, table: Frame, people: People) -> M
     if least is not None:
         limit = ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0)))
         with suppress(NotSure):
-            return fitted_as_asked(replace(problem, budget=limit), counts, table, people.weights, Clock(), silent)
-    return fitted_as_asked(problem, counts, table, people.weights, Clock(), silent)
+            return fitted_as_asked(replace(problem, budget=limit), counts, table, people.weighting, Clock(), silent)
+    return fitted_as_asked(problem, counts, table, people.weighting, Clock(), silent)
 
 
 def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, people: People) -> NotSure:
     """Return the error with a bound that is enough: one that was fitted, since margins are others at another bound."""
-    bound, enough = problem.one_bound, None
-    assert bound is not None
+    bound, enough = problem.smallest_bound, None
     nearest = refused.smallest_parity_bound
     for factor in LARGER:
         bound = round_up(max(nearest or 0.0, bound) * factor, digits=3)
         try:
             # Within any budget: where that can be had, the fit at this bound has it.
-            stated = replace(problem, parity=[PairwiseParity(bound)])
-            fitted_as_asked(stated, counts, table, people.weights, Clock(), silent)
+            stated = replace(problem, parity=[problem.parity[0].with_bounds(lambda _, to=bound: to)])
+            fitted_as_asked(stated, counts, table, people.weighting, Clock(), silent)
         except NotSure as again:
             nearest = again.smallest_parity_bound
         except EvenhandError:
@@ -349,7 +377,7 @@ def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, p
             break
     needed = refused.people_needed
     return NotSure(
-        f"bound={problem.one_bound:g} can be met in this table, but not with margins for a confidence of "
+        f"bound={problem.smallest_bound:g} can be met in this table, but not with margins for a confidence of "
         f"{problem.confidence:g}. ",
         "" if needed is None else f"About {needed:,.0f} people like these {counts.people:,} would be needed. ",
         "" if enough is None else f"With as many as there are write bound={enough:g}, which can be met. ",
@@ -373,17 +401,46 @@ def _released(mapping: Mapping, table: Frame, people: People, expected: bool) ->
     return TrainingRows(arrays.numbers(row), arrays.numbers(outcome).astype(kind), arrays.numbers(weight))
 
 
-def _rates(mapping: Mapping, classes: Any) -> Numbers:
-    """Return each group's released rates, in the order of classes."""
+def _order(mapping: Mapping, classes: Any) -> Cells:
+    """Return the outcome of each class, by its code."""
     levels = np.array(mapping.counts.domain.outcome.levels).astype(classes.dtype)
-    return np.asarray(mapping.achieved.rates_after[:, np.argsort(levels, kind="stable")])
+    return np.argsort(levels, kind="stable")
 
 
-def _warn_of_excess(means: Numbers, wanted: Wanted) -> None:
-    furthest = float(apart(means).max())
-    if furthest > wanted.bound + AT_BOUND:
-        advice = "" if wanted.calibrate else "; calibrate=True shifts them to the released rates"
-        warn(
-            f"mean scores of people whom the estimator was not trained on are {furthest:.3f} apart by group, more than "
-            f"the bound of {wanted.bound:g}: see parity_{advice}",
-        )
+def _rates(mapping: Mapping, classes: Any, of: str) -> Numbers:
+    """Return each group's rates before or after, in the order of classes."""
+    return np.asarray(getattr(mapping.achieved, of)[:, _order(mapping, classes)])
+
+
+def _measured(mapping: Mapping, classes: Any, means: Numbers) -> ParityAchieved:
+    """Return what the statement measures of mean scores, as if they were rates."""
+    counts, by_outcome = mapping.counts, np.empty(means.shape)
+    by_outcome[:, _order(mapping, classes)] = means
+    compared = comparisons(mapping.problem.parity[0], counts)
+    return parity_of_rates(compared, by_outcome[counts.groups.of_source])
+
+
+def _warn_of_excess(measured: ParityAchieved, wanted: Wanted) -> None:
+    if not len(measured.value) or measured.violation <= AT_BOUND:
+        return
+    worst = int(np.argmax(measured.excess))
+    advice = "" if wanted.calibrate else "; calibrate=True shifts them to the released rates"
+    warn(
+        f"mean scores of people whom the estimator was not trained on are {measured.value[worst]:.3f} apart by group, "
+        f"more than the bound of {measured.compared.bound[worst]:g}: see parity_{advice}",
+    )
+
+
+def _warn_of_losses(mapping: Mapping) -> None:
+    """Warn of people who lose the favourable outcome; where nobody said which it is, of who goes which way."""
+    problem, counts = mapping.problem, mapping.counts
+    who = ledger(problem, counts, mapping.kernel, mapping.achieved)
+    if who is None:
+        ways = list(both_directions(counts, changes(counts, mapping.kernel, mapping.achieved)))
+        if ways:
+            warn("; ".join(ways), ". Say which outcome is good for a person: ", Option("favourable"))
+        return
+    lost, good = who.loss(suppressed=False), counts.domain.outcome.levels[who.favourable]
+    if lost is not None:
+        given = {"bound": problem.smallest_bound, "distance": Made("FourFifths", {"favourable": good})}
+        warn(f"{lost}. Nobody loses it with ", Option("bound", Made("PairwiseParity", given)))

@@ -10,9 +10,8 @@ from typing import Any
 from evenhand.data.domain import in_words
 from evenhand.engines import Row, Source, row_at, rows_where
 from evenhand.errors import DataError, StorageError
-from evenhand.files import sha256_of
 from evenhand.findings.explaining import Drawn, Explaining, Explanation
-from evenhand.findings.manifest import Manifest
+from evenhand.findings.manifest import FileRecord, Manifest, own_paths
 from evenhand.resources import Progress, silent
 from evenhand.spec import Problem
 from evenhand.tables import Placed
@@ -124,13 +123,19 @@ class Release:
     def of(cls, manifest: Manifest, fitted: Fitted, table: Any, mapping: Any, tell: Progress) -> Release:
         """Check that a manifest is of this mapping and of the output that is there."""
         tell("hashing", 0.0)
-        output = manifest.output.path(manifest.folder)
-        if mapping is not None and sha256_of(mapping) != manifest.mapping.sha256:
+        (output,) = own_paths(manifest, "output") or ("",)
+        if not os.path.isfile(output):
+            raise StorageError(
+                f"the output {manifest.output.name!r} of the manifest is no regular file in its folder or below; keep "
+                f"the manifest beside it"
+            )
+        if mapping is not None and not manifest.mapping.has_bytes_of(mapping):
             raise StorageError(f"the manifest is not of the mapping {os.fspath(mapping)!r}: its SHA-256 is another")
-        if sha256_of(output) != manifest.output.sha256:
+        if not manifest.output.has_bytes_of(output):
             raise StorageError(f"{output!r} is not the output that the manifest is of: its SHA-256 is another")
         paths = Source.of(table, fitted.problem.csv).paths
-        same = [sha256_of(path) for path in paths] == [each.sha256 for each in manifest.inputs]
+        inputs = manifest.inputs
+        same = len(paths) == len(inputs) and all(map(FileRecord.has_bytes_of, inputs, paths))
         if not same and manifest.options["key"] is None:
             raise StorageError(
                 f"{os.fspath(table)!r} is not the table that was read for {manifest.output.name!r}: its SHA-256 is "

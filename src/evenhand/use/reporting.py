@@ -10,18 +10,20 @@ import inspect
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
-from evenhand import check
+from evenhand import check, tables
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.sentences import ANYBODY, Said
-from evenhand.engines import opened
+from evenhand.data.weighting import Weighting
+from evenhand.engines import AnyTable, is_path, opened, read_file, weighting_in
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
-from evenhand.files import replace_file, sha256_of
+from evenhand.files import replace_file, together
 from evenhand.findings.bounds import said_bound
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest
@@ -34,11 +36,10 @@ from evenhand.report.summary import Material, Settings, Source, summary
 from evenhand.report.this_file import this_file
 from evenhand.resources import Progress, silent
 from evenhand.spec.sign_off import SignOff
-from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing
 from evenhand.tolerances import EDGE_TOLERANCE
 from evenhand.use import storage
-from evenhand.use.manifests import check_sign_off
+from evenhand.use.manifests import check_sign_off, recheck_file
 from evenhand.use.mapping import Mapping
 from evenhand.use.tradeoff import frontier_around, share_changed
 
@@ -72,8 +73,9 @@ class Report:
         html, beside = Path(check.path("path", path)), summary_path(path)
         text = json.dumps(self.summary, ensure_ascii=False, indent=2, allow_nan=False)
         # The name of a mapping file need not be text; what is none of it is spelled out, in JSON and in words.
-        replace_file(beside, f"{text}\n".encode(errors="backslashreplace"))
-        replace_file(html, self.html.encode(errors="backslashreplace"))
+        with together():
+            replace_file(beside, f"{text}\n".encode(errors="backslashreplace"))
+            replace_file(html, self.html.encode(errors="backslashreplace"))
         return html, beside
 
     def __repr__(self) -> str:
@@ -91,7 +93,9 @@ def summary_path(path: str | os.PathLike[str]) -> Path:
 def report_on(
     mapping: Mapping,
     *,
-    frame: Frame | None = None,
+    frame: AnyTable | None = None,
+    weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
     model: Any = None,
     sees_protected: bool = False,
     hide_below: float = FEW_PEOPLE,
@@ -112,10 +116,16 @@ def report_on(
     ----------
     mapping : Mapping
         What is reported on.
-    frame : dataframe, optional
-        A table to fit a model on, after one release: its mean scores and thresholded decisions are then shown.
+    frame : dataframe or path, optional
+        A table to fit a model on, as it is and as released: its mean scores and thresholded decisions are then shown.
+        With a ``manifest`` of a release it learns from that very file, and ``frame`` is the path of its input: another
+        file is refused. Otherwise it learns from the expanded table, every possible result with its weight.
+    weights, frequencies : str or sequence of numbers, optional
+        With ``frame``: a column of it, or for a dataframe one number per row. By default the column that the problem
+        names, where the table has it.
     model : object with fit and predict_proba, optional
-        The model; None fits a table of shares. Needs ``frame``.
+        The model; None fits a table of shares. Needs ``frame``; where it learns from the expanded table, its fit takes
+        ``sample_weight``.
     sees_protected : bool
         Whether the model sees the protected columns.
     hide_below : float
@@ -133,8 +143,9 @@ def report_on(
         With ``frame``: as in :meth:`evenhand.Mapping.release`.
     manifest : path, optional
         The manifest of a file that this mapping released, expanded or applied: whether that very file keeps every
-        bound, and who signed off on it, is then shown. A manifest of another mapping, of a file that has other bytes by
-        now, or whose sign-off has expired, is refused.
+        bound, and who signed off on it, is then shown. The rates are counted again, in the file and in its input. A
+        manifest of another mapping, of files that have other bytes or rates by now, or whose sign-off has expired, is
+        refused.
     sign_off : SignOff, optional
         Who signed off on the mapping; one that has expired is refused, and so is one beside another in the manifest.
     source : path, optional
@@ -175,17 +186,23 @@ def report_on(
     check.kind("command", command, (str, NoneType), "a text")
     known_source = _source(source)
     check_sign_off(sign_off)
-    of_file, signed = _this_file(mapping, manifest, Discretion(mapping.counts, settings.hide_below))
+    asked = Weighting.of(weights, frequencies)
+    if asked is not None and frame is None:
+        raise SpecError(f"{asked.option} go with a table; the fitted one has its own")
+    checked = _checked(mapping, manifest, frame)
+    signed = None if checked is None else checked.sign_off
     if sign_off is not None and signed not in (None, sign_off):
         raise SpecError("the manifest has another sign-off than sign_off, which is given here; leave one of them out")
     # What is simulated and solved here are many small products, for which threads of BLAS only wait for each other.
     with one_thread():
         tell("measuring", 0.05)
-        fitted = None if frame is None else _fitted(mapping, frame, model, sees_protected, missing, settings)
-        other_columns = None
+        fitted = other_columns = None
         if frame is not None:
-            columns = opened(frame, mapping.problem.csv).table.columns
-            other_columns = tuple(str(column) for column in columns if column not in mapping.problem.columns)
+            people, weighting = weighting_in([mapping.problem], _read(mapping, frame), weights, frequencies)
+            fitted = _fitted(mapping, people, weighting, checked, model, sees_protected, missing, settings)
+            used = {*mapping.problem.columns, None if weighting is None else weighting.column}
+            columns = opened(people, mapping.problem.csv).table.columns
+            other_columns = tuple(str(column) for column in columns if column not in used)
         traced = _traced(mapping, solved if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
         tell("summarising", 0.65)
         found = summary(
@@ -194,12 +211,13 @@ def report_on(
                 achieved=mapping.achieved, audit=mapping.audit(), theory=mapping.theory,
                 prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
                 promised=mapping.assurance, frontier=traced, settings=settings, source=known_source,
-                other_columns=other_columns, file=of_file, sign_off=_signed(sign_off or signed),
-                fitted_by=mapping.fitted_by,
+                other_columns=other_columns, file=_this_file(mapping, checked, settings),
+                sign_off=_signed(sign_off or signed), fitted_by=mapping.fitted_by,
                 command=command or _called(
-                    source, frame=frame, model=model, sees_protected=sees_protected, hide_below=hide_below,
-                    trace=trace, points=points, confidence=confidence, seed=seed, missing=missing,
-                    manifest=manifest, sign_off=sign_off,
+                    source, frame=frame, weights=weights, frequencies=frequencies, model=model,
+                    sees_protected=sees_protected, hide_below=hide_below, trace=trace, points=points,
+                    confidence=confidence, seed=seed,
+                    missing=missing, manifest=manifest, sign_off=sign_off,
                 ),
             )
         )  # fmt: skip
@@ -232,12 +250,10 @@ def _source(path: str | os.PathLike[str] | None) -> Source:
     return Source(os.fspath(path), hashlib.sha256(content).hexdigest())
 
 
-def _this_file(
-    mapping: Mapping, path: str | os.PathLike[str] | None, shown: Discretion
-) -> tuple[dict[str, Any] | None, SignOff | None]:
-    """Return what a manifest says of its file, and the sign-off; refuse one that is not of this mapping and file."""
+def _checked(mapping: Mapping, path: str | os.PathLike[str] | None, frame: AnyTable | None) -> Manifest | None:
+    """Return a manifest that is of this mapping, whose files are what it states; refuse any other."""
     if path is None:
-        return None, None
+        return None
     manifest = Manifest.load(check.path("manifest", path))
     if manifest.fingerprint != storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel):
         raise StorageError(
@@ -250,16 +266,32 @@ def _this_file(
             f"the sign-off by {signed.name!r} in {os.fspath(path)!r} {lapsed}: nothing is reported with it; have it "
             f"renewed, and release the table again with the same seed"
         )
-    output = manifest.output.path(manifest.folder)
-    looked = "The file is not beside its manifest, so that its bytes were not looked at."
-    if os.path.exists(output):
-        if sha256_of(output) != manifest.output.sha256:
-            raise StorageError(
-                f"{manifest.output.name!r} has other bytes than its manifest {os.fspath(path)!r} says: it was changed, "
-                f"or written again; evenhand verify tells more"
-            )
-        looked = "The file has the bytes that its manifest says; evenhand verify checks the draw and the rates again."
-    return this_file(manifest, mapping.problem, shown, looked), signed
+    if frame is not None and not is_path(frame):
+        raise SpecError(
+            f"with a manifest the table is given as a path, {manifest.inputs[0].name!r}: it is compared with the "
+            f"manifest's input by its checksum, which a dataframe does not have"
+        )
+    recheck_file(mapping, manifest, cast("str | None", frame))
+    return manifest
+
+
+def _this_file(mapping: Mapping, manifest: Manifest | None, settings: Settings) -> dict[str, Any] | None:
+    if manifest is None:
+        return None
+    looked = "The file has the bytes that its manifest states, and its rows and rates were counted again."
+    to_x, to_y = mapping.counts.domain.split_xy(mapping.kernel.targets)
+    source = mapping.kernel.rows
+    return this_file(
+        manifest, mapping.problem, Discretion(mapping.counts, settings.hide_below), looked,
+        features_move=bool((to_x != mapping.counts.x[source]).any()),
+        outcome_moves=bool((to_y != mapping.counts.y[source]).any()),
+    )  # fmt: skip
+
+
+def _read(mapping: Mapping, table: AnyTable) -> Any:
+    """Return a table in memory."""
+    problem = mapping.problem
+    return read_file(cast(str, table), problem.csv, blanks=problem.missing_values) if is_path(table) else table
 
 
 def _signed(sign_off: SignOff | None) -> list[dict[str, str]] | None:
@@ -267,23 +299,40 @@ def _signed(sign_off: SignOff | None) -> list[dict[str, str]] | None:
 
 
 def _fitted(
-    mapping: Mapping, frame: Frame, model: Any, sees_protected: bool, missing: Missing | None, settings: Settings
+    mapping: Mapping,
+    people: Any,
+    weighting: Weighting | None,
+    manifest: Manifest | None,
+    model: Any,
+    sees_protected: bool,
+    missing: Missing | None,
+    settings: Settings,
 ) -> dict[str, Any]:
-    """Fit a model on the table as it is and on one release, and return what either scores and decides."""
-    seed, parts = settings.seed, (mapping.problem, mapping.counts, mapping.kernel)
+    """Fit a model on the table as it is and as released, and return what either scores and decides."""
+    released, learned_from = None, "the expanded table"
+    # Names of bins are no values that a model could be applied to; a file of features has no outcomes to learn from.
+    restored = manifest is not None and not (manifest.options["restore"] == "label" and mapping.problem.bins)
+    if manifest is not None and manifest.mode == "release" and restored:
+        released, learned_from = _read(mapping, manifest.output.path(manifest.folder)), manifest.output.name
     # First of the release, which refuses a table that no model can be fitted on.
-    rates = mapping.model_rates(frame, model, seed=seed, protected=sees_protected, missing=missing)
-    before = model_rates(*parts, frame, frame, model, protected=sees_protected)
+    counting = {} if weighting is None else {weighting.option: weighting.given}
+    rates = mapping.model_rates(people, model, released=released, **counting, protected=sees_protected, missing=missing)
+    as_it_is = people, tables.weights_of(mapping.problem.columns, tables.read(people), weighting)
+    parts = (mapping.problem, mapping.counts, mapping.kernel)
+    before = model_rates(*parts, as_it_is, as_it_is, model, protected=sees_protected)
     rates = rates.assign(score_before=before["score"], decision_before=before["decision"])
     name = "The shares of each outcome by features" if model is None else f"The model {type(model).__name__}"
     sight = "with" if sees_protected else "without"
+    every = " (every possible result with its weight)" if released is None else ""
     words = (
-        f"{name}, {sight} the protected columns: fitted on the table as it is and scoring it; and fitted on one "
-        f"release (seed {seed}), scoring the same people in apply mode (seed {seed + 1}). Decided so: the share of "
-        f"people for whom the outcome is the likeliest; no bound covers it."
+        f"{name}, {sight} the protected columns: learned from the table as it is and scoring it; and learned from "
+        f"{learned_from}{every}, scoring the same people in apply mode, over all of its draws. Decided so: the share "
+        f"of people for whom the outcome is the likeliest; no bound covers it."
     )
     shown = Discretion(mapping.counts, settings.hide_below)
-    return assurance.model_rates(mapping.problem, rates, words, shown, sees_protected=sees_protected)
+    return assurance.model_rates(
+        mapping.problem, rates, words, shown, sees_protected=sees_protected, learned_from=learned_from
+    )
 
 
 def _traced(mapping: Mapping, points: int | None, progress: Progress) -> dict[str, Any]:

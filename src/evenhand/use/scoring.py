@@ -11,7 +11,7 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.errors import DataError, EvenhandError, SpecError, some_of
-from evenhand.spec import Problem, check_problem
+from evenhand.spec import Problem, check_problem, weighting_of
 from evenhand.tables import Frame, arrays, column, dealt_folds, read, weights_of
 from evenhand.tables.columns import encode
 from evenhand.use.training import fitted_on, last_step, takes_weights
@@ -47,7 +47,8 @@ def out_of_fold(
     sees_protected : bool
         Whether the estimator sees the protected columns as well.
     weights : str or sequence of float, optional
-        A column of the frame, or one number per row, with which the estimator is trained.
+        A column of the frame, or one number per row, with which the estimator is trained. By default what the problem
+        says; a table of counts (``frequencies``) is refused.
 
     Examples
     --------
@@ -72,7 +73,13 @@ def out_of_fold(
     number, seeing = check.whole("folds", folds, low=2), check.flag("sees_protected", sees_protected)
     table = read(frame)
     columns = [*(problem.protected if seeing else ()), *problem.features]
-    weight = weights_of(problem.columns, table, weights)
+    weighting = weighting_of(problem, weights, None)
+    if weighting is not None and weighting.repeats:
+        raise SpecError(
+            "out_of_fold deals people to folds, so it needs one row per person: repeat the rows of a table of counts "
+            "first, as in frame.loc[frame.index.repeat(frame[column])]"
+        )
+    weight = weights_of(problem.columns, table, weighting)
     if weight is not None and not takes_weights(estimator):
         raise SpecError(f"{type(estimator).__name__} takes no sample weights; leave weights out")
     for name in (*columns, problem.outcome):

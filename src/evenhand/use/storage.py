@@ -26,6 +26,7 @@ from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Role, Variable
 from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
+from evenhand.data.profile import Profile
 from evenhand.data.tree import Tree
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import replace_file
@@ -113,6 +114,7 @@ def _described(variable: Variable) -> dict[str, Any]:
         "ordered": variable.ordered,
         "dtype": variable.dtype,
         "tree": None if variable.tree is None else variable.tree.described(),
+        "profiles": [profile.described() for profile in variable.profiles],
         "missing": variable.missing,
         "blanks": list(variable.blanks),
         "coding": None
@@ -132,7 +134,7 @@ def _is_whole(value: Any) -> bool:
 def _read_variable(entry: dict[str, Any]) -> Variable:
     kinds: dict[str, Any] = {
         "name": str, "role": str, "levels": list, "ordered": bool, "dtype": str, "coding": dict | None,
-        "tree": dict | None,
+        "tree": dict | None, "profiles": list,
     }  # fmt: skip
     for key, kind in kinds.items():
         if not isinstance(entry[key], kind):
@@ -145,8 +147,12 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
     coding = None if entry["coding"] is None else _read_coding(entry["coding"], size)
     blanks = listed_values(entry["blanks"])
     tree = None if entry["tree"] is None else Tree.read(entry["tree"])
+    asked = () if tree is None else tree.columns
+    if len(entry["profiles"]) != len(asked):
+        raise StorageError(f"column {name!r} has not one profile for each column of its tree")
+    profiles = tuple(Profile.read(*each) for each in zip(asked, entry["profiles"], strict=True))
     variable = Variable(
-        name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks, tree
+        name, Role(entry["role"]), levels, entry["ordered"], entry["dtype"], coding, missing, blanks, tree, profiles
     )
     if not variable.fits_type:
         raise StorageError(f"the levels of column {name!r} are not of its type {variable.dtype!r}")

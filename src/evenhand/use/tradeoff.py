@@ -19,6 +19,7 @@ import numpy as np
 
 from evenhand import check
 from evenhand.data.counts import Counts
+from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable
 from evenhand.errors import (
     EvenhandError,
@@ -42,7 +43,7 @@ from evenhand.optimise.tabulate import tabulated
 from evenhand.report import charts
 from evenhand.report.charts import Chart
 from evenhand.resources import Progress, heeding
-from evenhand.spec import Problem, check_problem
+from evenhand.spec import Problem, check_problem, weighted_by, weighting_of
 from evenhand.tables import frame as table
 from evenhand.tolerances import DOUBLE_ROUNDING, EDGE_TOLERANCE
 from evenhand.use.fitting import begin, fitted_as_asked, part_of
@@ -227,6 +228,7 @@ def frontier(
     budgets: Sequence[float] | None = None,
     *,
     weights: str | Sequence[float] | None = None,
+    frequencies: str | Sequence[int] | None = None,
     time_limit: float | None = None,
     people: bool = False,
     estimator: Any = None,
@@ -242,14 +244,17 @@ def frontier(
         All else that is asked. Its tie-break is not used, unless ``people`` are counted: points have no mapping, and
         the tie-break leaves Δ as it is.
     frame : dataframe, path or Counts
-        The table: one row per person (or per cell, with ``weights``).
+        The table: one row per person; with ``frequencies``, one row for so many people.
     bounds : sequence of float, optional
         Parity bounds ε; each in turn takes the place of every finite bound of the problem. None keeps its own.
     budgets : sequence of float, optional
         Where the problem has one budget with one plain limit, such as ``ExpectedDistortion(0.5)``: that limit. Else
         factors on all limits. With ``bounds`` as well, every combination is traced. None keeps the problem's own.
     weights : str or sequence of float, optional
-        A column of the table, or for a dataframe one number per row.
+        Survey weights: a column of the table, or for a dataframe one number per row. A row is one person, who counts
+        more or less. By default what the problem says.
+    frequencies : str or sequence of int, optional
+        A table of counts: a column, or for a dataframe one integer per row. A row stands for so many people.
     time_limit : float, optional
         Seconds after which to stop; points that were not reached are then ``unsolved``.
     people : bool
@@ -321,16 +326,19 @@ def frontier(
         raise SpecError("bounds are to be swept, but the problem has no parity; give it ", lacking)
     asked = [problem.one_bound] if bounds is None else _numbers("bounds", bounds)
     scale, people = _Budgets.of(problem, budgets), check.flag("people", people)
-    alone = {"budgets": budgets, "weights": weights, "time_limit": time_limit}
+    weighting = weighting_of(problem, weights, frequencies)
+    problem = weighted_by(problem, weighting)
+    counting = {} if weighting is None else {weighting.option: weighting.given}
+    alone = {"budgets": budgets, **counting, "time_limit": time_limit}
     model = _folded(estimator, problem, frame, {"folds": folds, "threshold": threshold}, alone)
-    counts, clock, told = begin(problem, frame, weights, time_limit, progress)
+    counts, clock, told = begin(problem, frame, weighting, time_limit, progress)
     report = told if model is None else part_of(told, 0.0, MAPPINGS_SHARE)
     if not people and problem.confidence is None:
         # Which of several optima is found decides nothing here; but the margins of a confidence come from it.
         problem = replace(problem, tie_break=None)
     with heeding(clock.check):
         found = _lines(problem, counts, scale, clock, report)
-        lines = [replace(line, table=frame, weights=weights) for line in found]
+        lines = [replace(line, table=frame, weighting=weighting) for line in found]
         least = None
         if bounds is None and scale is not None and max(scale.values) > 0 and _convex(problem):
             report("finding the smallest budget", EDGES_SHARE)
@@ -494,8 +502,8 @@ class _Budgets:
 class _Line:
     """One budget: the problem with it, its edges, and the largest bound below which nothing is feasible for certain.
 
-    ``like`` is the problem compiled, with some bounds; None where it has not been. ``table`` and ``weights`` are those
-    of which the counts are, for folds of them.
+    ``like`` is the problem compiled, with some bounds; None where it has not been. ``table`` and ``weighting`` are
+    those of which the counts are, for folds of them.
     """
 
     problem: Problem
@@ -507,7 +515,7 @@ class _Line:
     lossless: Kernel | None
     like: Compiled | None = None
     table: Any = None
-    weights: Any = None
+    weighting: Weighting | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -731,7 +739,7 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], N
         tell(f"; {stage}")
 
     try:
-        found = fitted_as_asked(spot.problem, counts, table, spot.line.weights, clock, report)
+        found = fitted_as_asked(spot.problem, counts, table, spot.line.weighting, clock, report)
         return replace(_Point.of(found.certificate, *notes), changed=share_changed(found))
     except TimeLimitError:
         raise

@@ -44,7 +44,7 @@ def test_the_hold_out_counts_what_release_draws(split):
     mapping, rest = split
     found = holdout(mapping.counts, mapping.kernel, rest, bound=0.1, seed=7)
     with pytest.warns(eh.EvenhandWarning) if found.kept else _quiet():
-        released = mapping.release(rest, seed=7)
+        released = mapping.release(rest, seed=7, draw="independent")
     counted = released.groupby(["sex", "race", "is_recid"]).size()
     for row in found.rates.itertuples():
         assert row.released == counted[row.sex, row.race, row.is_recid]

@@ -14,6 +14,8 @@ from evenhand.findings.theory.judging import apart, drawn_once, judge
 from evenhand.kernel import unchanged
 from evenhand.spec import comparisons
 
+pytestmark = pytest.mark.turns(4)
+
 DISTANCES = [eh.Ratio(), eh.Difference(), eh.LogRatio(), eh.FourFifths(1)]
 
 

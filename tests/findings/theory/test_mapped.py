@@ -123,6 +123,6 @@ def test_everything_is_said_in_words(compas_mapping):
     words = list(compas_mapping.theory.words())
     text = " ".join(words)
     assert len(words) > 8
-    for said in ("advantage", "At apply time", "the paper's constants", "single releases", "hold-out"):
+    for said in ("advantage", "At apply time", "the paper's constants", "independent draws", "hold-out"):
         assert said in text
     assert not [line for line in words if not line.endswith(".")]

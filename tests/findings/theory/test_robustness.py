@@ -247,7 +247,8 @@ def test_a_rate_of_zero_spoils_every_ratio(compas, compas_mapping):
 
 def test_weights_are_said(compas):
     cells = compas.cells
-    counts = eh.count(compas.problem, cells, weights="people")
+    with pytest.warns(eh.EvenhandWarning, match="table of counts"):
+        counts = eh.count(replace(compas.problem, weights="people"), cells)
     found = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True)
     assert found.people == len(cells)
     assert "the number to assume is 5278" in found.words[-1]

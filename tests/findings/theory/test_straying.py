@@ -1,5 +1,7 @@
 """Straying of every distance's own bounds, beside releases that are drawn and people who are resampled by hand."""
 
+import itertools
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -77,3 +79,22 @@ def test_rates_of_one_difference_by_a_normal_law():
 def test_what_is_not_about_outcomes_is_not_simulated(compas):
     mapping = eh.fit(replace(compas.problem, parity=[eh.FeatureParity(0.5)]), compas.counts)
     assert mapping.theory.straying() is None
+
+
+@pytest.mark.slow
+def test_many_groups_take_little_memory():
+    """Of 80 groups there are 12,640 comparisons: a number for each in 2,000 tables would be 200 MB, many times over."""
+    cells = pd.DataFrame(list(itertools.product(range(80), [0, 1], [0, 1])), columns=["g", "x", "y"])
+    problem = eh.Problem(
+        protected=["g"],
+        features=["x"],
+        outcome="y",
+        parity=[eh.PairwiseParity(0.3, eh.Difference())],
+        distortion=eh.Distortion({"x": eh.Fixed(), "y": eh.Ordinal(1)}),
+    )
+    mapping = eh.fit(problem, cells.loc[np.repeat(cells.index, 20)])
+    tracemalloc.start()
+    mapping.theory.straying(number=2000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6

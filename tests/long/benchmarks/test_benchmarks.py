@@ -19,6 +19,8 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import PolyhedralLoss
 from evenhand.optimise.solve import Clock, solve
 
+pytestmark = pytest.mark.turns(4)
+
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
@@ -494,7 +496,7 @@ def test_every_form_of_parity_and_budget_is_drawn(modules):
         "target, stated", "rest", "reference", "several", "univariate", "univariate, each", "given", "given, target",
         "several, given",
     }  # fmt: skip
-    counts = eh.count(table.problem([eh.PairwiseParity(1.0)], None), table.cells, weights="people")
+    counts = eh.count(table.problem([eh.PairwiseParity(1.0)], None), table.cells, frequencies="people")
     for constraints in forms.values():
         assert len(compile_problem(table.problem(constraints, None), counts).program.parity) > 0
     found = {drawing.budgets(rng, 1.0)[:2] for _ in range(400)}

@@ -227,7 +227,7 @@ class TestBatches:
         spilled = []
 
         def look(stage, share):
-            spilled.extend(each for each in tmp_path.glob(".evenhand-*/*") if not each.name.endswith(".csv"))
+            spilled.extend(each for each in tmp_path.glob(".evenhand-*/*") if each.suffix not in (".csv", ".parquet"))
 
         with eh.using(memory="64MB"):
             done = mapping.expand(path, to=out, progress=look)

@@ -12,6 +12,7 @@ import pytest
 from mixed import mapping, mixed, problem, same_counts
 
 import evenhand as eh
+from evenhand.data.weighting import Weighting
 from evenhand.engines import counts_of, distinct_rows, learning
 from evenhand.tables import unlike_fitted
 
@@ -44,7 +45,7 @@ class TestCounts:
     @pytest.mark.parametrize("given", GIVEN)
     def test_of_files(self, folder, given, sample, weights):
         stated = problem(cells=eh.Leaves(most=24, at_least=5, sample=sample))
-        same_counts(counts_of(stated, folder / given, weights), eh.count(stated, mixed(), weights))
+        same_counts(counts_of(stated, folder / given, Weighting.of(weights, None)), eh.count(stated, mixed(), weights))
 
     @pytest.mark.parametrize("given", GIVEN[:2])
     def test_given_a_column(self, folder, given):
@@ -93,7 +94,7 @@ class TestCounts:
         table.loc[5, ["age", "weight"]] = ["old", 0]
         table.to_csv(tmp_path / "t.csv", index=False)
         kept = table[table.weight > 0].astype({"age": int})
-        same_counts(counts_of(problem(), tmp_path / "t.csv", "weight"), eh.count(problem(), kept, "weight"))
+        same_counts(counts_of(problem(), tmp_path / "t.csv", Weighting("weight")), eh.count(problem(), kept, "weight"))
 
     def test_wrong_weights(self, tmp_path):
         mixed(100).assign(weight=-1).to_csv(tmp_path / "t.csv", index=False)
@@ -208,4 +209,4 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
 def test_counts_of_spark(spark, folder, sample):
     stated = problem(cells=eh.Leaves(most=24, at_least=5, sample=sample))
     given = spark.read.parquet(str(folder / "people.parquet")).repartition(3)
-    same_counts(counts_of(stated, given, "weight"), eh.count(stated, mixed(), "weight"))
+    same_counts(counts_of(stated, given, Weighting("weight")), eh.count(stated, mixed(), "weight"))

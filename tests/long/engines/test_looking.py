@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.data.weighting import Weighting
 from evenhand.engines import read_file
 from evenhand.engines.looking import Looked
 from evenhand.tables.survey import survey
@@ -75,8 +76,8 @@ def test_parquet(tmp_path):
 def test_rows_without_a_weight_hold_nothing(tmp_path):
     frame = pd.DataFrame({"n": ["5", "7", "9"], "w": ["1", "0", "2"]})
     frame.to_csv(tmp_path / "t.csv", index=False)
-    found = survey(Looked.at(tmp_path / "t.csv", rows=9).distinct(), parse=True, weights="w")
+    found = survey(Looked.at(tmp_path / "t.csv", rows=9).distinct(), parse=True, weighting=Weighting("w"))
     assert found["n"].values == (5, 9)
     assert found.kept.tolist() == [0, 2]
     with pytest.raises(eh.DataError, match="has no column 'weight'; it has n, w"):
-        survey(Looked.at(tmp_path / "t.csv", rows=9).distinct(), parse=True, weights="weight")
+        survey(Looked.at(tmp_path / "t.csv", rows=9).distinct(), parse=True, weighting=Weighting("weight"))

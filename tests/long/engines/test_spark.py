@@ -83,7 +83,7 @@ def test_weights_that_are_none(spark):
     given = dataframe(spark, awkward(100))
     with pytest.raises(eh.DataError, match="100 rows have no weight of at least 0 in column 'w'"):
         eh.fit(problem(), given.withColumn("w", -given["extra"]), weights="w")
-    with pytest.raises(eh.DataError, match="cannot also be the weights"):
+    with pytest.raises(eh.EvenhandError, match="cannot also be the weights"):
         eh.fit(problem(), given, weights="age")
     with pytest.raises(eh.DataError, match="give its name"):
         eh.fit(problem(), given, weights=[1.0] * 100)

@@ -3,22 +3,24 @@
 import csv
 import gzip
 
+import numpy as np
 import pyarrow
 import pytest
 
-from evenhand.engines.unpacking import Unended, checked, chunks, fault, lines, mixed_start, records
+import evenhand as eh
+from evenhand.engines.unpacking import CHUNK, Unended, checked, chunks, fault, lines, mixed_start, records
 from evenhand.errors import DataError
 
 DATA = b"name,n\n" + b"".join(b"person %d,%d\n" % (i, i * i) for i in range(5000))
 
 
-def packed(kind):
+def packed(kind, data=DATA):
     if kind == "gz":
-        return gzip.compress(DATA)
+        return gzip.compress(data)
     # With a checksum, as the program of that name writes it.
     sink = pyarrow.BufferOutputStream()
     with pyarrow.CompressedOutputStream(sink, "zstd") as file:
-        file.write(DATA)
+        file.write(data)
     return sink.getvalue().to_pybytes()
 
 
@@ -45,6 +47,25 @@ class TestPacked:
         (tmp_path / f"t.csv.{kind}").write_bytes(DATA)
         with pytest.raises(DataError, match="is damaged and cannot be unpacked"):
             list(chunks(str(tmp_path / f"t.csv.{kind}")))
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_what_unpacks_to_far_more_than_usual_is_refused_early(tmp_path, monkeypatch, kind):
+    """By its size so far, before it is read to its end; an option says how large it may be."""
+    monkeypatch.setattr("evenhand.engines.unpacking.HARMLESS", 2 * CHUNK)
+    path, shares, content = tmp_path / f"t.csv.{kind}", [], b"a,b\n" * (10 * CHUNK)
+    path.write_bytes(packed(kind, content))
+    with pytest.raises(DataError, match=r"unpacks to more than .*, over 100 times .* unpacked='"):
+        list(chunks(str(path), shares.append))
+    assert len(shares) == 2
+    with eh.using(unpacked="1GB"):
+        assert b"".join(chunks(str(path))) == content
+    with eh.using(unpacked=CHUNK), pytest.raises(DataError, match=r"more than 1.04858MB\. If"):
+        list(chunks(str(path)))
+    # What does not repeat itself is as large as it is.
+    ordinary = np.random.default_rng(1).bytes(3 * CHUNK)
+    path.write_bytes(packed(kind, ordinary))
+    assert b"".join(chunks(str(path))) == ordinary
 
 
 def test_one_bit_of_a_packed_file(tmp_path):

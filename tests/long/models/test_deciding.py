@@ -11,6 +11,7 @@ import pytest
 from barycentre import quantile_barycentre
 from hiring import EXCLUDED, InHalves, coded, linear, people, with_words
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -24,6 +25,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
 from evenhand.findings.scores import gap_floor, worst_gap
+
+pytestmark = pytest.mark.turns(4)
 
 
 def deciding(estimator=None, decisions=0.05, **changes):
@@ -49,7 +52,15 @@ def trial():
 def fitted_at(trial):
     """The classifier with a bound, fitted once."""
     X, y, _, _ = trial
-    return cache(lambda decisions: deciding(decisions=decisions).fit(X, y))
+
+    @cache
+    def fitted(decisions):
+        with warnings.catch_warnings():
+            # No table reaches a bound of zero to the last digit.
+            warnings.filterwarnings("ignore", "the bound is not reached")
+            return deciding(decisions=decisions).fit(X, y)
+
+    return fitted
 
 
 @pytest.mark.parametrize("decisions", [0.0, 0.05, 0.15])
@@ -63,7 +74,7 @@ def test_selection_rates_of_new_people_are_close_at_every_threshold(trial, fitte
     assert gap(found, new) <= decisions + 2 * floor
     assert fitted.parity_["apart"].max() == pytest.approx(decisions, abs=0.03)
     assert fitted.mapping_.certificate.status == "optimal"
-    assert fitted.mapping_.achieved.parity[0].value.max() == pytest.approx(decisions, abs=1e-6)
+    assert fitted.mapping_.achieved.parity[0].value.max() <= decisions + 1e-6
 
 
 def test_at_zero_it_is_as_good_as_the_quantile_barycentre(trial, fitted_at):
@@ -81,6 +92,66 @@ def test_a_larger_bound_costs_less(trial, fitted_at):
     assert found[0] < found[1] < found[2]
     raw = linear().fit(X, y).predict_proba(new)[:, 1]
     assert found[2] == pytest.approx(roc_auc_score(label, raw), abs=0.002)
+
+
+def of_groups(number, seed):
+    """A synthetic table whose groups differ in size and in both features."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(3, number, p=[0.5, 0.3, 0.2])
+    X = pd.DataFrame({"sex": np.array(["f", "m", "x"])[group], "a": rng.normal(size=number) + 0.6 * group})
+    X["b"] = rng.normal(size=number) - 0.3 * group
+    y = (X["a"] + 0.5 * X["b"] + 0.4 * group + rng.logistic(size=number) > 1).astype(int)
+    return X, y
+
+
+def embedded(name, number, protected):
+    """An embedded table; of its other protected column nothing is known."""
+    frame = eh.datasets.load(name).frame.sample(number, random_state=1).reset_index(drop=True)
+    outcome = frame.columns[-1]
+    words = frame.drop(columns=["sex", "race", outcome]).apply(lambda column: column.astype(str))
+    return words.assign(sex=frame[protected].astype(str)), frame[outcome]
+
+
+@pytest.mark.parametrize(
+    ("table", "predict_with"),
+    [
+        (lambda: people(4000, seed=21), "expected"),
+        (lambda: of_groups(6000, seed=22), "expected"),
+        (lambda: embedded("compas", 5278, "race"), "draw"),
+        (lambda: embedded("adult-wide", 12000, "sex"), "draw"),
+    ],
+    ids=["two groups", "three groups", "COMPAS", "Adult"],
+)
+def test_the_bound_is_reached_out_of_fold(table, predict_with):
+    X, y = table()
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), [name for name in X if not pd.api.types.is_numeric_dtype(X[name])]),
+        remainder="passthrough",
+    )
+    model = make_pipeline(encoder, LogisticRegression(max_iter=300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", eh.EvenhandWarning)
+        fitted = deciding(model, decisions=0.03, predict_with=predict_with).fit(X, y)
+    assert fitted.parity_["apart"].max() <= 0.035
+    assert set(fitted.parity_["bound"]) == {0.03}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_bound_that_is_not_reached_is_always_warned_of(seed):
+    """Few people: whatever chance would explain, the numbers are given."""
+    rng = np.random.default_rng(seed)
+    X, y = people(int(rng.integers(80, 400)), seed)
+    bound = float(rng.choice([0.0, 0.01, 0.03, 0.08]))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", eh.EvenhandWarning)
+        fitted = deciding(linear(), decisions=bound, predict_with="draw").fit(X, y)
+    apart, up_to = fitted.parity_["apart"].max(), fitted.parity_["up_to"].max()
+    one = sum(1 / n for n in X["sex"].value_counts())
+    words = [str(each.message) for each in told if "the bound is not reached" in str(each.message)]
+    assert (apart > bound + one + 1e-6) == bool(words)
+    for each in words:
+        assert f"differ by {apart:.3f}, and the bound is {bound:.3f}" in each
+        assert f"up to {up_to:.3f}" in each
 
 
 @pytest.mark.parametrize("decisions", [0.0, 0.02])
@@ -223,7 +294,7 @@ def test_a_crowd_of_equal_people_is_split_by_a_draw_alone():
     found = new.assign(score=alike.predict_proba(new)[:, 1])
     assert found.groupby(["sex", "town", "skill"])["score"].nunique().max() == 1
     drawn = deciding(crowd_model(), decisions=0.02, predict_with="draw").fit(X, y)
-    assert drawn.parity_["apart"].max() < 0.06 < alike.parity_["apart"].max()
+    assert drawn.parity_["apart"].max() < 0.04 < alike.parity_["apart"].max()
     score = drawn.predict_proba(new)[:, 1]
     assert gap(score, new) <= 0.02 + 2 * gap_floor(score, new["sex"].eq("m").to_numpy().astype(int))
 
@@ -241,7 +312,8 @@ def test_crowds_that_put_the_fitted_people_beyond_the_bound_are_told_of(seed):
     beyond = gap(alike.predict_proba(X)[:, 1], X) - bound
     assert (beyond > one + 1e-6) == any("people who share a score" in str(each.message) for each in told)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", eh.EvenhandWarning)
+        # Out of fold the bound may be exceeded.
+        warnings.filterwarnings("ignore", "the bound is not reached")
         drawn = deciding(crowd_model(), decisions=bound, predict_with="draw").fit(X, y)
     assert gap(drawn.predict_proba(X)[:, 1], X) <= bound + one + 1e-6
 
@@ -274,7 +346,7 @@ def test_a_model_that_overfits_is_no_crowd(predict_with):
     with pytest.warns(eh.EvenhandWarning) as told:
         deciding(make_pipeline(forest), predict_with=predict_with).fit(X, y)
     (message,) = (str(each.message) for each in told)
-    assert "of the fitted people exceed the bound by 0.04" in message
+    assert "of the fitted people exceed the bound by 0.03" in message
     assert "whom it was trained on are not those out of fold" in message
 
 
@@ -283,7 +355,7 @@ def test_people_of_one_leaf_are_told_apart_exactly(depth):
     """Their rows differ: as many as the mapping says are released as each level, to one person."""
     X, y = people(700, seed=8)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", eh.EvenhandWarning)
+        warnings.filterwarnings("ignore", "the bound is not reached")
         fitted = deciding(with_words(DecisionTreeClassifier(max_depth=depth, random_state=0)), decisions=0.02).fit(X, y)
     one = sum(1 / n for n in X["sex"].value_counts())
     assert gap(fitted.predict_proba(X)[:, 1], X) <= 0.02 + one + 1e-6

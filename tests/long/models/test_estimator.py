@@ -30,6 +30,8 @@ from evenhand.use.estimator.covering import uncovered
 from evenhand.use.estimator.preprocessor import stated
 from evenhand.use.training import takes_weights
 
+pytestmark = pytest.mark.turns(4)
+
 EXACT = 1e-12
 OTHERS = pytest.mark.filterwarnings(
     "ignore:the estimator also sees columns that are outside:evenhand.errors.EvenhandWarning"

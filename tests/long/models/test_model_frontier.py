@@ -16,6 +16,8 @@ from sklearn.svm import LinearSVC
 import evenhand as eh
 from evenhand.tables import dealt_folds, read
 
+pytestmark = pytest.mark.turns(4)
+
 
 def people(number=600, seed=0):
     rng = np.random.default_rng(seed)

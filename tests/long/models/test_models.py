@@ -16,6 +16,8 @@ from sklearn.linear_model import LogisticRegression
 import evenhand as eh
 from evenhand.findings.models import FrequencyTable, learned
 
+pytestmark = pytest.mark.turns(4)
+
 EXACT = 1e-12
 KEYS = ["sex", "race"]
 
@@ -122,7 +124,7 @@ class TestFittedModels:
         class Always:
             classes_ = np.array([0, 1])
 
-            def fit(self, features, outcome):
+            def fit(self, features, outcome, sample_weight):
                 assert list(features.columns) == ["f0", "f1"]
 
             def predict_proba(self, features):
@@ -134,7 +136,7 @@ class TestFittedModels:
 
     def test_scikit_learn(self, mapping, people):
         linear = pytest.importorskip("sklearn.linear_model")
-        rates = mapping.model_rates(people, linear.LogisticRegression(), seed=1)
+        rates = mapping.model_rates(people, linear.LogisticRegression())
         assert rates["score"].to_numpy() == pytest.approx(rates["predicted"].to_numpy(), abs=0.05)
         trees = pytest.importorskip("sklearn.tree")
         rates = mapping.model_rates(people, trees.DecisionTreeClassifier())
@@ -173,13 +175,42 @@ def test_the_plainest_model_learns_levels_not_single_values():
     frame = people.people()
     mapping = eh.fit(people.problem(), frame)
     found = mapping.model_rates(frame, protected=True)
-    assert (found["score"] - found["predicted"]).abs().max() < 0.05
-    train, new = mapping.release(frame, restore="label"), mapping.apply(frame, seed=1, restore="label")
+    assert (found["score"] - found["predicted"]).abs().max() < 1e-9
     columns = ["sex", "age", "hours", "job"]
-    shares = train.groupby(columns)["hired"].mean()
-    scores = new[columns].join(shares, on=columns)["hired"].fillna(train["hired"].mean())
-    means = scores.groupby(frame["sex"]).mean()
-    assert found.query("hired == 1")["score"].tolist() == pytest.approx(means.tolist())
+    new = mapping.possibilities(frame, restore="label")
+    released = mapping.release(frame, seed=1, restore="label").assign(weight=1.0)
+    by_sex = new["weight"].groupby(new["sex"])
+    for train, rates in (
+        (mapping.expand(frame, restore="label"), found),
+        (released, mapping.model_rates(frame, protected=True, released=mapping.release(frame, seed=1))),
+    ):
+        keys, hired = [train[name] for name in columns], train["weight"] * train["hired"]
+        shares = (hired.groupby(keys).sum() / train["weight"].groupby(keys).sum()).rename("share")
+        scores = new[columns].join(shares, on=columns)["share"].fillna(hired.sum() / train["weight"].sum())
+        means = (scores * new["weight"]).groupby(new["sex"]).sum() / by_sex.sum()
+        assert rates.query("hired == 1")["score"].tolist() == pytest.approx(means.tolist())
+
+
+def test_a_row_of_weight_three_counts_as_three_rows():
+    frame = small_frame()
+    mapping, three = eh.fit(small_problem(), frame), np.where(frame.index % 4 == 0, 3, 1)
+    weighed, repeated = frame.assign(times=three), frame.loc[frame.index.repeat(three)]
+    for model in (None, pytest.importorskip("sklearn.linear_model").LogisticRegression(C=1e6, tol=1e-9, max_iter=999)):
+        rates = mapping.model_rates(weighed, model, weights="times")
+        expected = mapping.model_rates(repeated.reset_index(drop=True), model)
+        for name in ("score", "decision"):
+            assert rates[name].to_numpy() == pytest.approx(expected[name].to_numpy(), abs=1e-4)
+
+
+def test_a_model_without_weights_learns_from_a_release_alone():
+    pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline
+    neighbours = pytest.importorskip("sklearn.neighbors").KNeighborsClassifier
+    scaler = pytest.importorskip("sklearn.preprocessing").StandardScaler
+    mapping, frame = eh.fit(small_problem(), small_frame()), small_frame()
+    for model in (neighbours(), pipeline(scaler(), neighbours())):
+        with pytest.raises(eh.SpecError, match="KNeighborsClassifier takes no sample weights"):
+            mapping.model_rates(frame, model)
+        assert len(mapping.model_rates(frame, model, released=mapping.release(frame, seed=0))) == 4
 
 
 # The table p(ŷ|x̂,d) composed with apply mode: eq. (8) person by person, with no sampling anywhere.
@@ -369,9 +400,9 @@ def test_a_model_that_sees_a_protected_column_with_bins_sees_its_levels():
     shown = []
 
     class Watching(LogisticRegression):
-        def fit(self, X, y):
+        def fit(self, X, y, sample_weight=None):
             shown.append(X)
-            return super().fit(X, y)
+            return super().fit(X, y, sample_weight)
 
     rates = eh.fit(problem, frame).model_rates(frame, Watching(), protected=True)
     assert shown[0]["age"].nunique() == 2

@@ -28,6 +28,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import evenhand as eh
 from evenhand.use.oneline import CERTAIN, shift_to, shifted
 
+pytestmark = pytest.mark.turns(4)
+
 EQUAL = 1e-9
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -411,6 +413,7 @@ class TestBadInput:
         X, y = people()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", ".*Say which outcome is good for a person")
             with pytest.raises(eh.DataError, match=r"X is no frame, and PreprocessedClassifier was fitted on one.*sex"):
                 one_line().fit(X, y).predict_proba(X.to_numpy())
             numbers, label = coded()
@@ -531,3 +534,51 @@ class TestConfidence:
 @pytest.mark.filterwarnings("ignore::evenhand.errors.EvenhandWarning")
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+class TestFavourable:
+    """Nobody loses the favourable outcome in silence: people of group 1 are granted less often."""
+
+    def people(self):
+        rng = np.random.default_rng(0)
+        group = (rng.random(2000) < 0.2).astype(int)
+        x = rng.normal(size=2000) + 0.8 * group
+        y = np.where(rng.random(2000) < 1 / (1 + np.exp(2 - x)), "denied", "granted")
+        return pd.DataFrame({"group": group, "x": x}), y
+
+    def fitted(self, **stated):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", eh.EvenhandWarning)
+            model = eh.PreprocessedClassifier(LogisticRegression(), protected=["group"], **stated).fit(*self.people())
+        return model, [str(each.message) for each in told if issubclass(each.category, eh.EvenhandWarning)]
+
+    def test_without_it_both_directions_are_reported(self):
+        model, (told,) = self.fitted(bound=0.1)
+        for move in model.mapping_.audit().outcome_changes.to_dict("records"):
+            assert f"group={move['group']}: {move['people']:,.0f}" in told
+        assert "favourable=" in told
+
+    def test_with_it_those_who_lose_it(self):
+        model, (told,) = self.fitted(bound=0.1, favourable="granted")
+        harmed = model.mapping_.audit().ledger.set_index("group")["harmed"]
+        assert harmed[0] > 1
+        assert f"(group=0: {harmed[0]:,.0f})" in told
+        assert "FourFifths(favourable='granted')" in told
+
+    def test_by_the_four_fifths_rule_nobody_does(self):
+        model, told = self.fitted(bound=eh.PairwiseParity(0.1, distance=eh.FourFifths("granted")))
+        assert told == []
+        assert model.mapping_.audit().ledger["harmed"].max() == 0
+        denied = model.parity_.set_index("group")["released"]
+        assert (1 - denied[1]) / (1 - denied[0]) >= 0.9 - 1e-9
+
+    def test_what_it_was_before(self):
+        X, y = self.people()
+        model, _ = self.fitted(bound=0.1, favourable="granted")
+        before = [(y[X["group"] == group] == "granted").mean() for group in (0, 1)]
+        assert model.parity_["before"].tolist() == pytest.approx(before)
+
+    @pytest.mark.parametrize("stated", [{"favourable": "yes"}, {"favourable": "denied"}])
+    def test_what_contradicts_is_refused(self, stated):
+        with pytest.raises(eh.SpecError, match="favourable"):
+            self.fitted(bound=eh.PairwiseParity(0.1, distance=eh.FourFifths("granted")), **stated)

@@ -12,6 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import evenhand as eh
 
+pytestmark = pytest.mark.turns(4)
+
 
 def people():
     table = small_frame()

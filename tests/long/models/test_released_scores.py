@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import evenhand as eh
 from evenhand.use.released_scores import GroupRelease, ScoreScale, all_released
 
+pytestmark = pytest.mark.turns(4)
+
 
 def no_ties(rows):
     """Whoever is alone with a score and torn between two levels gets the lower one."""

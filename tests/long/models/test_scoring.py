@@ -16,6 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import evenhand as eh
 
+pytestmark = pytest.mark.turns(4)
+
 
 def table(seed=0, people=600):
     rng = np.random.default_rng(seed)

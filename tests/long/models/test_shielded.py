@@ -24,6 +24,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
 
+pytestmark = pytest.mark.turns(4)
+
 EXACT = 1e-9
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 FEATURES = ["skill", "town"]

@@ -19,6 +19,8 @@ from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScale
 import evenhand as eh
 from evenhand.use.training import fitted_on
 
+pytestmark = pytest.mark.turns(4)
+
 
 def people(number=300, seed=0):
     """A group in words, a number, outcomes, and weights that matter."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from families import random_events_problem, random_problem
+from families import random_events_problem, random_problem, random_problem_with_missing_groups
 from oracle import compare, ours
 from wide import random_wide_problem
 
@@ -18,6 +18,12 @@ BATCH = 4
 @pytest.mark.parametrize("first", range(0, INSTANCES, BATCH))
 def test_agrees_with_the_dense_statement(first):
     verdicts = [compare(seed, random_problem) for seed in range(first, first + BATCH)]
+    assert verdicts.count("unsure") <= BATCH // 2
+
+
+@pytest.mark.parametrize("first", range(0, 40, BATCH))
+def test_agrees_with_the_dense_statement_where_groups_are_missing(first):
+    verdicts = [compare(seed, random_problem_with_missing_groups) for seed in range(first, first + BATCH)]
     assert verdicts.count("unsure") <= BATCH // 2
 
 

@@ -11,6 +11,8 @@ from evenhand.report.charts.history import MOST_BATCHES, MOST_PANELS, history_ch
 def record(number, bounds=8, looks=9, **more):
     """A batch in which the bound and the look of a larger number are further out."""
     return {
+        "at": f"2026-03-0{number % 9 + 1}T12:30:00+00:00",
+        "name": f"week {number}" if number % 2 else None,
         "verdict": "not decided",
         "confidence": 0.95,
         "bounds": [
@@ -38,10 +40,14 @@ def test_every_batch_has_its_interval_and_its_distance():
     found = panels(history_chart([record(number) for number in range(4)]))
     assert len(found) == 2 * MOST_PANELS
     first = drawn(found[0], "point")
-    assert [row["batch"] for row in first] == [1, 2, 3, 4]
+    called = ["1: 2026-03-01 12:30", "2: week 1", "3: 2026-03-03 12:30", "4: week 3"]
+    assert [row["batch"] for row in first] == called
+    for panel in found:
+        across = panel["layer"][1]["encoding"]["x"]
+        assert (across["type"], across["scale"]["domain"]) == ("nominal", called)
     assert {(row["low"], row["high"], row["value"]) for row in first} == {(0.07, 0.27, 0.14)}
     assert found[0]["title"]["text"] == ["PairwiseParity: y=1: g7 against h"]
-    assert drawn(found[0], "rule") == [{"batch": 1, "bound": 0.1}]
+    assert drawn(found[0], "rule") == [{"bound": 0.1}]
     drift = drawn(found[MOST_PANELS], "point")
     assert [row["apart"] for row in drift] == pytest.approx([0.08, 0.081, 0.082, 0.083])
     assert {row["state"] for row in drift} == {"drifted"}
@@ -62,14 +68,14 @@ def test_what_is_infinite_or_not_known_is_not_drawn_beyond_the_panel():
     wild = record(1, bounds=1, low=0.4, high=math.inf, value=0.5)
     unknown = record(2, bounds=1, low=math.nan, high=math.nan, value=math.nan)
     found = panels(history_chart([wild, unknown]))[0]
-    assert [row["batch"] for row in drawn(found, "point")] == [1]
+    assert [row["batch"] for row in drawn(found, "point")] == ["1: week 1"]
     top = found["layer"][0]["encoding"]["y"]["scale"]["domain"][1]
     assert drawn(found, "point")[0]["high"] <= top < 5
 
 
 def test_of_many_batches_the_last_are_drawn():
     found = panels(history_chart([record(number) for number in range(MOST_BATCHES + 5)]))
-    assert drawn(found[0], "point")[0]["batch"] == 6
+    assert drawn(found[0], "point")[0]["batch"] == "6: week 5"
 
 
 def test_nothing_bounded():

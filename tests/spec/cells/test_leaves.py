@@ -84,6 +84,29 @@ def test_missing_values_are_a_branch():
     assert tree_of(wide_problem(features=["u"], cells=eh.Leaves(most=2)), frame).rules == ("u not missing", "u missing")
 
 
+def test_missing_values_go_with_those_of_the_same_outcome():
+    """Not with most people, where the column had missing values to learn from."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"u": rng.random(2000), "d": rng.choice(["a", "b"], 2000)})
+    frame.loc[rng.random(2000) < 0.1, "u"] = np.nan
+    frame["y"] = (~(frame["u"] < 0.8) ^ (rng.random(2000) < 0.1)).astype(int)
+    mapping = eh.fit(wide_problem(features=["u"], cells=eh.Leaves(most=2)), frame)
+    low, high, missing = mapping.cell_of(pd.DataFrame({"u": [0.1, 0.9, np.nan], "d": "a", "y": 1}))
+    assert missing == high != low
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_where_a_side_lacks_a_group_everybody_goes_on_along_the_other(side):
+    """The first question is about u; one of its sides has nobody of group b, so the other's stay."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({name: rng.integers(0, 2, 4000) for name in ("u", "v", "w")})
+    frame["d"] = np.where(frame["u"] == side, rng.choice(["a", "b"], 4000), "a")
+    chance = 0.6 * frame["u"] + 0.3 * np.where(frame["u"] == 0, frame["v"], frame["w"])
+    frame["y"] = (rng.random(4000) < chance).astype(int)
+    problem = wide_problem(features=["u", "v", "w"], cells=eh.Leaves(most=2, at_least=5))
+    assert tree_of(problem, frame).names == [("v",), ("w",)][side]
+
+
 def test_rare_words_share_a_branch_and_new_ones_follow_it():
     frame = wide_frame(5, people=3000)
     problem = wide_problem(features=["town", "age"], cells=eh.Leaves(most=20, at_least=10))
@@ -184,9 +207,14 @@ def test_what_is_wrong_is_refused_by_name():
 
 
 def test_a_case_may_name_groups_outcomes_and_given_columns():
-    parity = [eh.PairwiseParity(0.1, given=["married"])]
-    limit = eh.By(0.7, [({"d": "a", "y": 1}, 0.6), ({"married": True}, 0.8)])
-    assert eh.fit(wide_problem(parity=parity, budget=eh.ExpectedDistortion(limit)), wide_frame(0)).objective > 0
+    frame, parity = wide_frame(0), [eh.PairwiseParity(0.1, given=["married"])]
+    limit = eh.By(0.7, [({"d": "a", "y": 1}, 0.0), ({"married": True}, 0.8)])
+    mapping = eh.fit(wide_problem(parity=parity, budget=eh.ExpectedDistortion(limit)), frame)
+    results = mapping.possibilities(frame, mode="release")
+    people = frame.loc[results["row"]]
+    same = results["y"].to_numpy() == people["y"].to_numpy()
+    assert same[people["d"].eq("a") & people["y"].eq(1)].all()
+    assert not same.all()
 
 
 def test_features_that_are_the_outcome_or_nearly_tell_it():

@@ -27,6 +27,7 @@ from evenhand.kernel.draws import seeded_draws
 from evenhand.spec import CsvFormat
 from evenhand.tables import Frame, beside, cells, first_unseen, labels
 from evenhand.tables.transforming import Missing, Transformer, Unseen, domain_with, locate, train_mode
+from evenhand.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,10 +166,10 @@ def holdout(
 ) -> HoldOut:
     """Release rows that were not used for fitting, and say how sure the rates are.
 
-    Each row is drawn once, as ``Mapping.release`` with the same seed draws it. Given its group, a row's released
-    outcome is then an independent trial, so Clopper and Pearson's intervals are exact; shared out over all groups and
-    outcomes (Bonferroni), they hold all at once. There are no weights here: a weight does not make one row into
-    several independent people, and the intervals count people.
+    Each row is drawn once, as ``Mapping.release`` with the same seed and ``draw="independent"`` draws it. Given its
+    group, a row's released outcome is then an independent trial, so Clopper and Pearson's intervals are exact; shared
+    out over all groups and outcomes (Bonferroni), they hold all at once. There are no weights here: a weight does not
+    make one row into several independent people, and the intervals count people.
 
     Parameters
     ----------
@@ -330,7 +331,7 @@ def _small_words(counts: Counts, people: Numbers, width: Numbers, wide: float) -
     for levels, number, widest in zip(group_levels(counts), people, width, strict=True):
         name = long_name(levels)
         if number < FEW_PEOPLE:
-            many = f"{number:g} {'person' if number == 1 else 'people'}"
+            many = counted(number, "person", "people")
             yield Said(f"The group {name} has only {many}: too few to say anything about its rates.", levels)
         elif widest > wide:
             yield Said(

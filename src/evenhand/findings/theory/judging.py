@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -55,6 +55,10 @@ class Judgement:
         The distance between them, and its interval.
     expected : float
         The distance between the rates that are expected over the draws.
+    held : str
+        The interval beside what the bound asks, in words.
+    comparison : int
+        The number of the comparison: two groups that are compared in both orders are one.
     """
 
     constraint: str
@@ -69,6 +73,8 @@ class Judgement:
     low: float = math.nan
     high: float = math.nan
     expected: float = math.nan
+    held: str = field(default="", kw_only=True)
+    comparison: int = field(default=0, kw_only=True)
 
 
 def judge(
@@ -105,9 +111,11 @@ def judge(
             held = comparisons(replace(each, min_segment=0.0) if each.min_segment else each, batch[0])  # type: ignore[type-var]
             one = 1 - (1 - confidence) / max(1, number)
             own = {judged.where: judged for judged in _judged(held, *batch, drawn or batch[1], one)}
+        first = 1 + max((judged.comparison for judged in found), default=-1)
         for at in range(len(bounds)):
             where = bounds.words(at)
-            found.append(own.get(where, Judgement(_name(bounds), where, float(bounds.bound[at]))))
+            judged = own.get(where, Judgement(_name(bounds), where, float(bounds.bound[at])))
+            found.append(replace(judged, comparison=first + int(bounds.pair[at])))
     return found
 
 
@@ -172,7 +180,9 @@ def _judged(compared: Comparisons, counts: Counts, kernel: Kernel, drawn: Kernel
     columns = (own, against, part.rate, part.other, part.value, low, high, expected.value)
     for at, verdict in enumerate(verdicts.tolist()):
         where, numbers = compared.words(at), (float(column[at]) for column in columns)
-        yield Judgement(_name(compared), where, float(compared.bound[at]), verdict, *numbers)
+        bound, ends = float(compared.bound[at]), (float(low[at]), float(high[at]))
+        held = compared.parity.distance.held(ends, bound)
+        yield Judgement(_name(compared), where, bound, verdict, *numbers, held=held)
 
 
 def _variation(

@@ -147,14 +147,14 @@ class Theory:
         )  # fmt: skip
 
     def draw_spread(self, *, releases: int = 2000, seed: int = 0, people: int | None = None) -> DrawSpread:
-        """How far the rates of a single release stray from their expectation, the table being what it is."""
+        """How much the rates of a single release vary around their expectation; the table stays as it is."""
         counts, kernel = self._grouped
         return draw_spread(
             counts, kernel, bound=self._stated_bound, target=self.target, releases=releases, seed=seed, people=people
         )  # fmt: skip
 
     def straying(self, *, number: int = 2000, seed: int = 0) -> tuple[Straying, Straying] | None:
-        """How often resampled tables, and single releases, exceed a bound of the problem, each by its own distance.
+        """How often resampled tables, and single releases, violate a bound of the problem, each by its own distance.
 
         None where no bound is on rates of outcomes in the table as it is.
         """
@@ -165,17 +165,16 @@ class Theory:
         return on_resamples(*told, number=number, seed=seed), in_releases(*told, number=number, seed=seed)
 
     def one_draw(self) -> tuple[str, ...]:
-        """Say how far single releases stray: from the bounds by their own distances, else from equal rates."""
+        """Say how much single releases vary: by the bounds' own distances, else by ratios."""
         found = self.straying()
         if found is None:
             return self.draw_spread().words
         _, draws = found
         first = "" if len(self.problem.parity) < 2 else " that the first bound is about"
         return (
-            f"{draws.over:.1%} of {draws.number:,} simulated releases, each row drawn by itself, exceed a bound, which "
-            f"holds in expectation; in nine of ten the rates{first} were {draws.apart}.",
-            "Balanced draws stray less, and the expanded table, which carries every possible row with its weight, not "
-            "at all.",
+            f"Constraints hold in expectation: with independent draws {draws.over:.1%} of {draws.number:,} simulated "
+            f"releases violate one. In nine of ten, rates{first} are {draws.apart}.",
+            "Balanced draws vary less. The expanded table, with every possible row and its weight, does not vary.",
         )
 
     def small_groups(self, *, width: float = WIDE, confidence: float = 0.95) -> SmallGroups:

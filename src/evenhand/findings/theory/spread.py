@@ -1,4 +1,4 @@
-"""How much rates vary: with the people who happened to be in the table, and with the lottery alone.
+"""How much rates vary: with the people who happened to be in the table, and with the draws alone.
 
 The mapping stays as it is throughout. Knows counts and kernels, no frames but those it returns.
 """
@@ -52,7 +52,7 @@ class Bootstrap:
     largest : tuple of float
         The largest |ratio − 1| on the table, and the ends of its percentile interval.
     over : float or None
-        The share of resamples whose largest |ratio − 1| exceeds the bound; None where none was stated.
+        The share of resamples whose largest |ratio − 1| violates the bound; None where none was stated.
     resamples, people : int
         How many tables, of how many people each.
     words : tuple of str
@@ -85,7 +85,7 @@ def bootstrap(
     counts, kernel : Counts, Kernel
         The table, and the mapping in train mode.
     bound : float, optional
-        The bound ε on ratios, to say how often resamples exceed it.
+        The bound ε on ratios, to report how often resamples violate it.
     target : array, optional
         The probabilities that rates are held against; None compares every two groups.
     confidence : float
@@ -132,7 +132,7 @@ def bootstrap(
         f"{written(largest[0], '.3f')}."
     ]
     if over is not None:
-        words.append(f"It exceeds the bound of {bound:g} on {over:.1%} of them.")
+        words.append(f"It violates the bound of {bound:g} on {over:.1%} of them.")
     if empty:
         words.append(f"On {empty} of them a group had nobody; it was left out there.")
     words.append(
@@ -156,7 +156,7 @@ def blocks(total: int, width: int) -> Iterator[int]:
 
 @dataclass(frozen=True, eq=False)
 class DrawSpread:
-    """How much the realised rates of one release vary with the lottery alone.
+    """How much the realized rates of one release vary with the draws alone.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class DrawSpread:
     expected : float
         The largest |ratio − 1| of the expected rates.
     over : float or None
-        The share of simulated releases that exceed the bound; None where none was stated.
+        The share of simulated releases that violate the bound; None where none was stated.
     releases : int
         How many were simulated.
     words : tuple of str
@@ -194,15 +194,15 @@ def draw_spread(
 ) -> DrawSpread:
     """Measure how much one release of the fitted table varies with its draws alone.
 
-    Draws are independent from person to person, as those of a seeded release are. The table does not say whether a
-    weight stands for one person or many, so each cell is taken to hold its share of ``people``, every one drawn alone.
+    Draws are independent from person to person: balanced ones vary less. The table does not say whether a weight stands
+    for one person or many, so each cell is taken to hold its share of ``people``, every one drawn alone.
 
     Parameters
     ----------
     counts, kernel : Counts, Kernel
         The table, and the mapping in train mode.
     bound : float, optional
-        The bound ε on ratios, to say how often single releases exceed it.
+        The bound ε on ratios, to report how often single releases violate it.
     target : array, optional
         The probabilities that rates are held against; None compares every two groups.
     releases : int
@@ -244,13 +244,13 @@ def draw_spread(
     ends = np.quantile(ratios, QUANTILES, method="inverted_cdf")
     words = [
         f"In expectation over the draws of the fitted table the largest ratio is off one by "
-        f"{written(expected, '.3f')}; in single releases, each row drawn by itself, it varies with the lottery alone: "
-        f"in nine of ten of {size} simulated releases it was off by {ranged(ends[0], ends[-1], '.3f')}."
+        f"{written(expected, '.3f')}. With independent draws it is off by {ranged(ends[0], ends[-1], '.3f')} in nine "
+        f"of ten of {size:,} simulated releases."
     ]
     if over is not None:
         words.append(
-            f"{over:.1%} of single releases by independent draws exceed the bound of {bound:g}, which holds in "
-            f"expectation; the expanded table, which carries every possible row with its weight, has no such spread."
+            f"The bound of {bound:g} holds in expectation; {over:.1%} of these releases violate it. The expanded "
+            f"table, with every possible row and its weight, does not vary."
         )
     spread = frame({"quantile": list(QUANTILES), "largest_ratio": ends})
     return DrawSpread(table, spread, expected, over, size, (*words, *people_words(counts, n)))

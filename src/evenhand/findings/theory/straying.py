@@ -1,4 +1,4 @@
-"""How often a problem's own bounds are exceeded by chance: on resampled tables, and in single releases.
+"""How often a problem's own bounds are violated by chance: on resampled tables, and in single releases.
 
 Where ``spread`` speaks of ratios, as the paper does, this speaks of every bound by its own distance, of all of them at
 once. The mapping stays as it is, and so do targets.
@@ -30,7 +30,7 @@ class Straying:
     number : int
         How many tables, or releases, were simulated.
     over : float
-        The share of them that exceeds some bound.
+        The share of them that violates some bound.
     apart : str
         How far apart rates are in nine in ten of them, by the first constraint's own distance and in its words: "1.06
         to 1.23 times apart".
@@ -47,7 +47,7 @@ def simulable(parts: Sequence[Comparisons]) -> list[Comparisons]:
 
 
 def on_resamples(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *, number: int, seed: int) -> Straying:
-    """Resample the table's people, and see how often the expected rates exceed a bound."""
+    """Resample the table's people, and count how often the expected rates violate a bound."""
     generator, number = generator_of(seed), check.whole("number", number, low=1, high=MOST_DRAWN)
     chance, people = outcome_shares(counts, kernel), number_of_people(counts, None)
 
@@ -60,7 +60,7 @@ def on_resamples(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *
 
 
 def in_releases(parts: Sequence[Comparisons], counts: Counts, kernel: Kernel, *, number: int, seed: int) -> Straying:
-    """Draw everybody by themselves, and see how often the rates of one release exceed a bound."""
+    """Draw everybody independently, and count how often the rates of one release violate a bound."""
     generator, number = generator_of(seed), check.whole("number", number, low=1, high=MOST_DRAWN)
     chance = outcome_shares(counts, kernel)
     # Somebody is in every cell, also where weights are so uneven that its share of the people is less than one.
@@ -92,14 +92,24 @@ def _drawn(part: Comparisons, drawn: Numbers) -> Numbers:
 def _summed_up(parts: Sequence[Comparisons], simulated: Iterator[list[Numbers]], number: int) -> Straying:
     over, apart = [], []
     for rates in simulated:
-        excess = [_excess(part, found) for part, found in zip(parts, rates, strict=True)]
-        over.append(np.any([np.any(each > ROUNDING, axis=1) for each in excess], axis=0))
-        apart.append(np.max(np.where(np.isnan(excess[0]), -np.inf, excess[0] + parts[0].bound), axis=1))
+        # Two hundred groups are forty thousand comparisons: of all tables at once, they would not fit into memory.
+        for some in _slices(len(rates[0]), sum(len(part) for part in parts)):
+            excess = [_excess(part, found[some]) for part, found in zip(parts, rates, strict=True)]
+            over.append(np.any([np.any(each > ROUNDING, axis=1) for each in excess], axis=0))
+            apart.append(np.max(np.where(np.isnan(excess[0]), -np.inf, excess[0] + parts[0].bound), axis=1))
     ends = np.quantile(np.concatenate(apart), (0.05, 0.95), method="inverted_cdf")
     parity = parts[0].parity
     both = parity.holds_everybody and not parity.against_target
     said = parity.distance.said_range(*(max(0.0, float(end)) for end in ends), both=both)
     return Straying(number, float(np.mean(np.concatenate(over))), said)
+
+
+def _slices(total: int, width: int) -> Iterator[slice]:
+    """Cut rows of a width into slices that fit in memory."""
+    start = 0
+    for size in blocks(total, width):
+        yield slice(start, start + size)
+        start += size
 
 
 def _excess(part: Comparisons, rates: Numbers) -> Numbers:

@@ -23,12 +23,12 @@ from evenhand.optimise.program import (
     lower_bound,
 )
 from evenhand.optimise.solve.clock import Clock
-from evenhand.optimise.solve.dust import EXCEEDED, exceeds
+from evenhand.optimise.solve.dust import EXCEEDED, exceeds, tidy
 from evenhand.optimise.solve.infeasible import proved_infeasible
 from evenhand.optimise.solve.level import solve_quasiconvex
 from evenhand.optimise.solve.linear import LinearSolver, PolyhedralAlong, best_multipliers, solve_polyhedral
 from evenhand.optimise.solve.quadratic import SmoothAlong, solve_smooth
-from evenhand.optimise.solve.repair import repair
+from evenhand.optimise.solve.repair import repair, toward
 from evenhand.optimise.solve.structured import Found, choose, minimise_after, minimise_loss, suitable
 from evenhand.optimise.solve.structured.steps import Watch
 from evenhand.optimise.solve.tiebreak import even, least_change
@@ -47,6 +47,9 @@ EMPTY_FOR_SURE = -1e9
 """The multiplier of a cell that cannot be anything but empty."""
 
 CHOOSING = "choosing among the optima"
+
+DUST = (0.3, 0.1, 3e-2, 1e-2, 1e-4, 0.0)
+"""What of a tie-break is dropped as dust, in units of what is elsewhere, where its repair lost the optimum."""
 
 TIE_BREAK_LOSS = 5e-8
 """A tie-break that loses more than this is discarded."""
@@ -157,15 +160,22 @@ def _finished(
     enough: float = EXCEEDED,
 ) -> tuple[Numbers, tuple[str, ...]]:  # fmt: skip
     """Remove numerical slack, and take the tie-break back if it lost what it had to hold."""
-    progress("removing numerical slack", 0.8)
-    x, more = repair(program, chosen, clock, enough)
-    if chosen is not optimum:
+
+    def holds(x: Numbers) -> bool:
         lost = program.loss.value(program.released(x)) - program.loss.value(program.released(optimum))
         # Written so that a NaN counts as lost.
-        if not (lost <= TIE_BREAK_LOSS and exceeds(program, x) <= max(VIOLATION_TOLERANCE, exceeds(program, optimum))):
-            x, more = repair(program, optimum, clock, enough)
-            notes = (*notes, "tie-break discarded: it did not hold the optimum")
-    return x, notes + more
+        return lost <= TIE_BREAK_LOSS and exceeds(program, x) <= max(VIOLATION_TOLERANCE, exceeds(program, optimum))
+
+    progress("removing numerical slack", 0.8)
+    x, more = repair(program, chosen, clock, enough)
+    if chosen is optimum or holds(x):
+        return x, notes + more
+    # Repair may lose more than the dust that it drops is worth: the less is dropped, down to nothing.
+    points = [x, *(tidy(program, chosen, share) for share in DUST)]
+    optimum, more = repair(program, optimum, clock, enough)
+    if (mixed := toward(program, optimum, points, holds)) is not None:
+        return mixed, notes
+    return optimum, (*notes, "tie-break discarded: it did not hold the optimum", *more)
 
 
 def from_tight(program: Program) -> bool:

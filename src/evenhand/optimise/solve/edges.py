@@ -179,6 +179,11 @@ def _feasible_point(program: Program, clock: Clock, released: Numbers | None) ->
     return None if answer.z is None else answer.z[: program.n_moves]
 
 
+def is_feasible(program: Program, clock: Clock) -> bool:
+    """Whether some x meets every row."""
+    return _feasible_point(program, clock, None) is not None
+
+
 def _meets_everything(program: Program, x: Numbers, released: Numbers | None) -> bool:
     """Whether an x meets every row, up to rounding."""
     off = 0.0 if released is None else np.abs(program.released(x) - released).max()

@@ -1,14 +1,15 @@
 """Remove what a solver leaves: dust of tiny probabilities, and numerical slack beyond a bound.
 
 The dust is dropped, and the nearest point with the same moves that meets every bound is found by a linear programme.
-Where those moves cannot meet them, x is mixed with a point that has room: x ← (1 − θ) x + θ x₀, with the smallest θ
-that does. Near the edge of feasibility no point has much room, θ would be large and cost utility; there the nearest
-point with any moves is taken. Where nothing helps, the certificate says by how much a bound is exceeded.
+Where those moves cannot meet them, x keeps its dust if it meets them so; or it is mixed with a point that has room:
+x ← (1 − θ) x + θ x₀, with the smallest θ that does. Near the edge of feasibility no point has much room, θ would be
+large and cost utility; there the nearest point with any moves is taken. Where nothing helps, the certificate says by
+how much a bound is exceeded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -28,15 +29,18 @@ GENTLE = 1e-7
 """The largest θ that is mixed in without looking for a nearer point."""
 
 
+MIXED = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+"""The shares of an optimum that are mixed into what a tie-break chose, the smallest that is enough."""
+
+
 def repair(program: Program, x: Numbers, clock: Clock, enough: float = EXCEEDED) -> tuple[Numbers, tuple[str, ...]]:
     """Return x within every bound where that can be had, and what there is to say about it.
 
     An x that exceeds no bound by more than ``enough`` stays.
     """
-    x = tidy(program, x)
-    if exceeds(program, x) <= enough:
-        return x, ()
-    best = x
+    best = tidy(program, x)
+    if exceeds(program, best) <= enough:
+        return best, ()
     try:
         for mended in _mended(program, x, clock):
             best = min(best, mended, key=partial(exceeds, program))
@@ -52,9 +56,11 @@ def repair(program: Program, x: Numbers, clock: Clock, enough: float = EXCEEDED)
 
 def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
     """Yield points that may meet every bound, the gentlest first; see the module's docstring."""
+    dusty, x = normalised(program, x), tidy(program, x)
     same_moves = nearest(program, x, clock, within=x > 0)
     if same_moves is not None:
         yield normalised(program, same_moves)
+    yield dusty
     inside = slackest(program, x, clock)
     if inside is not None:
         inside = tidy(program, inside)
@@ -70,6 +76,21 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
         raise SolverError("no mapping meets the bounds to the last digit")
     # A vertex has exact zeros, and its smallest moves are what makes it meet the bounds.
     yield normalised(program, any_moves)
+
+
+def toward(
+    program: Program, optimum: Numbers, points: Sequence[Numbers], good: Callable[[Numbers], bool]
+) -> Numbers | None:
+    """Return the first of some points that is good when as little as possible of an optimum is mixed in.
+
+    Constraints and loss are convex: what a point near the optima lacks, a small share of one of them makes good.
+    """
+    for share in MIXED:
+        for point in points:
+            x = normalised(program, point + share * (optimum - point))
+            if good(x):
+                return x
+    return None
 
 
 def nearest(program: Program, x: Numbers, clock: Clock, within: Flags | None = None) -> Numbers | None:

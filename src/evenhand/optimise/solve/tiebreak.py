@@ -6,13 +6,16 @@ fails, the answer before it stands, and the caller is told.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
 from evenhand.arrays import Numbers
 from evenhand.errors import SolverError
-from evenhand.optimise.program import PolyhedralLoss, Program, QuasiconvexLoss, SmoothLoss
+from evenhand.optimise.program import Inequalities, PolyhedralLoss, Program, QuasiconvexLoss, SmoothLoss
 from evenhand.optimise.solve.clock import Clock
+from evenhand.optimise.solve.dust import normalised
 from evenhand.optimise.solve.level import within
 from evenhand.optimise.solve.linear import HELD_LOSS, LinearSolver, with_epigraph
 from evenhand.optimise.solve.model import INFINITY, Columns, Model, Rows, at_most, equalities, eye, lay_out
@@ -91,8 +94,9 @@ def even(program: Program, x: Numbers, clock: Clock) -> tuple[Numbers, tuple[str
 def held(program: Program, x: Numbers, *, interior: bool = False) -> Model:
     """Return the programme's constraints with the loss held at its value at x, for a simplex or an interior method."""
     loss = program.loss
+    x = normalised(program, x)
     r = program.released(x)
-    base = lay_out(program, in_units=not interior)
+    base = lay_out(_met(program, x), in_units=not interior)
     if isinstance(loss, SmoothLoss):
         width = HELD_INTERIOR if interior else HELD_RELEASE
         decisive = np.flatnonzero(loss.decisive)
@@ -110,3 +114,15 @@ def held(program: Program, x: Numbers, *, interior: bool = False) -> Model:
     cost = model.columns[-1].cost
     row = at_most("held", {"loss": sparse.csr_array(cost.reshape(1, -1))}, np.array([loss.value(r) + width]))
     return model.with_cost().with_blocks(rows=[row])
+
+
+def _met(program: Program, x: Numbers) -> Program:
+    """Return the programme with limits that x meets.
+
+    At the edge of feasibility a solver's x is beyond a limit by rounding, and nothing within it has the same r.
+    """
+    parity, budgets = (
+        Inequalities(rows.matrix, rows.limit + np.maximum(-slack, 0.0))
+        for rows, slack in ((program.parity, program.parity_slack(x)), (program.budgets, program.budget_slack(x)))
+    )
+    return replace(program, parity=parity, budgets=budgets)

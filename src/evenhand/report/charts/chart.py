@@ -1,4 +1,4 @@
-"""A finished chart, and how it becomes a file. The one place that loads the drawing packages.
+"""A finished chart, and how it becomes a file. The one place that knows the drawing packages.
 
 Charts are written as Vega-Lite by hand, in plain values: Altair would check and copy every part of them anew with each
 step, which took longer than all else that a report does. It is loaded for those who ask for its object alone.
@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import textwrap
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from evenhand import check
-from evenhand.errors import MissingExtraError, SpecError
+from evenhand.errors import EvenhandError, MissingExtraError, SpecError
 from evenhand.files import replace_file
+from evenhand.report.page import template
+from evenhand.text import printable
 
 SCALE = 2.0
 """Pixels of a PNG for each unit of the specification."""
@@ -27,11 +31,6 @@ LETTER = 6.2
 
 SHORTEST_LINE = 70
 """A subtitle's lines are no shorter than so many letters, however narrow the chart."""
-
-CONTROLS, PICTURES = "\x1f", ord("\N{SYMBOL FOR NULL}")
-"""The last of the control characters, and the first of the signs for them, which are in the same order."""
-
-JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 MOST_SUBTITLE_LINES = 12
 """A subtitle of more lines is cut."""
@@ -48,6 +47,27 @@ Part = dict[str, Any]
 """A part of a specification, in Vega-Lite's own words."""
 
 ENDINGS = (".png", ".svg", ".html")
+
+EMBEDDED = "{ast: true, renderer: 'svg', actions: {export: true, source: false, compiled: false, editor: false}}"
+"""How a page shows a chart: nothing in a specification becomes a script, and none is sent to an editor elsewhere."""
+
+SHORT_OF_MEMORY = "; it needs some GB of address space: raise the limit (ulimit -v)"
+
+DRAWING = """
+import sys
+import vl_convert
+
+form, scale = sys.argv[1:]
+specification = sys.stdin.buffer.read().decode()
+if form == "png":
+    content = vl_convert.vegalite_to_png(specification, scale=float(scale))
+elif form == "svg":
+    content = vl_convert.vegalite_to_svg(specification).encode()
+else:
+    content = vl_convert.javascript_bundle().encode()
+sys.stdout.buffer.write(content)
+"""
+"""What the process runs that draws."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +128,7 @@ class Chart:
 
     def to_svg(self) -> str:
         """Return the chart as SVG text."""
-        return str(drawing().vegalite_to_svg(self.to_json()))
+        return drawn("svg", self.to_json()).decode()
 
     def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
         return self.specification._repr_mimebundle_(*args, **options)
@@ -128,15 +148,8 @@ def _drawable(part: Any, key: str = "") -> Any:
         return [_drawable(inner) for inner in part]
     if not isinstance(part, str):
         return part
-    shown = part if part.isprintable() else "".join(map(_visible, part))
+    shown = printable(part)
     return shown.replace("\\", "\N{REVERSE SOLIDUS OPERATOR}") if key == "title" else shown
-
-
-def _visible(letter: str) -> str:
-    """Return a letter, or a sign for it: of control characters their own, so that levels stay apart."""
-    if letter.isprintable() or letter in JOINERS or unicodedata.category(letter) == "Zs":
-        return letter
-    return chr(PICTURES + ord(letter)) if letter <= CONTROLS else "\N{REPLACEMENT CHARACTER}"
 
 
 def named(field: str, **how: Any) -> Part:
@@ -194,15 +207,17 @@ def check_ending(path: str | os.PathLike[str] | None) -> None:
 def save(chart: Chart, path: str | os.PathLike[str]) -> None:
     """Write a chart as PNG, SVG or HTML, by the path's ending."""
     check_ending(check.path("path", path))
-    convert = drawing()
     name = os.fspath(path)
-    if name.endswith(".png"):
-        content: bytes = convert.vegalite_to_png(chart.to_json(), scale=SCALE)
-    elif name.endswith(".svg"):
-        content = chart.to_svg().encode()
-    else:
-        content = convert.vegalite_to_html(chart.to_json(), bundle=True).encode()
-    replace_file(path, content)
+    form: Any = name[-3:]
+    replace_file(path, page_of(chart).encode() if name.endswith(".html") else drawn(form, chart.to_json()))
+
+
+def page_of(chart: Chart) -> str:
+    """Return a page of a chart that needs no network. The script in it is the only one that a browser runs."""
+    # Within a script a browser looks for nothing but its end.
+    values = chart.to_json().replace("<", "\\u003c")
+    script = f"{drawn('bundle').decode()}\nvegaEmbed('#chart', {values}, {EMBEDDED});"
+    return str(template("chart.html").render(title=chart.title, script=script))
 
 
 def altair() -> Any:
@@ -214,13 +229,30 @@ def altair() -> Any:
     return altair
 
 
-def drawing() -> Any:
-    """Return the package that draws them."""
+def drawn(form: Literal["png", "svg", "bundle"], specification: str = "") -> bytes:
+    """Return a drawing, or the bundle of scripts that draws in a browser, from the package that draws.
+
+    That package ends its process where it is short of memory, so it has one of its own.
+    """
     try:
-        import vl_convert
+        import vl_convert  # noqa: F401
     except ImportError:
         raise _missing() from None
-    return vl_convert
+    # A module of the folder that evenhand was started in is nobody's to run: -P.
+    command = [sys.executable, "-P", "-c", DRAWING, form, str(SCALE)]
+    try:
+        done = subprocess.run(command, input=specification.encode(), capture_output=True, check=False)
+    except (OSError, MemoryError) as error:
+        raise _undrawn(str(error), SHORT_OF_MEMORY) from None
+    if done.returncode < 0:
+        raise _undrawn(signal.Signals(-done.returncode).name, SHORT_OF_MEMORY)
+    if done.returncode:
+        raise _undrawn("".join(done.stderr.decode(errors="replace").splitlines()[-1:]))
+    return done.stdout
+
+
+def _undrawn(why: str, advice: str = "") -> EvenhandError:
+    return EvenhandError(f"vl-convert, which draws charts, stopped: {check.shown(why)}{advice}")
 
 
 def _missing() -> MissingExtraError:

@@ -25,6 +25,9 @@ MOST_BATCHES = 60
 MOST_LINES, LINE = 3, 50
 """A panel's name has so many lines of so many letters."""
 
+TO_THE_MINUTE = len("2026-01-31T12:00")
+"""So many letters of a time are shown."""
+
 HEADROOM = 1.08
 SMALLEST = 1e-3
 """The upper end of an axis of which all values are zero."""
@@ -46,7 +49,7 @@ Row = dict[str, Any]
 
 def history_chart(records: Sequence[Mapping[str, Any]]) -> Chart:
     shown = list(enumerate(records, 1))[-MOST_BATCHES:]
-    axis = [number for number, _ in shown]
+    axis = {number: _called(number, record) for number, record in shown}
     parts = [
         *(_bound_panel(name, rows, axis) for name, rows in _furthest_bounds(shown)),
         *(_drift_panel(name, rows, axis) for name, rows in _furthest_looks(shown)),
@@ -98,41 +101,41 @@ def _furthest_looks(shown: Sequence[tuple[int, Mapping[str, Any]]]) -> list[tupl
     return sorted(by_name.items(), key=out)[:MOST_PANELS]
 
 
-def _bound_panel(name: str, rows: Sequence[Row], axis: Sequence[int]) -> Part:
+def _bound_panel(name: str, rows: Sequence[Row], axis: Mapping[int, str]) -> Part:
     known = [row for row in rows if not math.isnan(row["low"])]
     bound = max(row["bound"] for row in rows)
     finite = [row["value"] for row in known if math.isfinite(row["value"])]
     most = max([WIDEST * max([bound, *finite], default=0.0), SMALLEST])
     top = HEADROOM * max([min(row["high"], most) for row in known] + [bound, SMALLEST])
     drawn = [
-        {"batch": row["batch"], "bound": row["bound"], "state": row["verdict"], "low": min(row["low"], top),
+        {"batch": axis[row["batch"]], "bound": row["bound"], "state": row["verdict"], "low": min(row["low"], top),
          "high": min(row["high"], top), "value": min(row["value"], top)}
         for row in known
     ]  # fmt: skip
     x, y = _across(axis), _up("low", top, "how far apart")
-    told = [measured("batch"), *(measured(n, format=".4f") for n in ("value", "low", "high", "bound")), named("state")]
-    limits = [{"batch": number, "bound": row["bound"]} for number, row in zip(axis, rows, strict=False)]
+    told = [named("batch"), *(measured(n, format=".4f") for n in ("value", "low", "high", "bound")), named("state")]
+    line = [{"bound": rows[0]["bound"]}]
     layers = [
-        mark("rule", {"y": _up("bound", top, "how far apart")}, limits[:1], strokeDash=[5, 3], color="#252525"),
+        mark("rule", {"y": _up("bound", top, "how far apart")}, line, strokeDash=[5, 3], color="#252525"),
         mark("rule", {"x": x, "y": y, "y2": {"field": "high"}, "color": _colour()}, drawn, strokeWidth=2.5),
         mark("point", {"x": x, "y": {**y, "field": "value"}, **_state(), "tooltip": told}, drawn, **POINT),
     ]
     return _panel(name, layers)
 
 
-def _drift_panel(name: str, rows: Sequence[Row], axis: Sequence[int]) -> Part:
+def _drift_panel(name: str, rows: Sequence[Row], axis: Mapping[int, str]) -> Part:
     states = ("within what sampling explains", "drifted")
     # Where hardly any error is allowed there may be no limit.
     top = HEADROOM * max(
         [row["apart"] for row in rows] + [row["limit"] for row in rows if row["limit"] < 1] + [SMALLEST]
     )
     drawn = [
-        {"batch": row["batch"], "apart": row["apart"], "limit": min(row["limit"], top), "expected": row["expected"],
-         "state": states[row["drifted"]]}
+        {"batch": axis[row["batch"]], "apart": row["apart"], "limit": min(row["limit"], top),
+         "expected": row["expected"], "state": states[row["drifted"]]}
         for row in rows
     ]  # fmt: skip
     x, y = _across(axis), _up("apart", top, "share of people" if rows[0]["what"] == NEW else "total variation")
-    told = [measured("batch"), *(measured(n, format=".4f") for n in ("apart", "limit", "expected")), named("state")]
+    told = [named("batch"), *(measured(n, format=".4f") for n in ("apart", "limit", "expected")), named("state")]
     layers = [
         mark("tick", {"x": x, "y": {**y, "field": "limit"}}, drawn, orient="horizontal", color="#252525", size=12),
         mark("point", {"x": x, "y": y, **_state(), "tooltip": told}, drawn, **POINT),
@@ -143,9 +146,14 @@ def _drift_panel(name: str, rows: Sequence[Row], axis: Sequence[int]) -> Part:
 POINT = {"filled": True, "size": 70, "opacity": 1}
 
 
-def _across(axis: Sequence[int]) -> Part:
-    scale = {"domain": [axis[0] - 0.5, axis[-1] + 0.5], "nice": False, "zero": False}
-    return measured("batch", title="batch", scale=scale, axis={"tickMinStep": 1, "format": "d", "grid": False})
+def _across(axis: Mapping[int, str]) -> Part:
+    look = {"grid": False, "labelAngle": -30, "labelLimit": WIDTH // 2, "labelOverlap": True}
+    return named("batch", title="batch", scale={"domain": list(axis.values())}, axis=look)
+
+
+def _called(number: int, record: Mapping[str, Any]) -> str:
+    """Return what a batch is called below the axis: its number, and its name or, without one, its time."""
+    return f"{number}: {record['name'] or record['at'][:TO_THE_MINUTE].replace('T', ' ')}"
 
 
 def _up(field: str, top: float, title: str) -> Part:

@@ -13,8 +13,8 @@ import numpy as np
 
 from evenhand import check
 from evenhand.arrays import Numbers
-from evenhand.data.counts import checked_weights
 from evenhand.data.domain import same_level
+from evenhand.data.weighting import SURVEY
 from evenhand.errors import DataError, MissingExtraError, SpecError, some_of, warn
 from evenhand.spec import PairwiseParity, Parity
 from evenhand.spec.distance import Difference
@@ -68,17 +68,23 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         All other columns are features, as they are. Scores of people whom clones of the estimator were not trained on
         make levels, within which outcomes alone change: each person's expected change is at most three times the
         smallest that will do.
-    bound : float, optional
-        Without a preprocessor: how far apart released rates of any two groups may be, as their ratio less one.
+    bound : float or Parity, optional
+        Without a preprocessor: how far apart released rates of any two groups may be, as their ratio less one; or a
+        statement such as ``eh.PairwiseParity(0.1, distance=eh.FourFifths("granted"))``, by which outcomes change
+        towards the favourable one only.
+    favourable : value of y, optional
+        Without a preprocessor: the outcome that is good for a person. Where a mapping takes it from people, a warning
+        says from how many, by group; without ``favourable`` a warning says how many go from which outcome to which.
+        With ``decisions`` it is the class that people are selected for.
     decisions : float or PairwiseParity, optional
         In place of ``bound``, with two classes: how far apart selection rates of any two groups may be, as a
         difference, at every threshold on the score; or a statement such as ``eh.PairwiseParity(0.2,
         distance=eh.FourFifths(1))``. The estimator is trained on the outcomes as they are. What is released, by a
-        mapping of its own, is the level of its score: fifty of them, moved by group, as little as possible in total of
+        mapping of its own, is the level of its score: twenty of them, moved by group, as little as possible in total of
         squares, with nothing drawn and nobody overtaken by a lower score of their group. The mean move of a group's
-        people of one level is within the mapping's budget. No label is read. The bound is on people whom the estimator
-        was not trained on, up to what a sample leaves open; a model that overfits scores those whom it was trained on
-        otherwise.
+        people of one level is within the mapping's budget. No label is read. The bound is held out of fold: where it is
+        exceeded there, the mapping is fitted again with a tighter one, and a warning with the numbers comes wherever it
+        is not reached. A model that overfits scores those whom it was trained on otherwise.
     threshold : float, optional
         With ``decisions``: the one score from which on people are selected, and compared; ``predict`` goes by it.
     confidence : float, optional
@@ -89,7 +95,8 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         is the released rate, measured on people whom clones of the trained estimator were not trained on.
     train_on : {"expected", "draw"}
         ``"expected"`` trains on every possible (x̂, ŷ) of each person, weighted by its probability: no sampling noise.
-        An estimator that takes no sample weights gets a draw, with a warning. ``"draw"`` trains on one release.
+        An estimator that takes no sample weights gets a draw, with a warning. ``"draw"`` trains on one release, which
+        is balanced unless draws go by a key.
     predict_with : {"expected", "draw"}
         ``"expected"`` averages the score over the mapping, Σ p(x̂|d,x) · score(x̂, d), exactly and without drawing.
         ``"draw"`` scores one draw of x̂, so that a person's score depends on the seed. With ``decisions`` nothing is
@@ -109,12 +116,13 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     mapping_ : Mapping
         Without a preprocessor: the mapping that was made.
     parity_ : pandas.DataFrame
-        Without a preprocessor: one row per group with the number of its ``people``, the ``released`` rate of the last
-        class, its ``mean_score`` and the share ``selected``, for whom it is the predicted class, both of people whom
-        clones were not trained on; how far ``apart`` its mean scores are from the furthest other group's, as their
-        ratio less one and for any class; and the ``bound``. With more than two classes, one row for each of them. With
-        ``decisions`` no rate is released; ``apart`` is how far selection rates are at the worst of the thresholds that
-        are bounded, out of fold, and ``up_to`` how far those of new people may be, as 19 of 20 samples of this size go.
+        Without a preprocessor: one row per group with the number of its ``people``, the rate of the last class
+        ``before`` and as ``released``, its ``mean_score`` and the share ``selected``, for whom it is the predicted
+        class, both of people whom clones were not trained on; how far ``apart`` its mean scores are from the furthest
+        other group's, by the distance of the bound and for any class; and the ``bound``. With more than two classes,
+        one row for each of them. With ``decisions`` no rate is released, ``before`` is the share selected by the
+        scores of clones; ``apart`` is how far selection rates are at the worst of the thresholds that are bounded, out
+        of fold, and ``up_to`` how far those of new people may be, as 19 of 20 samples of this size go.
     classes_ : array
         The values of y. One that is never released has probability zero.
     n_features_in_, feature_names_in_
@@ -169,7 +177,8 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         preprocessor: Any = None,
         *,
         protected: Sequence[str] | None = None,
-        bound: float | None = None,
+        bound: float | Parity | None = None,
+        favourable: Any = None,
         decisions: float | Parity | None = None,
         threshold: float | None = None,
         confidence: float | None = None,
@@ -182,6 +191,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.preprocessor = preprocessor
         self.protected = protected
         self.bound = bound
+        self.favourable = favourable
         self.decisions = decisions
         self.threshold = threshold
         self.confidence = confidence
@@ -236,7 +246,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             )
         outcome = outcome_of(y, given.frame)
         classes = classes_of(outcome)
-        weights = None if sample_weight is None else checked_weights(weights_of(given.frame, sample_weight))
+        weights = None if sample_weight is None else SURVEY.checked(weights_of(given.frame, sample_weight))
         if weights is not None and not takes_weights(self.estimator):
             raise SpecError(f"{last_step(self.estimator)} takes no sample weights; leave sample_weight out")
         refuse_too_few(given.frame, classes if weights is None else classes_of(outcome[weights > 0]))
@@ -244,6 +254,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         people = People(
             shown, given.frame, protected, outcome, name if isinstance(name, str) and name else "y", weights
         )
+        wanted = replace(wanted, favourable=self._good(classes, wanted.parity))
         decisions = self._decided(classes)
         scored = scored_out_of_fold(self.estimator, people, by_all=decisions is not None)
         found: Calibrated | Decided
@@ -259,7 +270,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     @property
     def _stated(self) -> tuple[Any, ...]:
         """What a classifier says that makes its own mapping."""
-        return self.protected, self.bound, self.decisions, self.threshold, self.confidence
+        return self.protected, self.bound, self.favourable, self.decisions, self.threshold, self.confidence
 
     def _decided(self, classes: Any) -> Decisions | None:
         """Return what is asked of decisions; None where the bound is on mean scores."""
@@ -273,12 +284,21 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         parity = self.decisions
         if not isinstance(parity, Parity):
             parity = PairwiseParity(check.bound("decisions", parity), Difference())
-        good = parity.distance.good_outcome
-        named = [place for place, each in enumerate(classes.tolist()) if good is not None and same_level(good, each)]
-        if good is not None and not named:
-            raise SpecError(f"decisions names the outcome {good!r}, and y has {classes.tolist()}")
+        good = self._good(classes, parity)
+        selected = 1 if good is None else classes.tolist().index(good)
         threshold = None if self.threshold is None else check.number("threshold", self.threshold, low=0, high=1)
-        return Decisions(parity, threshold, named[0] if named else 1, self.predict_with == "draw")
+        return Decisions(parity, threshold, selected, self.predict_with == "draw")
+
+    def _good(self, classes: Any, parity: Parity) -> Any:
+        """Return the class that is good for a person, as stated or as a distance names it; None where neither does."""
+        named = parity.distance.good_outcome
+        if named is not None and self.favourable is not None and not same_level(named, self.favourable):
+            raise SpecError(f"favourable says {self.favourable!r}, and {type(parity.distance).__name__} {named!r}")
+        good = self.favourable if named is None else named
+        found = [each for each in classes.tolist() if good is not None and same_level(good, each)]
+        if good is not None and not found:
+            raise SpecError(f"the favourable outcome is {good!r}, and y has {some_of(map(repr, classes.tolist()))}")
+        return found[0] if found else None
 
     def _refuse_unclear_decisions(self) -> None:
         """Refuse what the one line cannot hold of decisions."""
@@ -314,8 +334,8 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """Return what the one line asks for, or say what it lacks."""
         if self.preprocessor is not None:
             raise SpecError(
-                "protected, bound, decisions and confidence are for a classifier that makes its own mapping, and a "
-                "preprocessor holds a problem with bounds: write one or the other; "
+                "protected, bound, favourable, decisions and confidence are for a classifier that makes its own "
+                "mapping, and a preprocessor holds a problem with bounds: write one or the other; "
                 "preprocessor=eh.OptimizedPreprocessor(problem, bound=...)"
             )
         self._refuse_unclear_decisions()
@@ -325,7 +345,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 "of X, or decisions=0.05 in place of bound, or preprocessor=eh.OptimizedPreprocessor(problem)"
             )
         protected = check.columns("protected", self.protected)
-        bound = 0.0 if self.bound is None else check.bound("bound", self.bound)
+        parity = self._parity()
         if not protected or len(set(protected)) < len(protected):
             raise SpecError(f"protected must name at least one column of X, and each once, not {list(protected)}")
         if not hasattr(self.estimator, "predict_proba"):
@@ -347,7 +367,18 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 f'(seed 0) and not on the expected one; write train_on="draw" to say so',
             )
         confidence = None if self.confidence is None else check.share("confidence", self.confidence)
-        return protected, Wanted(bound, bool(self.calibrate), expected, confidence)
+        return protected, Wanted(parity, bool(self.calibrate), expected, confidence)
+
+    def _parity(self) -> Parity:
+        """Return the statement about mean scores: as given, or a ratio of every two groups."""
+        if not isinstance(self.bound, Parity):
+            return PairwiseParity(0.0 if self.bound is None else check.bound("bound", self.bound))
+        if self.bound.segmented or not self.bound.of_outcomes:
+            raise SpecError(
+                "bound compares mean scores of whole groups: write a PairwiseParity or TargetParity without given, "
+                "given_outcome and levels"
+            )
+        return self.bound
 
     def _given(self, X: Any, y: Any, protected: tuple[str, ...], fitting: bool = True) -> tuple[Any, Features]:
         """Check X as scikit-learn does; return it as the estimator sees it, and as a frame with names."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import check
+from evenhand.data.weighting import Weighting
 from evenhand.errors import DataError, MissingExtraError, SpecError
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, to_pandas
@@ -25,7 +26,7 @@ from evenhand.use.estimator.conventions import (
     refuse_too_few,
     weights_of,
 )
-from evenhand.use.fitting import fit
+from evenhand.use.fitting import fit_weighted
 from evenhand.use.mapping import Mapping
 from evenhand.use.training import NEEDED
 
@@ -44,6 +45,11 @@ class People:
     features: Features
     outcome: Any
     weights: Any
+
+    @property
+    def weighting(self) -> Weighting | None:
+        """By what their rows count in a mapping."""
+        return None if self.weights is None else Weighting(self.weights, sampled=True)
 
 
 class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -65,7 +71,8 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     budget : float, optional
         Replaces every limit of the problem's budgets.
     seed : int or None
-        Of the draws, as in :meth:`evenhand.Mapping.apply`. Without a key draws go by position.
+        Of the draws, by default the same each time; None takes a fresh one, but 0 in train mode with a key. Without a
+        key draws go by position, and are balanced in train mode.
     key : str, optional
         A column of X that identifies people, so that each gets the same draw in any order. No estimator is shown it.
     unseen : {"typical", "keep", "error"}, optional
@@ -153,7 +160,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         """Learn the mapping from people who were checked."""
         problem = stated(self.problem, self.bound, self.budget)
         # Set last: after a fit that fails, transform must not return its input as if there were no problem.
-        self.mapping_ = None if problem is None else fit(problem, self._table(people), weights=people.weights)
+        self.mapping_ = None if problem is None else fit_weighted(problem, self._table(people), people.weighting)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> People:
         """Check everything that is given before anything is learned."""
@@ -254,6 +261,11 @@ def stated(problem: Problem | None, bound: float | None, budget: float | None) -
             raise SpecError("bound and budget replace those of a problem; give one with problem=eh.Problem(...)")
         return None
     check.kind("problem", problem, Problem, "an eh.Problem")
+    if problem.weighting is not None:
+        raise SpecError(
+            f"an estimator counts rows by the sample_weight of its fit; leave {problem.weighting.option} out of its "
+            f"problem"
+        )
     if bound is not None:
         if not problem.parity:
             raise SpecError(

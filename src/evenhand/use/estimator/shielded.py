@@ -12,6 +12,7 @@ import numpy as np
 
 from evenhand import check, tables
 from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.data.weighting import Weighting
 from evenhand.errors import DataError, MissingExtraError, SpecError, some_of, warn
 from evenhand.findings.scores import apart, by_group
 from evenhand.spec import Conditional, Distortion, Free, Problem
@@ -250,14 +251,15 @@ class ShieldedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  #
             name: by_group(group, counted, each, len(mapping.counts.groups.cells)) for name, each in scores.items()
         }
         bound = _ratio_bound(mapping.problem)
-        furthest = float(apart(found["mean_score"]).max())
+        by_group_apart = apart(found["mean_score"])
+        furthest = float(by_group_apart.max())
         if furthest > bound + AT_BOUND:
             warn(
                 f"mean scores of the fitted people are {furthest:.3f} apart by group, more than the bound of "
                 f"{bound:g}: see parity_; where features have bins cut narrower ones, and list every column that the "
                 f"model reads as a feature",
             )
-        return parity_frame(mapping, self.classes_, found, found["mean_score"], bound)
+        return parity_frame(mapping, self.classes_, found, by_group_apart, np.full(len(by_group_apart), bound))
 
 
 def _as_it_is(model: Any, given: Features) -> Trained:
@@ -290,7 +292,7 @@ def _mean_scores(asked: Trained, problem: Problem, table: Frame, weights: Any) -
     if weights is not None:
         counted = np.flatnonzero(weights)
         people, weights = arrays.rows(table, counted), weights[counted]
-    counts = tables.count(problem, people, None if weights is None else weights.tolist())
+    counts = tables.count_frame(problem, people, None if weights is None else Weighting(weights, sampled=True))
     cells: Cells = tables.cells(counts.domain.x, tables.read(people))[0]
     known, place = np.unique(cells, return_inverse=True)
     each = np.ones(len(cells)) if weights is None else np.asarray(weights)

@@ -6,17 +6,22 @@ written out, so that the statement stays the same when the table grows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand import check
 from evenhand.arrays import Cells
 from evenhand.data.counts import Counts
+from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable, counts_of, is_path
 from evenhand.engines.looking import Looked
 from evenhand.errors import DataError, EvenhandError, SpecError
+from evenhand.findings.changes import changes
 from evenhand.findings.giving_away import given_away_words, giving_away
+from evenhand.findings.ledger import both_directions, ledger
+from evenhand.findings.simpson import paradox_words
 from evenhand.optimise.solve import Clock
 from evenhand.resources import Progress, silent
 from evenhand.spec import CsvFormat, Problem
@@ -24,6 +29,7 @@ from evenhand.tables import Table, read
 from evenhand.tables.frames import take
 from evenhand.tables.survey import Survey, survey
 from evenhand.use.fitting import fitted
+from evenhand.use.mapping import Mapping
 from evenhand.use.proposal.bounding import Bounds, Finder
 from evenhand.use.proposal.counting import Rows, as_levels, counts_of_rows, examined
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
@@ -38,7 +44,9 @@ LOOKED_AT = 500_000
 class Proposal:
     """A problem with its commented TOML, the columns left out of it and why, how its two bounds were chosen, and which
     way the outcome may change. ``beside`` are bounds by another distance, where many people would lose by one of them
-    the outcome that is good for a person. ``given_away`` names the columns that reveal what changes."""
+    the outcome that is good for a person. ``given_away`` names the columns that reveal what changes, ``outcomes`` who
+    loses the favourable outcome by a fit, by group, or without one who goes from which outcome to which; ``paradoxes``
+    the features within whose levels a disparity changes sign or nearly vanishes."""
 
     text: str
     problem: Problem
@@ -47,6 +55,8 @@ class Proposal:
     direction: Direction
     beside: Bounds | None = None
     given_away: str | None = None
+    outcomes: tuple[str, ...] = ()
+    paradoxes: tuple[str, ...] = ()
 
 
 def propose(
@@ -57,7 +67,7 @@ def propose(
     features: Sequence[str] | None = None,
     cells: Ways | None = None,
     favourable: Any = None,
-    weights: str | None = None,
+    weighting: Weighting | None = None,
     missing_values: Collection[str] | None = None,
     csv: CsvFormat | None = None,
     source: str = "table.csv",
@@ -69,7 +79,8 @@ def propose(
     Parameters
     ----------
     table : dataframe or path
-        One row per person. Of a CSV or Parquet file the first rows are looked at, and all are counted.
+        One row per person, or with frequencies for so many. Of a CSV or Parquet file the first rows are looked at, and
+        all are counted.
     protected, outcome, features
         The columns in these roles; without ``features``, all that can be used where cells are learned, else those that
         tell most about the outcome.
@@ -80,9 +91,9 @@ def propose(
     favourable : value, optional
         The outcome that is good for a person: people then move towards it only, if the bound can be met that way. If
         not, and many would lose it, a distance by which clearly fewer do is proposed where there is one.
-    weights : str, optional
-        A column of weights, by which everything is counted. Where rows are the cells of a table of counts, a row stands
-        for as many people as it weighs; else for one, whatever its weight.
+    weighting : Weighting, optional
+        The column of survey weights or of frequencies, by which everything is counted. Weights that look like numbers
+        of people are refused, unless they are deliberate.
     missing_values : collection of str, optional
         The words that stand for a missing value; by default those that usually do and occur.
     csv : CsvFormat, optional
@@ -97,7 +108,8 @@ def propose(
     >>> Problem.from_toml(found.text) == found.problem
     True
     """
-    _check_roles(protected, outcome, features, weights)
+    column = None if weighting is None else weighting.column
+    _check_roles(protected, outcome, features, column)
     check.one_of("cells", cells, (*WAYS, None))
     report = progress or silent
     report("reading", 0.0)
@@ -106,7 +118,7 @@ def propose(
         looked = Looked.at(table, csv, rows=LOOKED_AT, progress=lambda stage, share: report(stage, 0.2 * share))
     report("looking over the columns", 0.2)
     found = survey(
-        table if looked is None else looked.distinct(), missing_values, parse=is_path(table), weights=weights
+        table if looked is None else looked.distinct(), missing_values, parse=is_path(table), weighting=weighting
     )
     _check(found)
     odd = ((), ()) if looked is None else (looked.source.shared, looked.source.unnamed)
@@ -117,7 +129,15 @@ def propose(
 
     def text(bounds: Bounds, direction: Direction, beside: Bounds | None = None) -> str:
         return write(
-            drafted, bounds, direction, beside, source=source, target=target, weights=weights, csv=csv, tokens=tokens
+            drafted,
+            bounds,
+            direction,
+            beside,
+            source=source,
+            target=target,
+            weighting=weighting,
+            csv=csv,
+            tokens=tokens,
         )
 
     def stated(bounds: Bounds, direction: Direction) -> Problem:
@@ -132,43 +152,57 @@ def propose(
             if looked is not None:
                 looked.source.require([column.name for column in drafted.used])
             return counts_of_rows(problem, drafted, rows)
-        return counts_of(problem, table, weights, lambda stage, share: report(stage, 0.3 + 0.2 * share))
+        return counts_of(problem, table, problem.weighting, lambda stage, share: report(stage, 0.3 + 0.2 * share))
 
     good = None if favourable is None else level_called(drafted.outcome, favourable)
     finder = Finder(stated, counted, drafted, report)
     bounds, direction, beside = finder.proposed(good)
-    given_away = None
+    given_away: str | None = None
+    outcomes: tuple[str, ...] = ()
     if bounds.smallest_bound is not None:
         report("looking for columns that reveal changes", 0.95)
         problem = stated(bounds, direction)
-        given_away = _given_away(problem, finder.counts(problem, direction), drafted, rows)
+        # Where it cannot be fitted, fit will say why.
+        with suppress(EvenhandError):
+            mapping = fitted(problem, finder.counts(problem, direction), Clock(), silent)
+            given_away, outcomes = _given_away(mapping, drafted, rows), tuple(_outcomes(mapping))
+    plain = stated(bounds, direction)
+    paradoxes = tuple(paradox_words(plain, finder.counts(plain, direction)))
     final = text(bounds, direction, beside)
-    return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside, given_away)
+    return Proposal(
+        final, Problem.from_toml(final), drafted, bounds, direction, beside, given_away, outcomes, paradoxes
+    )
 
 
-def _given_away(problem: Problem, counts: Counts, draft: Draft, rows: Rows) -> str | None:
+def _outcomes(mapping: Mapping) -> Iterator[str]:
+    """Say who loses the favourable outcome, by group; without one, who goes from which outcome to which."""
+    problem, counts = mapping.problem, mapping.counts
+    who = ledger(problem, counts, mapping.kernel, mapping.achieved)
+    if who is None:
+        yield from both_directions(counts, changes(counts, mapping.kernel, mapping.achieved))
+    elif (lost := who.loss(suppressed=problem.suppresses)) is not None:
+        yield lost
+
+
+def _given_away(mapping: Mapping, draft: Draft, rows: Rows) -> str | None:
     """Name the columns outside a problem that would reveal what its mapping changes."""
-    try:
-        mapping = fitted(problem, counts, Clock(), silent)
-    except EvenhandError:
-        # fit will say why.
-        return None
     names = list(dict.fromkeys(column.name for column in draft.found.columns))
     used = {column.name for column in draft.used}
-    table = examined(problem, draft, rows, names)
+    table = examined(mapping.problem, draft, rows, names)
     passed = [name for name in names if name not in used]
     return given_away_words(giving_away(mapping.release_mode, table, passed))
 
 
-def _check_roles(protected: Sequence[str], outcome: str, features: Sequence[str] | None, weights: str | None) -> None:
+def _check_roles(protected: Sequence[str], outcome: str, features: Sequence[str] | None, counts: str | None) -> None:
     """Refuse a column in two roles, and a problem without groups."""
     if not protected:
         raise SpecError("name at least one protected column")
-    listed = [*protected, outcome, *(features or ()), *(() if weights is None else [weights])]
+    listed = [*protected, outcome, *(features or ()), *(() if counts is None else [counts])]
     twice = next((name for name in listed if listed.count(name) > 1), None)
     if twice is not None:
         raise SpecError(
-            f"column {twice!r} is named twice; a column is protected, a feature, the outcome or the weights"
+            f"column {twice!r} is named twice; a column is protected, a feature, the outcome, the weights or the "
+            f"frequencies"
         )
 
 

@@ -19,7 +19,7 @@ from evenhand.optimise.solve import Clock
 from evenhand.resources import Progress
 from evenhand.spec import ExpectedDistortion, Problem
 from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
-from evenhand.use.fitting import checked_counts, fit
+from evenhand.use.fitting import checked_counts, fitted
 from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.outcome import Direction
 
@@ -131,7 +131,7 @@ class Finder:
         problem = self.stated(bounds, direction)
         counts = self.counts(problem, direction)
         try:
-            found = fit(problem, counts, progress=lambda stage, share: self.report(stage, 0.7))
+            found = fitted(problem, counts, Clock(), lambda stage, share: self.report(stage, 0.7))
         except EvenhandError:
             # Bounds that cannot be met, or not found so, take nothing from anybody; fit will say why.
             return bounds

@@ -43,8 +43,10 @@ def counts_of_rows(problem: Problem, draft: Draft, rows: Rows) -> Counts:
     leaf = None if draft.cells is None or draft.trial is None else draft.trial.leaf
     together = all_joined(codes if leaf is None else [*codes, leaf])
     first = np.unique(together, return_index=True)[1]
-    each = np.ones(found.rows) if found.row_weights is None else found.row_weights
-    people, weight, squares = (by_code(together, of, 0) for of in (None, each, each**2))
+    once = np.ones(found.rows)
+    each, heads = (once if of is None else of for of in (found.row_weights, found.row_people))
+    squared = heads if np.array_equal(each, heads) else each**2
+    people, weight, squares = (by_code(together, of, 0) for of in (heads, each, squared))
     at = first if found.kept is None else found.kept[first]
     table = rows([column.name for column in draft.levelled], at, problem.missing_values)
     if leaf is not None:

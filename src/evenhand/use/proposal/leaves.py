@@ -186,9 +186,9 @@ def _seen(column: Column) -> Seen:
     truths = bool(column.values) and all(isinstance(value, bool) for value in column.values)
     if column.numeric or truths:
         kind = Kind.TRUTH if truths else Kind.NUMBER
-        return Seen(Asked(column.name, kind, column.whole, gaps), Given(numbers=_at(column, column.values)))
+        return Seen(Asked(column.name, kind, gaps), Given(numbers=_at(column, column.values)))
     if column.dated:
-        return Seen(Asked(column.name, Kind.DATE, True, gaps), Given(numbers=_at(column, map(_day, column.values))))
+        return Seen(Asked(column.name, Kind.DATE, gaps), Given(numbers=_at(column, map(_day, column.values))))
     words = [str(value) for value in column.values]
     return Seen(Asked(column.name, Kind.WORD, gaps=gaps), Given(codes=column.codes, words=words))
 

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evenhand.data.weighting import Weighting
 from evenhand.errors import in_number, some_of
 from evenhand.spec import PairwiseParity
 from evenhand.spec.bins import Edges, MergedLevels, PooledLevels
@@ -14,6 +15,7 @@ from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Ratio
 from evenhand.spec.toml import key, literal
 from evenhand.tables.survey import Survey
+from evenhand.text import printable
 from evenhand.use.proposal.bounding import Bounds
 from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.outcome import Direction, any_way, one_way
@@ -41,20 +43,25 @@ def write(
     *,
     source: str,
     target: str,
-    weights: str | None,
+    weighting: Weighting | None,
     csv: CsvFormat | None,
     tokens: Sequence[str],
 ) -> str:
     """Return the whole document."""
-    files = shlex.join([target, source, *(() if weights is None else ("--weights", weights))])
+    files = shlex.join([target, source])
     opening = _block(
         "", {},
-        f"A problem for evenhand, proposed from {source} ({size(draft.found, weights)}).",
+        f"A problem for evenhand, proposed from {source} ({size(draft.found, weighting)}).",
         "Read it and change it (docs/reference/init.md: how each line was chosen). Then run:",
         f"  evenhand diagnose {files}",
         f"  evenhand fit {files}",
     )  # fmt: skip
-    sections = (_columns(draft, direction), _reading(draft, csv, tokens), _bins(draft), _distortion(draft, direction))
+    sections = (
+        _columns(draft, direction, weighting),
+        _reading(draft, csv, tokens),
+        _bins(draft),
+        _distortion(draft, direction),
+    )
     blocks = [block for section in sections for block in section]
     return "\n".join([opening, *blocks, *_bounds(draft, bounds, direction, beside)])
 
@@ -91,21 +98,20 @@ def _rows(items: Sequence[str]) -> Iterator[str]:
 
 def _comment(text: str) -> list[str]:
     """Write a text, which may be indented, as comment lines; what cannot be printed has no place there."""
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    hang = "#     " if text.startswith(" ") else "# "
-    return textwrap.wrap(f"# {shown}", WIDTH, subsequent_indent=hang, break_on_hyphens=False, break_long_words=False)
+    shown, hang = f"# {printable(text)}", "#     " if text.startswith(" ") else "# "
+    return textwrap.wrap(shown, WIDTH, subsequent_indent=hang, break_on_hyphens=False, break_long_words=False)
 
 
-def size(found: Survey, weights: str | None) -> str:
+def size(found: Survey, weighting: Weighting | None) -> str:
     """Say how large a table is, and how its rows count."""
-    if weights is None:
+    if weighting is None:
         return f"{found.rows:,} rows"
-    if found.people > found.rows:
-        return f"{found.rows:,} rows, which stand for {found.people:,} people by {weights}"
-    return f"{found.rows:,} rows, weighted by {weights}"
+    if weighting.repeats:
+        return f"{found.rows:,} rows, which stand for {found.people:,} people by {weighting.column}"
+    return f"{found.rows:,} rows, weighted by {weighting.column}"
 
 
-def _columns(draft: Draft, direction: Direction) -> Iterator[str]:
+def _columns(draft: Draft, direction: Direction, weighting: Weighting | None) -> Iterator[str]:
     people = [group.people for group in draft.groups]
     yield _block(
         "",
@@ -127,6 +133,9 @@ def _columns(draft: Draft, direction: Direction) -> Iterator[str]:
     yield _block(
         "", {"outcome": draft.outcome.name}, "The column whose rates are compared between groups. It may be changed."
     )
+    if weighting is not None:
+        counted = "For how many people a row stands." if weighting.repeats else "A survey weight: a row is one person."
+        yield _block("", {weighting.option: weighting.column}, counted)
     if direction.favourable is not None:
         yield _block("", {"favourable": direction.favourable}, "The outcome that is good for a person.")
     population = "Remove the # to require the bounds in the population, too (docs/how-to/confidence.md)."
