@@ -242,7 +242,7 @@ class TestTransform:
     def test_a_table_of_counts_is_split(self, fitted, inside):
         cells = small_frame().value_counts().rename("n").reset_index()
         cells.to_csv(fitted / "cells.csv", index=False)
-        options = ("--frequencies", "n", "--out", "split.csv")
+        options = ("--frequencies", "n", "--seed", "0", "--out", "split.csv")
         result = inside("release", "fine.mapping", "cells.csv", *options)
         assert "Rows 8, which stand for 200 people by n" in flat(result.stdout)
         split = pd.read_csv(fitted / "split.csv")
