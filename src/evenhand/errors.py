@@ -13,7 +13,7 @@ A message without advice is one piece, a plain text. The tree::
     ├── InfeasibleError    no mapping meets every bound; carries the nearest one that can be met
     ├── SolverError        no answer within the named tolerances
     │   └── TimeLimitError     the time limit came first
-    ├── StorageError       a mapping file is damaged, foreign or of a newer format
+    ├── StorageError       a mapping file is damaged, foreign or of another format version
     │   └── VerificationError  a file is not what its manifest states
     └── MissingExtraError  an optional package is needed
 
@@ -184,7 +184,7 @@ class TimeLimitError(SolverError):
 
 
 class StorageError(EvenhandError):
-    """A mapping file is damaged, altered, foreign or of a newer format."""
+    """A mapping file is damaged, altered, foreign or of another format version."""
 
 
 class VerificationError(StorageError):
