@@ -129,11 +129,11 @@ def make_folder(path: Path) -> None:
         raise EvenhandError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
 
 
-def beginning_of(path: Path, size: int = 4096) -> bytes:
+def beginning_of(path: Path) -> bytes:
     """Return the first bytes of a file; refuse one that cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(size)
+            return file.read(4096)
     except OSError as error:
         raise EvenhandError(f"cannot read {str(path)!r}: {error.strerror}") from None
 

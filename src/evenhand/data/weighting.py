@@ -6,7 +6,7 @@ people: the row stands for so many persons who agree in every column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -103,10 +103,6 @@ class Weighting:
         """Return the sum of the squared weights of the people that each row is."""
         with np.errstate(over="ignore"):
             return weight if self.repeats else weight**2
-
-    def of_rows(self, weight: Numbers) -> Weighting:
-        """Return the same for rows whose numbers are known."""
-        return replace(self, given=weight)
 
     def checked(self, weight: Numbers) -> Numbers:
         """Return numbers that can be counted: finite, not negative, not all zero; frequencies are integers."""

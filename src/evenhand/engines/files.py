@@ -611,24 +611,15 @@ def read_file(
     format: CsvFormat | None = None,
     *,
     blanks: Sequence[Any] = (),
-    rows: int | None = None,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Read a whole file, or its first rows, into memory: a pandas frame."""
+    """Read a whole file into memory: a pandas frame."""
     import pyarrow
 
     source = Source.of(path, format)
-    found = whole_table(source, rows, progress)
-    columns = found.columns
+    columns = whole_table(source, progress=progress).columns
     if source.format is not None:
-        kinds: dict[str, str] = {}
-        if len(found) == rows:
-            # Values come from the first rows, types from all.
-            with reading(source) as (duck_, given), watched(duck_, "looking for numbers", progress):
-                kinds = beside(lambda: types(duck_, given.sql, given.numbers, blanks), duck_.interrupt)
-        columns = [
-            valued(texts, blanks, kinds.get(number)) for number, texts in zip(source.numbers, columns, strict=True)
-        ]
+        columns = [valued(texts, blanks) for texts in columns]
     frame: pd.DataFrame = pyarrow.table(columns, names=list(source.columns)).to_pandas()
     return frame
 
@@ -660,7 +651,7 @@ def whole_table(source: Source, rows: int | None = None, progress: Progress | No
         return beside(side_by_side, duck_.interrupt)
 
 
-def valued(texts: Any, blanks: Sequence[Any], kind: str | None) -> Any:
+def valued(texts: Any, blanks: Sequence[Any], kind: str | None = None) -> Any:
     """Return texts as values of a type, or of that which :func:`types` would find: it is slow for many columns."""
     import pyarrow
     import pyarrow.compute

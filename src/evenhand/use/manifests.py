@@ -386,19 +386,13 @@ def verify_manifest(
     return Rechecked(manifest, tuple(checks), again)
 
 
-def recheck_file(
-    mapping: Mapping,
-    manifest: Manifest,
-    table: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> None:
+def recheck_file(mapping: Mapping, manifest: Manifest, table: str | os.PathLike[str] | None = None) -> None:
     """Refuse a manifest whose input or output has other bytes, or whose rows, rates or bounds are not the file's.
 
     ``table`` is what somebody takes for the input: another file is refused, whatever else is right.
     """
-    tell = check.progress(progress) or silent
     places = _places(manifest, {"input": table, "output": None}, movable=False)
-    for each in _bytes(manifest, places, tell):
+    for each in _bytes(manifest, places, silent):
         if not each.agrees and table is not None and each.what.startswith("input"):
             raise StorageError(
                 f"{os.fspath(table)!r} is not the table that {manifest.output.name!r} was made from: its SHA-256 is "
@@ -406,7 +400,7 @@ def recheck_file(
                 f"out"
             )
         _refuse_other(manifest, each)
-    for each in _recounted(mapping, manifest, places, tell):
+    for each in _recounted(mapping, manifest, places, silent):
         _refuse_other(manifest, each)
 
 

@@ -256,7 +256,7 @@ class TestPacked:
             "fit": lambda: eh.fit(problem(), path),
             "audit": lambda: mapping.audit(path),
             "apply": lambda: mapping.apply(path, to=tmp_path / "out.csv"),
-            "read_file": lambda: read_file(path, rows=3),
+            "read_file": lambda: read_file(path),
         }
         with pytest.raises(eh.DataError, match="is damaged and cannot be unpacked"):
             acts[act]()
@@ -664,13 +664,6 @@ class TestFit:
         assert found["b"].tolist() == [1.5, 2.0, 0.5]
         assert found["c"].tolist() == ["007", "1", "2"]
         assert found["d"].isna().tolist() == [False, True, True]
-
-    def test_types_come_from_all_values_also_where_few_rows_are_read(self, tmp_path):
-        (tmp_path / "t.csv").write_text("a,b,c\n1,1,1\n2,2,2\n3,x,.5\n")
-        found = read_file(tmp_path / "t.csv", rows=2)
-        assert found["a"].tolist() == [1, 2]
-        assert found["b"].tolist() == ["1", "2"]
-        assert found["c"].dtype == float
 
     @pytest.mark.parametrize("seed", range(20))
     def test_a_file_in_memory_has_the_types_of_one_that_is_counted(self, tmp_path, seed):

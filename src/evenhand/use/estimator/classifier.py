@@ -395,7 +395,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         for name in names:
             self.__dict__.pop(name, None)
 
-    @available_if(has_probabilities("estimator"))  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Return the expected score of every class, or with ``predict_with="draw"`` that of one draw."""
         check_is_fitted(self, "estimator_")

@@ -73,16 +73,12 @@ def likeliest(model: Any, classes: Any, way: Way, scored: Callable[[Score], Numb
     return classes[np.argmax(scored(shares if averages else votes), axis=1)]
 
 
-def has_probabilities(name: str) -> Callable[[Any], bool]:
-    """Return what tells whether the model that is a parameter of that name has scores, once fitted or before."""
-
-    def tells(classifier: Any) -> bool:
-        model = getattr(classifier, f"{name}_", getattr(classifier, name))
-        if hasattr(model, "predict_proba"):
-            return True
-        raise AttributeError(
-            f"{type(model).__name__} has no predict_proba, so there is no score to average; predict gives the class "
-            f"that it predicts most often over the mapping"
-        )
-
-    return tells
+def has_probabilities(classifier: Any) -> bool:
+    """Return whether the model of a classifier has scores, once fitted or before; one that has none is an error."""
+    model = getattr(classifier, "estimator_", classifier.estimator)
+    if hasattr(model, "predict_proba"):
+        return True
+    raise AttributeError(
+        f"{type(model).__name__} has no predict_proba, so there is no score to average; predict gives the class "
+        f"that it predicts most often over the mapping"
+    )
