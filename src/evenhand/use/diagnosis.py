@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable
 from evenhand.errors import InfeasibleError, SpecError
@@ -19,13 +21,12 @@ from evenhand.findings.feasibility import budget_edge, parity_edge, raised
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
 from evenhand.findings.simpson import paradox_words
-from evenhand.findings.together import implied
 from evenhand.optimise.certificate import bounding
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
 from evenhand.resources import Progress, heeding
-from evenhand.spec import Problem, weighted_by, weighting_of
+from evenhand.spec import Parity, Problem, weighted_by, weighting_of
 from evenhand.spec.margins import widest
 from evenhand.tolerances import SHOWN_FROM
 from evenhand.use.confidence import NotSure
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 GOLDEN = (math.sqrt(5) - 1) / 2
 TRIALS = 16
 """Bounds that are tried on the way to the cheapest change of both."""
+
+TELLING = 0.5
+"""A released outcome that could tell more than this of the original one is not worth a sentence."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,7 +221,7 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, 
         limits = found.smallest_budget
         now = f", {limits:.7g}" if isinstance(limits, float) else ""
         words.append(f"Budgets of {factor:.4g} times these{now} would just do.")
-    return replace(found, sentences=(*words, *implied(problem, counts), *paradox_words(problem, counts)))
+    return replace(found, sentences=(*words, *_implied(problem, counts), *paradox_words(problem, counts)))
 
 
 def _edges(
@@ -267,7 +271,7 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         cheapest=cheapest,
         sentences=(
             *((str(error),) if why is None else _why(asked, why, bound, factor, cheapest)),
-            *implied(problem, counts),
+            *_implied(problem, counts),
             *paradox_words(problem, counts),
         ),
         conflict=why,
@@ -361,3 +365,49 @@ def _why(
         elif least <= asked.smallest_bound:
             both = "the larger budgets alone"
         yield f"The cheapest of all, by relative increase: {both}."
+
+
+def _implied(problem: Problem, counts: Counts) -> Iterator[str]:
+    """Say what parity of rates and parity given the outcome leave of what an outcome tells, where that is little.
+
+    Groups that had different rates, get equal ones, and are relabelled alike at each original outcome get an outcome
+    that tells nothing of the original one. With two outcomes, rates within a, and relabelling within b, of each other,
+    |Pr(ŷ|d,y) − Pr(ŷ|d,y')| ≤ (a + b) / |p(y|d) − p(y|d')|.
+    """
+    if counts.domain.y.size != 2:
+        return
+    plain = [(parity, reach) for parity in problem.parity if (reach := _points(parity)) is not None]
+    for rates, a in plain:
+        for relabelled, b in plain:
+            if rates.given_outcome or not relabelled.given_outcome or rates.on != relabelled.on:
+                continue
+            people = rates.people(counts)
+            groups = np.unique(people.group)
+            by_group = [
+                np.average(counts.y[people.group == g], weights=counts.weight[people.group == g]) for g in groups
+            ]
+            low, high = int(np.argmin(by_group)), int(np.argmax(by_group))
+            gap = by_group[high] - by_group[low]
+            if gap <= 0 or (a + b) / gap > TELLING:
+                continue
+            who = " and ".join(people.groups.words(int(groups[g])) for g in (low, high))
+            outcome = counts.domain.outcome.name
+            left = "tells nothing of the original one"
+            if a + b > 0:
+                left = f"tells little of the original one: Pr(ŷ|y) differs by at most {(a + b) / gap:.3g} between them"
+            yield (
+                f"Rates of {outcome} were {by_group[low]:.4f} and {by_group[high]:.4f} among {who}. To bring them "
+                f"together and relabel both groups alike at each original outcome means that among them the released "
+                f"{outcome} {left}; relax one of the two bounds."
+            )
+
+
+def _points(parity: Parity) -> float | None:
+    """Return by how many points of probability groups may differ; None where the statement gives no one number."""
+    plain = parity.holds_everybody and parity.of_outcomes and not parity.against_target
+    # A segment that is left out is bounded by nothing.
+    if not plain or parity.given is not None or parity.min_segment > 0:
+        return None
+    bound = parity.bound
+    # A ratio or a share of a rate, which is one at most, is no more points than that.
+    return float(bound) if isinstance(bound, int | float) and parity.distance.reach(1.0, 1.0) is not None else None

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evenhand as eh
-from evenhand.use.estimator.covering import uncovered
+from evenhand.use.estimator.classifier import uncovered
 from evenhand.use.estimator.preprocessor import stated
 from evenhand.use.training import takes_weights
 

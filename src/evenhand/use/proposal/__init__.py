@@ -6,10 +6,12 @@ written out, so that the statement stays the same when the table grows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from evenhand import check
 from evenhand.arrays import Cells
@@ -19,25 +21,29 @@ from evenhand.engines import AnyTable, counts_of, is_path
 from evenhand.engines.looking import Looked
 from evenhand.errors import DataError, EvenhandError, SpecError
 from evenhand.findings.changes import changes
-from evenhand.findings.giving_away import given_away_words, giving_away
+from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.ledger import both_directions, ledger
 from evenhand.findings.simpson import paradox_words
 from evenhand.optimise.solve import Clock
 from evenhand.resources import Progress, silent
 from evenhand.spec import CsvFormat, Problem
-from evenhand.tables import Table, read
-from evenhand.tables.frames import take
-from evenhand.tables.survey import Survey, survey
+from evenhand.tables import Table, count_rows, read
+from evenhand.tables.frames import take, with_column
+from evenhand.tables.survey import Survey, by_code, survey
 from evenhand.use.fitting import fitted
 from evenhand.use.mapping import Mapping
 from evenhand.use.proposal.bounding import Bounds, Finder
-from evenhand.use.proposal.counting import Rows, as_levels, counts_of_rows, examined
+from evenhand.use.proposal.choosing import all_joined
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
+from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, level_called
 from evenhand.use.proposal.wording import write
 
 LOOKED_AT = 500_000
 """So many rows of a file are looked at."""
+
+Rows = Callable[[Sequence[str], Cells, Sequence[Any]], Table]
+"""Gives some columns of some rows, by their places; and what stands for a missing value in them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +148,7 @@ def propose(
 
     def stated(bounds: Bounds, direction: Direction) -> Problem:
         problem = Problem.from_toml(text(bounds, direction))
-        return problem if looked is not None and not looked.whole else as_levels(problem, drafted)
+        return problem if looked is not None and not looked.whole else _as_levels(problem, drafted)
 
     def rows(names: Sequence[str], at: Cells, blanks: Sequence[Any]) -> Table:
         return take(read(table).select(names), at) if looked is None else looked.table(names, at, blanks)
@@ -151,7 +157,7 @@ def propose(
         if looked is None or looked.whole:
             if looked is not None:
                 looked.source.require([column.name for column in drafted.used])
-            return counts_of_rows(problem, drafted, rows)
+            return _counts_of_rows(problem, drafted, rows)
         return counts_of(problem, table, problem.weighting, lambda stage, share: report(stage, 0.3 + 0.2 * share))
 
     good = None if favourable is None else level_called(drafted.outcome, favourable)
@@ -188,7 +194,7 @@ def _given_away(mapping: Mapping, draft: Draft, rows: Rows) -> str | None:
     """Name the columns outside a problem that would reveal what its mapping changes."""
     names = list(dict.fromkeys(column.name for column in draft.found.columns))
     used = {column.name for column in draft.used}
-    table = examined(mapping.problem, draft, rows, names)
+    table = _examined(mapping.problem, draft, rows, names)
     passed = [name for name in names if name not in used]
     return given_away_words(giving_away(mapping.release_mode, table, passed))
 
@@ -217,3 +223,52 @@ def _check(found: Survey) -> None:
             f"every word in column {words[0].name!r} begins with a space, such as {words[0].values[0]!r}; give a "
             f"delimiter that holds the space: --delimiter ', '"
         )
+
+
+def _as_levels(problem: Problem, draft: Draft) -> Problem:
+    """Return a problem over leaves as one over levels: its one feature is the leaf, which never changes.
+
+    Leaves are those that were tried out. Bounds hardly depend on which cells there are, since outcomes alone change.
+    """
+    if problem.cells is None or draft.trial is None:
+        return problem
+    return replace(problem, features=[problem.cells.variable], cells=None)
+
+
+def _counts_of_rows(problem: Problem, draft: Draft, rows: Rows) -> Counts:
+    """Count a draft's table over the cells of its problem, whose feature may be the leaf.
+
+    No file is read twice: rows that agree in every level, or leaf, are counted by the first of them.
+    """
+    found = draft.found
+    codes = [_levels_and_names(column) for column in draft.levelled]
+    leaf = None if draft.cells is None or draft.trial is None else draft.trial.leaf
+    together = all_joined(codes if leaf is None else [*codes, leaf])
+    first = np.unique(together, return_index=True)[1]
+    once = np.ones(found.rows)
+    each, heads = (once if of is None else of for of in (found.row_weights, found.row_people))
+    squared = heads if np.array_equal(each, heads) else each**2
+    people, weight, squares = (by_code(together, of, 0) for of in (heads, each, squared))
+    at = first if found.kept is None else found.kept[first]
+    table = rows([column.name for column in draft.levelled], at, problem.missing_values)
+    if leaf is not None:
+        (name,) = problem.features
+        table = with_column(table, name, [f"leaf {number}" for number in leaf[first]])
+    return count_rows(problem, table, weight, people, squares=squares)
+
+
+def _examined(problem: Problem, draft: Draft, rows: Rows, names: Sequence[str]) -> Table:
+    """Return evenly spaced rows of a draft's table, with their leaf where it is the problem's feature."""
+    found = draft.found
+    some = np.linspace(0, found.rows - 1, min(found.rows, MOST_ROWS)).astype(np.int64)
+    table = rows(names, some if found.kept is None else found.kept[some], problem.missing_values)
+    if draft.trial is None or draft.cells is None or problem.cells is not None:
+        return table
+    (leaf,) = problem.features
+    return with_column(table, leaf, [f"leaf {number}" for number in draft.trial.leaf[some]])
+
+
+def _levels_and_names(column: Levelled) -> Cells:
+    """Return codes that tell levels apart, and also the words of which a level is made by name."""
+    cut = column.column.numeric and column.binning is not None
+    return column.codes if cut else column.column.codes + 1
