@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from evenhand import check
 from evenhand.engines.unpacking import (
@@ -667,8 +667,7 @@ def valued(texts: Any, blanks: Sequence[Any], kind: str | None = None) -> Any:
     return texts
 
 
-@dataclass(frozen=True, eq=False)
-class Opened:
+class Opened(NamedTuple):
     """A whole table in memory; ``text`` where it holds the texts of a CSV file."""
 
     table: Table

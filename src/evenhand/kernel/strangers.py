@@ -201,6 +201,6 @@ def _limits(charge: Charge, counts: Counts, kinds: _Kinds, *, blind: bool) -> Nu
     if blind or charge.averaged:
         # A blind mapping does not know whose limit it is.
         return smallest_at(what, charge.limit, domain.d, fields, size)[None]
-    everybody = {name: Field(own.variable, np.tile(own.codes, len(groups))) for name, own in fields.items()}
+    everybody = {name: Field(own, np.tile(codes, len(groups))) for name, (own, codes) in fields.items()}
     everybody |= fields_of(domain.d, np.repeat(groups, size))
     return numbers_at(what, charge.limit, everybody, len(groups) * size).reshape(-1, size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,7 @@ Where = Mapping[str, Any]
 """A group; of a case for a pair of groups with the second one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Field:
+class Field(NamedTuple):
     """A column that cases may name, with the code of its level at every place where a value is wanted."""
 
     variable: Variable

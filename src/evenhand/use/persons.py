@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.data.domain import in_words
 from evenhand.engines import Row, Source, row_at, rows_where
@@ -24,8 +24,7 @@ ROW = "row"
 """Who has no other name is told by the number of their row, if no column is called so."""
 
 
-@dataclass(frozen=True, eq=False)
-class Person:
+class Person(NamedTuple):
     """One person of a table: the row, and where a mapping has them."""
 
     row: Row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,7 @@ FORMS = ("value", "whole", "single")
 """A value as it is, and as columns of whole numbers and of single precision get it."""
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """A value in each of its forms and the draws that choose it: up to, but not including, ``until``."""
 
     forms: tuple[Value, ...]
@@ -81,7 +81,9 @@ class Values:
         """Return the value of a level in one form as an expression, where each has only one."""
         place = FORMS.index(form)
         cases = " ".join(
-            f"WHEN {level} THEN {_written(sql, listed[0], place)}" for level, listed in self.of_level.items() if listed
+            f"WHEN {level} THEN {_written(sql, listed[0].forms, place)}"
+            for level, listed in self.of_level.items()
+            if listed
         )
         return f"CASE {to} {cases} END" if cases else "NULL"
 
@@ -89,13 +91,13 @@ class Values:
         """Yield the stock: level, first draw, end of the draws, and the value in every form."""
         for level, listed in self.of_level.items():
             first = 0
-            for choice in listed:
-                if first < choice.until:
-                    forms = (_written(sql, choice, place) for place in range(len(self.forms(sql))))
-                    yield f"({','.join(map(str, (level, first, choice.until, *forms)))})"
-                first = choice.until
+            for forms, until in listed:
+                if first < until:
+                    texts = (_written(sql, forms, place) for place in range(len(self.forms(sql))))
+                    yield f"({','.join(map(str, (level, first, until, *texts)))})"
+                first = until
 
 
-def _written(sql: Dialect, choice: Choice, place: int) -> str:
+def _written(sql: Dialect, forms: tuple[Value, ...], place: int) -> str:
     """Write one form of a value; a whole number that no column holds is not asked for."""
-    return sql.written(choice.forms[place]) if place != 1 or sql.holds_whole(choice.forms[place]) else "NULL"
+    return sql.written(forms[place]) if place != 1 or sql.holds_whole(forms[place]) else "NULL"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import clarabel
 import numpy as np
@@ -47,8 +47,7 @@ EMPTIED = 1e-3
 """A decisive cell with less than this share of its original mass counts as emptied."""
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One way to put a programme to Clarabel."""
 
     refine: bool

@@ -18,6 +18,9 @@ from evenhand.data.tree import Tree
 from evenhand.errors import MissingExtraError, in_number, warn
 from evenhand.spec.cells.learning import Learned, Node, Question, Sample, Seen
 
+_OTHERS, _GONE = 0, 1
+"""Stand among words for those that are not known, and for missing ones."""
+
 
 @dataclass(frozen=True)
 class Leaves(Learned):
@@ -134,7 +137,7 @@ class _Ranked:
     seen: Seen
     rank: Numbers
     values: Numbers | None = None
-    words: tuple[str | _Stands, ...] = ()
+    words: tuple[str | int, ...] = ()
 
     @classmethod
     def of(cls, seen: Seen, sample: Sample, at_least: int) -> _Ranked:
@@ -147,7 +150,7 @@ class _Ranked:
             rank[~missing] = place
             return cls(seen, rank, values)
         assert given.codes is not None
-        entries: list[str | _Stands] = [*seen.asked.words, *_STANDS]
+        entries: list[str | int] = [*seen.asked.words, _OTHERS, _GONE]
         known = {word: place for place, word in enumerate(seen.asked.words)}
         others, gone = len(known), len(known) + 1
         entry = np.array([*(known.get(word, others) for word in given.words), gone])[given.codes]
@@ -174,16 +177,6 @@ class _Ranked:
             return Question(asked, False)
         below, above = self.values[math.floor(threshold)], self.values[math.floor(threshold) + 1]
         return Question(asked, missing_left, simplest_between(float(below), float(above)))
-
-
-@dataclass(frozen=True)
-class _Stands:
-    """What stands for words that are none of the known ones."""
-
-    what: str
-
-
-_OTHERS, _GONE = _STANDS = (_Stands("others"), _Stands("missing"))
 
 
 def _outcome_scores(entry: Cells, number: int, sample: Sample, at_least: int) -> Numbers:

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from evenhand.data.levels import Value
 from evenhand.errors import MissingExtraError, SpecError
@@ -35,8 +36,7 @@ def with_own_names(query: str) -> str:
     return query.replace("\0", token)
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """New values of a column: which rows get one, and which one they get."""
 
     moved: str
@@ -233,8 +233,8 @@ class Dialect(ABC):
     def replaced(self, changes: Mapping[str, Change]) -> dict[str, str]:
         """Return columns with new values where they move and their own elsewhere."""
         return {
-            column: f"CASE WHEN {change.moved} THEN {self.into(change.value, column)} ELSE {self.name(column)} END"
-            for column, change in changes.items()
+            column: f"CASE WHEN {moved} THEN {self.into(value, column)} ELSE {self.name(column)} END"
+            for column, (moved, value) in changes.items()
         }
 
     def into(self, value: str, column: str) -> str:

@@ -112,9 +112,9 @@ class Postgres(Dialect):
         if not last.changes:
             return f"SELECT {ROW}, {rest} FROM {last.step}"
         fields = " || ".join(
-            f"CASE WHEN {change.moved} THEN jsonb_build_object({self.text(column)}, {self.into(change.value, column)}) "
+            f"CASE WHEN {moved} THEN jsonb_build_object({self.text(column)}, {self.into(value, column)}) "
             f"ELSE '{{}}' END"
-            for column, change in last.changes.items()
+            for column, (moved, value) in last.changes.items()
         )
         moved = " OR ".join(change.moved for change in last.changes.values())
         new = f"CASE WHEN {moved} THEN jsonb_populate_record({ROW}, {fields}) ELSE {ROW} END"
