@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Cells, Numbers
 from evenhand.errors import StorageError
 
 Value = str | int | float | bool
-Codes = NDArray[np.int64]
-Weights = NDArray[np.float64]
 
 UNSEEN = -1
 """The code of a value that is not a level."""
@@ -37,7 +35,7 @@ class Stock:
     weights: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: Sequence[Value], weights: Weights) -> Stock:
+    def of(cls, values: Sequence[Value], weights: Numbers) -> Stock:
         """Keep distinct, sorted values with their weights; of many values, evenly spaced ones of equal weight."""
         if len(values) <= MOST_KEPT:
             return cls(tuple(values), tuple(float(w) for w in weights))
@@ -83,7 +81,7 @@ class Coding(ABC):
     stock: tuple[Stock, ...]
 
     @abstractmethod
-    def codes(self, values: Any) -> Codes:
+    def codes(self, values: Any) -> Cells:
         """Return the level of each value, UNSEEN where it has none.
 
         One that reads numbers gets an array of real ones, NaN for what is none; any other a list of values.

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, Variable
 from evenhand.data.weighting import Unit
 from evenhand.findings.discretion import Discretion
+from evenhand.findings.document import Row
 from evenhand.findings.naming import (
     JOINT,
     Where,
@@ -40,8 +40,6 @@ LEAST_COLUMN = 0.05
 
 TIED = 5e-4
 """Probabilities nearer than this are written alike, and are a tie."""
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

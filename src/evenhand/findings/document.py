@@ -12,6 +12,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+Json = dict[str, Any]
+"""An object of a JSON document."""
+
+Row = dict[str, Any]
+"""A row of a table, by its columns."""
+
 NONE = "–"
 """What people read where a number does not exist."""
 

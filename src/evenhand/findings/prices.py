@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
+from evenhand.findings.document import Row
 from evenhand.findings.naming import holder_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
@@ -26,8 +27,6 @@ from evenhand.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

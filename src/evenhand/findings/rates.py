@@ -18,6 +18,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Value
 from evenhand.errors import SpecError
 from evenhand.findings.discretion import Discretion
+from evenhand.findings.document import Row
 from evenhand.findings.naming import Where, group_levels, matching, short_name
 from evenhand.findings.theory import rate_intervals
 from evenhand.kernel import Kernel
@@ -25,7 +26,6 @@ from evenhand.kernel.achieved import group_rates
 from evenhand.spec import Problem, comparisons
 
 Features = Literal["released", "original"]
-Row = dict[str, Any]
 
 
 def shown_outcomes(domain: Domain) -> list[Value]:

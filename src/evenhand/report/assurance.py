@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from evenhand.findings.bounds import (
 from evenhand.findings.cells import told_outcome
 from evenhand.findings.changes import expected_people
 from evenhand.findings.discretion import Discretion, discreet
+from evenhand.findings.document import Json
 from evenhand.findings.driving import drivers, room
 from evenhand.findings.models import predicted_scores
 from evenhand.findings.naming import group_levels, group_names, holder_names
@@ -58,8 +59,6 @@ FEWER = 0.8
 """A point of the frontier is told where at most this share of the people change."""
 
 TOO_FEW = "The level is set by a group that is not shown."
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,11 @@ from typing import Any, Literal
 from evenhand.data.weighting import Unit
 from evenhand.findings.assurance import ANSWERED
 from evenhand.findings.changes import expected_people
-from evenhand.findings.document import NONE, plain
+from evenhand.findings.document import NONE, Json, plain
 from evenhand.findings.manifest import number
 from evenhand.findings.naming import short_name
 from evenhand.spec.distance import Ratio
 
-Json = dict[str, Any]
 Tone = Literal["better", "worse", "open", "plain"]
 """Whether an answer is good or bad for people or for what is promised, is still open, or is neither."""
 

@@ -10,12 +10,10 @@ from typing import Any
 
 from evenhand.data.weighting import Unit
 from evenhand.findings.discretion import not_shown
-from evenhand.findings.document import NONE
+from evenhand.findings.document import NONE, Json
 from evenhand.report.brief import percent
 from evenhand.report.page import Table, template, text_of
 from evenhand.tolerances import ROUNDING
-
-Json = dict[str, Any]
 
 MOST_CELLS = 24
 """So many cells are on the page; the JSON has them all."""

@@ -13,12 +13,11 @@ from typing import Any
 
 from evenhand.findings.changes import expected_people
 from evenhand.findings.discretion import not_shown
+from evenhand.findings.document import Json
 from evenhand.findings.naming import short_name
 from evenhand.report.brief import outcome_name
 from evenhand.report.extent import foremost, groups_drawn
 from evenhand.tolerances import AT_BOUND, ROUNDING
-
-Json = dict[str, Any]
 
 TICKS = 5
 """About how many numbers stand along an axis, so that they do not meet on a phone."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.discretion import Discretion, discreet, not_shown
+from evenhand.findings.document import Json
 from evenhand.findings.naming import long_name
 from evenhand.findings.new_people import with_own_target
 from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Straying, Theory
@@ -20,8 +20,6 @@ from evenhand.findings.theory.intervals import WIDE
 from evenhand.findings.theory.rates import of_groups
 from evenhand.spec import Problem, Ratio
 from evenhand.tables import own_name
-
-Json = dict[str, Any]
 
 
 def in_the_population(promised: Assurance) -> Json:

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from evenhand.data.weighting import Unit
-from evenhand.findings.document import NONE
+from evenhand.findings.document import NONE, Json
 from evenhand.findings.impact import LEAST_SHARE, Impact
 from evenhand.report.brief import percent
 from evenhand.report.page import MOST_LEVELS
 from evenhand.text import printable
 from evenhand.tolerances import ROUNDING
-
-Json = dict[str, Any]
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$&@]|:(?=//)|(?<=\bwww)\.)", re.IGNORECASE)
 """What Markdown reads as more than a letter; programs that show it make links of bare addresses."""

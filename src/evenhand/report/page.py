@@ -18,15 +18,13 @@ from typing import Any
 from evenhand.errors import MissingExtraError
 from evenhand.findings.changes import expected_people, told_changed
 from evenhand.findings.discretion import not_shown
-from evenhand.findings.document import NONE
+from evenhand.findings.document import NONE, Json
 from evenhand.findings.naming import short_name
 from evenhand.report.brief import outcome_name, pair, people_words, percent
 from evenhand.report.drawn import drawn, told_outcomes
 from evenhand.report.extent import foremost, groups_drawn
 from evenhand.text import printable_lines
 from evenhand.tolerances import ROUNDING
-
-Json = dict[str, Any]
 
 LONG_WORD = 20
 """So many letters a word may have that is not broken in a table."""

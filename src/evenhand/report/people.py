@@ -6,7 +6,6 @@ Who is shown is asked of a :class:`Discretion`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from evenhand.findings.cells import cell_table, told_outcome
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion, complementary
+from evenhand.findings.document import Json
 from evenhand.findings.ledger import better_and_worse
 from evenhand.findings.naming import group_levels, long_name, short_name
 from evenhand.findings.rates import cohorts
@@ -35,8 +35,6 @@ WORST = 8
 
 MOST_MOVES = 40
 """How many changes of a column are listed."""
-
-Json = dict[str, Any]
 
 
 def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:

@@ -16,7 +16,6 @@ from evenhand.errors import DataError
 from evenhand.findings.changes import (
     LEAST_COLUMN,
     Chosen,
-    Row,
     conditional,
     first_groups,
     most_changed,
@@ -24,6 +23,7 @@ from evenhand.findings.changes import (
 )
 from evenhand.findings.changes import changes as who_changes
 from evenhand.findings.discretion import Discretion, not_shown
+from evenhand.findings.document import Row
 from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name, shown_levels
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel

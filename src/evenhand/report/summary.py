@@ -11,14 +11,13 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evenhand._version import __version__
 from evenhand.errors import SpecError
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit
 from evenhand.findings.discretion import Discretion, discreet
-from evenhand.findings.document import installed, plain
+from evenhand.findings.document import Json, installed, plain
 from evenhand.findings.prices import Prices
 from evenhand.findings.theory import Theory
 from evenhand.optimise.certificate import Certificate
@@ -33,8 +32,6 @@ VERSION = 1
 
 PACKAGES = ("numpy", "scipy", "highspy", "clarabel", "narwhals", "pandas")
 """What the numbers depend on, beside evenhand itself."""
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from typing import Any
 
 from evenhand.data.weighting import Unit
 from evenhand.findings.discretion import Discretion
+from evenhand.findings.document import Json
 from evenhand.findings.manifest import Manifest, number
 from evenhand.findings.naming import group_levels
 from evenhand.spec import Parity, Problem
 from evenhand.spec.by import each
 from evenhand.tolerances import ROUNDING
-
-Json = dict[str, Any]
 
 ROUNDED = (
     "Drawn together, every group’s outcomes are whole people within one of what is expected; a bound that is met with "

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand import check
-from evenhand.arrays import Cells
+from evenhand.arrays import Cells, Flags
 from evenhand.data.domain import Domain
 from evenhand.errors import SpecError
 from evenhand.spec.by import Group, Where, codes_of, fields_of, holds_at, where_of
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from evenhand.spec.problem import Problem
 
 EXAMPLE = 'a list such as [{"when": {"age": "under 18"}, "then": {"income": "high"}}]'
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from evenhand.findings.theory import Theory
 from evenhand.findings.theory.rates import share
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import Achieved, achieved, released_conditional
+from evenhand.kernel.draws import MODES
 from evenhand.kernel.strangers import Policy, strangers
 from evenhand.optimise.certificate import Certificate, bounding, certify
 from evenhand.optimise.compile import compile_problem
@@ -73,8 +74,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Path = str | os.PathLike[str]
-MODES = ("release", "apply")
-
 
 F = TypeVar("F")
 """A dataframe, of the type that was given."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.errors import MissingExtraError, SpecError
+from evenhand.findings.models import WEIGHT
 
 NEEDED = (
     "estimators, out_of_fold and frontier with an estimator need scikit-learn 1.6 or newer: "
@@ -23,8 +24,6 @@ try:
     from sklearn.utils.validation import has_fit_parameter
 except ImportError:
     raise MissingExtraError(NEEDED) from None
-
-WEIGHT = "sample_weight"
 
 
 def takes_weights(estimator: Any) -> bool:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evenhand.findings.document import Row
 from evenhand.findings.drift import NEW
 from evenhand.report.charts.chart import Chart, Part, finished, mark, measured, named
 
@@ -43,8 +44,6 @@ STATES = {
     "drifted": ("#a63603", "triangle-up"),
 }
 """The colour and the shape of what was found: told apart by shape and lightness too."""
-
-Row = dict[str, Any]
 
 
 def history_chart(records: Sequence[Mapping[str, Any]]) -> Chart:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from evenhand import check
-from evenhand.arrays import Numbers, sums
-from evenhand.data.levels import UNSEEN, Case, Codes, Coding, Stock, Value
+from evenhand.arrays import Cells, Numbers, sums
+from evenhand.data.levels import UNSEEN, Case, Coding, Stock, Value
 from evenhand.errors import DataError, Made, Setting, SpecError, StorageError
 from evenhand.spec.bins.binning import Binning, Occurrence
 
@@ -43,7 +43,7 @@ class Cuts(Coding):
     kind = "cuts"
     numeric = True
 
-    def codes(self, values: Numbers) -> Codes:
+    def codes(self, values: Numbers) -> Cells:
         """Return the bin of each number; NaN has none."""
         found = np.searchsorted(np.asarray(self.edges), values, side="right")
         return np.where(np.isnan(values), UNSEEN, found).astype(np.int64)

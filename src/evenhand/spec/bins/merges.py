@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from evenhand import check
-from evenhand.data.levels import UNSEEN, Case, Codes, Coding, Stock, Value, listed_values
+from evenhand.arrays import Cells
+from evenhand.data.levels import UNSEEN, Case, Coding, Stock, Value, listed_values
 from evenhand.errors import DataError, SpecError, StorageError, did_you_mean
 from evenhand.spec.bins.binning import Binning, Occurrence
 from evenhand.spec.frozen import FrozenMap
@@ -35,7 +36,7 @@ class Merges(Coding):
     def _level_of(self) -> dict[Value, int]:
         return {value: code for code, members in enumerate(self.members) for value in members}
 
-    def codes(self, values: Iterable[Value]) -> Codes:
+    def codes(self, values: Iterable[Value]) -> Cells:
         """Return the level of each value."""
         return np.array([self.code(value) for value in values], dtype=np.int64)
 
