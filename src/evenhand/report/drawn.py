@@ -72,6 +72,20 @@ def shares_axis(values: Iterable[float]) -> Axis:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Rows of a chart, one below the other."""
+
+    title: str
+    note: str
+    rows: tuple[Pair, ...] | tuple[Bar, ...]
+
+    @property
+    def described(self) -> str:
+        """What it shows, for those who cannot see it."""
+        return f"{self.title}. {'; '.join(f'{row.label}: {row.value}' for row in self.rows)}."
+
+
+@dataclass(frozen=True)
 class Pair:
     """A rate before and after: where both are, the interval after, whether it moved for better or worse, and words."""
 
@@ -90,11 +104,9 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Rates before and after, one row below the other on one axis; ``band`` is where the rates after must lie."""
+class Pairs(Rows):
+    """Rates before and after, on one axis; ``band`` is where the rates after must lie."""
 
-    title: str
-    note: str
     rows: tuple[Pair, ...]
     axis: Axis
     band: tuple[float, float] | None = None
@@ -103,11 +115,6 @@ class Pairs:
     def toned(self) -> bool:
         """Whether any row moved for better or worse, so that the key must say which is which."""
         return any(row.tone in ("better", "worse") for row in self.rows)
-
-    @property
-    def described(self) -> str:
-        """What it shows, for those who cannot see it."""
-        return f"{self.title}. {'; '.join(f'{row.label}: {row.value}' for row in self.rows)}."
 
 
 @dataclass(frozen=True)
@@ -122,17 +129,8 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Bars below one another."""
-
-    title: str
-    note: str
+class Bars(Rows):
     rows: tuple[Bar, ...]
-
-    @property
-    def described(self) -> str:
-        """What it shows, for those who cannot see it."""
-        return f"{self.title}. {'; '.join(f'{row.label}: {row.value}' for row in self.rows)}."
 
 
 @dataclass(frozen=True)

@@ -223,21 +223,17 @@ class ShieldedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  #
         """Return each person's mean score over the mapping."""
         frame, row, weight = possible(self.preprocessor_, given)
         scores = asked_once(arrays.select(frame, self._asked.columns), self._scores)
-        features = self._mapping.counts.domain.x
+        mapping: Mapping = self.preprocessor_._mapping
+        features = mapping.counts.domain.x
         binned = any(variable.coding is not None for variable in features.variables)
         if binned and set(self._asked.columns) <= set(features.names):
             # Who moves into a bin is shown as its middle; p(ŷ|x̂), which the bound is about, is a mean over the bin.
             (before, _), (after, new) = (tables.cells(features, tables.read(each)) for each in (given.frame, frame))
-            found, place = positions(self._mapping.counts.features.cells, after)
+            found, place = positions(mapping.counts.features.cells, after)
             moved = (after != before[row]) & found & ~new
-            assert self._mapping.conditional is not None
-            scores[moved] = self._mapping.conditional[place[moved]]
+            assert mapping.conditional is not None
+            scores[moved] = mapping.conditional[place[moved]]
         return summed(row, scores * weight[:, None], given)
-
-    @property
-    def _mapping(self) -> Mapping:
-        assert self.mapping_ is not None
-        return self.mapping_
 
     def _parity(self, people: People, mapping: Mapping) -> Any:
         """Return what the mean scores of the fitted people are, and tell where they exceed the bound."""
