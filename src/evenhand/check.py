@@ -21,7 +21,6 @@ LONGEST_SHOWN = 80
 """More of a value's text says no more about what is wrong with it."""
 
 LARGEST = sys.float_info.max
-"""The largest number that is finite."""
 
 SMALLEST = sys.float_info.min
 """The smallest number whose inverse is one."""

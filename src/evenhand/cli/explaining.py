@@ -29,7 +29,6 @@ TABLES = (
     "ledger",
     "reversals",
 )
-"""The tables of an audit that a document holds."""
 
 NOTHING_BOUNDS_THEM = "nothing bounds what a model learns from them"
 

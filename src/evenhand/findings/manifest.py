@@ -44,7 +44,6 @@ OPTIONS_OF = {
     "apply": (*DRAWN, *MARKED),
     "expand": ("unseen", "missing", "restore", "weights", "frequencies", "weight_column", *MARKED),
 }
-"""The options, and those of each mode."""
 
 COUNTED = ("rows", "people", "results", "changed", "unseen", "typical", "missing")
 NUMBER = (float, type(None))

@@ -29,10 +29,7 @@ STILL = 5e-4
 """A rate that moves by less is written as the same."""
 
 MOST_FLOWS = 14
-"""How many changes of a column are drawn."""
-
 MOST_LEVELS = 40
-"""How many levels of features have their rates drawn."""
 
 LETTER = 2.8
 """How wide a letter below an axis is on a phone, in percent of the axis; letters that would meet stand together."""

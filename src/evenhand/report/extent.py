@@ -15,7 +15,6 @@ from evenhand.data.domain import Value
 from evenhand.findings.rates import shown_outcomes
 
 MOST_OUTCOMES = 6
-"""How many outcomes have their rates shown: the commonest."""
 
 MOST_RATES = 48
 """How many rates, groups times outcomes, are shown at once."""

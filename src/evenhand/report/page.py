@@ -40,10 +40,7 @@ MOST_GROUPS_BESIDE = 4
 """Of more groups than this, the table of learned cells has the people alone."""
 
 MOST_LEVELS = 24
-"""How many levels of a column are listed."""
-
 MOST_LISTED = 60
-"""How many rows of a table are listed."""
 
 MOST_SENTENCES = 24
 """How many sentences stand below one heading."""

@@ -34,7 +34,6 @@ WORST = 8
 """How many of the worst-off cells are listed."""
 
 MOST_MOVES = 40
-"""How many changes of a column are listed."""
 
 
 def table(counts: Counts, audit: Audit, shown: Discretion) -> Json:

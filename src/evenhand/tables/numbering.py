@@ -16,7 +16,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 NULL = -1
-"""The code of a missing value."""
 
 FIRST_ROWS = 1 << 16
 """So many rows are expected to show all values of a longer column."""

@@ -34,7 +34,6 @@ ONLY_AMONG_NUMBERS = ("-", ".")
 STORED = (str, int, float, np.number, Decimal)
 
 MISSING = -1
-"""The code of a missing value."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,6 @@ from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabiliti
 
 FOLDS = 5
 LEVELS = 20
-"""Of the score, at most."""
 
 PEOPLE, FEWEST_LEVELS = 20, 5
 """So many people of every group has a level, and fewer where a group could then not have so many levels."""

@@ -79,7 +79,6 @@ AXES = {
     "budget_limit": "budget c",
     "budget_factor": "factor on all budgets",
 }
-"""What the columns are called in a chart."""
 
 LOSSLESS_POINTS = 3
 """How many points of a frontier around a mapping lie where nothing is lost and people still change."""

@@ -59,7 +59,6 @@ MOST_NAMED = 3
 LONGEST_NAME = 40
 
 MOST_LISTED = 3
-"""How many values a sentence lists."""
 
 SIDES = {-1: "few people, lower rate", 0: "few people", 1: "few people, higher rate"}
 """How levels of few people with rates below, near and above everybody's are called."""

@@ -26,13 +26,11 @@ SMALLEST = 5e-5
 """A smaller number is written as 0."""
 
 MOST_TINY = 3
-"""How many small groups are named."""
 
 ROOM = 4
 """A group of so many times the people that all leaves need does not keep leaves few."""
 
 RULES = {"ordinal": {"step": 1, "max_steps": 1}, "nominal": {"cost": 2}, "fixed": {}}
-"""What features' rules are given."""
 
 
 def write(

@@ -20,7 +20,6 @@ OWN = "evenhand_\0_"
 """How a query's own names begin while it is written: no name and no text of others can hold NUL."""
 
 HEX_DIGITS = DRAW_BITS // 4
-"""How many digits of a hash in hexadecimals are a draw."""
 
 TABLE = f"{OWN}table"
 

@@ -67,7 +67,6 @@ LEAST_GAIN = 1e-9
 """The relative gain that is counted where the gap did not shrink, so that digits are above zero."""
 
 SHARES = 9
-"""How many shares of a correction are tried."""
 
 NARROW, WIDE = 0.1, 10.0
 """The products, in units of their goal, that a corrector leaves alone."""
