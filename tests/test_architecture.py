@@ -112,7 +112,7 @@ ROOMS = list(dict.fromkeys(entry.split(".")[0] for entry in ORDER))
 MOST_ROOMS = 12
 # Tests of several modules, or of what no module is alone in.
 OF_SEVERAL = {
-    "cli": {"next", "raw_files", "startup", "wrong_input"},
+    "cli": {"next", "raw_files", "startup", "streams", "wrong_input"},
     "optimise/solve": {"stopping"},
     "spec": {"parity_and_budget"},
     "studies": {"paper"},

@@ -84,10 +84,10 @@ def test_words_of_options_are_those_of_the_library():
 def test_an_interrupt_before_anything_is_loaded_is_no_traceback(monkeypatch):
     class Interrupted:
         def find_spec(self, name, *more):
-            if name == "evenhand.cli.streams":
+            if name == "evenhand.cli.commands":
                 raise KeyboardInterrupt
 
-    monkeypatch.delitem(sys.modules, "evenhand.cli.streams", raising=False)
+    monkeypatch.delitem(sys.modules, "evenhand.cli.commands", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     with pytest.raises(SystemExit) as ended:
         cli.main()
