@@ -197,11 +197,6 @@ def test_changes_are_listed_and_checked(fitted, inside, ending):
     misused(inside(*RELEASE[:-1], "x.csv", "--changes", "x.txt"), "--changes", "must end in .csv, .parquet or .pq")
 
 
-def test_what_is_expanded_has_no_changes(fitted, inside):
-    misused(inside(*WRITERS["expand"], "--changes", "c.csv"), "--changes", "does not go with expand")
-    assert not (fitted / "new.csv").exists()
-
-
 SECRET = hashlib.sha256(b"secret").hexdigest()
 
 

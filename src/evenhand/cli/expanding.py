@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -60,7 +59,6 @@ def expand(
     unseen: UnseenOption = None,
     missing: MissingOption = None,
     restore: RestoreOption = Restore.midpoint,
-    changes: Annotated[Path | None, typer.Option(hidden=True)] = None,
     mark: MarkOption = None,
     formulas: FormulasOption = Formulas.keep,
     manifest: ManifestOption = True,
@@ -69,12 +67,6 @@ def expand(
     as_json: JsonOption = False,
 ) -> None:
     """Train mode without the lottery: write every possible result of each row, with its weight."""
-    if changes is not None:
-        raise typer.BadParameter(
-            "does not go with expand, where nobody's value changes into one other: every possible result has its "
-            "weight; evenhand release lists what it drew",
-            param_hint="--changes",
-        )
     screen.load()
     from evenhand.engines.streaming import ENDINGS
     from evenhand.use.manifests import held
