@@ -39,7 +39,7 @@ test-slow: $(VENV)/.test
 
 # By files: each starts its own server, session or browser, and waits for it most of the time.
 test-rest: $(VENV)/.rest
-	$(PYTEST) -n 4 --dist loadfile -m '$(REST)'
+	$(PYTEST) -n 4 --dist loadfile -m '($(REST)) and not bench'
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .
@@ -51,9 +51,10 @@ docs: $(VENV)/.docs $(VENV)/.test
 	PYTHONPATH=scripts $(BIN)/python -m handbook
 	$(PYTEST) $(SHARED) -m 'site and not ($(REST))' tests/long/site
 
-# About three hours; writes docs/benchmarks/speed.md. BENCH=--quick sees in minutes that everything runs; BENCH='--seed N' draws
-# the random families from a seed.
+# The tests of the benchmarks first. About three hours; writes docs/benchmarks/speed.md. BENCH=--quick sees in minutes that
+# everything runs; BENCH='--seed N' draws the random families from a seed.
 bench: $(VENV)/.rest $(AIF360)/.done
+	$(PYTEST) $(SHARED) -m bench tests/long/benchmarks
 	$(BIN)/python benchmarks $(BENCH)
 
 $(VENV)/.base:

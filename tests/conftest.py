@@ -19,7 +19,8 @@ from hypothesis import settings
 import evenhand as eh
 
 LONG = Path(__file__).parent / "long"
-SITE = LONG / "site"
+# What has a target of its own is tested there, all cases.
+BUILT = {LONG / "site": "site", LONG / "benchmarks": "bench"}
 CASES = 2
 """Of a slow test so many cases run, unless it is whole."""
 
@@ -78,12 +79,12 @@ def pytest_terminal_summary(terminalreporter, config):
 def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.is_relative_to(LONG):
-            item.add_marker("site" if item.path.is_relative_to(SITE) else "slow")
+            item.add_marker(next((mark for folder, mark in BUILT.items() if item.path.is_relative_to(folder)), "slow"))
         elif item.name in SLOW_EXAMPLES or holds_long_examples(item.path):
             item.add_marker("slow")
     if config.getoption("quick"):
         keep_some_slow_cases(items)
-        left_out = NEEDS_MORE | {"slow", "site"}
+        left_out = NEEDS_MORE | {"slow", *BUILT.values()}
         leave_out(config, items, [item for item in items if any(mark.name in left_out for mark in item.iter_markers())])
     elif not config.getoption("everything"):
         leave_out(config, items, other_cases(items, content_of_the_package()))

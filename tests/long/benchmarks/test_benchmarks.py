@@ -19,8 +19,6 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import PolyhedralLoss
 from evenhand.optimise.solve import Clock, solve
 
-pytestmark = pytest.mark.turns(4)
-
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
