@@ -14,7 +14,7 @@ A message without advice is one piece, a plain text. The tree::
     ├── SolverError        no answer within the named tolerances
     │   └── TimeLimitError     the time limit came first
     ├── StorageError       a mapping file is damaged, foreign or of another format version
-    │   └── VerificationError  a file is not what its manifest states
+    │   └── VerificationError  a file is not what its manifest states, or a manifest was altered
     └── MissingExtraError  an optional package is needed
 
     EvenhandWarning        the answer stands, but something in it should be known
@@ -188,7 +188,7 @@ class StorageError(EvenhandError):
 
 
 class VerificationError(StorageError):
-    """A file is not what its manifest states."""
+    """A file is not what its manifest states, or a manifest was altered."""
 
 
 class MissingExtraError(EvenhandError, ImportError):

@@ -45,7 +45,7 @@ def test_without_outcomes_it_is_apply_mode(named, inside):
     assert found["person"]["mode"] == "apply"
 
 
-@pytest.mark.parametrize("draw", [("--draw", "balanced"), ("--key", "id", "--seed", "5")])
+@pytest.mark.parametrize("draw", [("--draw", "balanced", "--seed", "5"), ("--key", "id", "--seed", "5")])
 @pytest.mark.slow
 def test_what_was_drawn(named, inside, draw):
     inside("release", "fine.mapping", "named.csv", "--out", "out.csv", *draw)

@@ -1,6 +1,7 @@
 """What sampling leaves open of parity, against samples of a known population."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,11 @@ import pytest
 
 import evenhand as eh
 from evenhand.data.counts import Counts
-from evenhand.findings.assurance import Sides, answered, exceeding, quantile, rates_compared, refuse_small
+from evenhand.findings.assurance import ANSWERED, Sides, answered, exceeding, quantile, rates_compared, refuse_small
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.spec import comparisons
 
+MEASURED = Path(__file__).parents[2] / "docs" / "benchmarks" / "coverage.md"
 SAMPLES = 3000
 FORMS = {
     "each other": eh.PairwiseParity(0.2),
@@ -120,3 +122,30 @@ def test_groups_of_few_people_are_refused_by_name(compas):
 def test_nobody_is_refused_who_is_many(compas, compas_mapping):
     outcomes = outcome_by_source(compas.counts, compas_mapping.kernel)
     refuse_small(comparisons(compas.problem.parity[0], compas.counts), compas.counts, outcomes)
+
+
+def rows_of(page, beginning):
+    """The rows of the table of a page whose heading begins so."""
+    lines = page[page.index(beginning) :].partition("\n\n")[0].splitlines()
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_what_was_simulated_is_what_is_said_of_it():
+    page = MEASURED.read_text(encoding="utf-8")
+    settings = rows_of(page, "|  | table")
+    number = [int(row["samples"]) for row in settings]
+    violated, refused = (
+        sum(round(float(row[name].rstrip(" %")) / 100 * n) for row, n in zip(settings, number, strict=True))
+        for name in ("exceeded", "refused")
+    )
+    answers = sum(number) - refused
+    said = f"{violated / answers:.1%} of {answers:,} answered samples of {len(settings)} settings violated a bound"
+    assert said in ANSWERED[0]
+    near = [{name: int(row[name]) for name in ("samples", "refused", "answered", "violated")}
+            for row in rows_of(page, "| design")]  # fmt: skip
+    given, learned = (f"{row['violated']} of {row['answered']}" for row in near)
+    shares = [f"({row['violated'] / row['answered']:.0%})" for row in near]
+    total = sum(row["samples"] for row in near)
+    assert f"{sum(row['refused'] for row in near) / total:.0%} of {total} samples were refused" in ANSWERED[1]
+    assert f"{given} answered {shares[0]} over given features did, and {learned} {shares[1]} over" in ANSWERED[1]

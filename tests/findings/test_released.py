@@ -55,7 +55,7 @@ class TestManifests:
         small_frame().sample(150, random_state=2).to_csv(tmp_path / "new.csv", index=False)
         mapping = shared_fit(small_problem(), small_frame())
         mapping.save(tmp_path / "m.mapping")
-        done = mapping.release(tmp_path / "new.csv", to=tmp_path / "out.csv")
+        done = mapping.release(tmp_path / "new.csv", to=tmp_path / "out.csv", seed=0)
         eh.manifest_of(mapping, done, tmp_path / "m.mapping").save()
         return tmp_path
 

@@ -119,6 +119,9 @@ def followed(document, secrets):
     numbers = np.unique([number for number in scalars_in(document) if number > FEW])
     found = set()
     for at, rows in tables_in(document):
+        if at == ".bounds.parity":
+            # It counts comparisons, and no people.
+            continue
         for taken in set(sums_of(rows)):
             found |= {
                 (at, name) for name, value in secrets.items() if np.isclose(numbers - taken, value, atol=1e-6).any()

@@ -233,7 +233,10 @@ def test_people_by_weight_are_said_to_be(tmp_path):
     assert any(words.startswith("Of 44,000 people by weight A changes") for words in found.words)
     assert any(re.search(r"people by weight \(\d+\.\d%\) get another outcome", words) for words in found.words)
     assert "e+04" not in found.save(tmp_path / "both.html").read_text(encoding="utf-8")
-    assert not eh.compare(a, b, frame).weighed
+    assert repr(found).startswith("<Comparison on 44,000 people by weight: ")
+    # A mapping knows its weights; a table without them has its rows counted.
+    assert eh.compare(a, b, frame).weighed
+    assert not eh.compare(a, b, frame.drop(columns="w")).weighed
 
 
 @pytest.mark.slow

@@ -167,6 +167,9 @@ def test_what_was_written_stands(fitted, folder, mode, table, out):
     assert found.stands, found.verdict
     assert found.table["agrees"].all()
     assert found.checks[-1].what == "output, run again"
+    # Both orders of two groups are two rows in the manifest, and one comparison.
+    compared = [len(found.manifest.bounds) / 2] if found.manifest.realised else []
+    assert [each.stated for each in found.checks if each.what == "the bounds"] == compared
 
 
 def flipped(path, rng):

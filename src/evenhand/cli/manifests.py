@@ -11,7 +11,7 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import answer
 from evenhand.cli.wording import worded
-from evenhand.errors import SpecError, StorageError
+from evenhand.errors import SpecError, VerificationError
 
 if TYPE_CHECKING:
     from evenhand.spec.sign_off import SignOff
@@ -84,14 +84,14 @@ def is_manifest(beginning: bytes) -> bool:
 
 
 def verify_manifest(file: Path, as_json: bool, places: dict[str, Path | None], again: bool) -> bool:
-    """Check a manifest against its files, and print what was found."""
+    """Check a manifest against its files, and print what was found; a file that is no valid manifest is bad input."""
     screen.load()
     from evenhand.findings.manifest import Manifest
     from evenhand.use.manifests import verify_manifest as recheck
 
     try:
         manifest = Manifest.load(file)
-    except StorageError as error:
+    except VerificationError as error:
         why = worded(error)
         refused = {"file": file, "kind": "manifest", "stands": False, "verdict": why, "rows": []}
         answer(as_json, "verify", lambda: refused, lambda: screen.refused(why))

@@ -71,9 +71,9 @@ class Counts:
     weight : array of float
         The positive weight of each cell.
     cell_people : array of int
-        The number of rows that each cell was counted from.
+        The number of people that each cell was counted from: one for each row, or as many as its frequency.
     cell_squares : array of float
-        The sum of the squared weights of these rows.
+        The sum of the squared weights of these people.
     elsewhere : bool
         Whether these are other people than those that a problem was stated for: not everybody whom it names need be
         among them.
@@ -174,7 +174,7 @@ class Counts:
 
     @cached_property
     def people(self) -> int:
-        """The number of rows that were counted."""
+        """How many people were counted: one for each row, or as many as its frequency."""
         return int(self.cell_people.sum())
 
     @cached_property

@@ -21,7 +21,11 @@ WHOLE = "integer of at least 0"
 
 
 class Unit(StrEnum):
-    """What numbers of people are counted in: rows and frequencies are people, survey weights are not.
+    """What numbers of people are counted in: people, or people by survey weight.
+
+    Rows are no unit of their own. A row without a frequency is one person, one with a frequency is so many people: both
+    sum to people. Survey weights let people count for more or less, and what they sum to is no number of people. Where
+    lines of a file are counted, they are called rows.
 
     Examples
     --------

@@ -188,7 +188,7 @@ def verdict(parity: Sequence[ParityAchieved], budgets: Sequence[BudgetAchieved] 
     """Say for each constraint in how many comparisons, or for how many people's budgets, it holds, and the worst."""
     for part in parity:
         over = part.excess > ROUNDING
-        number, violated = (part.compared.number_of(which) for which in (np.ones_like(over), over))
+        number, violated = part.compared.number_of(), part.compared.number_of(over)
         worst = furthest(part)
         if worst is not None:
             beside = f"; worst: {worst.held}" if violated else ""

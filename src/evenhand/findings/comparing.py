@@ -119,8 +119,8 @@ def bounded(counts: Counts, kernel: Kernel, parity: Sequence[ParityAchieved], hi
         part = constraint.after
         kept = np.flatnonzero(shown.comparisons(part, kernel)) if len(part.value) else np.zeros(0, np.int64)
         before, after = (furthest(each, kept) for each in (constraint.before, part))
-        stated = part.parity
-        found.append(Bounded(stated.words, stated.where, constraint.asked, before, after, len(part.value) - len(kept)))
+        stated, hidden = part.parity, part.compared.number_of() - part.compared.number_of(kept)
+        found.append(Bounded(stated.words, stated.where, constraint.asked, before, after, hidden))
     return tuple(found)
 
 

@@ -89,11 +89,8 @@ def verdict(
 ) -> Verdict:
     """Hold a table's own rates against every parity bound; ``uncounted`` says what that leaves open."""
     over = [part.excess > ROUNDING for part in parts]
-    every = [np.ones_like(each) for each in over]
-    bounds, violated = (
-        sum(part.compared.number_of(entries) for part, entries in zip(parts, which, strict=True))
-        for which in (every, over)
-    )
+    bounds = sum(part.compared.number_of() for part in parts)
+    violated = sum(part.compared.number_of(entries) for part, entries in zip(parts, over, strict=True))
     bounded = [part for part in parts if len(part.excess)]
     if not bounded:
         return Verdict(0, 0, None, False, uncounted, decided, remarks)

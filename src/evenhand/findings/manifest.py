@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from evenhand import check
-from evenhand.errors import SpecError, StorageError
+from evenhand.errors import SpecError, StorageError, VerificationError
 from evenhand.files import current_place, existing, reason, replace_file, sha256_of
 from evenhand.findings.document import plain, signed
 from evenhand.spec.sign_off import SignOff
@@ -224,7 +224,10 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str, folder: str = ".") -> Manifest:
-        """Read a manifest; one that is damaged, forged or of another format version is refused."""
+        """Read a manifest; one that is damaged, forged or of another format version is refused.
+
+        One that was altered, as its checksum shows, is a VerificationError, any other a StorageError.
+        """
         try:
             given = json.loads(check.text("a manifest", text), object_pairs_hook=_once)
             return _read(given, check.path("folder", folder))
@@ -261,7 +264,7 @@ class Manifest:
         try:
             return cls.from_json(text, folder_of(name))
         except StorageError as error:
-            raise StorageError(f"{name!r}: {error}") from None
+            raise type(error)(f"{name!r}: {error}") from None
 
     def save(self, path: str | os.PathLike[str] | None = None) -> str:
         """Write it in one step: beside the output, or under another name, from where files are then seen."""
@@ -335,7 +338,7 @@ def _read(given: Any, folder: str) -> Manifest:
             f"wrote it"
         )
     if signed(given) != given:
-        raise StorageError("its checksum does not match: the manifest was damaged or altered")
+        raise VerificationError("its checksum does not match: the manifest was damaged or altered")
     known = [own.name for own in fields(Manifest) if own.name != "folder"]
     if other := set(given) - {*known, "format", "version", "sha256"}:
         raise StorageError(f"it has an entry that is not known here: {sorted(other)[0]!r}")
@@ -371,6 +374,8 @@ def _kind(what: str, value: Any, kinds: tuple[type, ...]) -> Any:
     if float in kinds and type(value) in (int, float):
         check.finite(what, value)
         return value
+    if kinds == (int,) and type(value) is int:
+        return check.whole(what, value)
     if type(value) in kinds or (float in kinds and isinstance(value, str) and value in INFINITE):
         return value
     expected = " or ".join(WORDS.get(kind, "nothing") for kind in kinds)

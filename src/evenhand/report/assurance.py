@@ -72,17 +72,18 @@ class Mapped:
 
 
 def bounds(m: Mapped, shown: Discretion) -> tuple[Json, list[str]]:
-    """Return every constraint with how many bounds it has, how many are reached, and the tightest that are shown.
+    """Return every constraint with how many comparisons it makes, how many at their bound, and the tightest shown.
 
-    And say of each parity constraint how far apart rates are at worst, before and after, among those shown.
+    Two groups that are compared in both orders are one comparison; the tightest are listed by order. And say of each
+    parity constraint how far apart rates are at worst, before and after, among those shown.
     """
     parity, headlines = [], []
     for constraint in constraints(m.counts, m.achieved.parity):
         kept = np.flatnonzero(shown.comparisons(constraint.after, m.kernel))
         parity.append(_parity(constraint, kept))
-        left, said = len(constraint.after.value) - len(kept), constraint.headline(kept)
-        if left:
-            which = f"{left} of {len(constraint.after.value)}" if said else f"all {left}"
+        said, number = constraint.headline(kept), constraint.after.compared.number_of()
+        if left := number - constraint.after.compared.number_of(kept):
+            which = f"{left} of {number}" if said else f"all {left}"
             hidden = f"{which} comparisons have a group in them that is not shown; the bounds hold there too"
             said = f"{said}; {hidden}" if said else hidden
         headlines += [said] if said else []
@@ -95,9 +96,9 @@ def _parity(constraint: Constraint, kept: Cells) -> Json:
     return {
         "constraint": type(part.parity).__name__,
         "words": part.parity.words,
-        "comparisons": len(part.value),
-        "comparisons_hidden": len(part.value) - len(kept),
-        "at_bound": int((part.excess >= -AT_BOUND).sum()),
+        "comparisons": part.compared.number_of(),
+        "comparisons_hidden": part.compared.number_of() - part.compared.number_of(kept),
+        "at_bound": part.compared.number_of(part.excess >= -AT_BOUND),
         "smallest_bound": ends[0],
         "largest_bound": ends[1],
         "said": before and after and {"before": before.said, "after": after.said, "bound": constraint.said_bound},

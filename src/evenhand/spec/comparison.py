@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -101,8 +102,8 @@ class Comparisons:
         sides = np.sort(np.column_stack([self.population, self.against]), axis=1)
         return np.unique(np.column_stack([sides, self.event, self.segment]), axis=0, return_inverse=True)[1].ravel()
 
-    def number_of(self, entries: Flags | Cells) -> int:
-        """Count the comparisons that some entries are of."""
+    def number_of(self, entries: Flags | Cells | EllipsisType = ...) -> int:
+        """Count the comparisons that some entries are of, or all."""
         return len(np.unique(self.pair[entries]))
 
     def words(self, entry: int) -> str:

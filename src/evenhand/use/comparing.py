@@ -152,7 +152,7 @@ class Comparison:
         return page
 
     def __repr__(self) -> str:
-        return f"<Comparison on {self.people:,.0f} people: {self.words[0]}>"
+        return f"<Comparison on {_unit(self).write(self.people)}: {self.words[0]}>"
 
 
 def compare(

@@ -543,17 +543,20 @@ def _rates_again(fitted: Mapping, manifest: Manifest, places: Places, tell: Prog
         options={"mode": manifest.mode, **options},
     )  # fmt: skip
     weights = options.get("weights") if manifest.mode == "release" else None
-    found = realised_document(fitted, held(fitted, done, weights=weights, progress=tell))
+    own = held(fitted, done, weights=weights, progress=tell)
+    found = realised_document(fitted, own)
     stated = manifest.realised
     if stated is None or found is None:
         agrees = stated is None and found is None
         words = "the manifest states rates that cannot be counted" if found is None else "it states no rates"
         yield Check("rates and bounds", _there(stated), _there(found), agrees, words)
         return
-    for part, name in (("rates", "the rates"), ("bounds", "the bounds")):
-        wrong = _first_other(stated[part], found[part])
+    assert own.after is not None
+    # Both orders of two groups are two rows of bounds, and one comparison.
+    for part, many in (("rates", len(found["rates"])), ("bounds", own.after.verdict.bounds)):
+        name, wrong = f"the {part}", _first_other(stated[part], found[part])
         if wrong is None:
-            yield Check(name, len(stated[part]), len(found[part]), True, "")
+            yield Check(name, many, many, True, "")
         else:
             yield Check(name, *wrong[1:], False, f"{name} that are stated are not the file's: {wrong[0]}")
     # Other versions may say the same in other words.
