@@ -6,6 +6,7 @@ trained) one in n. Both are chosen by the content of the package, so that every 
 matter every time the test is marked ``whole``. ``--everything`` takes all cases of all tests.
 """
 
+import gc
 import hashlib
 import signal
 import zlib
@@ -31,6 +32,8 @@ SLOW_ROOMS = ("report", "use/estimator", "studies")
 
 # A background job ignores Ctrl-C, and so would every process that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Thousands of tests are collected beside large libraries: without this a tenth of all time goes into looking through them.
+gc.disable()
 # A machine that is busy is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -87,6 +90,16 @@ def pytest_collection_modifyitems(config, items):
         leave_out(config, items, [item for item in items if any(mark.name in left_out for mark in item.iter_markers())])
     elif not config.getoption("everything"):
         leave_out(config, items, other_cases(items, content_of_the_package()))
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
+
+def pytest_sessionfinish():
+    gc.unfreeze()
 
 
 def by_function(items, mark):
