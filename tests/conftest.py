@@ -32,7 +32,7 @@ SLOW_ROOMS = ("report", "use/estimator", "studies")
 
 # A background job ignores Ctrl-C, and so would every process that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# Thousands of tests are collected beside large libraries: without this a tenth of all time goes into looking through them.
+# Thousands of tests and large libraries: a tenth of all time would go into looking through them for garbage.
 gc.disable()
 # A machine that is busy is no failure.
 settings.register_profile("untimed", deadline=None)
