@@ -21,8 +21,8 @@ import evenhand as eh
 
 LONG = Path(__file__).parent / "long"
 SITE = LONG / "site"
-CASES = 2
-"""Of a slow test so many cases run, unless it is whole."""
+CASES, LONG_CASES = 1, 2
+"""Of a slow test so many cases run, and so many in tests/long, unless it is whole."""
 
 NEEDS_MORE = {"download", "browser", "spark", "postgres", "xgboost"}
 PACKAGE = Path(eh.__file__).parent
@@ -73,7 +73,7 @@ def pytest_terminal_summary(terminalreporter, config):
     if not (config.getoption("everything") or config.getoption("quick")):
         content = content_of_the_package()
         terminalreporter.write_line(
-            f"of slow tests {CASES} cases each ran, of simulations a part, by the package's content, {content}"
+            f"of slow tests {CASES} or {LONG_CASES} cases ran, of simulations a part, by the package's content, {content}"
         )
 
 
@@ -114,7 +114,7 @@ def by_function(items, mark):
 def other_cases(items, content):
     """The cases of slow tests that this run leaves out."""
     for cases in by_function(items, "slow"):
-        every = max(1, len(cases) // CASES)
+        every = max(1, len(cases) // (LONG_CASES if cases[0].path.is_relative_to(LONG) else CASES))
         if not has_its_turn(cases[0], content):
             yield from cases
         elif cases[0].get_closest_marker("whole") is None:
