@@ -73,7 +73,7 @@ def pytest_terminal_summary(terminalreporter, config):
     if not (config.getoption("everything") or config.getoption("quick")):
         content = content_of_the_package()
         terminalreporter.write_line(
-            f"of slow tests {CASES} or {LONG_CASES} cases ran, of simulations a part, by the package's content, {content}"
+            f"of slow tests {CASES} or {LONG_CASES} cases ran, of simulations some, by the package's content, {content}"
         )
 
 
