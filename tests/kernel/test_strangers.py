@@ -422,7 +422,7 @@ def test_who_has_new_costs_is_left_unchanged_and_told_so():
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("batch", [pytest.param(3, marks=pytest.mark.slow), 100, 1 << 17])
+@pytest.mark.parametrize("batch", [100, 7, 1 << 17])
 def test_the_first_new_cells_are_named_with_their_rows(gapped, batch, tmp_path, monkeypatch):
     """In memory, from files in batches, without a lottery, and in apply mode, of few rows and of many."""
     mapping, people = gapped
